@@ -71,7 +71,7 @@ class AwaitedConsumer(Awaited):
     ) -> None:
         own = Loop()
 
-        async def handle(given: Any) -> object:
+        async def handle(given: Any) -> Any:
             return await asyncio.to_thread(handler, given)
 
         key = client._transport._http.headers["authorization"].removeprefix("Bearer ")
@@ -84,7 +84,7 @@ class AwaitedConsumer(Awaited):
 
         try:
             super().__init__(own, make)
-        except ValueError:
+        except (TypeError, ValueError):
             own.stop()
             raise
 

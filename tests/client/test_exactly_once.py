@@ -22,11 +22,13 @@ from bench.rivals.postgres import find_programs, run_postgres
 from cirrusmq_client import (
     Ack,
     Batches,
+    BatchResult,
     Client,
     Consumer,
     DeadLetter,
     DynamoDBTransactions,
     ExactlyOnce,
+    HandlerResult,
     Message,
     Producer,
     Received,
@@ -259,13 +261,12 @@ def test_a_batch_leaves_out_what_had_its_effect(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
     seen: list[list[str]] = []
 
-    def handle(messages: list[Received], connection: Connection) -> str:
+    def handle(messages: list[Received], connection: Connection) -> None:
         seen.append([message.id for message in messages])
         write_all(messages, connection)
-        return "written"
 
-    assert once.handle_together(some("a", "b"), handle) == ["written", "written"]
-    assert once.handle_together(some("b", "c", "a"), handle) == [Ack(), "written", Ack()]
+    assert once.handle_together(some("a", "b"), handle) == [None, None]
+    assert once.handle_together(some("b", "c", "a"), handle) == [Ack(), None, Ack()]
     assert once.handle_together(some("a", "c"), handle) == [Ack(), Ack()]
     assert seen == [["a", "b"], ["c"]]
     assert effects(engine) == {"a": 1, "b": 1, "c": 1}
@@ -274,16 +275,16 @@ def test_a_batch_leaves_out_what_had_its_effect(engine: Engine) -> None:
 def test_a_message_that_is_twice_in_a_batch_has_one_effect_and_one_result(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
     noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}}
-    results: list[object] = [Retry(after=3), "written"]
+    results: list[HandlerResult] = [Retry(after=3), None]
 
-    def handle(messages: list[Received], connection: Connection) -> object:
+    def handle(messages: list[Received], connection: Connection) -> BatchResult:
         assert [message.id for message in messages] == ["a"]
         write_all(messages, connection)
         return [results.pop(0)]
 
     assert once.handle_together(some("a", "b", **noted), handle) == [Retry(3), Retry(3)]
     assert effects(engine) == {}
-    assert once.handle_together(some("a", "b", **noted), handle) == ["written", "written"]
+    assert once.handle_together(some("a", "b", **noted), handle) == [None, None]
     assert effects(engine) == {"a": 1}
 
 
@@ -292,7 +293,7 @@ def test_one_refused_message_undoes_its_batch_and_the_others_come_again_at_once(
 ) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
 
-    def handle(messages: list[Received], connection: Connection) -> object:
+    def handle(messages: list[Received], connection: Connection) -> BatchResult:
         write_all(messages, connection)
         return [Retry() if message.id == "b" else None for message in messages]
 
@@ -306,7 +307,7 @@ def test_one_refused_message_undoes_its_batch_and_the_others_come_again_at_once(
 
 
 def test_with_a_transaction_for_each_a_failure_is_one_messages_alone(engine: Engine) -> None:
-    def handle(messages: list[Received], connection: Connection) -> object:
+    def handle(messages: list[Received], connection: Connection) -> BatchResult:
         write_all(messages, connection)
         if messages[0].id == "b":
             raise RuntimeError("a bug")
@@ -321,13 +322,12 @@ def test_with_a_transaction_for_each_a_failure_is_one_messages_alone(engine: Eng
 def test_batches_that_share_messages_write_each_once(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
     entered = threading.Event()
-    results: list[list[object]] = []
+    results: list[list[HandlerResult]] = []
 
-    def slow(messages: list[Received], connection: Connection) -> str:
+    def slow(messages: list[Received], connection: Connection) -> None:
         entered.set()
         time.sleep(0.3)
         write_all(messages, connection)
-        return "written"
 
     def second() -> None:
         entered.wait()
@@ -337,7 +337,7 @@ def test_batches_that_share_messages_write_each_once(engine: Engine) -> None:
     other.start()
     results.append(once.handle_together(some("a", "b", "c"), slow))
     other.join()
-    assert sorted(results, key=str) == [["written"] * 3, ["written", Ack(), Ack()]]
+    assert sorted(results, key=str) == [[None, Ack(), Ack()], [None] * 3]
     assert effects(engine) == dict.fromkeys("abcd", 1)
 
 
@@ -347,11 +347,10 @@ def test_two_at_once_write_once(engine: Engine) -> None:
     entered = threading.Event()
     results: list[object] = []
 
-    def slow(message: Received, connection: Connection) -> str:
+    def slow(message: Received, connection: Connection) -> None:
         entered.set()
         time.sleep(0.3)
         write(message, connection)
-        return "written"
 
     def second() -> None:
         entered.wait()
@@ -361,15 +360,15 @@ def test_two_at_once_write_once(engine: Engine) -> None:
     other.start()
     results.append(once.handle(received(), slow))
     other.join()
-    assert sorted(map(str, results)) == ["Ack()", "written"]
+    assert sorted(map(str, results)) == ["Ack()", "None"]
     assert effects(engine) == {"order": 1}
 
 
 def test_what_is_refused_leaves_neither_effect_nor_record(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
 
-    def refuse(result: object) -> Callable[[Received, Connection], object]:
-        def handle(message: Received, connection: Connection) -> object:
+    def refuse(result: Retry | DeadLetter) -> Callable[[Received, Connection], HandlerResult]:
+        def handle(message: Received, connection: Connection) -> HandlerResult:
             write(message, connection)
             return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from email.utils import formatdate
@@ -12,7 +13,14 @@ import httpx
 
 from cirrusmq_client import Ack, Backoff, Batches, Client, Connection, Received
 from cirrusmq_client.calls import Calls
-from cirrusmq_client.handling import one_by_one, together
+from cirrusmq_client.handling import (
+    BatchHandler,
+    Handler,
+    Raised,
+    check_handler,
+    one_by_one,
+    together,
+)
 from cirrusmq_client.leases import BATCH, Leases
 from cirrusmq_client.options import Options
 from cirrusmq_client.settling import Settler
@@ -56,7 +64,7 @@ class Service:
     def consume(
         self,
         source: str | Source,
-        handler: Callable[[Any], object],
+        handler: Handler | BatchHandler,
         *,
         most: int = BATCH,
         batches: Batches | None = None,
@@ -64,12 +72,14 @@ class Service:
         """Give a handler what can be received now, and do with it what it answers.
 
         As a `Consumer` does, in this thread and once: at most `most` messages, those of an ordered
-        source one by one. `batches`: the handler takes a list. The messages that it was given.
-        An exception of the handler is a retry, as in a consumer, and is logged.
+        source one by one. `batches`: the handler takes lists. The messages that it was given.
+        An exception of the handler is a retry, as in a consumer, and is logged; so is a result
+        that is none. What ends a test, `pytest.fail` and Ctrl-C, is raised.
         """
+        check_handler(handler)
         shared = source_of(source)
         wrap = one_by_one if batches is None else together
-        handle = wrap(handler, Ack(), shared)
+        handle = wrap(handler, Ack(), shared, _attempt)
         upkeep = Upkeep(self.client, shared, Options(batches=batches))
         upkeep.read()
         leases = Leases(self.client, shared)
@@ -94,6 +104,23 @@ class Service:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+
+def _attempt(handler: Callable[[Any], object], given: Any) -> object:
+    """As a consumer calls it, in the test's own thread."""
+    try:
+        return handler(given)
+    except BaseException as error:
+        if _ends_a_test(error):
+            raise
+        return Raised(error)
+
+
+def _ends_a_test(error: BaseException) -> bool:
+    """Whether it is Ctrl-C, or pytest's own: `pytest.fail`, `pytest.skip`."""
+    outcomes = sys.modules.get("_pytest.outcomes")
+    ends = KeyboardInterrupt if outcomes is None else (KeyboardInterrupt, outcomes.OutcomeException)
+    return isinstance(error, ends)
 
 
 class _WorldClient(Client):

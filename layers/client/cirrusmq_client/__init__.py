@@ -23,7 +23,7 @@ from cirrusmq_client.options import Batches
 from cirrusmq_client.outcomes import Undecided
 from cirrusmq_client.producer import PartlySent, Producer
 from cirrusmq_client.progress import CallbackProgress, FileProgress, NoProgress
-from cirrusmq_client.results import Ack, DeadLetter, Retry
+from cirrusmq_client.results import Ack, BatchResult, DeadLetter, HandlerResult, Retry
 from cirrusmq_client.sources import Queue, Subscription
 from cirrusmq_client.transactions import TakenOver, Transaction
 
@@ -41,6 +41,7 @@ __all__ = [
     "AsyncConsumer",
     "AsyncProducer",
     "Backoff",
+    "BatchResult",
     "Batches",
     "CallbackProgress",
     "CirrusMQError",
@@ -51,6 +52,7 @@ __all__ = [
     "DynamoDBTransactions",
     "ExactlyOnce",
     "FileProgress",
+    "HandlerResult",
     "Message",
     "NoProgress",
     "NotSent",

@@ -12,7 +12,7 @@ from typing import Any, Self, overload
 from cirrusmq_client.async_client import AsyncClient
 from cirrusmq_client.consumer import make_mode, seek
 from cirrusmq_client.errors import CirrusMQError
-from cirrusmq_client.messages import Received
+from cirrusmq_client.handling import AsyncBatchHandler, AsyncHandler, Raised, check_handler
 from cirrusmq_client.options import Batches, Options
 from cirrusmq_client.progress import Progress
 from cirrusmq_client.results import Ack, Retry
@@ -43,7 +43,7 @@ class AsyncConsumer:
     def __init__(
         self,
         source: str | Source,
-        handler: Callable[[Received], object],
+        handler: AsyncHandler,
         *,
         client: AsyncClient,
         batches: None = None,
@@ -56,7 +56,7 @@ class AsyncConsumer:
     def __init__(
         self,
         source: str | Source,
-        handler: Callable[[list[Received]], object],
+        handler: AsyncBatchHandler,
         *,
         client: AsyncClient,
         batches: Batches,
@@ -76,10 +76,13 @@ class AsyncConsumer:
         none_means_retry: bool = False,
         **options: Any,
     ) -> None:
+        check_handler(handler, awaited=True)
         chosen = Options(batches=batches, **options)
         none = Retry() if none_means_retry else Ack()
         self.client = client
-        self._mode = make_mode(client, source, _awaited(handler), none, chosen, broadcasting, TASKS)
+        self._mode = make_mode(
+            *(client, source, handler, none, chosen, broadcasting, TASKS), _attempt
+        )
 
     async def run(self) -> None:
         """Consume until SIGTERM, Ctrl-C, `stop` or a cancellation; then end as `join` says."""
@@ -137,17 +140,27 @@ class AsyncConsumer:
         await self.join()
 
 
-def _awaited(handler: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """The handler, awaited if it can be. A cancellation of its own making is a failure."""
+async def _attempt(handler: Callable[[Any], object], given: Any) -> object:
+    """As `attempt`, awaited. Only what ends the task from outside is raised."""
+    own = asyncio.current_task()
+    try:
+        result = handler(given)
+        return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError as error:
+        if own is not None and own.cancelling():
+            raise
+        return Raised(error)
+    except GeneratorExit as error:
+        if not _runs(own):
+            raise  # the task is thrown away: it may not await any more
+        return Raised(error)
+    except BaseException as error:
+        return Raised(error)
 
-    async def call(given: Any) -> object:
-        try:
-            result = handler(given)
-            return await result if inspect.isawaitable(result) else result
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise RuntimeError("something that the handler awaited was cancelled") from error
 
-    return call
+def _runs(task: asyncio.Task[Any] | None) -> bool:
+    """Whether the task is under way just now."""
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False

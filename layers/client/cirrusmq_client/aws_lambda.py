@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, unquote_to_bytes
 
 from cirrusmq_client.exactly_once import ExactlyOnce, Transactions
-from cirrusmq_client.handling import one_by_one
+from cirrusmq_client.handling import Handler, check_handler, one_by_one
 from cirrusmq_client.messages import Received
-from cirrusmq_client.results import Ack
+from cirrusmq_client.results import Ack, HandlerResult
 from cirrusmq_client.steps import run
 
 logger = logging.getLogger("cirrusmq_client")
@@ -31,21 +31,26 @@ LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 def exactly_once(
     store: Transactions[T], group: str
-) -> Callable[[Callable[[Received, T], object]], LambdaHandler]:
+) -> Callable[[Callable[[Received, T], HandlerResult]], LambdaHandler]:
     """Make a handler of (message, transaction) into a Lambda handler with exactly-once effects.
 
     It answers a batch by `{"batchItemFailures": [{"itemIdentifier": id}, …]}`, a POST by 204 or
     500. After a failure the later messages of the same group fail too, unhandled.
     """
 
-    def decorate(handler: Callable[[Received, T], object]) -> LambdaHandler:
+    def decorate(handler: Callable[[Received, T], HandlerResult]) -> LambdaHandler:
         return batch_response(ExactlyOnce(store, group)(handler))
 
     return decorate
 
 
-def batch_response(handler: Callable[[Received], object]) -> LambdaHandler:
-    """Make a handler of messages into a Lambda handler; see `exactly_once`."""
+def batch_response(handler: Handler) -> LambdaHandler:
+    """Make a handler of messages into a Lambda handler; see `exactly_once`.
+
+    A result other than None or `Ack()` is a failure, and so is whatever the handler raises. Raises
+    TypeError if the handler cannot work.
+    """
+    check_handler(handler)
 
     def succeeds(message: Received, source: str) -> bool:
         handle = one_by_one(handler, Ack(), source)

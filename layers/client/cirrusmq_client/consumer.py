@@ -12,8 +12,15 @@ from cirrusmq_client.client import BaseClient, Client
 from cirrusmq_client.clustering import Clustering
 from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.forking import renew_in_children
-from cirrusmq_client.handling import one_by_one, together
-from cirrusmq_client.messages import Received
+from cirrusmq_client.handling import (
+    Attempt,
+    BatchHandler,
+    Handler,
+    attempt,
+    check_handler,
+    one_by_one,
+    together,
+)
 from cirrusmq_client.options import Batches, Options
 from cirrusmq_client.progress import Progress
 from cirrusmq_client.results import Ack, Result, Retry
@@ -31,11 +38,12 @@ class Consumer:
 
         Consumer("orders", handle).run()
 
-    The handler returns normally or `Ack()`: the message is deleted. `Retry(after=seconds)`, or an
+    The handler returns None or `Ack()`: the message is deleted. `Retry(after=seconds)`, or an
     exception: it is delivered again, by the source's retry policy where no time is given; without
     a policy after 1, 2, 4, … 300 seconds by its receive count, of which up to half is left out at
     random. `DeadLetter(reason)`: it is moved to the dead-letter queue. With `none_means_retry` a
-    handler that returns None asks for a retry.
+    handler that returns None asks for a retry. Any other value, and whatever the handler raises,
+    `SystemExit` too, is a failure as an exception is.
 
     - `source`: a queue's name, a `Queue` (also with a receiver), a `Subscription`. Members that
       name the same source share its messages. For broadcasting also a topic's name.
@@ -64,7 +72,7 @@ class Consumer:
     def __init__(
         self,
         source: str | Source,
-        handler: Callable[[Received], object],
+        handler: Handler,
         *,
         client: Client | None = None,
         batches: None = None,
@@ -77,7 +85,7 @@ class Consumer:
     def __init__(
         self,
         source: str | Source,
-        handler: Callable[[list[Received]], object],
+        handler: BatchHandler,
         *,
         client: Client | None = None,
         batches: Batches,
@@ -97,6 +105,7 @@ class Consumer:
         none_means_retry: bool = False,
         **options: Any,
     ) -> None:
+        check_handler(handler)
         chosen = Options(batches=batches, **options)
         none = Retry() if none_means_retry else Ack()
         self.client = Client() if client is None else client
@@ -167,13 +176,14 @@ def make_mode(
     options: Options,
     progress: Progress | None,
     kind: Concurrency,
+    call: Attempt = attempt,
 ) -> Clustering | Broadcasting:
     """The way in which a consumer works, by threads or tasks."""
     wrap = one_by_one if options.batches is None else together
     if progress is None:
         shared = source_of(source)
-        return Clustering(client, shared, wrap(handler, none, shared), options, kind)
+        return Clustering(client, shared, wrap(handler, none, shared, call), options, kind)
     if not isinstance(source, str | Subscription):
         raise ValueError("broadcasting reads a topic or a subscription, not a queue")
     log = Topic(source) if isinstance(source, str) else source
-    return Broadcasting(client, source, wrap(handler, none, log), options, progress, kind)
+    return Broadcasting(client, source, wrap(handler, none, log, call), options, progress, kind)

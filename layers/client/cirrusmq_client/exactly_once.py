@@ -13,8 +13,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
 
+from cirrusmq_client.handling import BatchHandler, Handler, check_handler
 from cirrusmq_client.messages import Received
-from cirrusmq_client.results import Ack, DeadLetter, Retry
+from cirrusmq_client.results import (
+    Ack,
+    BatchResult,
+    DeadLetter,
+    HandlerResult,
+    Retry,
+    check_result,
+    check_results,
+    for_each,
+)
 
 logger = logging.getLogger("cirrusmq_client")
 T = TypeVar("T")
@@ -75,19 +85,19 @@ class ExactlyOnce(Generic[T]):
     each: bool = False
 
     @overload
-    def __call__(
-        self, handler: Callable[[Received, T], object]
-    ) -> Callable[[Received], object]: ...
+    def __call__(self, handler: Callable[[Received, T], HandlerResult]) -> Handler: ...
 
     @overload
-    def __call__(
-        self, handler: Callable[[list[Received], T], object]
-    ) -> Callable[[list[Received]], object]: ...
+    def __call__(self, handler: Callable[[list[Received], T], BatchResult]) -> BatchHandler: ...
 
-    def __call__(self, handler: Callable[[Any, T], object]) -> Callable[[Any], object]:
-        """The handler for a `Consumer`."""
+    def __call__(self, handler: Callable[[Any, T], Any]) -> Callable[[Any], Any]:
+        """The handler for a `Consumer`. Raises TypeError if the handler cannot work.
 
-        def handle(given: Received | list[Received]) -> object:
+        A result that is none is a failure: nothing is written.
+        """
+        check_handler(handler, 2)
+
+        def handle(given: Received | list[Received]) -> BatchResult:
             if isinstance(given, Received):
                 return self.handle(given, handler)
             if self.each:
@@ -96,27 +106,33 @@ class ExactlyOnce(Generic[T]):
 
         return handle
 
-    def handle(self, message: Received, handler: Callable[[Received, T], object]) -> object:
-        """Handle one message; `Ack` where it had its effect before."""
+    def handle(
+        self, message: Received, handler: Callable[[Received, T], HandlerResult]
+    ) -> HandlerResult:
+        """Handle one message; `Ack` where it had its effect before. Raises UnknownResult."""
+
+        def work(tools: T) -> HandlerResult:
+            return check_result(handler(message, tools))
+
         try:
-            return self.store.run(_key(message), self.group, lambda tools: handler(message, tools))
+            return check_result(self.store.run(_key(message), self.group, work))
         except AlreadyConsumed:
             return Ack()
 
     def handle_together(
-        self, messages: Sequence[Received], handler: Callable[[list[Received], T], object]
-    ) -> list[object]:
+        self, messages: Sequence[Received], handler: Callable[[list[Received], T], BatchResult]
+    ) -> list[HandlerResult]:
         """Handle messages in one transaction; a result for each, `Ack` for those left out."""
         first: dict[str, Received] = {}
         for message in messages:
             first.setdefault(_key(message), message)
-        results: dict[str, object] = {}
+        results: dict[str, HandlerResult] = {}
 
         def work(new: frozenset[str], tools: T) -> object:
             results.clear()
             wanted = [key for key in first if key in new]
             value = handler([first[key] for key in wanted], tools)
-            given = _for_each(value, len(wanted))
+            given = check_results(for_each(value, len(wanted)))
             results.update(zip(wanted, given, strict=True))
             return given
 
@@ -132,12 +148,12 @@ class ExactlyOnce(Generic[T]):
         return [results.get(_key(message), Ack()) for message in messages]
 
     def _handle_alone(
-        self, message: Received, handler: Callable[[list[Received], T], object]
-    ) -> object:
+        self, message: Received, handler: Callable[[list[Received], T], BatchResult]
+    ) -> HandlerResult:
         """Handle a message of a batch in its own transaction; its failure is no other's."""
         try:
             result = self.handle(message, lambda one, tools: _only(handler([one], tools)))
-        except Exception:
+        except (Exception, SystemExit, GeneratorExit):
             logger.warning("%s comes again: its handler failed", message.id, exc_info=True)
             return Retry()
         return result
@@ -147,17 +163,8 @@ def _key(message: Received) -> str:
     return message.deduplication_id or message.id
 
 
-def _only(value: object) -> object:
-    return _for_each(value, 1)[0]
-
-
-def _for_each(value: object, count: int) -> list[object]:
-    """A handler's answer as a value for each message; ValueError where their number is wrong."""
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        return [value] * count
-    if len(value) != count:
-        raise ValueError(f"the handler answered {len(value)} results for {count} messages")
-    return list(value)
+def _only(value: object) -> HandlerResult:
+    return check_result(for_each(value, 1)[0])
 
 
 def writes_nothing(result: object) -> bool:

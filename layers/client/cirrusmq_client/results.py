@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Coroutine, Generator, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
+from numbers import Real
 from typing import TypeAlias
+
+LONGEST_SECONDS = 43_200
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +21,28 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Again, `after` so many seconds; else after the next wait of the source's retry policy."""
+    """Again, `after` so many seconds or a timedelta; else by the source's retry policy.
 
-    after: float | None = None
+    From 0 to 43,200 seconds (12 hours): less counts as 0, and more as 43,200.
+    """
+
+    after: float | timedelta | None = None
+
+    def __post_init__(self) -> None:
+        after = self.after
+        if after is None or isinstance(after, timedelta):
+            return
+        if isinstance(after, bool) or not isinstance(after, Real) or after != after:
+            raise TypeError(f"after must be a number of seconds or a timedelta, not {after!r}")
 
     @property
     def delay_seconds(self) -> int | None:
         """Whole seconds, as the service takes them; 0 to 43,200."""
         if self.after is None:
             return None
-        return min(43_200, max(0, math.ceil(self.after)))
+        after = self.after
+        seconds = after.total_seconds() if isinstance(after, timedelta) else after
+        return math.ceil(min(LONGEST_SECONDS, max(0, seconds)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +58,82 @@ class Wait(Retry):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """The message is hopeless: to the dead-letter queue, with a reason of ≤ 256 characters."""
+    """The message is hopeless: to the dead-letter queue, with a reason of ≤ 256 characters.
 
-    reason: str | None = None
+    An exception or another value as the reason is written as text.
+    """
+
+    reason: str | BaseException | None = None
+
+    def __post_init__(self) -> None:
+        if self.reason is not None:
+            object.__setattr__(self, "reason", _text(self.reason))
 
 
 Result: TypeAlias = Ack | Retry | DeadLetter
+HandlerResult: TypeAlias = Ack | Retry | DeadLetter | None
+"""What a handler of single messages may return. None is `Ack`, or a `Retry` if options say so."""
+BatchResult: TypeAlias = HandlerResult | Sequence[HandlerResult]
+"""What a handler of lists may return: one result for all messages, or one for each."""
+
+
+class UnknownResult(TypeError):
+    """A handler returned what is no result."""
+
+    def __init__(self, value: object) -> None:
+        told = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        super().__init__(f"its handler returned {told}, not None, Ack(), Retry() or DeadLetter()")
+
+
+def check_result(value: object) -> HandlerResult:
+    """The value, if it is one that a handler may return; else UnknownResult.
+
+    A coroutine that came instead is closed, so that Python does not warn about it too.
+    """
+    if value is None or isinstance(value, Ack | Retry | DeadLetter):
+        return value
+    _close(value)
+    raise UnknownResult(value)
+
+
+def check_results(values: Sequence[object]) -> list[HandlerResult]:
+    """The values, if all of them are results; else UnknownResult."""
+    try:
+        return [check_result(value) for value in values]
+    except UnknownResult:
+        _close(values)
+        raise
 
 
 def read_result(value: object, none: Result) -> Result:
-    """A handler's return value as a result; `none` for None."""
-    if value is None:
-        return none
-    return value if isinstance(value, Ack | Retry | DeadLetter) else Ack()
+    """A handler's return value as a result, `none` for None. Raises UnknownResult."""
+    return check_result(value) or none
 
 
-def read_results(value: object, count: int, none: Result) -> list[Result]:
-    """A result for each message of a batch, from one for all or from a list; ValueError."""
+def for_each(value: object, count: int) -> list[object]:
+    """A value for each message of a batch, from one for all or from a list. Raises ValueError."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        return [read_result(value, none)] * count
+        return [value] * count
     if len(value) != count:
-        raise ValueError(f"the handler answered {len(value)} results for {count} messages")
-    return [read_result(entry, none) for entry in value]
+        _close(value)
+        raise ValueError(f"its handler returned {len(value)} results for {count} messages")
+    return list(value)
+
+
+def _close(value: object) -> None:
+    """Close coroutines and generators that nobody will go on with, also those of a collection."""
+    found: Iterable[object] = [value]
+    if isinstance(value, Mapping):
+        found = value.values()
+    elif isinstance(value, list | tuple | Set):
+        found = value
+    for each in found:
+        if isinstance(each, Coroutine | Generator):
+            with suppress(Exception):
+                each.close()
+
+
+def _text(reason: object) -> str:
+    text = f"{type(reason).__name__}: {reason}" if isinstance(reason, BaseException) else reason
+    # Half an emoji, or a file's name that is not UTF-8, cannot be sent.
+    return str(text).encode(errors="replace").decode()

@@ -1,0 +1,423 @@
+"""A message is deleted only if its handler ran and said so: every other result is a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import warnings
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import mypy.api
+import pytest
+
+from cirrusmq_client import (
+    Ack,
+    AsyncClient,
+    AsyncConsumer,
+    Batches,
+    Client,
+    Connection,
+    Consumer,
+    DeadLetter,
+    ExactlyOnce,
+    Message,
+    NoProgress,
+    Received,
+    Retry,
+    batch_response,
+    exactly_once,
+)
+from cirrusmq_client.exactly_once import AlreadyConsumed
+from cirrusmq_local.testing import Service
+
+NOWHERE = Connection(url="http://127.0.0.1:9", access_key_id="a", secret="b")
+
+
+async def coroutine(given: Any) -> None:
+    raise AssertionError("nobody awaits it")
+
+
+def generator(given: Any) -> Iterator[None]:
+    yield
+
+
+async def asynchronous_generator(given: Any) -> AsyncIterator[None]:
+    yield
+
+
+async def with_tools(given: Any, tools: Any) -> None:
+    raise AssertionError("nobody awaits it")
+
+
+def without_parameters() -> None: ...
+
+
+class Awaited:
+    async def __call__(self, given: Any) -> None:
+        raise AssertionError("nobody awaits it")
+
+    async def method(self, given: Any) -> None:
+        raise AssertionError("nobody awaits it")
+
+    @staticmethod
+    async def static(given: Any) -> None:
+        raise AssertionError("nobody awaits it")
+
+
+class Handler:
+    def __call__(self, given: Any) -> None: ...
+
+
+GENERATORS = [generator, asynchronous_generator, partial(generator)]
+NEVER = [*GENERATORS, Handler, without_parameters, "orders", None]
+COROUTINES = [
+    coroutine,
+    partial(coroutine),
+    partial(partial(coroutine)),
+    Awaited(),
+    Awaited().method,
+    partial(Awaited().method),
+    Awaited.static,
+    partial(Awaited()),
+]
+
+
+def told(handler: object) -> str:
+    return getattr(handler, "__qualname__", type(handler).__qualname__)
+
+
+class Store:
+    """A store in memory: writes and records, both or neither."""
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.written: list[str] = []
+
+    def run(self, key: str, group: str, work: Callable[[list[str]], object]) -> object:
+        return self.run_together([key], group, lambda _, tools: work(tools))
+
+    def run_together(self, keys: Any, group: str, work: Any) -> object:
+        new = frozenset(keys) - self.keys
+        if not new:
+            raise AlreadyConsumed
+        writes: list[str] = []
+        result = work(new, writes)
+        refused = (Retry, DeadLetter)
+        if not any(
+            isinstance(each, refused) for each in (result if isinstance(result, list) else [result])
+        ):
+            self.keys |= new
+            self.written += writes
+        return result
+
+
+@pytest.mark.parametrize("handler", [*NEVER, *COROUTINES], ids=told)
+def test_a_handler_that_cannot_work_is_refused_before_it_gets_a_message(handler: Any) -> None:
+    client = Client(NOWHERE)
+    ways: list[Callable[[], object]] = [
+        lambda: Consumer("orders", handler, client=client),
+        lambda: Consumer("orders", handler, client=client, batches=Batches()),
+        lambda: Consumer("news", handler, client=client, broadcasting=NoProgress()),
+        lambda: batch_response(handler),
+        lambda: Service().consume("orders", handler),
+    ]
+    for way in ways:
+        with pytest.raises(TypeError, match=r"handler"):
+            way()
+
+
+@pytest.mark.parametrize("handler", NEVER, ids=told)
+def test_a_handler_that_cannot_work_is_refused_by_asyncio_too(handler: Any) -> None:
+    async def use() -> None:
+        async with AsyncClient(NOWHERE) as client:
+            for options in ({}, {"batches": Batches()}):
+                with pytest.raises(TypeError, match="handler"):
+                    AsyncConsumer("orders", handler, client=client, **options)  # type: ignore[call-overload]
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("handler", COROUTINES, ids=told)
+def test_coroutine_functions_are_for_an_async_consumer(handler: Any) -> None:
+    async def use() -> None:
+        async with AsyncClient(NOWHERE) as client:
+            AsyncConsumer("orders", handler, client=client)
+
+    asyncio.run(use())
+    with pytest.raises(TypeError, match="AsyncConsumer"):
+        Consumer("orders", handler, client=Client(NOWHERE))
+
+
+@pytest.mark.parametrize("handler", [with_tools, partial(with_tools)], ids=told)
+def test_exactly_once_refuses_what_it_cannot_call_in_a_transaction(handler: Any) -> None:
+    with pytest.raises(TypeError, match="handler"):
+        ExactlyOnce(Store(), "shop")(handler)
+    with pytest.raises(TypeError, match="handler"):
+        exactly_once(Store(), "shop")(handler)
+
+
+@pytest.mark.parametrize("handler", [print, [].append, Handler(), Handler().__call__, lambda m: m])
+def test_what_may_work_is_taken(handler: Any) -> None:
+    Consumer("orders", handler, client=Client(NOWHERE))
+
+
+def a_coroutine() -> Coroutine[Any, Any, None]:
+    return coroutine(None)
+
+
+UNKNOWN: dict[str, Callable[[], Any]] = {
+    "coroutine": a_coroutine,
+    "generator": lambda: generator(None),
+    "async_generator": lambda: asynchronous_generator(None),
+    "class Retry": lambda: Retry,
+    "class DeadLetter": lambda: DeadLetter,
+    "class Ack": lambda: Ack,
+    "bool": lambda: False,
+    "str": lambda: "done",
+    "bytes": lambda: b"done",
+    "int": lambda: 0,
+    "RuntimeError": lambda: RuntimeError("closed"),
+    "set": lambda: {Ack()},
+    "dict": lambda: {"result": a_coroutine()},
+    "object": object,
+}
+SEVERAL: dict[str, Callable[[], Any]] = {
+    "list": lambda: [Ack(), a_coroutine()],
+    "tuple": lambda: (Ack(), Ack()),
+}
+"""Of which a handler of batches may return as many as it got messages."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service() as made:
+        made.client.create_queue("orders", {"partitions": 1})
+        made.client.send("orders", [Message("a"), Message("b")])
+        yield made
+
+
+def left(service: Service) -> int:
+    counts = service.client.show_queue("orders")["counts"]
+    return counts["active"] + counts["inactive"] + counts["delayed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "batches"),
+    [(name, batches) for name in UNKNOWN for batches in (None, Batches(max_batch=2))]
+    + [("tuple", None), ("list", None)],
+)
+def test_an_unknown_result_is_a_failure_that_is_told(
+    service: Service, caplog: pytest.LogCaptureFixture, name: str, batches: Batches | None
+) -> None:
+    make = (UNKNOWN | SEVERAL)[name]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given = service.consume("orders", lambda _: make(), batches=batches)
+
+    assert len(given) == left(service) == 2
+    told = [line for line in caplog.messages if "queue orders comes again" in line]
+    assert len(told) == 2
+    assert all(f"returned {'the ' * ('class' in name)}{name}, not" in line for line in told)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("make", [Ack, Retry, a_coroutine], ids=told)
+def test_a_wrong_number_of_results_fails_every_message(
+    service: Service, caplog: pytest.LogCaptureFixture, count: int, make: Callable[[], Any]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        service.consume("orders", lambda _: [make() for _ in range(count)], batches=Batches())
+
+    assert left(service) == 2
+    assert f"{count} results for 2 messages" in caplog.text
+
+
+def test_an_unknown_result_in_a_batch_fails_its_own_message(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    def handle(messages: list[Received]) -> Any:
+        return [None if message.text == "a" else a_coroutine() for message in messages]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        service.consume("orders", handle, batches=Batches())
+
+    assert left(service) == 1
+    assert "coroutine" in caplog.text
+    service.pass_seconds(300)
+    assert [each.text for each in service.client.receive("orders")] == ["b"]
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_function_of_lambda_fails_a_message_for_an_unknown_result(name: str) -> None:
+    event = {"messages": [{"id": "1", "body": "a"}]}
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = batch_response(lambda _: UNKNOWN[name]())(event, None)
+
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("each", [False, True], ids=["together", "each"])
+@pytest.mark.parametrize("batches", [None, Batches()], ids=["single", "batches"])
+def test_nothing_is_written_once_for_an_unknown_result(
+    service: Service, name: str, each: bool, batches: Batches | None
+) -> None:
+    store = Store()
+    once = ExactlyOnce(store, "shop", each=each)
+
+    def handle(given: Any, writes: list[str]) -> Any:
+        writes.append("x")
+        return UNKNOWN[name]()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        service.consume("orders", once(handle), batches=batches)
+
+    assert (store.keys, store.written) == (set(), [])
+    assert left(service) == 2
+
+
+@pytest.mark.parametrize("after", ["5", float("nan"), True, b"5", [1], object()], ids=repr)
+def test_a_retry_refuses_what_is_no_time(after: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"after must be .* seconds"):
+        Retry(after=after)
+
+
+def test_a_retry_takes_a_timedelta_and_keeps_to_the_range_of_the_service() -> None:
+    seconds: dict[float | timedelta, int]
+    seconds = {timedelta(minutes=2): 120, timedelta(days=1): 43_200, timedelta(seconds=-1): 0}
+    seconds |= {math.inf: 43_200, -math.inf: 0, 10**400: 43_200, 1.5: 2, -3: 0}
+
+    assert {after: Retry(after=after).delay_seconds for after in seconds} == seconds
+    assert Retry().delay_seconds is None
+
+
+def test_a_reason_of_any_type_is_written_as_text() -> None:
+    reasons: dict[str, Any] = {
+        "{'code': 5}": {"code": 5},
+        "KeyError: 'price'": KeyError("price"),
+        "17": 17,
+        "half ?": "half \ud83d",
+    }
+
+    assert [DeadLetter(reason).reason for reason in reasons.values()] == list(reasons)
+    assert DeadLetter().reason is None
+
+
+def test_a_reason_that_cannot_be_text_is_a_failure_of_its_handler(service: Service) -> None:
+    class Broken:
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def handle(message: Received) -> DeadLetter:
+        return DeadLetter(Broken())  # type: ignore[arg-type]
+
+    service.consume("orders", handle)
+
+    assert left(service) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit, GeneratorExit, asyncio.CancelledError, StopIteration]
+)
+@pytest.mark.parametrize("batches", [None, Batches()], ids=["single", "batches"])
+def test_what_a_handler_raises_is_its_failure(
+    service: Service,
+    caplog: pytest.LogCaptureFixture,
+    error: type[BaseException],
+    batches: Batches | None,
+) -> None:
+    def handle(_: Any) -> None:
+        raise error
+
+    service.consume("orders", handle, batches=batches)
+
+    assert left(service) == 2
+    assert "handler failed" in caplog.text
+    answer = batch_response(handle)({"messages": [{"id": "1", "body": "a"}]}, None)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, pytest.fail.Exception])
+def test_what_ends_a_test_is_raised(service: Service, error: type[BaseException]) -> None:
+    def handle(_: Any) -> None:
+        raise error("stop")
+
+    with pytest.raises(error):
+        service.consume("orders", handle)
+
+
+def test_a_type_checker_sees_a_handler_that_cannot_work(tmp_path: Path) -> None:
+    lines = PROGRAM.splitlines()
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+
+    output, _, status = mypy.api.run(
+        ["--strict", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary", str(file)]
+    )
+
+    found = {int(each.split(":")[1]) for each in output.splitlines() if ": error:" in each}
+    wrong = {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
+    assert status == 1
+    assert found == wrong, output
+
+
+PROGRAM = """\
+from datetime import timedelta
+from typing import Any
+from cirrusmq_client import Ack, AsyncClient, AsyncConsumer, Batches, Consumer, DeadLetter
+from cirrusmq_client import BatchResult, ExactlyOnce, HandlerResult, Received, Retry
+from cirrusmq_client import batch_response
+def plain(message: Received) -> None: ...
+def good(message: Received) -> HandlerResult:
+    return Retry(after=timedelta(minutes=1)) if message.redeliveries else DeadLetter("no")
+def many(messages: list[Received]) -> BatchResult:
+    return [Ack() for _ in messages]
+def flag(message: Received) -> bool:
+    return True
+def text(message: Received) -> str:
+    return "done"
+def kind(message: Received) -> type[Retry]:
+    return Retry
+async def later(message: Received) -> Retry | None:
+    return None
+async def later_many(messages: list[Received]) -> list[Ack | Retry]:
+    return []
+async def later_flag(message: Received) -> bool:
+    return True
+def once(message: Received, tools: Any) -> None: ...
+async def once_later(message: Received, tools: Any) -> None: ...
+client = AsyncClient()
+store: Any = None
+batches = Batches()
+Consumer("orders", plain, workers=2)
+Consumer("orders", good)
+Consumer("orders", print)
+Consumer("orders", many, batches=batches)
+Consumer("orders", flag)  # wrong
+Consumer("orders", text)  # wrong
+Consumer("orders", kind)  # wrong
+Consumer("orders", later)  # wrong
+Consumer("orders", many)  # wrong
+Consumer("orders", good, batches=batches)  # wrong
+Consumer("orders", later_many, batches=batches)  # wrong
+Consumer("orders", ExactlyOnce[Any](store, "shop")(once))
+ExactlyOnce[Any](store, "shop")(once_later)  # wrong
+AsyncConsumer("orders", later, client=client)
+AsyncConsumer("orders", later_many, client=client, batches=batches)
+AsyncConsumer("orders", later_flag, client=client)  # wrong
+AsyncConsumer("orders", flag, client=client)  # wrong
+batch_response(good)
+batch_response(flag)  # wrong
+batch_response(later)  # wrong
+Retry(after="5")  # wrong
+"""
