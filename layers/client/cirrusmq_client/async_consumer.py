@@ -126,7 +126,7 @@ class AsyncConsumer:
         try:
             await asyncio.shield(finishing)
         except asyncio.CancelledError:
-            self._mode.abandon()
+            self._mode.hurry()
             with suppress(CirrusMQError):
                 await asyncio.shield(finishing)
             raise

@@ -28,6 +28,9 @@ Log: TypeAlias = str | Subscription
 PAGE = (16, 100)
 PAUSE_SECONDS = (0.1, 1.0)
 OUTAGE_SECONDS = 30.0
+START_SECONDS = 0.1
+END_SECONDS = 2.0
+"""For a handler that is cancelled, and between two looks whether it is."""
 PASSING = (NoAnswer, Throttled, Unavailable)
 
 
@@ -53,6 +56,8 @@ class Broadcasting:
         self._named = Topic(log) if isinstance(log, str) else log
         self._upkeep = Upkeep(client, self._named, _creating(log, options), kind)
         self._error: CirrusMQError | None = None
+        self._begun = kind.event()
+        self._abandoned = False
         self._sought: str | None = None
         """The time to continue behind, once the handler has ended."""
         self._gathered: list[Received] = []
@@ -62,19 +67,31 @@ class Broadcasting:
 
     @driven
     def start(self) -> Steps[None]:
-        """Begin to read; messages published after this returned are read."""
-        known = self._sought or self._progress.load()
-        if not known:
-            health: Health = yield self._client.health
-            known = health["time"]
-        self._cursor = known
-        self._workers = [self._kind.spawn("cirrusmq-broadcast", self._work)]
+        """Begin to read; messages published after this returned are read, unless it is stopped.
+
+        Raises what made that impossible.
+        """
+        self._workers = [self._kind.spawn("cirrusmq-broadcast", self._work, self._die)]
+        try:
+            # In pieces: the service may be out of reach for longer than one who stops it waits.
+            while not self._begun.is_set() and not self.stopping.is_set():
+                yield partial(self._begun.wait, START_SECONDS)
+        except self._kind.cancelled:
+            self.stopping.set()
+            yield partial(self._kind.join, self.abandon(), END_SECONDS)
+            raise
+        if self._error is not None and not self._begun.is_set():
+            raise self._error
 
     @driven
     def finish(self) -> Steps[None]:
-        """Once `stopping` is set: let the handler end within the grace time."""
-        yield partial(self._kind.join, self._workers, self._options.grace_seconds)
-        yield partial(self._kind.join, self.abandon())
+        """Once `stopping` is set: let the handler end within the grace time. Raises what made
+        reading impossible, or what the worker died of."""
+        ends = time.monotonic() + self._options.grace_seconds
+        while not self._abandoned and (left := ends - time.monotonic()) > 0:
+            if (yield partial(self._kind.join, self._workers, min(left, END_SECONDS))):
+                break
+        yield partial(self._kind.join, self.abandon(), END_SECONDS)
         if self._error is not None:
             raise self._error
 
@@ -88,10 +105,39 @@ class Broadcasting:
 
     def abandon(self) -> Sequence[Any]:
         """Have the handler end now, if it can be made to; its messages are read again."""
+        self._abandoned = True
         return self._kind.abandon(self._workers)
+
+    def hurry(self) -> None:
+        """End the grace time now."""
+        self.abandon()
+
+    def _die(self, error: BaseException) -> None:
+        """The worker ended by an exception: `finish` raises it."""
+        if self._abandoned:
+            return
+        logger.error("the consumer of %s ends: %r", self._named, error, exc_info=error)
+        self._error = CirrusMQError(f"the consumer of {self._named} ended: {error!r}")
+        self._error.__cause__ = error
+        self.stopping.set()
+
+    def _begin(self) -> Steps[None]:
+        """Find where to read from: the progress, else the service's time now."""
+        known = self._sought or self._progress.load()
+        if not known:
+            health: Health = yield self._client.health
+            known = health["time"]
+        self._cursor = known
+        self._begun.set()
 
     @driven
     def _work(self) -> Steps[None]:
+        try:
+            yield from self._begin()
+        except CirrusMQError as error:
+            self._error = error
+            self.stopping.set()
+            return
         after, pause, outage = self._cursor, PAUSE_SECONDS[0], PAUSE_SECONDS[1]
         while not self.stopping.is_set():
             try:

@@ -8,6 +8,7 @@ receive ──> inbox ──> workers: handler ──> settler: delete, give bac
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -33,6 +34,9 @@ logger = logging.getLogger("cirrusmq_client")
 PAUSE_SECONDS = (0.5, 30.0)
 PASSING = (NoAnswer, Throttled, Unavailable)
 AT_ONCE = Retry(after=0)
+SETTLE_SECONDS = 2.0
+"""For settling what handlers did until the end of the grace time."""
+STOP_SECONDS = 0.5
 
 
 class Clustering:
@@ -48,12 +52,15 @@ class Clustering:
     ) -> None:
         self._client, self._source, self._handle = client, source, handle
         self._options, self._kind, self._run = options, kind, kind.run
-        self._inbox = Inbox(max(options.prefetch, options.most - 1), kind)
+        self._inbox = Inbox(max(options.prefetch, options.most - 1), kind, options.most)
         self._upkeep = Upkeep(client, source, options, kind)
-        self._leases = Leases(client, source, kind)
-        self._settler = Settler(client, source, self._leases, self._upkeep, kind)
-        self._unanswered: tuple[type[BaseException], ...] = (CirrusMQError, *kind.cancelled)
+        self._leases = Leases(client, source, kind, self._die)
+        self._settler = Settler(client, source, self._leases, self._upkeep, kind, self._die)
+        self._unanswered: tuple[type[BaseException], ...] = (Exception, *kind.cancelled)
         self._error: CirrusMQError | None = None
+        self._ends = math.inf
+        """The end of the grace time."""
+        self._abandoned = False
         self.stopping = kind.event()
         self._receivers: list[Any] = []
         self._workers: list[Any] = []
@@ -64,11 +71,11 @@ class Clustering:
         self._leases.start()
         self._settler.start()
         self._workers = [
-            self._kind.spawn(f"cirrusmq-worker-{number}", self._work)
+            self._kind.spawn(f"cirrusmq-worker-{number}", self._work, self._die)
             for number in range(self._options.workers)
         ]
         self._receivers = [
-            self._kind.spawn(f"cirrusmq-receiver-{number}", self._receive)
+            self._kind.spawn(f"cirrusmq-receiver-{number}", self._receive, self._die)
             for number in range(self._options.receivers)
         ]
         yield from ()
@@ -76,24 +83,61 @@ class Clustering:
     @driven
     def finish(self) -> Steps[None]:
         """Once `stopping` is set: give back what was not started, let handlers end within the
-        grace time, settle. Raises what made receiving impossible."""
+        grace time, settle. Raises what made receiving impossible, or what a worker died of.
+
+            stopping ── handlers end ──────┬── settled ──> over
+                                           └── no answer ── grace time or 2 s ──> left, over
+        """
+        self._ends = time.monotonic() + self._options.grace_seconds
+        self._settler.open()
         unstarted = self._inbox.close()
         yield partial(self._settler.put, [(held, AT_ONCE) for held in unstarted])
-        ends = time.monotonic() + self._options.grace_seconds
-        in_time = yield partial(self._kind.join, self._workers, self._options.grace_seconds)
-        left = max(0.0, ends - time.monotonic())
-        yield partial(self._kind.join, self._receivers, left)
+        in_time = yield partial(self._kind.join, self._workers, self._left())
+        yield partial(self._kind.join, self._receivers, self._left())
         if not in_time:
             logger.warning("the grace time is over: what still runs comes again later")
-        yield partial(self._kind.join, self.abandon())
-        yield self._settler.close
-        yield self._leases.stop
+        yield partial(self._kind.join, self.abandon(), SETTLE_SECONDS)
+        yield from self._settle_rest()
+        yield partial(self._leases.stop, STOP_SECONDS)
         if self._error is not None:
             raise self._error
 
     def abandon(self) -> Sequence[Any]:
         """Have handlers and receives end now, as far as they can be made to."""
+        self._abandoned = True
         return self._kind.abandon((*self._workers, *self._receivers))
+
+    def hurry(self) -> None:
+        """End the grace time now."""
+        self._ends = -math.inf
+        self.abandon()
+
+    def _left(self) -> float:
+        """Seconds of the grace time."""
+        return max(0.0, self._ends - time.monotonic())
+
+    def _settle_rest(self) -> Steps[None]:
+        """Settle what waits, within the grace time and a moment for what came at its end."""
+        least = time.monotonic() + SETTLE_SECONDS
+        while (left := max(self._ends, least) - time.monotonic()) > 0:
+            # In pieces, since `hurry` may come.
+            if (yield partial(self._settler.close, min(left, STOP_SECONDS))):
+                return
+        self._settler.give_up()
+
+    def _die(self, error: BaseException) -> None:
+        """A worker ended by an exception, so this member ends: `finish` raises it.
+
+        What nobody settles any more is not extended beyond the grace time.
+        """
+        if self._abandoned:
+            return  # it was made to end, or nobody waits for it any more
+        logger.error("the consumer of %s ends: %r", self._source, error, exc_info=error)
+        if self._error is None:
+            self._error = CirrusMQError(f"the consumer of {self._source} ended: {error!r}")
+            self._error.__cause__ = error
+        self._leases.end_after(self._options.grace_seconds)
+        self.stopping.set()
 
     @driven
     def _receive(self) -> Steps[None]:
@@ -182,26 +226,37 @@ class Clustering:
             taken: list[Held] = yield partial(self._inbox.take, most, await_seconds)
             if not taken:
                 return
-            started = [held for held in taken if not held.lost]
-            if len(started) < len(taken):
-                yield from self._lose([held for held in taken if held.lost])
-            if not started:
-                continue
             try:
-                handled = yield from self._handle([held.message for held in started])
+                yield from self._work_on(taken)
             except self._kind.cancelled:
-                yield partial(self._settler.put, [(held, AT_ONCE) for held in started])
                 raise
-            results = list(zip(started, handled, strict=True))
-            try:
-                if self._inbox.ordered:
-                    yield from self._settle_in_order(results)
-                else:
-                    yield partial(self._settler.put, results)
-            except self._kind.cancelled:
-                # They were handled: settled twice is better than handled twice.
+            except BaseException:
+                self._leases.drop(taken)
+                raise
+
+    def _work_on(self, taken: Sequence[Held]) -> Steps[None]:
+        started = [held for held in taken if not held.lost]
+        if len(started) < len(taken):
+            yield from self._lose([held for held in taken if held.lost])
+        if not started:
+            return
+        try:
+            handled = yield from self._handle([held.message for held in started])
+        except self._kind.cancelled:
+            self._settler.open()
+            yield partial(self._settler.put, [(held, AT_ONCE) for held in started])
+            raise
+        results = list(zip(started, handled, strict=True))
+        try:
+            if self._inbox.ordered:
+                yield from self._settle_in_order(results)
+            else:
                 yield partial(self._settler.put, results)
-                raise
+        except self._kind.cancelled:
+            # They were handled: settled twice is better than handled twice.
+            self._settler.open()
+            yield partial(self._settler.put, results)
+            raise
 
     def _settle_in_order(self, results: Sequence[tuple[Held, Result]]) -> Steps[None]:
         """The next message of a group starts when this one is surely gone, and never else."""

@@ -37,8 +37,17 @@ class Concurrency(Protocol):
         """An event whose `wait(seconds)` is a step."""
         ...
 
-    def spawn(self, name: str, work: Callable[[], Any]) -> Any:
-        """A worker that does this step, from now on."""
+    def spawn(
+        self, name: str, work: Callable[[], Any], died: Callable[[BaseException], None]
+    ) -> Any:
+        """A worker that does this step, from now on. If that raises, `died` gets the exception."""
+        ...
+
+    def watch(self, due: Callable[[], float], tell: Callable[[str], None]) -> Callable[[], None]:
+        """Have `tell` told of what blocks all workers when something is due: see `LoopWatch`.
+
+        Returns what ends it.
+        """
         ...
 
     def is_one_of(self, workers: Sequence[Any]) -> bool:
@@ -74,11 +83,17 @@ class Threads:
     condition = staticmethod(threading.Condition)
     event = staticmethod(threading.Event)
 
-    def spawn(self, name: str, work: Callable[[], Any]) -> threading.Thread:
+    def spawn(
+        self, name: str, work: Callable[[], Any], died: Callable[[BaseException], None]
+    ) -> threading.Thread:
         """A started thread."""
-        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread = threading.Thread(target=_guarded, args=(work, died), name=name, daemon=True)
         thread.start()
         return thread
+
+    def watch(self, due: Callable[[], float], tell: Callable[[str], None]) -> Callable[[], None]:
+        """Nothing: no thread blocks another one."""
+        return _nothing
 
     def is_one_of(self, workers: Sequence[threading.Thread]) -> bool:
         """Whether the caller is one of the threads."""
@@ -107,6 +122,16 @@ class Threads:
     def not_at_exit(self, work: Work) -> None:
         """As if `at_exit` had not been called."""
         ENDING.discard(work)
+
+
+def _guarded(work: Callable[[], Any], died: Callable[[BaseException], None]) -> None:
+    try:
+        work()
+    except BaseException as error:
+        died(error)
+
+
+def _nothing() -> None: ...
 
 
 THREADS = Threads()

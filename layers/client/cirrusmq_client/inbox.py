@@ -17,11 +17,13 @@ RECEIVE = 16
 class Inbox:
     """Gives each message to one worker; with `ordered`, one message of a group at a time.
 
-    `spare` unstarted messages are held at most beyond what idle workers take at once.
+    `spare` unstarted messages are held at most beyond what idle workers take at once. A worker
+    takes up to `most`: while it waits for a batch to be full, receives are made for the rest.
     """
 
-    def __init__(self, spare: int, kind: Concurrency = THREADS) -> None:
+    def __init__(self, spare: int, kind: Concurrency = THREADS, most: int = 1) -> None:
         self._run = kind.run
+        self._most = most
         self.ordered = False
         self._spare = spare
         self._waiting: deque[Held] = deque()
@@ -47,7 +49,8 @@ class Inbox:
         with self._changed:
             while not self._closed:
                 room = self._idle + self._spare - len(self._waiting)
-                if room > 0 and (2 * room >= min(self._spare, RECEIVE) or not self._waiting):
+                worth = 2 * room >= min(self._spare, RECEIVE) or not self._waiting
+                if room > 0 and (worth or self._lacks()):
                     return min(RECEIVE, room)
                 yield self._changed.wait
             return 0
@@ -106,6 +109,10 @@ class Inbox:
             self._arrived.clear()
             self._changed.notify_all()
             return unstarted
+
+    def _lacks(self) -> bool:
+        """Whether a worker waits for a batch that is not full."""
+        return self._most > 1 and self._idle > 0 and len(self._ready(self._most)) < self._most
 
     def _ready(self, most: int) -> list[int]:
         """Places of the first messages that may be handled now."""

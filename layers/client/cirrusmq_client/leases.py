@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -61,12 +61,18 @@ class Held:
 class Leases:
     """Extends the leases of messages from `add` until `drop`, in a worker of its own."""
 
-    def __init__(self, client: BaseClient, source: Source, kind: Concurrency = THREADS) -> None:
+    def __init__(
+        self,
+        client: BaseClient,
+        source: Source,
+        kind: Concurrency = THREADS,
+        died: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
         self._client, self._source = client, source
-        self._kind, self._run = kind, kind.run
+        self._kind, self._run, self._died = kind, kind.run, died
         self._held: dict[str, Held] = {}
         self._changed = kind.condition()
-        self._wakes = math.inf
+        self._wakes = self._until = math.inf
         self._stopped = False
         self.scale = 1.0
         """Seconds of the service in a real one."""
@@ -74,15 +80,22 @@ class Leases:
 
     def start(self) -> None:
         """Begin."""
-        self._workers = [self._kind.spawn("cirrusmq-leases", self._work)]
+        self._workers = [self._kind.spawn("cirrusmq-leases", self._work, self._died)]
+        self._end_watch = self._kind.watch(self._first_end, self._tell_blocked)
 
     @driven
-    def stop(self) -> Steps[None]:
-        """Extend nothing more."""
+    def stop(self, seconds: float) -> Steps[None]:
+        """Extend nothing more. A call that is under way has so long to end."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
-        yield partial(self._kind.join, self._workers)
+        self._end_watch()
+        self._kind.abandon(self._workers)
+        yield partial(self._kind.join, self._workers, seconds)
+
+    def end_after(self, seconds: float) -> None:
+        """Extend nothing from then on, also if nobody calls `stop`."""
+        self._until = time.monotonic() + seconds
 
     def add(self, messages: Sequence[Received]) -> list[Held]:
         """Take over messages just received."""
@@ -124,6 +137,8 @@ class Leases:
                     yield partial(self._changed.wait, None if pause == math.inf else pause)
                 if self._stopped:
                     return
+                if time.monotonic() >= self._until:
+                    self._held.clear()
                 soon = time.monotonic() + SLACK_SECONDS
                 due = [held for held in self._held.values() if held.renew <= soon]
             for start in range(0, len(due), BATCH):
@@ -134,11 +149,16 @@ class Leases:
         wanted = {receipt: held.seconds for receipt, held in by_receipt.items()}
         try:
             outcome: Outcome = yield partial(self._client.change_visibility, self._source, wanted)
-        except CirrusMQError as error:
-            logger.warning("leases of %s not extended: %s", self._source, error)
+            self._note(outcome, by_receipt)
+        except Exception as error:
+            known = isinstance(error, CirrusMQError)
+            line = "leases of %s not extended: %s"
+            logger.warning(line, self._source, error, exc_info=None if known else error)
             for held in due:
                 held.renew = time.monotonic() + AGAIN_SECONDS
-            return
+
+    def _note(self, outcome: Outcome, by_receipt: dict[str, Held]) -> None:
+        """What became of an extension."""
         for receipt, visible_at in outcome.done.items():
             if visible_at is not None:
                 remaining = self._remaining(datetime.fromisoformat(visible_at))
@@ -154,3 +174,17 @@ class Leases:
                 message = by_receipt[failed.receipt].message
                 line = "%s of %s is no longer held: %s"
                 logger.warning(line, message.id, self._source, failed.detail)
+
+    def _first_end(self) -> float:
+        """When the first lease ends that is not known to be over; also asked by the watch."""
+        ends = [held.ends for held in list(self._held.values()) if not held.ending]
+        return min((end for end in ends if end != -math.inf), default=math.inf)
+
+    def _tell_blocked(self, stack: str) -> None:
+        lost = [held.message.id for held in list(self._held.values()) if held.lost]
+        line = (
+            "a handler blocks the event loop, so %d leases of %s were not extended and have ended:"
+            " others may get these messages: %s. Await what takes long, or call it by"
+            " asyncio.to_thread. The loop is here:\n%s"
+        )
+        logger.error(line, len(lost), self._source, ", ".join(lost), stack)

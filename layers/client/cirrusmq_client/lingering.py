@@ -13,7 +13,6 @@ has more messages.
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import heapq
 import itertools
 import logging
@@ -34,6 +33,7 @@ from cirrusmq_client.messages import Message
 from cirrusmq_client.soon import Failures, Soon
 from cirrusmq_client.steps import Steps, driven
 
+logger = logging.getLogger("cirrusmq_client")
 WAITING_MESSAGES = 10_000
 WAITING_BYTES = 16_777_216
 """Of messages without an answer; with more of them, `put` waits."""
@@ -197,9 +197,15 @@ class Lingering:
             return
         self._kind.at_exit(self._at_exit)
         self._workers = [
-            self._kind.spawn(f"cirrusmq-sender-{number}", self._work_on)
+            self._kind.spawn(f"cirrusmq-sender-{number}", self._work_on, self._die)
             for number in range(self._sends)
         ]
+
+    def _die(self, error: BaseException) -> None:
+        """A worker ended by an exception: what would wait for it for ever gets NotSent."""
+        if not self._closed:
+            logger.error("the producer ends: %r", error, exc_info=error)
+        self._give_up()
 
     def _has_room(self, size: Size) -> bool:
         held = self._held.plus(size)
@@ -333,9 +339,13 @@ def _of_one_message(error: CirrusMQError) -> bool:
 
 
 def _settle(future: Future[Any], result: Any) -> None:
-    """Set a result, if the future has none yet."""
-    with contextlib.suppress(concurrent.futures.InvalidStateError):
+    """Set a result, if the future has none yet. What its callbacks raise is theirs."""
+    try:
         if isinstance(result, Exception):
             future.set_exception(result)
         else:
             future.set_result(result)
+    except concurrent.futures.InvalidStateError:
+        pass
+    except BaseException:
+        logger.exception("a callback of a send failed")

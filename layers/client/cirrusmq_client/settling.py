@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -49,28 +49,27 @@ class Settler:
         leases: Leases,
         upkeep: Upkeep,
         kind: Concurrency = THREADS,
+        died: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
         self._client, self._source, self._leases = client, source, leases
         self._upkeep = upkeep
-        self._kind, self._run = kind, kind.run
+        self._kind, self._run, self._died = kind, kind.run, died
         self._deletes: deque[tuple[Held, float]] = deque()
         """Messages to delete, and until when they may wait for a receive."""
         self._others: deque[tuple[Held, Result]] = deque()
         self._changed = kind.condition()
-        self._closed = False
+        self._open = self._closed = False
         self._workers: list[Any] = []
 
     def start(self) -> None:
         """Begin."""
-        self._workers = [
-            self._kind.spawn(f"cirrusmq-settler-{number}", self._work) for number in range(WORKERS)
-        ]
+        self._workers = [self._spawn(number) for number in range(WORKERS)]
 
     @driven
     def put(self, results: Iterable[tuple[Held, Result]]) -> Steps[None]:
         """Settle these some time soon."""
         with self._changed:
-            while len(self._deletes) + len(self._others) >= PENDING and not self._closed:
+            while len(self._deletes) + len(self._others) >= PENDING and not self._open:
                 yield self._changed.wait
             until = time.monotonic() + CARRY_SECONDS
             for held, result in results:
@@ -120,18 +119,41 @@ class Settler:
         try:
             outcome: Outcome = yield partial(self._client.delete, self._source, receipts)
             self._warn(taken, [each for each in outcome.failed if each.code != _EXPIRED])
-        except CirrusMQError as error:
+        except Exception as error:
             self._warn_all(taken, error)
         finally:
             self._leases.drop(taken)
 
+    def open(self) -> None:
+        """Take every result from now on, however many wait: nobody waits for room at the end."""
+        with self._changed:
+            self._open = True
+            self._changed.notify_all()
+
     @driven
-    def close(self) -> Steps[None]:
-        """Settle what waits, then end."""
+    def close(self, seconds: float) -> Steps[bool]:
+        """Settle what waits, then end. Returns False if the time ends before; call it again."""
+        self.open()
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        yield partial(self._kind.join, self._workers)
+        ended: bool = yield partial(self._kind.join, self._workers, seconds)
+        if ended and (self._deletes or self._others):
+            # Who cancels every task of a loop has cancelled these too.
+            self._workers = [self._spawn(WORKERS)]
+            ended = yield partial(self._kind.join, self._workers, seconds)
+        return ended
+
+    def give_up(self) -> None:
+        """Settle nothing more: what waits comes again when its leases end."""
+        with self._changed:
+            waiting = [held for held, _ in (*self._deletes, *self._others)]
+            self._deletes.clear()
+            self._others.clear()
+        self._kind.abandon(self._workers)
+        ids = ", ".join(held.message.id for held in waiting) or "those of calls under way"
+        line = "the service did not answer in time: messages of %s not settled come again: %s"
+        logger.warning(line, self._source, ids)
 
     @driven
     def settle(self, results: Iterable[tuple[Held, Result]]) -> Steps[set[str]]:
@@ -147,6 +169,9 @@ class Settler:
             for start in range(0, len(group), BATCH):
                 done |= yield from self._settle(group[start : start + BATCH], result)
         return done
+
+    def _spawn(self, number: int) -> Any:
+        return self._kind.spawn(f"cirrusmq-settler-{number}", self._work, self._died)
 
     @driven
     def _work(self) -> Steps[None]:
@@ -181,7 +206,7 @@ class Settler:
             self._warn(group, [each for each in outcome.failed if each.code != _NO_QUEUE])
             if homeless:
                 done |= yield from self._settle_homeless(homeless, result)
-        except CirrusMQError as error:
+        except Exception as error:
             # They are delivered again when their leases end.
             self._warn_all(group, error)
             return set()
@@ -212,10 +237,11 @@ class Settler:
             told = ids.get(failed.receipt, "a message")
             logger.warning(line, told, self._source, failed.code, failed.detail)
 
-    def _warn_all(self, group: Sequence[Held], error: CirrusMQError) -> None:
+    def _warn_all(self, group: Sequence[Held], error: Exception) -> None:
         ids = ", ".join(held.message.id for held in group)
         line = "%d messages of %s not settled: %s: %s"
-        logger.warning(line, len(group), self._source, error, ids)
+        trace = None if isinstance(error, CirrusMQError) else error
+        logger.warning(line, len(group), self._source, error, ids, exc_info=trace)
 
     def _call(self, receipts: Sequence[str], result: Result) -> Step:
         client, source = self._client, self._source

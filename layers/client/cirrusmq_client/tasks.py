@@ -6,9 +6,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from cirrusmq_client.ending import Work
+from cirrusmq_client.loop_watch import LoopWatch
 from cirrusmq_client.steps import run_async
 
 
@@ -81,9 +83,17 @@ class Tasks:
     condition = staticmethod(Condition)
     event = staticmethod(Event)
 
-    def spawn(self, name: str, work: Callable[[], Any]) -> asyncio.Task[Any]:
-        """A task; nobody else refers to it."""
-        return asyncio.create_task(work(), name=name)
+    def spawn(
+        self, name: str, work: Callable[[], Any], died: Callable[[BaseException], None]
+    ) -> asyncio.Task[Any]:
+        """A task; nobody else refers to it. Its cancellation too is told to `died`."""
+        task = asyncio.create_task(_guarded(work, died), name=name)
+        task.add_done_callback(partial(_tell_cancelled, died))
+        return task
+
+    def watch(self, due: Callable[[], float], tell: Callable[[str], None]) -> Callable[[], None]:
+        """Watch the loop from a thread beside it."""
+        return LoopWatch(due, tell).stop
 
     def is_one_of(self, workers: Sequence[asyncio.Task[Any]]) -> bool:
         """Whether the caller is one of the tasks."""
@@ -121,6 +131,22 @@ class Tasks:
 
     def not_at_exit(self, work: Work) -> None:
         """Nothing."""
+
+
+async def _guarded(work: Callable[[], Any], died: Callable[[BaseException], None]) -> None:
+    """Do the work. Not even `SystemExit` comes out, which would end the loop."""
+    try:
+        await work()
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        died(error)
+
+
+def _tell_cancelled(died: Callable[[BaseException], None], task: asyncio.Task[Any]) -> None:
+    # Not in the task: one that is cancelled before it begins never runs.
+    if task.cancelled():
+        died(asyncio.CancelledError(f"{task.get_name()} was cancelled"))
 
 
 TASKS = Tasks()

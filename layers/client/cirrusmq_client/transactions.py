@@ -173,7 +173,9 @@ class BaseTransaction(Generic[T]):
                 yield partial(self._client.commit, self._topic, handle)
             else:
                 yield partial(self._client.roll_back, self._topic, handle)
-        except Exception:
+        except self._concurrency.cancelled:
+            raise
+        except BaseException:
             left = undecided.max_checks - undecided.checks
             _logger.exception("%s is not decided; checks left: %d", handle, left)
             return False
@@ -185,12 +187,19 @@ class BaseTransaction(Generic[T]):
                 yield from self._check_all()
             except CirrusMQError as error:
                 _logger.warning("the check of topic %s failed: %s", self._topic, error.detail)
+            except Exception:
+                _logger.exception("the check of topic %s failed", self._topic)
             yield partial(self._stop.wait, self._pause_seconds)
 
     def _start(self) -> None:
         self._stop = self._concurrency.event()
         work = lambda: self._concurrency.run(self._work())  # noqa: E731
-        self._workers = [self._concurrency.spawn(f"checks of {self._topic}", work)]
+        self._workers = [self._concurrency.spawn(f"checks of {self._topic}", work, self._die)]
+
+    def _die(self, error: BaseException) -> None:
+        """The checks ended: other programs of the group decide what is left."""
+        if not self._stop.is_set():
+            _logger.error("the checks of topic %s ended: %r", self._topic, error, exc_info=error)
 
     def _in_store(self, call: Callable[[], Any]) -> Callable[[], Any]:
         """The step that calls the store, which blocks."""

@@ -76,7 +76,7 @@ class Upkeep:
     def read_again(self) -> Steps[None]:
         """A failure is to wait: its policy may be another one by now."""
         if time.monotonic() - self._read_at >= AGAIN_SECONDS:
-            with suppress(CirrusMQError):
+            with suppress(Exception):
                 yield self.read
 
     def timed(self, result: Result, receive_count: int) -> Result:
