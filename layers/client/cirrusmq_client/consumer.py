@@ -54,7 +54,7 @@ class Consumer:
     - `wait_seconds`: how long an idle receive waits; an idle consumer takes so long to stop.
     - `visibility_timeout_seconds`: of leases; else the message's or the source's. They are
       extended as long as a message is here.
-    - `grace_seconds`: for handlers that still run when it stops.
+    - `grace_seconds`: for handlers that still run when it stops; settling has 2 s more at most.
     - `create`: attributes with which a queue, receiver or subscription is made where it is
       missing, `{}` for the defaults. Without them it is waited for, and the log says so.
     - `make_dead_letter_queue`: whether `DeadLetter` makes `dlq-<queue>` where there is no

@@ -1,0 +1,544 @@
+"""Handlers that do not behave: their consumers go on, and only what they did is deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import (
+    AsyncClient,
+    AsyncConsumer,
+    Batches,
+    CallbackProgress,
+    CirrusMQError,
+    Client,
+    Consumer,
+    DeadLetter,
+    Message,
+    NoProgress,
+    Queue,
+    Received,
+    Retry,
+    Subscription,
+)
+from cirrusmq_client.inbox import Inbox
+from cirrusmq_client.leases import Held, Leases
+from cirrusmq_client.settling import Settler
+
+NewQueue = Callable[..., str]
+Wait = Callable[..., None]
+KINDS = ["blocking", "asyncio"]
+
+
+class Interruption(BaseException):
+    """Of another library, as gevent's and pytest's are."""
+
+
+def throw(error: BaseException) -> Any:
+    raise error
+
+
+async def nothing() -> None: ...
+
+
+def fork() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    raise RuntimeError("the child is gone")
+
+
+BEHAVIOURS: dict[str, Callable[[], Any]] = {
+    "returns False": lambda: False,
+    "returns True": lambda: True,
+    "returns a text": lambda: "done",
+    "returns a number": lambda: 0,
+    "returns a class": lambda: Retry,
+    "returns an error": lambda: ValueError("no"),
+    "returns a generator": lambda: (letter for letter in "abc"),
+    "returns a dict": lambda: {"retry": True},
+    "retries by a text": lambda: Retry(after="5"),  # type: ignore[arg-type]
+    "retries by nan": lambda: Retry(after=float("nan")),
+    "retries by a timedelta": lambda: Retry(after=timedelta()),
+    "retries before now": lambda: Retry(after=-1),
+    "raises": lambda: throw(RuntimeError("a bug")),
+    "ends the program": lambda: throw(SystemExit("cannot read it")),
+    "is interrupted": lambda: throw(KeyboardInterrupt()),
+    "is cancelled": lambda: throw(asyncio.CancelledError()),
+    "closes its generator": lambda: throw(GeneratorExit()),
+    "ends an iteration": lambda: throw(StopIteration()),
+    "is interrupted by a library": lambda: throw(Interruption()),
+    "forks": fork,
+}
+
+
+class Handler:
+    """Behaves at the first delivery as the message's text says, and well at the next one."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+
+    def __call__(self, given: Received | list[Received]) -> Any:
+        messages = given if isinstance(given, list) else [given]
+        new = [each.text for each in messages if not self.seen[each.text]]
+        self.seen.update(each.text for each in messages)
+        bad = next((text for text in new if text in BEHAVIOURS), None)
+        return None if bad is None else BEHAVIOURS[bad]()
+
+    async def later(self, given: Received | list[Received]) -> Any:
+        await asyncio.sleep(0)
+        return self(given)
+
+
+def consume(
+    kind: str,
+    stack: Any,
+    source: Any,
+    handler: Handler,
+    until: Callable[[], object],
+    begun: Callable[[], object] = lambda: None,
+    **options: Any,
+) -> None:
+    """Have a consumer of a kind run until something is so, but half a minute at most."""
+    options = {"wait_seconds": 1, **options}
+    ends = time.monotonic() + 30
+    if kind == "blocking":
+        with (
+            Client(stack.connection) as client,
+            Consumer(source, handler, client=client, **options),
+        ):
+            begun()
+            while not until():
+                assert time.monotonic() < ends, handler.seen
+                time.sleep(0.02)
+        return
+
+    async def use() -> None:
+        async with (
+            AsyncClient(stack.connection) as client,
+            AsyncConsumer(source, handler.later, client=client, **options),
+        ):
+            await asyncio.to_thread(begun)
+            while not await asyncio.to_thread(until):
+                assert time.monotonic() < ends, handler.seen
+                await asyncio.sleep(0.02)
+
+    asyncio.run(use())
+
+
+WAITS = {"policy": "custom", "waits": [0.05] * 9}
+IN_ORDER = {"policy": "ordered", "interval_seconds": 0.05}
+SOURCES = [
+    "queue",
+    "ordered queue",
+    "fair queue",
+    "receiver",
+    "subscription",
+    "ordered subscription",
+]
+
+
+@pytest.fixture
+def source(request: pytest.FixtureRequest, client: Client, new_queue: NewQueue) -> Any:
+    """A source of each kind, which has a message for each behaviour, and one behind it."""
+    kind = request.param
+    ordered = "ordered" in kind
+    retry = IN_ORDER if ordered else WAITS
+    texts = [text for each in BEHAVIOURS for text in (each, f"behind: {each}")]
+    grouped = ordered or "fair" in kind
+    messages = [
+        Message(text, group=text.removeprefix("behind: ") if grouped else None) for text in texts
+    ]
+    send: Callable[[str, Sequence[Message]], Any] = client.send
+    made: Any
+    if "subscription" in kind:
+        topic = f"t-{uuid.uuid4().hex[:20]}"
+        client.create_topic(topic)
+        group = {"protocol": "pull", "ordered": ordered, "retry": retry}
+        client.create_subscription(topic, "shop", group)
+        name, send, made = topic, client.publish, Subscription(topic, "shop")
+    elif kind == "receiver":
+        name = new_queue()
+        client.create_receiver(name, "audit", {"start": "latest"})
+        made = Queue(name, receiver="audit")
+    else:
+        letters = {"queue": new_queue(), "max_receives": 99}
+        form = {kind.split()[0]: True} if grouped else {}
+        name = new_queue(retry=retry, dead_letter=None if ordered else letters, **form)
+        made = name
+    for start in range(0, len(messages), 16):
+        send(name, messages[start : start + 16])
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batches", [None, Batches(max_batch=3)], ids=["single", "batches"])
+@pytest.mark.parametrize("source", SOURCES, indirect=True)
+def test_every_message_comes_until_its_handler_behaves(
+    stack: Any, client: Client, kind: str, source: Any, batches: Batches | None
+) -> None:
+    handler = Handler()
+
+    def all_done() -> bool:
+        return all(
+            handler.seen[each] >= 2 and handler.seen[f"behind: {each}"] for each in BEHAVIOURS
+        )
+
+    consume(kind, stack, source, handler, all_done, batches=batches)
+
+    left = client.receive(source, 16, wait_seconds=0)
+    assert [each.text for each in left] == []
+    if batches is None:
+        good = {text: count for text, count in handler.seen.items() if text.startswith("behind")}
+        assert set(good.values()) == {1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batches", [None, Batches(max_batch=3)], ids=["single", "batches"])
+def test_a_broadcasting_member_reads_on_behind_every_handler_that_fails(
+    stack: Any, client: Client, kind: str, batches: Batches | None
+) -> None:
+    topic = f"t-{uuid.uuid4().hex[:20]}"
+    client.create_topic(topic)
+    client.create_subscription(topic, "everything", {"protocol": "pull"})
+    handler = Handler()
+
+    def publish() -> None:
+        for text in BEHAVIOURS:
+            client.publish(topic, [Message(text)])
+
+    consume(
+        *(kind, stack, topic, handler),
+        until=lambda: len(handler.seen) == len(BEHAVIOURS),
+        begun=publish,
+        batches=batches,
+        broadcasting=NoProgress(),
+    )
+
+    assert set(handler.seen.values()) == {1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dead_letter_has_a_reason_of_any_type(
+    stack: Any, client: Client, new_queue: NewQueue, kind: str
+) -> None:
+    dead = new_queue()
+    name = new_queue(dead_letter={"queue": dead, "max_receives": 9})
+    reasons: list[Any] = [{"code": 5}, KeyError("price"), 17, "half \ud83d", None]
+    client.send(name, [Message(str(number)) for number in range(len(reasons))])
+
+    class Hopeless(Handler):
+        def __call__(self, given: Any) -> Any:
+            self.seen[given.text] += 1
+            return DeadLetter(reasons[int(given.text)])
+
+    def all_dead() -> bool:
+        return client.show_queue(dead)["counts"]["active"] == len(reasons)
+
+    handler = Hopeless()
+    consume(kind, stack, name, handler, all_dead)
+
+    assert set(handler.seen.values()) == {1}
+    letters = [each for _ in range(6) for each in client.receive(dead, 16, wait_seconds=0)]
+    told = {each.text: (each.dead_letter or {})["reason"] for each in letters}
+    assert [told[str(number)] for number in range(4)] == [
+        *("{'code': 5}", "KeyError: 'price'", "17", "half ?")
+    ]
+
+
+def ends_by(kind: str, stack: Any, source: Any, **options: Any) -> BaseException:
+    """What `run` raises."""
+    options = {"wait_seconds": 1, "grace_seconds": 5, **options}
+    if kind == "blocking":
+        with Client(stack.connection) as client, pytest.raises(CirrusMQError) as raised:
+            Consumer(source, Handler(), client=client, **options).run()
+        return raised.value
+
+    async def use() -> BaseException:
+        async with AsyncClient(stack.connection) as client:
+            with pytest.raises(CirrusMQError) as raised:
+                await AsyncConsumer(source, Handler().later, client=client, **options).run()
+            assert len(asyncio.all_tasks()) == 1
+            return raised.value
+
+    return asyncio.run(use())
+
+
+DEATHS = [
+    (Inbox, "_remove"),
+    (Inbox, "put"),
+    (Settler, "_next"),
+    (Settler, "_call"),
+    (Leases, "add"),
+    (Leases, "_extend"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("error", [SystemExit("bye"), KeyError("a bug")], ids=["exit", "bug"])
+@pytest.mark.parametrize(("owner", "method"), DEATHS, ids=[name for _, name in DEATHS])
+def test_run_raises_what_a_worker_died_of(
+    stack: Any,
+    client: Client,
+    new_queue: NewQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    owner: type,
+    method: str,
+    error: BaseException,
+) -> None:
+    if isinstance(error, KeyError) and method in ("_call", "_extend"):
+        pytest.skip("these go on after an exception")
+    name = new_queue(visibility_timeout_seconds=2)
+    client.send(name, [Message("a"), Message("b")])
+    monkeypatch.setattr(owner, method, lambda *_: throw(error))
+    # A handler that waits, so that leases are extended and results come late.
+    monkeypatch.setattr(Handler, "__call__", lambda *_: time.sleep(1.5))
+    monkeypatch.setattr(Handler, "later", lambda *_: asyncio.sleep(1.5))
+
+    raised = ends_by(kind, stack, name)
+
+    assert raised.__cause__ is error
+    monkeypatch.undo()
+    left = client.receive(name, 16, wait_seconds=10)
+    assert left or method in ("_extend", "_remove", "_next")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["delete", "delete_and_receive", "change_visibility", "give_back"])
+def test_a_call_that_fails_by_a_bug_does_not_end_what_makes_it(
+    stack: Any,
+    client: Client,
+    new_queue: NewQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    call: str,
+) -> None:
+    # In order, each message is deleted by a call of its own.
+    name = new_queue(visibility_timeout_seconds=2, ordered=call == "delete")
+    group = "g" if call == "delete" else None
+    client.send(name, [Message(each, group=group) for each in ("a", "b", "raises")])
+    failed = threading.Event()
+    for owner in (Client, AsyncClient):
+        kept = getattr(owner, call)
+
+        def fail(self: Any, *given: Any, kept: Any = kept, **named: Any) -> Any:
+            if not failed.is_set():
+                failed.set()
+                raise KeyError("a bug")
+            return kept(self, *given, **named)
+
+        monkeypatch.setattr(owner, call, fail)
+    handler = Handler()
+
+    class Slow(Handler):
+        def __call__(self, given: Any) -> Any:
+            time.sleep(1.5 if call == "change_visibility" and not failed.is_set() else 0)
+            return handler(given)
+
+        async def later(self, given: Any) -> Any:
+            return await asyncio.to_thread(self, given)
+
+    def nothing_left() -> bool:
+        counts = client.show_queue(name)["counts"]
+        return failed.is_set() and not sum(
+            counts[state] for state in ("active", "inactive", "delayed")
+        )
+
+    # A receive that deletes and fails by a bug ends the receiver, and so the consumer.
+    if call == "delete_and_receive":
+        raised = ends_by(kind, stack, name)
+        assert isinstance(raised.__cause__, KeyError)
+        return
+    consume(kind, stack, name, Slow(), nothing_left)
+
+    assert "a bug" in caplog.text
+    assert all(handler.seen[each] for each in ("a", "b", "raises"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", ["load", "save"])
+def test_a_broadcasting_member_whose_progress_fails_says_so(
+    stack: Any, client: Client, kind: str, method: str
+) -> None:
+    topic = f"t-{uuid.uuid4().hex[:20]}"
+    client.create_topic(topic)
+    client.create_subscription(topic, "everything", {"protocol": "pull"})
+    error = OSError("the disk is full")
+    functions: dict[str, Any] = {"load": lambda: None, "save": lambda _: None}
+    functions[method] = lambda *_: throw(error)
+    publishing = threading.Timer(1, partial(client.publish, topic, [Message("a")]))
+    publishing.start()
+
+    raised = ends_by(kind, stack, topic, broadcasting=CallbackProgress(**functions))
+
+    publishing.join()
+    assert raised.__cause__ is error
+
+
+def test_who_cancels_every_task_of_a_loop_ends_the_consumer_and_loses_nothing(
+    stack: Any, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue(visibility_timeout_seconds=600)
+    client.send(name, [Message(str(number)) for number in range(10)])
+    handled: list[str] = []
+
+    async def handle(message: Received) -> None:
+        handled.append(message.text)
+        if len(handled) > 4:
+            await asyncio.sleep(60)
+
+    async def use() -> None:
+        async with AsyncClient(stack.connection) as client:
+            consumer = AsyncConsumer(name, handle, client=client, workers=2, wait_seconds=1)
+            running = asyncio.create_task(consumer.run())
+            while len(handled) < 6:
+                await asyncio.sleep(0.01)
+            own = asyncio.current_task()
+            for task in asyncio.all_tasks():
+                if task is not own:
+                    task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(use())
+
+    counts = client.show_queue(name)["counts"]
+    assert (counts["active"], counts["inactive"]) == (6, 0)
+
+
+def test_one_task_that_is_cancelled_from_outside_ends_run(stack: Any, new_queue: NewQueue) -> None:
+    name = new_queue()
+
+    async def use() -> None:
+        async with AsyncClient(stack.connection) as client:
+            consumer = AsyncConsumer(name, nothing_of, client=client, wait_seconds=1)
+            running = asyncio.create_task(consumer.run())
+            await asyncio.sleep(0.2)
+            (keeper,) = [each for each in asyncio.all_tasks() if "leases" in each.get_name()]
+            keeper.cancel()
+            with pytest.raises(CirrusMQError, match="leases was cancelled"):
+                await running
+
+    asyncio.run(use())
+
+
+async def nothing_of(message: Received) -> None: ...
+
+
+class Told(logging.Handler):
+    """Notes when a line is told."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__()
+        self.part, self.at_once = part, threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.part in record.getMessage():
+            self.line = record.getMessage()
+            self.at_once.set()
+
+
+def test_a_handler_that_blocks_the_loop_past_its_leases_is_told_while_it_does(
+    stack: Any, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue(visibility_timeout_seconds=1)
+    client.send(name, [Message("a")])
+    told = Told("blocks the event loop")
+    seen: list[bool] = []
+
+    async def handle(message: Received) -> None:
+        if not seen:
+            seen.append(told.at_once.wait(30))  # blocks, where it should await
+
+    async def use() -> None:
+        async with (
+            AsyncClient(stack.connection) as client,
+            AsyncConsumer(name, handle, client=client, wait_seconds=1),
+        ):
+            while not seen:
+                await asyncio.sleep(0.01)
+
+    logging.getLogger("cirrusmq_client").addHandler(told)
+    try:
+        asyncio.run(use())
+    finally:
+        logging.getLogger("cirrusmq_client").removeHandler(told)
+
+    assert seen[0] is True
+    assert f"1 leases of queue {name}" in told.line
+    assert "told.at_once.wait(30)" in told.line, "the line that blocks is named"
+    assert "cirrusmq-watch" not in [each.name for each in threading.enumerate() if each.is_alive()]
+
+
+def test_a_handler_that_awaits_past_its_lease_is_not_told(
+    stack: Any, client: Client, new_queue: NewQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = new_queue(visibility_timeout_seconds=1)
+    client.send(name, [Message("a")])
+
+    class Waits(Handler):
+        async def later(self, given: Any) -> None:
+            await asyncio.sleep(2.5)
+            self.seen["a"] += 1
+
+    handler = Waits()
+    consume("asyncio", stack, name, handler, lambda: handler.seen["a"])
+
+    assert "blocks the event loop" not in caplog.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("max_batch", "workers"), [(100, 4), (100, 1), (36, 4), (40, 2)])
+def test_a_batch_is_full_at_once_when_enough_messages_wait(
+    stack: Any, client: Client, new_queue: NewQueue, kind: str, max_batch: int, workers: int
+) -> None:
+    name = new_queue(partitions=1)
+    for _ in range(7):
+        client.send(name, [Message("x")] * 16)
+    sizes: list[int] = []
+
+    class Sizes(Handler):
+        def __call__(self, given: Any) -> None:
+            sizes.append(len(given))
+
+    batches = Batches(max_batch=max_batch, max_await=300)
+    consume(kind, stack, name, Sizes(), lambda: sizes, batches=batches, workers=workers)
+
+    assert sizes[0] == max_batch
+
+
+@pytest.mark.parametrize("spare", [0, 16, 99])
+@pytest.mark.parametrize("max_batch", [1, 2, 7, 16, 17, 33, 36, 100])
+def test_room_is_told_until_a_batch_is_full(max_batch: int, spare: int) -> None:
+    inbox = Inbox(max(spare, max_batch - 1), most=max_batch)
+    taken: list[int] = []
+    worker = threading.Thread(target=lambda: taken.append(len(inbox.take(max_batch, 300))))
+    worker.start()
+
+    def receive() -> None:
+        while not taken and (room := inbox.wait_for_room()):
+            inbox.put([Held(Received({"id": "1"}), 600, 1)] * room)
+
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    worker.join(20)
+    inbox.close()
+    receiver.join(20)
+    worker.join(20)
+
+    assert taken == [max_batch]
