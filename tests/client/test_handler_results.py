@@ -286,7 +286,7 @@ def test_nothing_is_written_once_for_an_unknown_result(
     assert left(service) == 2
 
 
-@pytest.mark.parametrize("after", ["5", float("nan"), True, b"5", [1], object()], ids=repr)
+@pytest.mark.parametrize("after", ["5", float("nan"), True, b"5", [1], {"seconds": 5}], ids=repr)
 def test_a_retry_refuses_what_is_no_time(after: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"after must be .* seconds"):
         Retry(after=after)

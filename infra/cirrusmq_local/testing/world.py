@@ -79,6 +79,7 @@ class Posting:
     """The outcome of a post: `error` is `status <n>`, a kind of error, or None: 204."""
 
     error: str | None
+    retry_after_seconds: float | None = None
 
     @property
     def status(self) -> int | None:

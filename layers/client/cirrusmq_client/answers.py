@@ -300,6 +300,8 @@ class SubscriptionAttributes(TypedDict):
     invoke: NotRequired[Invoke | None]
     paused: NotRequired[bool]
     """whether its messages wait until it is resumed"""
+    gone: NotRequired[bool]
+    """true: paused because its URL answered 410"""
     made_by: NotRequired[str]
     created_at: str
     modified_at: str

@@ -241,6 +241,25 @@ def test_any_other_status_is_a_failure_named_by_its_number(
     assert "secret" not in repr(outcome)
 
 
+@pytest.mark.parametrize(
+    ("status", "header", "seconds"),
+    [
+        (429, b"Retry-After: 7\r\n", 7.0),
+        (503, b"retry-after: 120\r\n", 120.0),
+        (503, b"", None),
+        (503, b"Retry-After: soon\r\n", None),
+        (500, b"Retry-After: 7\r\n", None),
+        (200, b"Retry-After: 7\r\n", None),
+    ],
+)
+def test_only_a_busy_endpoint_says_when_to_try_again(
+    serve: Serve, make_poster: MakePoster, status: int, header: bytes, seconds: float | None
+) -> None:
+    answer = b"HTTP/1.1 %d Said\r\n%bContent-Length: 0\r\n\r\n" % (status, header)
+    outcome = make_poster().post(serve(answering_once(answer)).url(), HEADERS, b"x")
+    assert (outcome.status, outcome.retry_after_seconds) == (status, seconds)
+
+
 @pytest.mark.parametrize("interim", [[100], [102], [103, 103], [100, 102, 103, 199]])
 def test_interim_answers_before_the_final_one_are_no_failure(
     serve: Serve, make_poster: MakePoster, interim: list[int]

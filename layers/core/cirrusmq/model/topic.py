@@ -152,6 +152,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     confirmed: bool = True
     paused: bool = False
     """Whether nothing is posted to its URL, and its group receives nothing."""
+    gone: bool = False
+    """Whether it is paused because its URL answered 410."""
     token_sha256: str | None = None
     token_expires_ms: int = 0
 

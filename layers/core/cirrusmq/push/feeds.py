@@ -42,6 +42,7 @@ READ_BYTES = 8_000_000
 """Of their JSON, the bytes that are read at a time, unless one alone has more."""
 GIVEN_UP_AT_A_TIME = 64
 """Messages that are given up at a time."""
+GONE = 410
 _ParcelKey = tuple[int, str]
 
 
@@ -61,6 +62,8 @@ class Feed(ABC):
         self.running_bytes = 0
         """Of the JSON of what is being posted."""
         self.posted = False
+        self.gone = False
+        """Whether a post was answered 410: the URL is gone for good."""
         self._mark_lists = [
             MarkList(*(push.core, push.source.id, partition, froms[partition]), due_ms)
             for partition, due_ms in enumerate(dues_ms)
@@ -134,6 +137,7 @@ class Feed(ABC):
         self.running_bytes -= candidate.answer_bytes
         self._of_parcel[_key_of(candidate)] -= 1
         if isinstance(outcome, PostResult):
+            self.gone = self.gone or outcome.post.status == GONE
             self._ended.setdefault(_key_of(candidate), []).append(outcome)
         else:
             self._ready.appendleft(candidate)

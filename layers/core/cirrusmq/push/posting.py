@@ -39,6 +39,8 @@ from cirrusmq.subscriptions import confirmations
 from cirrusmq.subscriptions.due_marks import Mark, put_mark
 from cirrusmq.webhooks import requests
 
+RETRY_AFTER_SECONDS = 3_600.0
+"""The longest wait that a subscriber's `Retry-After` is heeded for, in real seconds."""
 CandidateKey: TypeAlias = tuple[str, int, int]
 """Parcel's key, its partition, the message's place: in order of posting."""
 
@@ -69,6 +71,8 @@ class PostResult(msgspec.Struct, frozen=True, kw_only=True):
 
     candidate: Candidate
     post: Post
+    retry_after_ms: int = 0
+    """Milliseconds after the post before which the subscriber wants no other one."""
 
     @property
     def error(self) -> str | None:
@@ -110,7 +114,12 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
     if started_ms > latest_ms:
         return candidate
     posted = core.post(subscription.endpoint, headers, body)
-    return PostResult(candidate=candidate, post=Post(started_ms, posted.status, posted.error))
+    asked_seconds = min(posted.retry_after_seconds or 0.0, RETRY_AFTER_SECONDS)
+    return PostResult(
+        candidate=candidate,
+        post=Post(started_ms, posted.status, posted.error),
+        retry_after_ms=int(asked_seconds * 1_000 * core.clock.scale),
+    )
 
 
 def settle(
@@ -209,6 +218,8 @@ def _as_read(results: Sequence[PostResult]) -> Parcel:
 def _due_ms(push: Push, result: PostResult) -> int | None:
     """When a failed message is posted again; None where it is given up.
 
+    After the policy's wait, or what a `Retry-After` asks for if that is longer.
+
     Its retries may be used up, or its life: a message that could not be tried again before the
     last two minutes of it is moved to the dead-letter queue, where there is one.
     """
@@ -216,7 +227,7 @@ def _due_ms(push: Push, result: PostResult) -> int | None:
     wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)
     if wait_ms is None:
         return None
-    due_ms = result.post.at_ms + wait_ms
+    due_ms = result.post.at_ms + max(wait_ms, result.retry_after_ms)
     if due_ms >= parcel.expires_ms:
         return None
     if push.source.dead_letter is None or due_ms <= parcel.expires_ms - RESCUE_MS:

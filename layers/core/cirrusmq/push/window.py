@@ -7,22 +7,26 @@ slot 3   m3 ──── m9 ─ m10
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from msgspec.structs import replace
 
-from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.errors import CirrusMQError, Unavailable
 from cirrusmq.push import poster_lease
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pace import taken_over
 from cirrusmq.push.pending import Push
 from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.posting import post
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions import delivery_state, delivery_writes
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 
+_logger = logging.getLogger(__name__)
 RENEW_MS = 10_000
 """Real milliseconds after which the lease is renewed."""
+TELL_MS = 5_000
+"""Real milliseconds after which a failure is told before the lease is released, which tells it."""
 LISTEN_MS = 300
 """Time between looks for new messages, while slots are free and others hang."""
 LEAVING_MS = 1_000
@@ -51,7 +55,8 @@ class Turn:
         """Whether another invocation may hold it now."""
         self.paused = delivery.paused
         """Whether no post may begin, as far as this one knows: it is told when it renews."""
-        self._begun_ms = begun_ms
+        self._begun_ms = self._started_ms = begun_ms
+        self._told = delivery.state == "retrying"
 
     @property
     def latest_ms(self) -> int:
@@ -91,6 +96,48 @@ class Turn:
         if renewed.written and renewed.found is not None:
             self._begun_ms, self.paused = asked_ms, renewed.found.paused
             self.pace.rate = renewed.found.rate
+
+    def pause_gone(self) -> None:
+        """Begin no more posts to a URL that is gone for good, until somebody resumes them.
+
+        If the store refuses that, the posts go on by the retry policy, and the next 410 pauses.
+        """
+        if self.paused:
+            return
+        # Few URLs answer so: the others' cold starts do without.
+        from cirrusmq.subscriptions.management import pause_gone
+
+        subscription = self.push.subscription
+        try:
+            pause_gone(self.push.core, subscription)
+        except CirrusMQError as error:
+            _logger.warning("subscription %s is not paused: %s", subscription.id, error.code)
+            return
+        _logger.warning("subscription %s is paused: its URL answered 410", subscription.id)
+        self.paused = True
+
+    def tell_failure(self, feed: Feed) -> None:
+        """Have the subscription's state say that it fails, while this one goes on for long.
+
+        URL that hangs   15 s: the first posts time out ── told ── others time out ── released
+        """
+        core, now_ms = self.push.core, self.push.core.now_ms()
+        if self._told or self.lost or now_ms - self._started_ms < TELL_MS * core.clock.scale:
+            return
+        first = feed.first_due()
+        if first is None:
+            return
+        changes: dict[str, delivery_writes.Value] = {
+            "state": "retrying",
+            "next_due": first.due_ms,
+            "probe_sent": first.sent_ms,
+            "last_error": first.error,
+        }
+        try:
+            update = delivery_writes.update(core, self.delivery, set=changes, holder=self.holder)
+        except Unavailable:
+            return
+        self._told, self.lost = True, not update.written
 
     def check(self) -> None:
         """Raises Unavailable if the outcomes left to be stored would be too late."""
@@ -159,6 +206,9 @@ def post_all(turn: Turn, feed: Feed) -> bool:
                 turn.check()
                 core.clock.sleep(_AGAIN_SECONDS)
             feed.settle()
+            turn.tell_failure(feed)
+            if feed.gone:
+                turn.pause_gone()
             if feed.running and feed.running < most and not turn.lost:
                 if core.now_ms() - listened_ms < LISTEN_MS:
                     continue

@@ -48,6 +48,11 @@ class Posted(Protocol):
         """A status or a kind of error; None where it was accepted."""
         ...
 
+    @property
+    def retry_after_seconds(self) -> float | None:
+        """Real seconds after which the subscriber wants the next attempt; None: it does not say."""
+        ...
+
 
 class Window(Protocol):
     """Calls side by side, of which each is told when it has ended; leaving it waits for all."""

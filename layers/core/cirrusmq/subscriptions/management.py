@@ -188,9 +188,23 @@ def _set_paused(core: Core, topic: Topic, name: str, *, paused: bool) -> Subscri
             raise InvalidParameter(
                 "subscription", "must be of a URL, or a pull subscription in mode clustering"
             )
-        return msgspec.structs.replace(before, paused=paused)
+        return msgspec.structs.replace(before, paused=paused, gone=False)
 
     return update_subscription(core, topic.id, name, update)
+
+
+def pause_gone(core: Core, subscription: Subscription) -> None:
+    """Pause a subscription whose URL says that it is gone for good (410), until it is resumed.
+
+    Nothing is changed if it was made again, or has another URL by now.
+    """
+
+    def update(before: Subscription) -> Subscription:
+        if (before.id, before.endpoint) != (subscription.id, subscription.endpoint):
+            return before
+        return msgspec.structs.replace(before, paused=True, gone=True)
+
+    update_subscription(core, subscription.topic_id, subscription.name, update)
 
 
 def delete_subscription(core: Core, topic: Topic, name: str) -> None:

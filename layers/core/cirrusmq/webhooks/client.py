@@ -1,6 +1,7 @@
 """Posting to an endpoint that a subscriber chose: one attempt, bounded in time and in bytes.
 
-Of the subscriber's answer the status alone is kept; no word of it gets into an outcome or a log.
+Of the subscriber's answer the status is kept, and the time that `Retry-After` names; no word of it
+gets into an outcome or a log.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 from cirrusmq import __version__
 from cirrusmq.base.errors import InvalidParameter
@@ -28,6 +32,8 @@ from cirrusmq.webhooks.resolution import LookupFailed, Resolution, Resolver
 from cirrusmq.webhooks.urls import Endpoint, split
 
 TIMEOUT_SECONDS = 15.0
+BUSY = (429, 503)
+"""Statuses whose `Retry-After` says when to try again."""
 USER_AGENT = f"CirrusMQ/{__version__}"
 
 # First match wins: most are kinds of OSError, and RemoteDisconnected is also a BadStatusLine.
@@ -46,18 +52,27 @@ _KINDS: tuple[tuple[type[Exception], str], ...] = (
 _FAILURES = tuple(failures for failures, _ in _KINDS)
 
 
+class _Answer(NamedTuple):
+    """What is kept of a subscriber's answer."""
+
+    status: int
+    retry_after: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of an attempt.
 
     `status`: of the answer, None when there was none. `error`: None when the message is delivered,
     else `status <n>`, `redirect <n>`, `url`, `address`, `dns`, `connection`, `tls`, `timeout` or
-    `protocol` (the answer is not HTTP). `seconds`: how long it took.
+    `protocol` (the answer is not HTTP). `seconds`: how long it took. `retry_after_seconds`: of an
+    answer 429 or 503 with that header; None where there is none that says a time.
     """
 
     status: int | None
     error: str | None
     seconds: float
+    retry_after_seconds: float | None = None
 
     @property
     def ok(self) -> bool:
@@ -102,10 +117,13 @@ class Poster:
         """
         started = time.monotonic()
         try:
-            status = self._post(split(url), headers, body, started + self._timeout_seconds)
+            answer = self._post(split(url), headers, body, started + self._timeout_seconds)
         except _FAILURES as failure:
             return Outcome(None, _kind(failure), time.monotonic() - started)
-        return Outcome(status, error_of(status), time.monotonic() - started)
+        seconds, after = time.monotonic() - started, None
+        if answer.status in BUSY:
+            after = read_retry_after(answer.retry_after, time.time())
+        return Outcome(answer.status, error_of(answer.status), seconds, after)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -113,7 +131,7 @@ class Poster:
 
     def _post(
         self, endpoint: Endpoint, headers: Mapping[str, str], body: bytes, deadline: float
-    ) -> int:
+    ) -> _Answer:
         addresses = self._resolution.addresses(endpoint, deadline)
         places = [_place(endpoint, address) for address in addresses]
         complete = {
@@ -156,8 +174,8 @@ class Poster:
 
     def _exchange(
         self, connection: Connection, target: str, headers: Mapping[str, str], body: bytes
-    ) -> int:
-        """Send a request, answer the status, and keep the connection if it can be used again."""
+    ) -> _Answer:
+        """Send a request, return the answer, and keep the connection if it can be used again."""
         reusable = False
         try:
             connection.putrequest("POST", target, skip_host=True, skip_accept_encoding=True)
@@ -172,7 +190,25 @@ class Poster:
                 connection.close()
         if reusable:
             self._pool.give_back(connection)
-        return response.status
+        return _Answer(response.status, response.headers.get("Retry-After"))
+
+
+def read_retry_after(text: str | None, now_s: float) -> float | None:
+    """Seconds from now on that a `Retry-After` asks for (RFC 9110, 10.2.3): a number or a date.
+
+    Returns None for a text that is neither; 0 for a time that is over.
+    """
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    try:
+        moment = parsedate_to_datetime(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:  # such as "-0000"
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, moment.timestamp() - now_s)
 
 
 def _read_away(response: http.client.HTTPResponse) -> bool:

@@ -27,9 +27,13 @@ IDLE_SECONDS = 20.0
 ANSWER_BYTES = 65_536
 """Bytes that are read of one answer at most, its headers included."""
 _NEEDED_HEADERS = frozenset(
-    (b"connection", b"content-length", b"keep-alive", b"proxy-connection", b"transfer-encoding")
+    (
+        *(b"connection", b"content-length", b"keep-alive", b"proxy-connection"),
+        *(b"transfer-encoding", b"retry-after"),
+    )
 )
-"""By which the library knows where an answer ends, and whether the connection stays open."""
+"""By which the library knows where an answer ends, and whether the connection stays open; and when
+the subscriber wants the next attempt."""
 
 
 class AnswerTooLong(Exception):

@@ -59,6 +59,9 @@ class SubscriptionAttributes(Body, kw_only=True):
         Annotated[bool, Meta(description="whether its messages wait until it is resumed")]
         | UnsetType
     ) = UNSET
+    gone: (
+        Annotated[bool, Meta(description="true: paused because its URL answered 410")] | UnsetType
+    ) = UNSET
     made_by: str | UnsetType = UNSET
     created_at: Time
     modified_at: Time
@@ -72,6 +75,7 @@ class SubscriptionAttributes(Body, kw_only=True):
             id=subscription.id,
             **subscription.attributes(),
             paused=subscription.paused if subscription.pausable else UNSET,
+            gone=subscription.gone or UNSET,
             retry_in_force=_default_policy(subscription),
             made_by=subscription.made_by or UNSET,
             created_at=format_time(subscription.created_ms),
