@@ -1,4 +1,5 @@
-"""A consumer of two workers whose handlers take three seconds; run by a test as a process."""
+"""A consumer of two workers whose handlers take three seconds; run by a test as a process:
+`slow_consumer.py QUEUE [grace seconds]`."""
 
 from __future__ import annotations
 
@@ -19,4 +20,5 @@ def handle(message: Received) -> None:
     tell(f"ended {message.text}")
 
 
-Consumer(sys.argv[1], handle, workers=2, wait_seconds=1).run()
+grace = float(sys.argv[2]) if len(sys.argv) > 2 else 30.0
+Consumer(sys.argv[1], handle, workers=2, wait_seconds=1, grace_seconds=grace).run()
