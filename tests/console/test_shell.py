@@ -68,7 +68,7 @@ def test_a_service_that_is_down_is_told_and_the_page_goes_on_by_itself(console: 
 
     # A page that cannot even begin begins when the service is back.
     page.context.set_offline(True)
-    page.goto(f"{console.url}/console/#/keys")
+    page.goto(f"{console.url}/console/index.html#/keys")
     expect(alert).to_contain_text("The service does not answer.")
     page.context.set_offline(False)
     page.clock.run_for(6_000)

@@ -175,8 +175,9 @@ def _subscription(place: Place, given: Attributes, topic: Attributes) -> Subscri
     )
     subscription = create_subscription(held, place.name, _decode(given, SubscriptionInput))
     if subscription.protocol == "http" and subscription.endpoint is not None:
-        # Whether http: is allowed is known to the deployment alone.
-        check_endpoint(subscription.endpoint, http_allowed=True)
+        # Whether http: and which networks are allowed is known to the deployment alone.
+        every = ("0.0.0.0/0", "::/0")
+        check_endpoint(subscription.endpoint, http_allowed=True, allowed_networks=every)
     elif subscription.endpoint is not None:
         check_name("endpoint", subscription.endpoint, QUEUE_NAME)
     _check_start(subscription.start)

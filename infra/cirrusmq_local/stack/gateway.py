@@ -32,7 +32,7 @@ CALL_SECONDS = 30.0
 BODY_SECONDS = 30.0
 GIVING_WAY_BYTES = 64 * 1_024
 """A longer request is worked on in a thread of its own, whatever its function does."""
-_HEALTH = "GET /health"
+_HEALTH = "/health"
 URLS = "/local/urls"
 """Below it is the URL of each function that has one: a cloud has a host for each."""
 
@@ -191,7 +191,7 @@ class Gateway:
 
     def _checked(self, call: Call, answer: Answer) -> Answer:
         # Reading is possible on a full disk: who asks for the service's health asks for more.
-        asked = call.event.get("routeKey") == _HEALTH
+        asked = call.event["rawPath"] == _HEALTH
         reason = self._trouble() if asked or answer.status >= 500 else None
         if reason is None:
             return answer

@@ -77,6 +77,7 @@ class Leases:
         self.scale = 1.0
         """Seconds of the service in a real one."""
         self._workers: list[Any] = []
+        self._end_watch: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Begin."""
