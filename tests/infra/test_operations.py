@@ -18,12 +18,17 @@ DIALECTS = "cirrusmq-dialects"
 # Each of these failures has an alarm, of any name.
 WATCHED = {
     ("AWS/ApiGateway", "5xx"),
+    ("AWS/ApiGateway", "Count"),
+    ("AWS/DynamoDB", "ConsumedReadCapacityUnits"),
+    ("AWS/DynamoDB", "ConsumedWriteCapacityUnits"),
     ("AWS/DynamoDB", "ReadThrottleEvents"),
     ("AWS/DynamoDB", "WriteThrottleEvents"),
     ("AWS/Lambda", "Errors"),
     ("AWS/Lambda", "Invocations"),
     ("AWS/Lambda", "IteratorAge"),
     ("AWS/Lambda", "Throttles"),
+    ("AWS/Lambda", "Url5xxCount"),
+    ("AWS/Lambda", "UrlRequestCount"),
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
     ("AWS/States", "ExecutionsFailed"),
     ("AWS/States", "ExecutionsSucceeded"),
@@ -81,9 +86,14 @@ def test_every_alarm_is_told_and_says_what_it_means(alarms: dict[str, Any]) -> N
     for name, alarm in alarms.items():
         assert alarm["AlarmActions"] == alarm["OKActions"] == ["Alarms"], name
         assert len(alarm["AlarmDescription"]) > 20
-        # A service without calls is no alarm; a sweep or a report that does not run is one.
-        expected = "breaching" if name in ("NoSweep", "ReportsOld") else "notBreaching"
-        assert alarm["TreatMissingData"] == expected, name
+        # A service without calls is no alarm; a sweep or a report that no longer runs is one. On the
+        # day of deployment neither has run: then there is no change of state, and nothing is told.
+        if name in ("NoSweep", "ReportsOld"):
+            assert alarm["TreatMissingData"] == "missing"
+            assert alarm["InsufficientDataActions"] == ["Alarms"]
+        else:
+            assert alarm["TreatMissingData"] == "notBreaching", name
+            assert "InsufficientDataActions" not in alarm
 
 
 def test_figures_of_our_own_are_those_that_the_functions_tell(
@@ -106,13 +116,17 @@ def test_functions_tell_their_figures_where_the_alarms_look(template: Template) 
     assert template.environment()["POWERTOOLS_METRICS_NAMESPACE"] == OWN
 
 
-@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
-def test_every_function_is_watched(template: Template, alarms: dict[str, Any], metric: str) -> None:
+def test_throttles_are_those_of_all_functions_of_the_account(alarms: dict[str, Any]) -> None:
+    watched = metrics(alarms["Throttles"])
+    assert watched == [("AWS/Lambda", name, {}) for name in ("Throttles", "Invocations")]
+
+
+def test_every_function_is_watched(template: Template, alarms: dict[str, Any]) -> None:
     watched = {
         dimensions["FunctionName"]
         for alarm in alarms.values()
         for space, name, dimensions in metrics(alarm)
-        if (space, name) == ("AWS/Lambda", metric)
+        if (space, name) == ("AWS/Lambda", "Errors")
     }
     assert watched == {function.name for function in template.functions} - {HOOK} | {DIALECTS}
 
@@ -157,7 +171,7 @@ def test_new_code_goes_back_when_its_alarm_rings(
         version = {
             *("FunctionName", "Resource", "ExecutedVersion"),
         }
-        assert {metric for _, metric, _ in metrics(alarms[own])} == {"Errors", "Invocations"}
+        assert {metric for _, metric, _ in metrics(alarms[own])} == {"Errors"}
         for _, _, dimensions in metrics(alarms[own]):
             assert dimensions.keys() == version
             assert dimensions["FunctionName"] == function
