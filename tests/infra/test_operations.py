@@ -86,8 +86,8 @@ def test_every_alarm_is_told_and_says_what_it_means(alarms: dict[str, Any]) -> N
     for name, alarm in alarms.items():
         assert alarm["AlarmActions"] == alarm["OKActions"] == ["Alarms"], name
         assert len(alarm["AlarmDescription"]) > 20
-        # A service without calls is no alarm; a sweep or a report that no longer runs is one. On the
-        # day of deployment neither has run: then there is no change of state, and nothing is told.
+        # A service without calls is no alarm; a sweep or a report that no longer runs is one. On
+        # the day of deployment neither has run: no change of state, and nothing is told.
         if name in ("NoSweep", "ReportsOld"):
             assert alarm["TreatMissingData"] == "missing"
             assert alarm["InsufficientDataActions"] == ["Alarms"]

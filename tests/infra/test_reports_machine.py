@@ -209,16 +209,17 @@ def day(time: Any) -> str:
     return str(moment)[8:10]
 
 
-def test_a_whole_export_a_week_and_windows_between(machine: Machine) -> None:
+def test_usage_is_exported_whole_once_a_week_and_the_others_each_night(machine: Machine) -> None:
     made = nights(machine, 9)
-    assert [each[0] for each in made] == [
+    assert [usage for _, _, usage in made] == [
         "whole 01", "01 to 02", "02 to 03", "03 to 04", "04 to 05", "05 to 06", "06 to 07",
         "whole 08", "08 to 09",
     ]  # fmt: skip
-    assert all(len(set(each)) == 1 and len(each) == 3 for each in made)
+    for night, (directory, messages, _) in enumerate(made, 1):
+        assert directory == messages == f"whole {night:02}"
 
 
-def test_jobs_read_the_whole_export_and_every_window_after_it(machine: Machine) -> None:
+def test_jobs_read_the_last_whole_export_and_every_window_after_it(machine: Machine) -> None:
     nights(machine, 3)
     folders = [
         f"s3://PipelineBucket/exports/{{}}/AWSDynamoDB/0170000000000{night}-aa"
@@ -227,8 +228,8 @@ def test_jobs_read_the_whole_export_and_every_window_after_it(machine: Machine) 
     options = billing_command._parser().parse_args(arguments(machine.job("billing")))
     assert options.exports == [folder.format("usage") for folder in folders]
     options = backlog_command._parser().parse_args(arguments(machine.job("backlog")))
-    assert options.exports == [folder.format("messages") for folder in folders]
-    assert options.directories == [folder.format("directory") for folder in folders]
+    assert options.exports == [folders[-1].format("messages")]
+    assert options.directories == [folders[-1].format("directory")]
 
 
 def test_a_window_that_is_refused_is_a_whole_export(machine: Machine) -> None:
@@ -243,7 +244,7 @@ def test_a_window_that_is_refused_is_a_whole_export(machine: Machine) -> None:
     assert json.loads(machine.services.objects["/PipelineBucket/chain.json"])["nights"] == 0
 
 
-@pytest.mark.parametrize(("items", "executors"), [(5, 2), (20_000_000, 8), (200_000_000, 16)])
+@pytest.mark.parametrize(("items", "executors"), [(5, 1), (20_000_000, 8), (200_000_000, 16)])
 def test_jobs_are_as_large_as_the_last_whole_export(
     machine: Machine, items: int, executors: int
 ) -> None:
@@ -251,9 +252,9 @@ def test_jobs_are_as_large_as_the_last_whole_export(
     nights(machine, 1)
     machine.services.items = 7
     nights(machine, 1, first=2)
-    for job in ("billing", "backlog"):
+    for job, wanted in (("billing", executors), ("backlog", 1)):
         parameters = machine.job(job)["jobDriver"]["sparkSubmit"]["sparkSubmitParameters"]
-        assert f"spark.dynamicAllocation.maxExecutors={executors} " in parameters
+        assert f"spark.dynamicAllocation.maxExecutors={wanted} " in parameters
 
 
 def test_a_job_is_tagged_and_tried_twice_and_its_pages_are_encrypted(machine: Machine) -> None:

@@ -12,7 +12,6 @@ from tests.infra.transformed import Transformed
 
 FEW = {
     "ApiErrors",
-    "DeadLetters",
     "FanOutLate",
     "NoSweep",
     "OldMessages",

@@ -18,7 +18,7 @@ from cirrusmq.base import limits
 from cirrusmq_local.commands import prices
 
 from ..drawing.tables import show
-from . import waiting
+from . import bill, waiting
 from .lives import (
     BATCH_1_KB,
     BATCH_64_KB,
@@ -326,6 +326,8 @@ def run() -> None:
         show(f"Dollars for a million messages, {kind.title}", heads, rows[kind.title])
     show_capacity(capacity)
     show_storage()
+    idle = ["key", "secret", "alarms", "dashboard", "metrics", "sweep", "logs", "reports", "in all"]
+    show("Dollars a month of an idle deployment", ["parameters", *idle], bill.idle_rows())
     print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a send {SEND_MS} at 256 MB, a receive")
     print(f"{RECEIVE_MS}, {CARRYING_MS} where it deletes, a push {PUSH_MS}, {SHARING_MS} more")
     print(f"for each further subscription of it, {POSTING_MS} for each further message of one;")

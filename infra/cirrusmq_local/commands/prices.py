@@ -1,9 +1,10 @@
 """Published prices that estimates use: US dollars, us-east-1, November 2026.
 
-As the price lists of DynamoDB (on-demand and provisioned capacity), API Gateway (HTTP APIs, metered
-in 512 KB), Lambda (arm64), S3 (Standard), KMS, SQS (standard queues, first tier) and SNS (standard
-topics) give them.
-Free tiers and volume discounts are left out on both sides. SQS and SNS count each 64 KB of a
+As the price lists of DynamoDB (on-demand and provisioned capacity, backup, exports), API Gateway
+(HTTP APIs, metered in 512 KB), Lambda (arm64), S3 (Standard), KMS, Secrets Manager, CloudWatch,
+X-Ray, EMR Serverless (arm64), SQS (standard queues, first tier) and SNS (standard topics) give them.
+Free tiers and volume discounts are left out on both sides, but for the idle month's, where
+CloudWatch's is a column. SQS and SNS count each 64 KB of a
 request's payload as a request; SNS asks nothing for handing a message to a queue.
 """
 
@@ -38,6 +39,41 @@ KMS_SHARE = 0.01
 """Of the requests to S3, those that ask KMS where bucket keys are on: at best, as S3 says it."""
 GB = 1_000_000_000
 MONTH_DAYS = 30
+
+HTTP_API_BYTES = 512 * 1_024
+"""Bytes of a request that the HTTP API bills as one call."""
+RESERVED_OFF = {1: 0.54, 3: 0.77}
+"""By years: so much less for provisioned units that are reserved, at most. On demand has none."""
+LAMBDA_PLAN_OFF = 0.12
+"""Of Lambda's time, by a savings plan for compute of one year; requests stay."""
+TABLE_PLAN_OFF = 0.12
+"""Of units on demand, by a savings plan for databases of one year; it is not added to reserved."""
+
+KEY_MONTH = 1.00
+"""Of KMS, and as much more after the first and the second yearly rotation."""
+SECRET_MONTH = 0.40
+ALARM_METRIC_MONTH = 0.10
+"""Of each metric that an alarm reads."""
+METRIC_MONTH = 0.30
+DASHBOARD_MONTH = 3.00
+FREE_ALARM_METRICS, FREE_METRICS, FREE_DASHBOARDS = 10, 10, 3
+"""Of an account, and without an end. A dashboard is free with up to 50 metrics."""
+LOG_GB = 0.50
+"""Of lines taken in, those of the API's calls among them."""
+LOG_GB_MONTH = 0.03
+LOG_PACKED = 0.15
+"""What is left of a line that is stored."""
+TRACES_PER_MILLION = 5.00
+TRACED = 0.05
+"""Of calls, by X-Ray's own sampling; the first of each second besides."""
+EXPORT_GB = 0.10
+EXPORT_LEAST_GB = 0.01
+"""Of a window; a whole export is billed by the table's size."""
+BACKUP_GB_MONTH = 0.20
+"""Point-in-time recovery, by the table's size."""
+EMR_CPU_HOUR, EMR_GB_HOUR = 0.042094, 0.004628
+MACHINE_STEPS_PER_MILLION = 25.00
+SCHEDULES_PER_MILLION = 1.00
 
 SQS_REQUESTS_PER_MILLION = 0.40
 SNS_PUBLISHES_PER_MILLION = 0.50

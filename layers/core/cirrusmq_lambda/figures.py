@@ -143,15 +143,17 @@ def tell(values: Values) -> None:
 
 
 def _log(values: Values) -> None:
-    """A line with all that have no dimensions, and one for each resource."""
-    _log_line(
-        {
-            figure: sum(value.values()) if isinstance(value, Mapping) else value
-            for figure, value in values.items()
-            if not figure.by_resource
-        },
-        None,
-    )
+    """A line with all that have no dimensions, and one for each resource.
+
+    A 0 is left out: CloudWatch asks for each metric by the hours in which it is told something, and
+    alarms take what is missing as good.
+    """
+    sums = {
+        figure: sum(value.values()) if isinstance(value, Mapping) else value
+        for figure, value in values.items()
+        if not figure.by_resource
+    }
+    _log_line({figure: number for figure, number in sums.items() if number}, None)
     by_resource: dict[Resource, dict[Figure, float]] = {}
     for figure, value in values.items():
         if figure.by_resource and isinstance(value, Mapping):

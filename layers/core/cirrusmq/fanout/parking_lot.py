@@ -31,8 +31,11 @@ def exists(core: Core, reader_id: str) -> bool:
 
 
 def idle(core: Core, pk: str) -> Iterator[str]:
-    """Readers with lots under one of `lot_keys` that no drainer holds."""
-    for lot in core.store.query_all(core.tables.messages, pk):
+    """Readers with lots under one of `lot_keys` that no drainer holds.
+
+    Eventually consistent: the sweep looks again, and a drainer that starts takes a lease.
+    """
+    for lot in core.store.query_all(core.tables.messages, pk, consistent=False):
         if core.now_ms() >= int(lot.get("held_until", {"N": "0"})["N"]):
             yield lot["sk"]["S"]
 

@@ -131,13 +131,15 @@ class Store:
         units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
         return answer.get("Items", []), answer.get("LastEvaluatedKey"), float(units)
 
-    def query_all(self, table: str, pk: str, prefix: str = "") -> Iterator[Item]:
-        """Every item of a partition whose sort key begins with `prefix`, strongly consistent."""
+    def query_all(
+        self, table: str, pk: str, prefix: str = "", *, consistent: bool = True
+    ) -> Iterator[Item]:
+        """Every item of a partition whose sort key begins with `prefix`."""
         request: dict[str, Any] = {
             "TableName": table,
             "KeyConditionExpression": "pk = :pk",
             "ExpressionAttributeValues": {":pk": {"S": pk}},
-            "ConsistentRead": True,
+            "ConsistentRead": consistent,
         }
         if prefix:
             request["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
