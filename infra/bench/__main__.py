@@ -15,6 +15,7 @@ from .counted import (
     fills,
     growth,
     heat,
+    months,
     polls,
     units,
 )
@@ -33,9 +34,15 @@ from .measured import (
     throughput,
 )
 
+
+def _all_costs() -> None:
+    cost.run()
+    months.run()
+
+
 DEFAULT = {
     "units": units.run,
-    "cost": cost.run,
+    "cost": _all_costs,
     "growth": growth.run,
     "polls": polls.run,
     "calls": calls.run,

@@ -111,4 +111,4 @@ def test_a_deployment_may_do_without_pages(transformed: list[Path], root: Path) 
         name: held.get("Condition") for name, held in made.items() if name.startswith("WebPages")
     }
     assert {"WebPages", "WebPagesRole", "WebPagesDeploymentGroup"} <= own.keys()
-    assert set(own.values()) == {"HasPages"}
+    assert set(own.values()) == {"HasPages", "PagesGoBack"}

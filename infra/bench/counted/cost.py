@@ -130,6 +130,18 @@ def carried_usage(
     )
 
 
+def gathered_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+    """Sent one by one, received together by the call that deletes the batch before."""
+    count = workload.count
+    return _usage(
+        *(workload, units, metered, None),
+        sends=count,
+        receives=1,
+        receive_ms=CARRYING_MS + count,
+        changes=3 * count,
+    )
+
+
 def pulled_usage(
     workload: Workload,
     units: tuple[float, float],
@@ -210,6 +222,11 @@ def sqs_dollars(size: int, *, batches: bool) -> float:
     batch = min(prices.SQS_BATCH, prices.SQS_BATCH_BYTES // size) if batches else 1
     requests = 2 * _requests(batch * size) + 1
     return requests / batch * prices.SQS_REQUESTS_PER_MILLION
+
+
+def sqs_gathered_dollars() -> float:
+    """A million small messages sent one by one, received and deleted ten at a time."""
+    return (1 + 2 / prices.SQS_BATCH) * prices.SQS_REQUESTS_PER_MILLION
 
 
 def sns_to_queues_dollars(size: int, *, batches: bool, queues: int = SUBSCRIPTIONS) -> float:

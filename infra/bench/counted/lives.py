@@ -111,6 +111,30 @@ def carried_life(
     return written / turns, read / turns
 
 
+def gathered_life(workload: Workload) -> tuple[float, float]:
+    """(write units, read units) of messages sent one by one, received in one call of 16.
+
+    The queue has four partitions, as by default, and the receive deletes the batch before.
+    """
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work")
+    done: list[str] = []
+
+    def turn() -> None:
+        nonlocal done
+        for message in workload.messages():
+            alice.post("/queues/work/messages", {"messages": [message]})
+        request = {"max": 16, "delete": done}
+        answer = alice.post("/queues/work/messages/receive", request).json
+        if len(answer["messages"]) != workload.count:
+            raise RuntimeError(f"not all was received: {answer}")
+        done = [message["receipt"] for message in answer["messages"]]
+
+    turn()
+    return units_of(world, turn)
+
+
 def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
     """(write units, read units) of a batch that is sent, handed to a function, and done.
 

@@ -55,7 +55,12 @@ def _record(given: Advice, size: int) -> dict[str, object]:
         "hours": given.hours,
         "bytes_of_a_message": size,
         "dollars_on_demand": round(given.on_demand, 6),
+        "dollars_on_demand_savings_plan": round(given.on_demand * (1 - prices.TABLE_PLAN_OFF), 6),
         "dollars_provisioned": round(given.provisioned, 6),
+        **{
+            f"dollars_reserved_{years}_years": round(given.provisioned * (1 - off), 6)
+            for years, off in prices.RESERVED_OFF.items()
+        },
         "percent_of_paid_write_units_in_use": round(100 * given.used, 1),
         "break_even_percent": round(100 * prices.BREAK_EVEN, 1),
         "percent_throttled_at_first": round(100 * given.throttled, 2),

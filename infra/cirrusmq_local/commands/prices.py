@@ -2,10 +2,10 @@
 
 As the price lists of DynamoDB (on-demand and provisioned capacity, backup, exports), API Gateway
 (HTTP APIs, metered in 512 KB), Lambda (arm64), S3 (Standard), KMS, Secrets Manager, CloudWatch,
-X-Ray, EMR Serverless (arm64), SQS (standard queues, first tier) and SNS (standard topics) give them.
-Free tiers and volume discounts are left out on both sides, but for the idle month's, where
-CloudWatch's is a column. SQS and SNS count each 64 KB of a
-request's payload as a request; SNS asks nothing for handing a message to a queue.
+X-Ray, EMR Serverless (arm64), SQS (standard queues, first tier) and SNS (standard topics) give
+them. Free tiers and volume discounts are left out on both sides, but for the idle month's, where
+CloudWatch's is a column. SQS and SNS count each 64 KB of a request's payload as a request; SNS asks
+nothing for handing a message to a queue.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RESERVED_OFF = {1: 0.54, 3: 0.77}
 """By years: so much less for provisioned units that are reserved, at most. On demand has none."""
 LAMBDA_PLAN_OFF = 0.12
 """Of Lambda's time, by a savings plan for compute of one year; requests stay."""
-TABLE_PLAN_OFF = 0.12
+TABLE_PLAN_OFF = 0.18
 """Of units on demand, by a savings plan for databases of one year; it is not added to reserved."""
 
 KEY_MONTH = 1.00

@@ -1,0 +1,147 @@
+"""Dollars a month with everything in them: an idle deployment's, and what messages add.
+
+Beside the units and calls that `cost` counts: lines of logs, the exports of the tables, their backup
+and storage. Messages are single ones of 1 KB, received soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cirrusmq_local.cloud.cloudformation import StackTemplate
+from cirrusmq_local.commands import prices
+
+from ..drawing.tables import show
+from . import bill
+from .cost import (
+    METER_RECORDS,
+    USED_AT_BEST,
+    Usage,
+    carried_usage,
+    gathered_usage,
+    sqs_dollars,
+    sqs_gathered_dollars,
+)
+from .lives import BATCH_1_KB, SINGLE_1_KB, carried_life, gathered_life, metering_units
+
+MONTHS = (1, 10, 100, 1_000)
+"""Millions of messages."""
+ACCESS_BYTES = {"short": 120, "full": 250, "off": 0}
+"""Assumed: of a call, by the parameter AccessLog."""
+METER_LOG_BYTES = 500
+"""Assumed: of a batch, which has up to 1,000 changes."""
+CHANGES = 3
+USAGE_BYTES = 400
+"""Assumed: of a record of usage, which is stored for 40 days, exported and backed up."""
+OPEN_SECONDS = 60
+"""Assumed: so long a message waits and is in flight, 1 KB and its keys."""
+STORED_BYTES = 1_300
+Lines = dict[str, float]
+
+
+def whole_dollars(
+    usage: Usage, *, used: float | None, direct: bool, access: str = "short"
+) -> Lines:
+    """A million messages with all that they add to a month, by line."""
+    lines = usage.dollars(used)
+    calls = usage.calls / usage.messages * prices.MILLION
+    if direct:
+        lines["HTTP API"] = 0.0
+    batches = CHANGES * prices.MILLION / METER_RECORDS
+    logged = batches * METER_LOG_BYTES + (0 if direct else calls * ACCESS_BYTES[access])
+    recorded = batches * USAGE_BYTES / prices.GB
+    stored = prices.MILLION * STORED_BYTES * OPEN_SECONDS / bill.MONTH_SECONDS / prices.GB
+    lines["logs"] = bill.log_dollars(logged)
+    # A night has the whole table of messages, and of usage what came in a day, old and new.
+    lines["exports"] = (stored * bill.NIGHTS + 3 * recorded) * prices.EXPORT_GB
+    kept = stored + recorded * 40 / prices.MONTH_DAYS
+    lines["storage, backup"] = kept * (prices.TABLE_GB_MONTH + prices.BACKUP_GB_MONTH)
+    return lines
+
+
+def with_terms(lines: Lines, tables_off: float) -> Lines:
+    """The lines with so much less for tables, and a savings plan for Lambda's time."""
+    off = {"writes": tables_off, "reads": tables_off, "Lambda time": prices.LAMBDA_PLAN_OFF}
+    return {name: amount * (1 - off.get(name, 0.0)) for name, amount in lines.items()}
+
+
+def least_units_dollars() -> float:
+    """A month of the units that provisioned tables have at least, by the template's defaults."""
+    found = StackTemplate(bill.TEMPLATE, "cirrusmq", "us-east-1").document["Parameters"]
+    hours = bill.MONTH_SECONDS / 3_600
+    dollars = 0.0
+    for table in ("DirectoryUnits", "MessagesUnits", "UsageUnits"):
+        reads, _, writes, _, _ = map(int, found[table]["Default"].split(","))
+        dollars += reads * prices.READ_UNIT_HOUR + writes * prices.WRITE_UNIT_HOUR
+    return dollars * hours
+
+
+def month_dollars(lines: Lines, millions: int, *, least: float = 0.0) -> float:
+    """A month of so many messages, and the idle deployment in an account of its own.
+
+    Below 1,000 changes a minute the meter has a batch a minute, which is not spread over as many.
+    `least`: of tables, whatever is used.
+    """
+    tables = (lines["writes"] + lines["reads"]) * millions
+    others = sum(lines.values()) * millions - tables
+    minutes = bill.MONTH_SECONDS / 60
+    idle_batches = max(0.0, minutes - CHANGES * millions * prices.MILLION / METER_RECORDS)
+    batch = metering_units() * prices.WRITE_UNITS_PER_MILLION + prices.LAMBDA_REQUESTS_PER_MILLION
+    meter = idle_batches * batch / prices.MILLION + bill.log_dollars(idle_batches * METER_LOG_BYTES)
+    return max(tables, least) + others + meter + sum(bill.idle_dollars(free=True).values())
+
+
+def singles() -> Usage:
+    """Messages that are sent, received and deleted one by one."""
+    return carried_usage(SINGLE_1_KB, carried_life(SINGLE_1_KB), metering_units())
+
+
+def gathered() -> Usage:
+    """Messages that are sent one by one and received by sixteen."""
+    return gathered_usage(BATCH_1_KB, gathered_life(BATCH_1_KB), metering_units())
+
+
+ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
+    ("one by one", singles, sqs_dollars(1_024, batches=False)),
+    ("sent one by one, received by 16", gathered, sqs_gathered_dollars()),
+)
+
+
+WAYS: tuple[tuple[str, float | None, bool, float | None], ...] = (
+    ("API, on demand", None, False, None),
+    ("direct, on demand", None, True, None),
+    ("direct, on demand, savings plans", None, True, prices.TABLE_PLAN_OFF),
+    ("direct, 70 %", USED_AT_BEST, True, None),
+    ("direct, 70 %, reserved 1 year", USED_AT_BEST, True, prices.RESERVED_OFF[1]),
+    ("direct, 70 %, reserved 3 years", USED_AT_BEST, True, prices.RESERVED_OFF[3]),
+)
+"""Name, share of provisioned units in use, whether direct, and what is less for tables by a term."""
+
+
+def run() -> None:
+    """Print what a million messages cost with everything, and whole months."""
+    rows: list[list[str]] = []
+    months: list[list[str]] = []
+    heads: list[str] = []
+    for name, count, theirs in ROWS:
+        usage = count()
+        for where, used, direct, off in WAYS:
+            lines = whole_dollars(usage, used=used, direct=direct)
+            least = least_units_dollars() if used else 0.0
+            if off is not None:
+                lines, least = with_terms(lines, off), least * (1 - off)
+            heads = list(lines)
+            amounts = (*lines.values(), sum(lines.values()), theirs)
+            rows.append([f"{name}; {where}", *(f"{each:,.2f}" for each in amounts)])
+            sums = [month_dollars(lines, millions, least=least) for millions in MONTHS]
+            months.append([f"{name}; {where}", *(f"{each:,.2f}" for each in sums)])
+    show(
+        "Dollars for a million messages of 1 KB, everything in them",
+        ["messages", *heads, "in all", "SQS"],
+        rows,
+    )
+    show(
+        "Dollars a month, the idle deployment's among them, by millions of messages",
+        ["messages", *map(str, MONTHS)],
+        months,
+    )

@@ -1,0 +1,58 @@
+"""What a million messages cost with everything in them, reckoned another way."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.counted import bill, months
+from bench.counted.cost import USED_AT_BEST, sqs_gathered_dollars
+from cirrusmq_local.commands import prices
+
+
+def test_the_whole_of_single_messages_is_within_its_goal() -> None:
+    """By the units and calls of the page: 3 writes, half a read, two calls of 25 and 45 ms."""
+    lines = months.whole_dollars(months.singles(), used=USED_AT_BEST, direct=True)
+    write, read = 0.00065 / 3_600 / 0.7, 0.00013 / 3_600 / 0.7
+    functions = 2 * 0.20e-6 + 0.070 * 0.25 * 0.0000133334
+    assert sum(lines.values()) == pytest.approx(
+        (3 * write + 0.5 * read + functions) * 1e6, rel=0.02
+    )
+    assert sum(lines.values()) <= 1.50
+
+
+def test_behind_the_api_calls_and_their_log_are_added() -> None:
+    lines = months.whole_dollars(months.singles(), used=None, direct=False)
+    direct = months.whole_dollars(months.singles(), used=None, direct=True)
+    logged = 2 * 120e-9 * (0.50 + 12 * 0.15 * 0.03) * 1e6
+    difference = sum(lines.values()) - sum(direct.values())
+    assert difference == pytest.approx(2.00 + logged, rel=0.001)
+    full = months.whole_dollars(months.singles(), used=None, direct=False, access="full")
+    assert full["logs"] - lines["logs"] == pytest.approx(logged * 130 / 120, rel=0.001)
+
+
+def test_messages_received_by_sixteen_save_calls_and_not_writes() -> None:
+    usage = months.gathered()
+    assert usage.calls / usage.messages == 17 / 16
+    assert usage.write_units / usage.messages == pytest.approx(3, rel=0.05)
+    lines = months.whole_dollars(usage, used=None, direct=False)
+    by_hand = 3 * 0.625 + 17 / 16 * 1.20
+    assert sum(lines.values()) == pytest.approx(by_hand, rel=0.08)
+    # By SQS: a request to send, and of ten messages one to receive and one to delete.
+    assert sqs_gathered_dollars() == pytest.approx(12 / 10 * 0.40)
+
+
+def test_terms_change_tables_and_the_time_of_functions_alone() -> None:
+    lines = months.whole_dollars(months.singles(), used=USED_AT_BEST, direct=True)
+    off = months.with_terms(lines, prices.RESERVED_OFF[3])
+    assert off["writes"] == pytest.approx(0.23 * lines["writes"])
+    assert off["Lambda calls"] == lines["Lambda calls"]
+
+
+def test_a_small_month_pays_the_least_units_of_provisioned_tables() -> None:
+    least = months.least_units_dollars()
+    assert least == pytest.approx(720 * (20 * 0.00013 + 20 * 0.00065))
+    lines = months.whole_dollars(months.singles(), used=USED_AT_BEST, direct=True)
+    idle = sum(bill.idle_dollars(free=True).values())
+    assert months.month_dollars(lines, 1, least=least) > idle + least
+    large = months.month_dollars(lines, 1_000, least=least)
+    assert large == pytest.approx(idle + 1_000 * sum(lines.values()), rel=0.001)
