@@ -59,7 +59,7 @@ def average_rings(held: dict[str, Any], *minutes: tuple[int, int]) -> bool:
     assert held["EvaluationPeriods"] >= len(minutes)
     shares = [errors / calls for errors, calls in minutes if calls]
     above = [share for share in shares if share > held["Threshold"]]
-    return len(above) >= held["DatapointsToAlarm"]
+    return len(above) >= int(held["DatapointsToAlarm"])
 
 
 def test_the_errors_of_a_version_turn_it_back_as_a_rate(transformed: list[Path]) -> None:

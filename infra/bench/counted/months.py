@@ -1,7 +1,7 @@
 """Dollars a month with everything in them: an idle deployment's, and what messages add.
 
-Beside the units and calls that `cost` counts: lines of logs, the exports of the tables, their backup
-and storage. Messages are single ones of 1 KB, received soon.
+Beside the units and calls that `cost` counts: lines of logs, the exports of the tables, their
+backup and storage. Messages are single ones of 1 KB, received soon.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .cost import (
     sqs_gathered_dollars,
 )
 from .lives import BATCH_1_KB, SINGLE_1_KB, carried_life, gathered_life, metering_units
+from .waiting import MONTH_SECONDS
 
 MONTHS = (1, 10, 100, 1_000)
 """Millions of messages."""
@@ -50,7 +51,7 @@ def whole_dollars(
     batches = CHANGES * prices.MILLION / METER_RECORDS
     logged = batches * METER_LOG_BYTES + (0 if direct else calls * ACCESS_BYTES[access])
     recorded = batches * USAGE_BYTES / prices.GB
-    stored = prices.MILLION * STORED_BYTES * OPEN_SECONDS / bill.MONTH_SECONDS / prices.GB
+    stored = prices.MILLION * STORED_BYTES * OPEN_SECONDS / MONTH_SECONDS / prices.GB
     lines["logs"] = bill.log_dollars(logged)
     # A night has the whole table of messages, and of usage what came in a day, old and new.
     lines["exports"] = (stored * bill.NIGHTS + 3 * recorded) * prices.EXPORT_GB
@@ -68,7 +69,7 @@ def with_terms(lines: Lines, tables_off: float) -> Lines:
 def least_units_dollars() -> float:
     """A month of the units that provisioned tables have at least, by the template's defaults."""
     found = StackTemplate(bill.TEMPLATE, "cirrusmq", "us-east-1").document["Parameters"]
-    hours = bill.MONTH_SECONDS / 3_600
+    hours = MONTH_SECONDS / 3_600
     dollars = 0.0
     for table in ("DirectoryUnits", "MessagesUnits", "UsageUnits"):
         reads, _, writes, _, _ = map(int, found[table]["Default"].split(","))
@@ -84,7 +85,7 @@ def month_dollars(lines: Lines, millions: int, *, least: float = 0.0) -> float:
     """
     tables = (lines["writes"] + lines["reads"]) * millions
     others = sum(lines.values()) * millions - tables
-    minutes = bill.MONTH_SECONDS / 60
+    minutes = MONTH_SECONDS / 60
     idle_batches = max(0.0, minutes - CHANGES * millions * prices.MILLION / METER_RECORDS)
     batch = metering_units() * prices.WRITE_UNITS_PER_MILLION + prices.LAMBDA_REQUESTS_PER_MILLION
     meter = idle_batches * batch / prices.MILLION + bill.log_dollars(idle_batches * METER_LOG_BYTES)
@@ -115,7 +116,7 @@ WAYS: tuple[tuple[str, float | None, bool, float | None], ...] = (
     ("direct, 70 %, reserved 1 year", USED_AT_BEST, True, prices.RESERVED_OFF[1]),
     ("direct, 70 %, reserved 3 years", USED_AT_BEST, True, prices.RESERVED_OFF[3]),
 )
-"""Name, share of provisioned units in use, whether direct, and what is less for tables by a term."""
+"""Name, share of provisioned units in use, whether direct, and what a term takes off tables."""
 
 
 def run() -> None:
