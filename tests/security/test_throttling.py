@@ -260,6 +260,48 @@ def test_a_counter_that_fails_refuses_nobody(world: World, fault: Exception) -> 
     assert counters(world) == []
 
 
+def break_counter(monkeypatch: pytest.MonkeyPatch, world: World, fault: Exception) -> None:
+    works = world.engine.execute
+
+    def fail(operation: str, request: Any) -> Any:
+        if str(request.get("Key", {}).get("pk", {}).get("S", "")).startswith("T#"):
+            raise fault
+        return works(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", fail)
+
+
+@pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "ThrottlingException"])
+def test_a_throttled_counter_leaves_a_thousandth_of_the_rate(
+    monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    world = limited(World(), 3_000)
+    alice = world.client("alice")
+    statuses(alice, 1)
+    break_counter(monkeypatch, world, EngineError(code, "too busy", 400))
+
+    for _ in range(3):
+        world.clock.pass_seconds(1)
+        assert statuses(alice, 40) == {200: 3, 429: 37}
+
+
+def test_another_failure_keeps_the_share_for_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = limited(World(), 3_000)
+    alice = world.client("alice")
+    statuses(alice, 1)
+    with monkeypatch.context() as throttled:
+        break_counter(throttled, world, EngineError("ThrottlingException", "too busy", 400))
+        world.clock.pass_seconds(1)
+        statuses(alice, 1)
+    break_counter(monkeypatch, world, EngineError("InternalServerError", "x", 500))
+
+    for _ in range(10):
+        world.clock.pass_seconds(1)
+        assert statuses(alice, 10) == {200: 3, 429: 7}
+    world.clock.pass_seconds(1)
+    assert statuses(alice, 10) == {200: 10}
+
+
 @given(st.integers(1, 10_000), st.integers(0, 10_000), st.integers(0, 10**6), st.floats(0, 0.999))
 def test_a_share_is_never_more_than_the_rate(
     rate: int, calls: int, others: int, chance: float

@@ -14,15 +14,16 @@ the whole rate. The second in which a minute begins knows only the calls counted
 may let more through as well. Refused calls count, so an account that continues is held at its rate.
 
 It costs, while an account calls, one write unit a second for each environment that it reaches, and
-those calls wait for the write. A counter that fails refuses no call. Without a rate nothing is
-counted and nothing is written.
+those calls wait for the write. A throttled counter means some 1,000 environments: each lets at most
+a thousandth of the rate through. After another failure the last share holds for 10 seconds, then
+the whole rate. Without a rate nothing is counted and nothing is written.
 """
 
 from __future__ import annotations
 
 from cirrusmq.base.errors import Throttled
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import key
+from cirrusmq.runtime.store import key, was_throttled
 from cirrusmq.runtime.throttle import Count, share_of
 
 _KEPT_SECONDS = 120
@@ -35,9 +36,7 @@ def admit(core: Core, account: str) -> None:
         return
     ended = core.throttle.turn(account, core.now_ms() // 1000, rate)
     if ended is not None:
-        demand = _report(core, account, ended)
-        share = share_of(rate, ended.calls, demand, core.random.random())
-        core.throttle.set_share(account, share)
+        _take_share(core, account, ended, rate)
     if not core.throttle.take(account):
         raise Throttled(f"account {account} makes more than {rate:,} calls a second")
 
@@ -45,6 +44,19 @@ def admit(core: Core, account: str) -> None:
 def counter_place(account: str, second: int) -> tuple[str, str]:
     """Key in the Usage table of an account's calls in the minute of that second."""
     return f"T#{account}", str(second // 60)
+
+
+def _take_share(core: Core, account: str, ended: Count, rate: int) -> None:
+    chance = core.random.random()
+    try:
+        demand = _report(core, account, ended)
+    except Exception as error:  # a call never fails because its counter does
+        if was_throttled(error):
+            core.throttle.refused(account, rate, chance)
+        else:
+            core.throttle.failed(account, rate)
+        return
+    core.throttle.set_share(account, share_of(rate, ended.calls, demand, chance))
 
 
 def _report(core: Core, account: str, ended: Count) -> int:
@@ -61,10 +73,7 @@ def _report(core: Core, account: str, ended: Count) -> int:
         },
         "ReturnValues": "ALL_NEW",
     }
-    try:
-        counted = core.store.write("UpdateItem", request) or {}
-    except Exception:
-        return 0  # no call is refused because the counter fails
+    counted = core.store.write("UpdateItem", request) or {}
     # Some environments have not reported the last second yet; the one before is complete.
     seconds = (name, str(ended.second % 60 - 1))
     return max(int(counted.get(each, {"N": "0"})["N"]) for each in seconds)

@@ -227,6 +227,17 @@ _TRANSIENT = REPEATABLE | {
 }
 
 
+_THROTTLED = frozenset(
+    {"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"}
+)
+
+
+def was_throttled(error: Exception) -> bool:
+    """Returns True if the store raised this error because an item or a table is too busy."""
+    cause = error.__cause__
+    return isinstance(cause, ClientError) and cause.response["Error"]["Code"] in _THROTTLED
+
+
 def _refused(error: ClientError) -> Exception:
     """Unavailable for a transient error; a mistake of our own is raised as it is, and logged."""
     code = error.response["Error"]["Code"]

@@ -9,6 +9,10 @@ import msgspec
 _MOST_ACCOUNTS = 10_000
 _COUNTED_FOR_SECONDS = 2
 """An older count says nothing about the present rate."""
+_KEPT_SHARE_SECONDS = 10
+"""A share outlives a counter that fails for so long."""
+_THROTTLED_PART = 1_000
+"""A throttled item took about as many reports of other environments in that second."""
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -22,6 +26,8 @@ class _Tally:
     def __init__(self, second: int, share: int) -> None:
         self.second = second
         self.share = share
+        self.fair_share = float(share)
+        self.failing_since: int | None = None
         self.calls = 0
         self.admitted = 0
 
@@ -44,14 +50,36 @@ class Throttle:
                 self._tallies.clear()
             # Until the counter answers, concurrent calls use the share of before.
             share = last.share if last is not None and recent else rate
-            self._tallies[account] = _Tally(second, share)
+            tally = self._tallies[account] = _Tally(second, share)
+            if last is not None and recent:
+                tally.fair_share, tally.failing_since = last.fair_share, last.failing_since
             return Count(last.second, last.calls) if last is not None and recent else None
 
     def set_share(self, account: str, share: int) -> None:
         """How many calls may pass in the present second."""
         with self._lock:
             if account in self._tallies:
-                self._tallies[account].share = share
+                tally = self._tallies[account]
+                tally.share, tally.fair_share, tally.failing_since = share, float(share), None
+
+    def refused(self, account: str, rate: int, chance: float) -> None:
+        """The counter is throttled: about 1,000 others reported, so a thousandth of the rate."""
+        with self._lock:
+            if account in self._tallies:
+                tally = self._tallies[account]
+                tally.fair_share = min(tally.fair_share, rate / _THROTTLED_PART)
+                tally.share, tally.failing_since = _whole(tally.fair_share, chance), None
+
+    def failed(self, account: str, rate: int) -> None:
+        """The counter did not answer: the last share for 10 seconds, then the whole rate."""
+        with self._lock:
+            tally = self._tallies.get(account)
+            if tally is None:
+                return
+            if tally.failing_since is None:
+                tally.failing_since = tally.second
+            if tally.second - tally.failing_since >= _KEPT_SHARE_SECONDS:
+                tally.share, tally.fair_share = rate, float(rate)
 
     def take(self, account: str) -> bool:
         """Count a call; whether it may pass."""
@@ -74,5 +102,8 @@ def share_of(rate: int, calls: int, demand: int, chance: float) -> int:
     """
     if demand <= rate:
         return rate
-    share = rate * calls / demand
+    return _whole(rate * calls / demand, chance)
+
+
+def _whole(share: float, chance: float) -> int:
     return int(share) + (chance < share % 1)
