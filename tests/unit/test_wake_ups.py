@@ -79,12 +79,20 @@ class TestWaking:
     def test_100_environments_write_half_of_what_a_key_takes(self) -> None:
         assert 100 * limits.WAKE_UPS_PER_SECOND <= 500
 
-    def test_after_a_refused_one_there_are_none_for_five_seconds(
+    def test_a_refused_wake_up_halves_the_rate_and_five_seconds_add_one(
         self, memory: WakeUpMemory
     ) -> None:
+        def written(start_ms: int) -> int:
+            return sum(memory.may_wake("q", NOW_MS + start_ms + ms) for ms in range(0, 4_000, 20))
+
         memory.pause("q", NOW_MS)
-        assert not memory.may_wake("q", NOW_MS + 5_100)
-        assert memory.may_wake("q", NOW_MS + 5_200)
+
+        assert not memory.may_wake("q", NOW_MS)
+        assert 9 <= written(0) <= 10, "2.5 a second"
+        memory.pause("q", NOW_MS + 4_000)
+        assert 4 <= written(4_000) <= 5, "1.25 a second"
+        assert not all(memory.may_wake("q", NOW_MS + 9_000) for _ in range(5))
+        assert sum(memory.may_wake("q", NOW_MS + 60_000) for _ in range(50)) == 10
 
     def test_a_clock_that_goes_back_gives_none_away(self, memory: WakeUpMemory) -> None:
         assert sum(memory.may_wake("q", NOW_MS) for _ in range(50)) == 10

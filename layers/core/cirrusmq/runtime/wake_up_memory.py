@@ -15,7 +15,8 @@ FOLLOWED_MS = 1_000
 """So long a wake-up is followed: its message may be seen a moment later than the wake-up."""
 MOST_AT_ONCE = 8
 """Wake-ups that one look follows."""
-_PAUSE_MS = 5_000
+_RECOVERY_MS = 5_000
+"""Each such time without a refused wake-up allows one more a second."""
 _MOST_SOURCES = 10_000
 
 
@@ -24,6 +25,8 @@ class _Source(msgspec.Struct):
     asked_ms: int | None = None
     wake_ups: float = limits.WAKE_UPS_AT_ONCE
     wake_ups_ms: int = 0
+    refused_per_second: float = limits.WAKE_UPS_PER_SECOND
+    refused_ms: int = 0
     said_until_ms: int = 0
     followed: dict[str, int] = field(default_factory=dict)
 
@@ -55,17 +58,21 @@ class WakeUpMemory:
         """Whether one more wake-up may be written now; a True counts as one."""
         with self._lock:
             source = self._source(source_id)
-            gained = max(0, now_ms - source.wake_ups_ms) * limits.WAKE_UPS_PER_SECOND / 1000
-            left = min(limits.WAKE_UPS_AT_ONCE, source.wake_ups + gained)
+            per_second = _per_second(source, now_ms)
+            at_once = limits.WAKE_UPS_AT_ONCE * per_second / limits.WAKE_UPS_PER_SECOND
+            gained = max(0, now_ms - source.wake_ups_ms) * per_second / 1000
+            left = min(at_once, source.wake_ups + gained)
             source.wake_ups_ms = max(now_ms, source.wake_ups_ms)
             source.wake_ups = left - 1 if left >= 1 else left
             return left >= 1
 
     def pause(self, source_id: str, now_ms: int) -> None:
-        """The store refused one."""
+        """Halve the wake-ups a second of the source: the store refused one."""
         with self._lock:
             source = self._source(source_id)
-            source.wake_ups, source.wake_ups_ms = 0.0, now_ms + _PAUSE_MS
+            source.refused_per_second = _per_second(source, now_ms) / 2
+            source.refused_ms = source.wake_ups_ms = max(now_ms, source.wake_ups_ms)
+            source.wake_ups = 0.0
 
     def says(self, source_id: str, until_ms: int, now_ms: int) -> bool:
         """Whether to say that a receiver waits; a True counts as said until that time.
@@ -100,3 +107,8 @@ class WakeUpMemory:
         if len(self._sources) >= _MOST_SOURCES and source_id not in self._sources:
             self._sources.clear()
         return self._sources[source_id]
+
+
+def _per_second(source: _Source, now_ms: int) -> float:
+    recovered = max(0, now_ms - source.refused_ms) // _RECOVERY_MS
+    return min(limits.WAKE_UPS_PER_SECOND, source.refused_per_second + recovered)
