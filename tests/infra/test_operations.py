@@ -131,6 +131,19 @@ def test_every_function_is_watched(template: Template, alarms: dict[str, Any]) -
     assert watched == {function.name for function in template.functions} - {HOOK} | {DIALECTS}
 
 
+def test_lost_usage_is_announced_hours_before(
+    resources: dict[str, Any], alarms: dict[str, Any]
+) -> None:
+    given_up = [
+        each["Properties"]["MaximumRecordAgeInSeconds"]
+        for each in resources.values()
+        if each["Type"] == "AWS::Lambda::EventSourceMapping"
+        and "meter" in str(each["Properties"]["FunctionName"]).lower()
+    ]
+    assert len(given_up) == 1
+    assert alarms["UsageAtRisk"]["Threshold"] / 1000 == given_up[0] / 2
+
+
 def test_both_readers_of_the_stream_and_both_machines_are_watched(
     template: Template, alarms: dict[str, Any]
 ) -> None:
