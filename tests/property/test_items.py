@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.parcels import NOW_MS, SEND_ID
 
 from cirrusmq.base.limits import KEY_SLACK_MS
@@ -132,6 +133,19 @@ def test_histories_and_errors_of_posts_are_attributes_of_their_own(
     older = {f"e{place}": {"S": error} for place, error in told.items()}
     read = read_parcel(parcel_item(parcel) | older)
     assert (read.histories, read.errors) == ({}, told)
+
+
+@settings(max_examples=40)
+@given(parcels(), st.dictionaries(st.integers(0, 15), st.integers(0, 2_000), max_size=4))
+def test_untried_receives_are_attributes_of_their_own(
+    parcel: Parcel, counts: dict[int, int]
+) -> None:
+    item = parcel_item(replace(parcel, untried=counts))
+    told = {place: count for place, count in counts.items() if count}
+    assert {name: item[name]["N"] for name in item if name[1:].isdigit()} == {
+        f"g{place}": str(count) for place, count in told.items()
+    }
+    assert read_parcel(item).untried == told
 
 
 @given(

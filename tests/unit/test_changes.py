@@ -84,8 +84,8 @@ def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
         (transitions.deleted(NOW_MS), "v f"),
         (transitions.moved(GONE), "v"),
         (transitions.dropped(), "v"),
-        (transitions.reopened(READ, NOW_MS, waits=False), "v k r f"),
-        (transitions.reopened(WAITS, NOW_MS, waits=True), "v k r f w"),
+        (transitions.reopened(READ, 0, NOW_MS, waits=False), "v k r f"),
+        (transitions.reopened(WAITS, 0, NOW_MS, waits=True), "v k r f w"),
         (transitions.admitted(AWAITING, 1, NOW_MS), "v f"),
         (transitions.admitted(READ, 1, NOW_MS), "v"),
         (transitions.preceded(READ, 1), "v"),
@@ -106,6 +106,13 @@ def test_a_transition_touches_these_attributes_of_its_own_message(
     _, update, values = written({1: new}, as_read(READ, [1], "visible_ms"))
     assert update == "SET " + ", ".join(paths)
     assert values.keys() == {":was_v1", *(f":{letter}1" for letter in touched.split())}
+
+
+def test_an_untried_receive_is_added_to_those_before_it() -> None:
+    changes = {1: transitions.given_back(5, NOW_MS + 9, NOW_MS, tried=False)}
+    _, update, values = written(changes, as_read(READ, changes, "visible_ms"))
+    assert update == "SET v[1] = :v1, k[1] = :k1, w[1] = :w1 ADD g1 :g1"
+    assert values[":g1"] == {"N": "1"}
 
 
 def test_the_first_waits_of_a_parcel_are_a_list_which_nobody_gave_it_meanwhile() -> None:

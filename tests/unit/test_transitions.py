@@ -130,6 +130,29 @@ def test_a_give_back_ends_the_receipt_and_the_wait_behind_the_lease() -> None:
     assert transitions.given_back(70, NOW_MS + 69, NOW_MS).visible_ms == NOW_MS + 69
 
 
+def test_a_give_back_that_tried_nothing_leaves_the_count_of_tries() -> None:
+    ended = transitions.given_back(0, NOW_MS + 71, NOW_MS, tried=False)
+    assert ended == Change(visible_ms=NOW_MS, nonce=b"", wait_ms=0, untried=1)
+    back = changed(RECEIVED, {1: ended})
+    assert (back.receives, back.tries(1)) == ((0, 3), 2)
+    assert transitions.untried(RECEIVED, [1]).tries(1) == 2
+    assert changed(back, {1: ended}).tries(1) == 1
+
+
+def test_untried_receives_go_with_a_message_and_count_for_no_retry() -> None:
+    of = parcel(3, receives=(1, 4, 5), untried={1: 3, 2: 1})
+    moved = under_key(of, [1, 2], NOW_MS, NOW_MS, None)
+    assert [moved.tries(place) for place in range(2)] == [1, 4]
+    retry = policy(policy="custom", waits=[10, 20, 30])
+    assert claimed(1, of=of, by=source(retry=retry)).wait_ms == 20_000
+
+
+def test_a_rewound_message_has_no_untried_receives() -> None:
+    one = parcel(visible_ms=(DELETED,), receives=(3,), untried={0: 2})
+    opened = transitions.reopened(one, 0, NOW_MS, waits=False)
+    assert (opened.untried, changed(one, {0: opened}).tries(0)) == (-2, 0)
+
+
 def test_a_deleted_message_says_when_that_was() -> None:
     assert transitions.deleted(7) == Change(visible_ms=DELETED, first_received_ms=7)
 
@@ -142,14 +165,14 @@ def test_a_message_that_leaves_says_how() -> None:
 
 def test_a_rewound_message_was_never_received() -> None:
     one = parcel(visible_ms=(DELETED,), nonces=(NONCE,), receives=(3,), first_received_ms=(8,))
-    opened = transitions.reopened(one, NOW_MS, waits=False)
+    opened = transitions.reopened(one, 0, NOW_MS, waits=False)
     assert opened == Change(visible_ms=NOW_MS, nonce=b"", receives=0, first_received_ms=0)
     assert changed(one, {0: opened}) == parcel()
 
 
 def test_a_rewound_message_of_a_group_waits_at_its_expiry() -> None:
     one = parcel(2, visible_ms=(DELETED,) * 2, waits_ms=(7, 9))
-    opened = transitions.reopened(one, NOW_MS, waits=True)
+    opened = transitions.reopened(one, 0, NOW_MS, waits=True)
     assert opened == Change(
         visible_ms=NOW_MS + 60_000, nonce=b"", receives=0, first_received_ms=NOW_MS, wait_ms=0
     )

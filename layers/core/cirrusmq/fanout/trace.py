@@ -160,7 +160,7 @@ def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int, 
 
 
 def _pull_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
-    attempts = parcel.receives[index]
+    attempts = parcel.tries(index)
     if parcel.live(index):
         return TracedState("pending", attempts)
     return TracedState(_ENDS[parcel.visible_ms[index]], attempts)

@@ -63,7 +63,7 @@ def failed_of(answer: Any, batch: Sequence[Received]) -> frozenset[str]:
 def _record(received: Received, arn: str) -> dict[str, Any]:
     parcel, place, message = received.parcel, received.place, received.message
     system = {
-        "ApproximateReceiveCount": str(parcel.receives[place]),
+        "ApproximateReceiveCount": str(parcel.tries(place)),
         "SentTimestamp": str(parcel.sent_ms),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
     }

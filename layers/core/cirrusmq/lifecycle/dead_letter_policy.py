@@ -47,15 +47,15 @@ def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) 
         return None
     if parcel.held(place, now_ms) or parcel.delayed(place, now_ms):
         return None
-    receives, old = parcel.receives[place], too_old(source, parcel, now_ms)
+    tries, old = parcel.tries(place), too_old(source, parcel, now_ms)
     if old and source.subscription is None:
         return "max_age"
     if parcel.ready_ms(place) <= now_ms:
         max_receives = source.dead_letter.max_receives if source.dead_letter else None
-        if max_receives is not None and receives >= max_receives:
+        if max_receives is not None and tries >= max_receives:
             return "max_receives"
-        if source.retry is not None and receives and source.retry.ends:
+        if source.retry is not None and tries and source.retry.ends:
             retries = source.retry.max_retries
-            if retries is not None and receives > retries:
+            if retries is not None and tries > retries:
                 return "retries"
-    return "expired" if old and receives else None
+    return "expired" if old and tries else None

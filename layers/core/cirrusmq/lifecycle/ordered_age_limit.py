@@ -53,14 +53,14 @@ def _blocks(parcel: Parcel, place: int, now_ms: int) -> bool:
     """Whether the message at `place` keeps its group from going on, or did so for its life."""
     if parcel.visible_ms[place] == GONE:
         return True
-    first_delivery = parcel.receives[place] == 1 and parcel.held(place, now_ms)
-    return parcel.live(place) and bool(parcel.receives[place]) and not first_delivery
+    first_delivery = parcel.tries(place) == 1 and parcel.held(place, now_ms)
+    return parcel.live(place) and bool(parcel.tries(place)) and not first_delivery
 
 
 def _follow(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
-    """Move the messages of a parcel that were never received to the dead-letter queue."""
+    """Move the messages of a parcel that nobody tried to the dead-letter queue."""
     waiting = [
-        place for place in range(parcel.count) if parcel.live(place) and not parcel.receives[place]
+        place for place in range(parcel.count) if parcel.live(place) and not parcel.tries(place)
     ]
     target = dead_letter_queue(core, source) if waiting else None
     if target is None:

@@ -61,7 +61,7 @@ def move_to_queue(
     if reason is not None:
         dead_letter = {
             "source_queue": source.queue_name,
-            "receive_count": parcel.receives[place],
+            "receive_count": parcel.tries(place),
             "dead_at": now_ms,
             "reason": reason,
         }

@@ -51,6 +51,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     nonces: tuple[bytes, ...]
     """Of each message's newest receipt; empty before the first and after a give-back."""
     receives: tuple[int, ...]
+    """How often each was received, also to be given back untried."""
     first_received_ms: tuple[int, ...]
     sizes: tuple[int, ...]
     """Bytes of body, attributes and tags."""
@@ -81,6 +82,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the stream is to tell that it was put: its source hands messages to a function."""
     histories: Mapping[int, bytes] = {}
     """Of messages posted to a URL, by place: their latest posts, packed (`model.post_history`)."""
+    untried: Mapping[int, int] = {}
+    """How many receives of a message ended in a give-back that tried nothing, by place."""
     errors: Mapping[int, str] = {}
     """Of messages posted before histories were kept, by place: why the newest post failed."""
 
@@ -139,6 +142,14 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         """Why the newest post of the message at `place` failed; empty where that is not known."""
         posts = self.posts(place)
         return (posts[-1].error or "") if posts else self.errors.get(place, "")
+
+    def tries(self, place: int) -> int:
+        """The receive count that consumers see, and by which the message at `place` is given up.
+
+        It leaves out receives that tried nothing, up to a bound: a message that is always given
+        back untried comes to its end by its count too.
+        """
+        return self.receives[place] - min(self.untried.get(place, 0), limits.UNTRIED_RECEIVES)
 
     def wait_ms(self, place: int) -> int:
         """How long the message at `place` waits for its retry after its lease."""

@@ -53,6 +53,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     receives: int | None = None
     first_received_ms: int | None = None
     wait_ms: int | None = None
+    untried: int | None = None
+    """Added to its receives that tried nothing."""
     history: bytes | None = None
     """Of a message that was posted to a URL: its latest posts, packed."""
 
@@ -77,23 +79,22 @@ def claimed(
     own = parcel.visibility_seconds[place] if parcel.visibility_seconds else 0
     timeout = timeout_seconds or own or source.visibility_timeout_seconds
     until_ms = min(now_ms + timeout * 1000, parcel.expires_ms)
-    receives = parcel.receives[place] + 1
     waits = bool(parcel.waits_ms) or source.retry is not None
     return Change(
         visible_ms=until_ms,
         nonce=lease_nonce(drawn, until_ms),
-        receives=receives,
+        receives=parcel.receives[place] + 1,
         first_received_ms=None if parcel.first_received_ms[place] else now_ms,
-        wait_ms=_wait_ms(source, parcel, until_ms, receives, draw) if waits else None,
+        wait_ms=_wait_ms(source, parcel, until_ms, place, draw) if waits else None,
     )
 
 
 def _wait_ms(
-    source: Source, parcel: Parcel, until_ms: int, receives: int, draw: Callable[[], float]
+    source: Source, parcel: Parcel, until_ms: int, place: int, draw: Callable[[], float]
 ) -> int:
     if source.retry is None:
         return 0
-    wait_ms = source.retry.wait_ms(receives, draw)
+    wait_ms = source.retry.wait_ms(parcel.tries(place) + 1, draw)
     if wait_ms is None and source.keeps_used_up:
         return parcel.expires_ms - until_ms
     return wait_ms or 0
@@ -126,9 +127,21 @@ def held(seconds: int, expires_ms: int, now_ms: int) -> Change:
     return Change(visible_ms=min(now_ms + seconds * 1000, expires_ms))
 
 
-def given_back(wait_ms: int, expires_ms: int, now_ms: int) -> Change:
-    """The holder ends the lease; the message is visible after `wait_ms`, and no other wait."""
-    return Change(visible_ms=min(now_ms + wait_ms, expires_ms), nonce=b"", wait_ms=0)
+def given_back(wait_ms: int, expires_ms: int, now_ms: int, *, tried: bool = True) -> Change:
+    """The holder ends the lease; the message is visible after `wait_ms`, and no other wait.
+
+    `tried`: whether the receive counts.
+    """
+    visible_ms, untried = min(now_ms + wait_ms, expires_ms), None if tried else 1
+    return Change(visible_ms=visible_ms, nonce=b"", wait_ms=0, untried=untried)
+
+
+def untried(parcel: Parcel, places: Sequence[int]) -> Parcel:
+    """The parcel, still held, whose receives of the messages at `places` do not count."""
+    return changed(
+        parcel,
+        {place: Change(visible_ms=parcel.visible_ms[place], untried=1) for place in places},
+    )
 
 
 def deleted(now_ms: int) -> Change:
@@ -154,7 +167,7 @@ def cancelled(now_ms: int) -> Change:
     return Change(visible_ms=CANCELLED, first_received_ms=now_ms)
 
 
-def reopened(parcel: Parcel, now_ms: int, *, waits: bool) -> Change:
+def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> Change:
     """A rewind brings a deleted message back, never received; `waits`: when its group is free."""
     return Change(
         visible_ms=parcel.expires_ms if waits else now_ms,
@@ -162,6 +175,7 @@ def reopened(parcel: Parcel, now_ms: int, *, waits: bool) -> Change:
         receives=0,
         first_received_ms=now_ms if waits else 0,
         wait_ms=0 if parcel.waits_ms else None,
+        untried=-parcel.untried[place] if place in parcel.untried else None,
     )
 
 
@@ -225,6 +239,11 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
     if any(change.wait_ms is not None for change in changes.values()):
         waits_ms = waits_ms or (0,) * parcel.count
     told = {place: each.history for place, each in changes.items() if each.history is not None}
+    untried = {
+        place: parcel.untried.get(place, 0) + change.untried
+        for place, change in changes.items()
+        if change.untried is not None
+    }
     return replace(
         parcel,
         visible_ms=after(parcel.visible_ms, lambda change: change.visible_ms),
@@ -233,6 +252,7 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
         first_received_ms=after(parcel.first_received_ms, lambda change: change.first_received_ms),
         waits_ms=after(waits_ms, lambda change: change.wait_ms),
         histories={**parcel.histories, **told},
+        untried={**parcel.untried, **untried},
     )
 
 
@@ -269,4 +289,9 @@ def under_key(
         content=content,
         moved_from=moved_from,
         fanned_out=False,
+        untried={
+            index: parcel.untried[place]
+            for index, place in enumerate(places)
+            if place in parcel.untried
+        },
     )

@@ -100,7 +100,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
                 group = f"{pk.partition('#')[2]}#{group_of(parcel)}"
                 waits = source.ordered and not (archived and group in waiting)
                 now_ms = core.now_ms()
-                changes = {place: reopened(parcel, now_ms, waits=waits) for place in places}
+                changes = {place: reopened(parcel, place, now_ms, waits=waits) for place in places}
                 if places and bring_back(core, parcel, changes):
                     done += len(places)
                     if waits:

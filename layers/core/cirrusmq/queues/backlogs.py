@@ -105,6 +105,7 @@ def copy_for(
         parcel_id=parcel.parcel_id,
         visible_ms=tuple(_due_ms(parcel, place, now_ms, as_sent=as_sent) for place in places),
         receives=(0,) * count,
+        untried={},
         first_received_ms=(0,) * count,
         moved_ms=0,
         fanned_out=True,

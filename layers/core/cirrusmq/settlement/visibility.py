@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, UnsetType
@@ -30,6 +30,25 @@ from cirrusmq.storage.changes import HAS_NO_WAITS, HAS_WAITS, all_of, change
 from cirrusmq.storage.parcels import read_parcel
 
 _TRIES = 4
+
+
+class _Ending(NamedTuple):
+    """The end of a lease: how long its message is hidden, and whether its receive counts."""
+
+    wait_ms: int
+    tried: bool
+
+
+class _Return(msgspec.Struct, frozen=True, kw_only=True):
+    """A give-back as its caller wants it."""
+
+    delay_ms: int | None
+    """None: for each message the wait for its retry."""
+    tried: bool = True
+
+    def ending(self, wait_ms: int) -> _Ending:
+        """The end of leases whose messages wait so long."""
+        return _Ending(wait_ms, self.tried)
 
 
 class VisibilityEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -66,6 +85,13 @@ class GiveBackRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         ]
         | UnsetType
     ) = msgspec.UNSET
+    tried: Annotated[
+        bool,
+        Meta(
+            description="a boolean; false: nothing began to handle these messages, and their"
+            " receive counts are as before the receive"
+        ),
+    ] = True
 
 
 def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceOf) -> Results:
@@ -78,7 +104,7 @@ def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceO
 
     def act(core: Core, together: Sequence[Held]) -> Results:
         given = [held for held in together if not seconds[held.text]]
-        results = _give_all(core, given, 0) if given else {}
+        results = _give_all(core, given, _Return(delay_ms=0)) if given else {}
         for held in together:
             now_ms = core.now_ms()
             if seconds[held.text] and not expired(held, now_ms):
@@ -90,14 +116,23 @@ def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceO
 
 
 def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Results:
-    """End receipts: hidden for the delay, else for the retry's wait, else active at once."""
+    """End receipts: hidden for the delay, else for the retry's wait, else active at once.
+
+    Messages that were not tried have no retry's wait, and keep their receive count:
+
+        receive: r = 3, tries 3 ──> given back untried: r = 3, g = 1, tries 2 ──> receive: tries 3
+        the same give-back again: its nonce is gone, nothing changes
+    """
     given = request.delay_seconds
     delay_ms = None if isinstance(given, UnsetType) else given * 1000
+    if delay_ms is None and not request.tried:
+        delay_ms = 0
+    how = _Return(delay_ms=delay_ms, tried=request.tried)
     return settle(
         core,
         request.receipts,
         source_of,
-        lambda core, together: _give_all(core, together, delay_ms),
+        lambda core, together: _give_all(core, together, how),
     )
 
 
@@ -112,8 +147,9 @@ def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
     return later.visible_ms
 
 
-def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Results:
+def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
     """Give messages of one parcel back: in place where that is as good, else under a later key."""
+    delay_ms = how.delay_ms
     now_ms = core.now_ms()
     alive = [held for held in together if not expired(held, now_ms)]
     if not alive:
@@ -121,7 +157,7 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Res
     source, sort_key = alive[0].source, alive[0].receipt.sort_key
     wait_ms = delay_ms if delay_ms is not None or source.retry else 0
     if wait_ms is not None and requeue.stays(source, sort_key, wait_ms, now_ms):
-        return _give_each_in_place(core, alive, wait_ms, now_ms)
+        return _give_each_in_place(core, alive, how.ending(wait_ms), now_ms)
     results: Results = {}
     waits: dict[int, int] = {}
     for _ in range(_TRIES):
@@ -132,6 +168,8 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Res
         parcel = read_parcel(item)
         alive = [held for held in alive if holds(held, parcel, now_ms)]
         nonces = {held.receipt.place: held.receipt.nonce for held in alive}
+        if not how.tried:
+            parcel = transitions.untried(parcel, [*nonces])
         texts = {held.receipt.place: held.text for held in alive}
         parcel, went = requeue.give_up_aged(core, source, parcel, nonces, now_ms)
         results |= {texts[place]: now_ms for place in went}
@@ -143,7 +181,7 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Res
             if isinstance(outcome, requeue.InPlace):
                 some = [held for held in alive if held.receipt.place in own]
                 results |= _give_each_in_place(
-                    core, some, portion.wait_ms, now_ms, outcome.instead_of
+                    core, some, how.ending(portion.wait_ms), now_ms, outcome.instead_of
                 )
             elif outcome is not None:
                 parcel = outcome.left
@@ -151,14 +189,15 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Res
     # Neighbours in the parcel change often. A give-back in place has no condition on them.
     for held in alive:
         if held.text not in results:
-            results |= _give_each_in_place(core, [held], waits[held.receipt.place], now_ms)
+            ending = how.ending(waits[held.receipt.place])
+            results |= _give_each_in_place(core, [held], ending, now_ms)
     return results
 
 
 def _give_each_in_place(
     core: Core,
     together: Sequence[Held],
-    wait_ms: int,
+    ending: _Ending,
     now_ms: int,
     instead_of: Parcel | None = None,
 ) -> Results:
@@ -168,7 +207,7 @@ def _give_each_in_place(
     """
     results: Results = {}
     for held in together:
-        due_ms = _give_in_place(core, held, wait_ms, now_ms)
+        due_ms = _give_in_place(core, held, ending, now_ms)
         if due_ms is None and instead_of is not None:
             moved = core.store.get(core.tables.messages, held.pk, instead_of.sort_key)
             due_ms = None if moved is None else instead_of.visible_ms[0]
@@ -177,9 +216,10 @@ def _give_each_in_place(
     return results
 
 
-def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | None:
+def _give_in_place(core: Core, held: Held, ending: _Ending, now_ms: int) -> int | None:
     """End the lease in place."""
-    ended = transitions.given_back(wait_ms, held.receipt.expires_ms, now_ms)
+    expires_ms = held.receipt.expires_ms
+    ended = transitions.given_back(ending.wait_ms, expires_ms, now_ms, tried=ending.tried)
     try:
         _end_lease(core, held, ended, now_ms)
     except ConditionFailed as failed:

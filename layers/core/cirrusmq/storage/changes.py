@@ -93,9 +93,14 @@ def change(
         written["expires_at"] = _wire(ttl_seconds(ends_ms))
     names = {path: ":" + path.replace("[", "").replace("]", "") for path in written}
     values = {names[path]: value for path, value in written.items()}
+    expression = "SET " + ", ".join(f"{path} = {names[path]}" for path in written)
+    added = {f"g{place}": new.untried for place, new in changes.items() if new.untried is not None}
+    if added:
+        expression += " ADD " + ", ".join(f"{name} :{name}" for name in added)
+        values |= {f":{name}": _wire(count) for name, count in added.items()}
     return {
         **removal(table, key, Condition(still.clauses, still.values | values)),
-        "UpdateExpression": "SET " + ", ".join(f"{path} = {names[path]}" for path in written),
+        "UpdateExpression": expression,
     }
 
 

@@ -25,6 +25,8 @@ INVOKES = "1"
 HISTORIES = {f"a{place}": place for place in range(limits.BATCH_MESSAGES)}
 """Attributes of a URL's parcel: of each message its latest posts, packed. A post changes its own
 message alone, so they are no list; `push.histories` has them fit in."""
+UNTRIED = {f"g{place}": place for place in range(limits.BATCH_MESSAGES)}
+"""Of each message that was given back untried: how often."""
 ERRORS = {f"e{place}": place for place in range(limits.BATCH_MESSAGES)}
 """The same of messages posted before histories were kept: the error of the newest post."""
 LOG_TTL_MARGIN_MS = 130_000
@@ -95,6 +97,9 @@ def parcel_item(parcel: Parcel) -> Item:
         item["s"] = {"BOOL": True}
     if parcel.invokes:
         item["c"] = {"S": INVOKES}
+    for place, count in parcel.untried.items():
+        if count:
+            item[f"g{place}"] = {"N": str(count)}
     return item
 
 
@@ -169,6 +174,7 @@ def read_parcel(item: Item) -> Parcel:
         fanned_out=_held(item, "s", "BOOL") or False,
         invokes="c" in item,
         histories=_by_place(item, HISTORIES, "B"),
+        untried=_counts_by_place(item),
         errors=_by_place(item, ERRORS, "S"),
     )
 
@@ -336,6 +342,10 @@ def _by_place(item: Item, places: Mapping[str, int], kind: str) -> dict[int, Any
     if places.keys().isdisjoint(item):
         return {}
     return {places[name]: item[name][kind] for name in item if name in places}
+
+
+def _counts_by_place(item: Item) -> dict[int, int]:
+    return {place: int(count) for place, count in _by_place(item, UNTRIED, "N").items()}
 
 
 def _integers(held: Mapping[str, Any]) -> tuple[int, ...]:

@@ -140,7 +140,7 @@ def _receive(
             "PublishTime": str(each.parcel.sent_ms),
             "FirstConsumeTime": str(each.parcel.first_received_ms[each.place]),
             "NextConsumeTime": str(each.parcel.visible_ms[each.place]),
-            "ConsumedTimes": str(each.parcel.receives[each.place]),
+            "ConsumedTimes": str(each.parcel.tries(each.place)),
         }
         for each in take_what_fits(core, begun, asked.caller, left)
     ]

@@ -116,7 +116,7 @@ def _shown(each: Received) -> Result:
         "receiptHandle": each.receipt,
         "enqueueTime": parcel.sent_ms // 1000,
         "nextVisibleTime": parcel.visible_ms[place] // 1000,
-        "dequeueCount": parcel.receives[place],
+        "dequeueCount": parcel.tries(place),
         "firstDequeueTime": parcel.first_received_ms[place] // 1000,
     }
 

@@ -170,7 +170,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     told = {
         "SenderId": queue.account,
         "SentTimestamp": str(parcel.sent_ms),
-        "ApproximateReceiveCount": str(parcel.receives[place]),
+        "ApproximateReceiveCount": str(parcel.tries(place)),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
     }
     if message.group is not None:
