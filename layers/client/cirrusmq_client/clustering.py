@@ -24,7 +24,7 @@ from cirrusmq_client.leases import Held, Leases
 from cirrusmq_client.messages import Received
 from cirrusmq_client.options import Options
 from cirrusmq_client.outcomes import Exchanged
-from cirrusmq_client.results import Ack, Result, Retry
+from cirrusmq_client.results import Ack, Result, Retry, Untried
 from cirrusmq_client.settling import Settler
 from cirrusmq_client.sources import Source
 from cirrusmq_client.steps import Steps, driven
@@ -37,6 +37,7 @@ AT_ONCE = Retry(after=0)
 SETTLE_SECONDS = 2.0
 """For settling what handlers did until the end of the grace time."""
 STOP_SECONDS = 0.5
+UNTRIED = Untried(after=0)
 
 
 class Clustering:
@@ -91,7 +92,7 @@ class Clustering:
         self._ends = time.monotonic() + self._options.grace_seconds
         self._settler.open()
         unstarted = self._inbox.close()
-        yield partial(self._settler.put, [(held, AT_ONCE) for held in unstarted])
+        yield partial(self._settler.put, [(held, UNTRIED) for held in unstarted])
         in_time = yield partial(self._kind.join, self._workers, self._left())
         yield partial(self._kind.join, self._receivers, self._left())
         if not in_time:
@@ -188,8 +189,8 @@ class Clustering:
             waited_seconds = (time.monotonic() - begun) * self._leases.scale
             return waited_seconds >= self._options.wait_seconds / 2
         held = self._leases.add(received)
-        if held and not self._inbox.put(held):
-            yield partial(self._settler.settle, [(each, AT_ONCE) for each in held])
+        if held and (left := self._inbox.put(held)):
+            yield from self._give_back_untried(left)
         if len(received) < most and not self._inbox.ordered:
             # Nothing more is there for now: quick handlers end before the next receive is made.
             yield partial(self._settler.wait_for_deletes, len(received))
@@ -240,6 +241,9 @@ class Clustering:
             yield from self._lose([held for held in taken if held.lost])
         if not started:
             return
+        # Before the handler begins: it may end the process.
+        if beside := self._inbox.beside(started):
+            yield from self._give_back_untried(beside)
         try:
             handled = yield from self._handle([held.message for held in started])
         except self._kind.cancelled:
@@ -251,6 +255,8 @@ class Clustering:
             if self._inbox.ordered:
                 yield from self._settle_in_order(results)
             else:
+                for held in started:
+                    self._inbox.done(held)
                 yield partial(self._settler.put, results)
         except self._kind.cancelled:
             # They were handled: settled twice is better than handled twice.
@@ -263,16 +269,22 @@ class Clustering:
         done: set[str] = yield partial(self._settler.settle, results)
         for held, result in results:
             if held.message.receipt not in done or not isinstance(result, Ack):
-                yield from self._give_back_later(held)
+                yield from self._give_back_untried(self._inbox.fail(held))
             self._inbox.done(held)
 
     def _lose(self, lost: Sequence[Held]) -> Steps[None]:
-        """Another member may have received these by now: they are not handled here."""
-        self._leases.drop(lost)
+        """Another member may have received these by now: they are not handled here.
+
+        If none has, the service still takes them back, as messages that nobody began.
+        """
+        unstarted: list[Held] = []
         for held in lost:
             logger.warning("%s of %s was not started in time", held.message.id, self._source)
-            yield from self._give_back_later(held)
+            unstarted += [held, *self._inbox.fail(held)]
+        yield from self._give_back_untried(unstarted)
+        for held in lost:
             self._inbox.done(held)
 
-    def _give_back_later(self, held: Held) -> Steps[None]:
-        yield partial(self._settler.settle, [(each, AT_ONCE) for each in self._inbox.fail(held)])
+    def _give_back_untried(self, unstarted: Sequence[Held]) -> Steps[None]:
+        """Give back what no handler began, for whoever comes next: the receive does not count."""
+        yield partial(self._settler.settle, [(each, UNTRIED) for each in unstarted])

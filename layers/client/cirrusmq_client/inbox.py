@@ -18,7 +18,14 @@ class Inbox:
     """Gives each message to one worker; with `ordered`, one message of a group at a time.
 
     `spare` unstarted messages are held at most beyond what idle workers take at once. A worker
-    takes up to `most`: while it waits for a batch to be full, receives are made for the rest.
+    takes up to `most`: while it waits for a batch to be full, receives are made for the rest. None
+    is held beside a message that was received before:
+
+        received   new 1, again 2, again 3, new 4
+        one worker takes   1   4   2, and before it begins, 3 is given back   the next receive: one
+
+    Such a message may be what ended the process that had it, and an unstarted one beside it would
+    count that as a receive of its own.
     """
 
     def __init__(self, spare: int, kind: Concurrency = THREADS, most: int = 1) -> None:
@@ -30,26 +37,35 @@ class Inbox:
         self._arrived: deque[float] = deque()
         self._busy: set[str] = set()
         self._idle = 0
+        self._again = 0
+        """Messages that wait and were received before."""
+        self._alone = 0
+        """Messages that are handled and were received before."""
+        self._cautious = False
+        """Whether the newest messages had one that was received before."""
         self._closed = False
         self._changed = kind.condition()
 
-    def put(self, messages: Sequence[Held]) -> bool:
-        """Add messages; False where the inbox is closed."""
+    def put(self, messages: Sequence[Held]) -> list[Held]:
+        """Add messages. Returns those to give back: all of them if the inbox is closed."""
         with self._changed:
             if self._closed:
-                return False
+                return list(messages)
             self._waiting.extend(messages)
             self._arrived.extend([time.monotonic()] * len(messages))
+            self._cautious = any(held.again for held in messages)
+            self._count_again()
             self._changed.notify_all()
-            return True
+            return self._leave_out() if self._alone else []
 
     @driven
     def wait_for_room(self) -> Steps[int]:
         """How many messages to receive, as soon as it is worth a call; 0 once closed."""
         with self._changed:
             while not self._closed:
-                room = self._idle + self._spare - len(self._waiting)
-                worth = 2 * room >= min(self._spare, RECEIVE) or not self._waiting
+                spare = 0 if self._cautious or self._careful else self._spare
+                room = self._idle + spare - len(self._waiting)
+                worth = 2 * room >= min(spare, RECEIVE) or not self._waiting
                 if room > 0 and (worth or self._lacks()):
                     return min(RECEIVE, room)
                 yield self._changed.wait
@@ -58,9 +74,13 @@ class Inbox:
     @driven
     def take(self, most: int, await_seconds: float) -> Steps[list[Held]]:
         """Up to `most` messages: as soon as there are so many, else when the oldest has waited
-        for `await_seconds`. An empty list once the inbox is closed."""
+        for `await_seconds`. An empty list once the inbox is closed.
+
+        A message that was received before is alone, and behind those that were not.
+        """
         with self._changed:
             self._idle += 1
+            self._most = most
             self._changed.notify_all()
             try:
                 while not self._closed:
@@ -68,19 +88,30 @@ class Inbox:
                     left = None
                     if ready:
                         left = self._arrived[ready[0]] + await_seconds - time.monotonic()
-                        if len(ready) == most or left <= 0:
+                        if len(ready) == most or left <= 0 or self._careful:
                             return self._remove(ready)
                     yield partial(self._changed.wait, left)
                 return []
             finally:
                 self._idle -= 1
 
+    def beside(self, taken: Sequence[Held]) -> list[Held]:
+        """Messages to give back before those of `take` are handled: unstarted ones, beside one
+        that was received before."""
+        if not any(held.again for held in taken):
+            return []
+        with self._changed:
+            return self._leave_out()
+
     def done(self, held: Held) -> None:
         """A message of `take` has its result: the next one of its group may be taken."""
-        if self.ordered and held.message.group is not None:
-            with self._changed:
+        if not held.again and (not self.ordered or held.message.group is None):
+            return
+        with self._changed:
+            self._alone -= held.again
+            if self.ordered and held.message.group is not None:
                 self._busy.discard(held.message.group)
-                self._changed.notify_all()
+            self._changed.notify_all()
 
     def fail(self, held: Held) -> list[Held]:
         """A message of `take` will be delivered again; answers the later ones of its group, which
@@ -89,16 +120,9 @@ class Inbox:
             group = held.message.group
             if not self.ordered or group is None:
                 return []
-            kept = [
-                (each, at)
-                for each, at in zip(self._waiting, self._arrived, strict=True)
-                if each.message.group != group
-            ]
-            later = [each for each in self._waiting if each.message.group == group]
-            self._waiting = deque(each for each, _ in kept)
-            self._arrived = deque(at for _, at in kept)
-            self._changed.notify_all()
-            return later
+            return self._pull(
+                [n for n, each in enumerate(self._waiting) if each.message.group == group]
+            )
 
     def close(self) -> list[Held]:
         """Give no more messages out; answers those that were not started."""
@@ -107,6 +131,7 @@ class Inbox:
             unstarted = list(self._waiting)
             self._waiting.clear()
             self._arrived.clear()
+            self._again = 0
             self._changed.notify_all()
             return unstarted
 
@@ -114,29 +139,63 @@ class Inbox:
         """Whether a worker waits for a batch that is not full."""
         return self._most > 1 and self._idle > 0 and len(self._ready(self._most)) < self._most
 
+    @property
+    def _careful(self) -> bool:
+        """Whether a message that was received before waits or is handled: none is gathered."""
+        return self._again + self._alone > 0
+
     def _ready(self, most: int) -> list[int]:
-        """Places of the first messages that may be handled now."""
+        """Places of the first messages that may be handled together now."""
+        if not self._again:
+            return self._startable(most)
+        startable = self._startable(len(self._waiting))
+        new = [place for place in startable if not self._waiting[place].again]
+        return new[:most] or startable[:1]
+
+    def _startable(self, most: int) -> list[int]:
+        """Places of the first messages that may be handled now, each by itself."""
         if not self.ordered:
             return list(range(min(most, len(self._waiting))))
         places: list[int] = []
         groups = set(self._busy)
         for place, held in enumerate(self._waiting):
+            if len(places) == most:
+                break
             group = held.message.group
             if group in groups:
                 continue
             if group is not None:
                 groups.add(group)
             places.append(place)
-            if len(places) == most:
-                break
         return places
 
+    def _leave_out(self) -> list[Held]:
+        """Remove and return the messages that no idle worker takes at once."""
+        startable = self._startable(len(self._waiting))
+        new = [place for place in startable if not self._waiting[place].again]
+        kept = new[: self._idle * self._most]
+        workers = self._idle - -(-len(kept) // self._most)
+        again = [place for place in startable if self._waiting[place].again]
+        stay = {*kept, *again[:workers]}
+        return self._pull([place for place in range(len(self._waiting)) if place not in stay])
+
     def _remove(self, places: Sequence[int]) -> list[Held]:
-        taken = [self._waiting[place] for place in places]
+        taken = self._pull(places)
+        self._alone += sum(held.again for held in taken)
+        if self.ordered:
+            self._busy.update(held.message.group for held in taken if held.message.group)
+        return taken
+
+    def _pull(self, places: Sequence[int]) -> list[Held]:
+        """Remove and return the messages at these places."""
+        pulled = [self._waiting[place] for place in places]
         for place in reversed(places):
             del self._waiting[place]
             del self._arrived[place]
-        if self.ordered:
-            self._busy.update(held.message.group for held in taken if held.message.group)
+        self._count_again()
         self._changed.notify_all()
-        return taken
+        return pulled
+
+    def _count_again(self) -> None:
+        if self._again or self._cautious:
+            self._again = sum(held.again for held in self._waiting)

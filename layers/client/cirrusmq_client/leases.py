@@ -30,10 +30,12 @@ SLACK_SECONDS = 0.1
 class Held:
     """A message and its lease as known here; times of the monotonic clock."""
 
-    __slots__ = ("ending", "ends", "message", "renew", "seconds")
+    __slots__ = ("again", "ending", "ends", "message", "renew", "seconds")
 
     def __init__(self, message: Received, remaining_seconds: float, scale: float) -> None:
         self.message = message
+        self.again = message.redeliveries > 0
+        """Whether it was received before: it may be what ended the process that had it."""
         self.seconds = min(
             LONGEST_SECONDS, max(1, math.ceil(max(remaining_seconds, LEAST_SECONDS * scale)))
         )

@@ -11,7 +11,13 @@ from typing import Any, cast
 from cirrusmq_client.answers import FoundMessage
 from cirrusmq_client.calls import Calls
 from cirrusmq_client.checks import check_mapping, texts
-from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, Unavailable, error_of
+from cirrusmq_client.errors import (
+    CirrusMQError,
+    InvalidParameter,
+    ReceiptExpired,
+    Unavailable,
+    error_of,
+)
 from cirrusmq_client.messages import Message, Received, messages_of
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, part, queue_path, source_of
@@ -189,13 +195,31 @@ class MessageCalls(Calls):
 
     @driven
     def give_back(
-        self, source: str | Source, receipts: Sequence[str], delay_seconds: int | None = None
+        self,
+        source: str | Source,
+        receipts: Sequence[str],
+        delay_seconds: int | None = None,
+        *,
+        tried: bool = True,
     ) -> Steps[Outcome]:
-        """End receipts: hidden for the delay, else for the retry policy's next wait."""
+        """End receipts: hidden for the delay, else for the retry policy's next wait.
+
+        `tried`: False if nothing began to handle the messages. They have no wait then, and their
+        receive counts are as before the receive. A service that is older than that counts it.
+        """
         body: dict[str, Any] = {"receipts": texts("receipts", receipts)}
         if delay_seconds is not None:
             body["delay_seconds"] = delay_seconds
-        return (yield from self._settle(source, "give-back", body, "given_back"))
+        if tried:
+            return (yield from self._settle(source, "give-back", body, "given_back"))
+        untried = body | {"tried": False}
+        try:
+            return (yield from self._settle(source, "give-back", untried, "given_back"))
+        except InvalidParameter as error:
+            if error.parameter != "tried":
+                raise
+        at_once = {"delay_seconds": 0} | body
+        return (yield from self._settle(source, "give-back", at_once, "given_back"))
 
     @driven
     def change_visibility(self, source: str | Source, seconds: Mapping[str, int]) -> Steps[Outcome]:

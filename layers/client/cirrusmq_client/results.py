@@ -12,6 +12,7 @@ from numbers import Real
 from typing import TypeAlias
 
 LONGEST_SECONDS = 43_200
+REASON_CHARACTERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,18 @@ class Wait(Retry):
 
 
 @dataclass(frozen=True, slots=True)
+class Untried(Retry):
+    """The library's own: no handler began, so the message comes again, and this receive does not
+    count."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """The message is hopeless: to the dead-letter queue, with a reason of ≤ 256 characters.
+    """The message is hopeless: to the dead-letter queue, with a reason.
+
+    An exception or another value as the reason is written as text. The service takes 256
+    characters: of a longer reason, such as a traceback, the rest is left out.
+    """
 
     An exception or another value as the reason is written as text.
     """
@@ -68,7 +79,6 @@ class DeadLetter:
     def __post_init__(self) -> None:
         if self.reason is not None:
             object.__setattr__(self, "reason", _text(self.reason))
-
 
 Result: TypeAlias = Ack | Retry | DeadLetter
 HandlerResult: TypeAlias = Ack | Retry | DeadLetter | None
@@ -134,6 +144,12 @@ def _close(value: object) -> None:
 
 
 def _text(reason: object) -> str:
-    text = f"{type(reason).__name__}: {reason}" if isinstance(reason, BaseException) else reason
+    """What the service takes as a reason, of whatever a handler gave: an exception, bytes …"""
+    try:
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+    except Exception:
+        text = type(reason).__name__
+    if isinstance(reason, BaseException):
+        text = f"{type(reason).__name__}: {text}"
     # Half an emoji, or a file's name that is not UTF-8, cannot be sent.
-    return str(text).encode(errors="replace").decode()
+    return text[:REASON_CHARACTERS].encode(errors="replace").decode()

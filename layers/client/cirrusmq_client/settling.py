@@ -14,7 +14,7 @@ from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.errors import CirrusMQError, NoDeadLetterQueue, ReceiptExpired
 from cirrusmq_client.leases import BATCH, Held, Leases
 from cirrusmq_client.outcomes import Failed, Outcome
-from cirrusmq_client.results import Ack, DeadLetter, Result, Retry
+from cirrusmq_client.results import Ack, DeadLetter, Result, Retry, Untried
 from cirrusmq_client.sources import Source
 from cirrusmq_client.steps import Step, Steps, driven
 from cirrusmq_client.upkeep import Upkeep
@@ -203,7 +203,7 @@ class Settler:
             outcome: Outcome = yield self._call([held.message.receipt for held in group], result)
             homeless = [held for held in group if _has_no_queue(held, outcome)]
             done = set(outcome.done)
-            self._warn(group, [each for each in outcome.failed if each.code != _NO_QUEUE])
+            self._warn(group, [each for each in outcome.failed if not _passes(each, result)])
             if homeless:
                 done |= yield from self._settle_homeless(homeless, result)
         except Exception as error:
@@ -250,6 +250,10 @@ class Settler:
                 return partial(client.delete, source, receipts)
             case DeadLetter(reason):
                 return partial(client.dead_letter, source, receipts, reason)
+            case Untried():
+                return partial(
+                    client.give_back, source, receipts, result.delay_seconds, tried=False
+                )
             case Retry():
                 return partial(client.give_back, source, receipts, result.delay_seconds)
 
@@ -257,6 +261,13 @@ class Settler:
 def _first(waiting: deque[T]) -> list[T]:
     """Take as many as one call settles."""
     return [waiting.popleft() for _ in range(min(len(waiting), BATCH))]
+
+
+def _passes(failed: Failed, result: Result) -> bool:
+    """Whether a failure is dealt with elsewhere, or none: nobody waits for what was not begun."""
+    if isinstance(result, Untried) and failed.code == _EXPIRED:
+        return True
+    return failed.code == _NO_QUEUE
 
 
 def _has_no_queue(held: Held, outcome: Outcome) -> bool:

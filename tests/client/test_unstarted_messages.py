@@ -1,0 +1,264 @@
+"""What a consumer fetched and did not begin: it is given back, and no receive counts against it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import traceback
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.stack import environment
+
+from cirrusmq_client import (
+    Batches,
+    Client,
+    Consumer,
+    DeadLetter,
+    Message,
+    Queue,
+    Received,
+    Subscription,
+)
+from cirrusmq_client.errors import Unavailable
+from cirrusmq_client.sources import Source
+
+NewQueue = Callable[..., str]
+Wait = Callable[..., None]
+PROGRAM = Path(__file__).with_name("dying_consumer.py")
+KINDS = ["plain", "ordered", "fair", "receiver", "group", "ordered group"]
+
+
+class Place:
+    """A source that gives up after one receive, or so many, and its dead letters."""
+
+    def __init__(self, client: Client, kind: str, receives: int = 1) -> None:
+        self.client, self.kind = client, kind
+        self.dead, self.name = unused("dead"), unused("orders")
+        client.create_queue(self.dead)
+        flags = {"fair": kind == "fair", "ordered": kind == "ordered"}
+        letters = {"dead_letter": {"queue": self.dead, "max_receives": receives}}
+        self.source: Source
+        if kind.endswith("group"):
+            ordered = kind == "ordered group"
+            retry: dict[str, Any] = {"policy": "custom", "waits": [0.05] * max(1, receives - 1)}
+            if ordered:
+                retry = {"policy": "ordered", "interval_seconds": 0.05}
+                retry["max_retries"] = receives - 1
+            client.create_topic(self.name)
+            client.create_subscription(
+                self.name,
+                "group",
+                {
+                    "protocol": "pull",
+                    "ordered": ordered,
+                    "retry": retry,
+                    "dead_letter_queue": self.dead,
+                },
+            )
+            self.source = Subscription(self.name, "group")
+        else:
+            client.create_queue(self.name, {"partitions": 1, **flags, **letters})
+            if kind == "receiver":
+                client.create_receiver(self.name, "audit", {})
+            self.source = Queue(self.name, receiver="audit" if kind == "receiver" else None)
+
+    def send(self, bodies: list[str]) -> None:
+        """Send messages of one group, in one call."""
+        messages = [Message(body, group="g") for body in bodies]
+        if self.kind.endswith("group"):
+            self.client.publish(self.name, messages)
+        else:
+            self.client.send(self.name, messages)
+
+    def received(self, wanted: int) -> dict[str, int]:
+        """Receive so many messages; their receive counts."""
+        found: dict[str, int] = {}
+        while len(found) < wanted:
+            for message in self.client.receive(self.source, 16, wait_seconds=5):
+                found[message.text] = message.receive_count
+        return found
+
+    def dead_letters(self) -> list[str]:
+        return [message.text for message in self.client.peek_all(self.dead)]
+
+
+def unused(kind: str) -> str:
+    return f"{kind}-{uuid.uuid4().hex[:20]}"
+
+
+@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.parametrize("batches", [None, Batches(max_batch=2)], ids=["single", "batches"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_consumer_that_is_stopped_counts_only_what_it_began(
+    client: Client, wait_until: Wait, kind: str, batches: Batches | None
+) -> None:
+    place = Place(client, kind)
+    bodies = [str(number) for number in range(9)]
+    place.send(bodies)
+    begun: list[str] = []
+    for start in range(1, 4):
+        consumers: list[Consumer] = []
+
+        def handle(
+            given: Received | list[Received], start: int = start, own: list[Consumer] = consumers
+        ) -> None:
+            messages = given if isinstance(given, list) else [given]
+            begun.extend(message.text for message in messages)
+            if len(begun) >= start:
+                own[0].stop()
+
+        made: Any = Consumer
+        consumers.append(
+            made(place.source, handle, client=client, batches=batches, workers=1, wait_seconds=1)
+        )
+        with consumers[0] as consumer:
+            wait_until(lambda start=start: len(begun) >= start)
+            consumer.stop()
+
+    left = [body for body in bodies if body not in begun]
+    assert place.received(len(left)) == dict.fromkeys(left, 1)
+    assert place.dead_letters() == []
+    assert sorted(set(begun)) == sorted(begun)
+
+
+@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.parametrize("kind", ["ordered", "ordered group"])
+def test_behind_a_poison_message_the_group_stays_healthy(
+    client: Client, wait_until: Wait, kind: str
+) -> None:
+    place = Place(client, kind, receives=3)
+    healthy = [f"healthy {number}" for number in range(4)]
+    place.send(["poison", *healthy])
+    handled: list[str] = []
+    counts: list[int] = []
+
+    def handle(message: Received) -> None:
+        if message.text == "poison":
+            counts.append(message.receive_count)
+            raise RuntimeError("it cannot be read")
+        handled.append(message.text)
+        counts.append(message.receive_count)
+
+    with Consumer(place.source, handle, client=client, wait_seconds=1):
+        wait_until(lambda: handled == healthy)
+        wait_until(lambda: place.dead_letters() == ["poison"])
+    assert counts == [1, 2, 3, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("workers", "batch"), [(1, 0), (4, 0), (1, 16)])
+@pytest.mark.parametrize("ordered", [False, True], ids=["plain", "ordered"])
+def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
+    stack: Any,
+    client: Client,
+    wait_until: Wait,
+    tmp_path: Path,
+    ordered: bool,
+    workers: int,
+    batch: int,
+) -> None:
+    if ordered and batch:
+        pytest.skip("of a group a batch has one")
+    place = Place(client, "ordered" if ordered else "plain", receives=3)
+    client.change_queue(place.name, {"visibility_timeout_seconds": 1})
+    healthy = {f"healthy {number}" for number in range(8)}
+    place.send(["poison", *sorted(healthy)])
+    printed = tmp_path / "begun"
+    chosen = environment() | stack.environment
+    command = [sys.executable, str(PROGRAM), place.name, str(workers), str(batch)]
+
+    def begun() -> set[str]:
+        return set(printed.read_text().splitlines())
+
+    def over() -> bool:
+        return healthy <= begun() and "poison" in place.dead_letters()
+
+    for _ in range(8):
+        with (
+            printed.open("a") as output,
+            subprocess.Popen(command, env=chosen, stdout=output) as process,
+        ):
+            try:
+                wait_until(lambda process=process: process.poll() is not None or over())
+            finally:
+                process.terminate()
+        if process.returncode != 9:
+            break
+        # Its leases run out: they are of a second, and none is extended any more.
+        client.receive(place.dead, wait_seconds=1.1)
+
+    assert process.returncode == 0
+    assert healthy <= begun()
+    assert set(place.dead_letters()) <= begun()
+
+
+REASONS = {
+    "long": "x" * 300,
+    "traceback": "".join(traceback.format_exception(ValueError("no order " * 90))),
+    "two bytes a character": "é" * 257,
+    "four bytes a character": "😀" * 257,
+    "half an emoji": "broken \ud83d",
+    "control characters": "\x00\x1b[31m\r\n\x85",
+    "bytes": b"\xff" * 300,
+    "an error": ValueError("no order"),
+    "an object": {"why": ["no", "order"]},
+    "a number": 7,
+    "empty": "",
+}
+
+
+@pytest.mark.usefixtures("either_consumer")
+def test_a_dead_letter_is_settled_whatever_its_reason_is(client: Client, wait_until: Wait) -> None:
+    place = Place(client, "plain", receives=100)
+    place.send([*REASONS])
+    handled: list[str] = []
+
+    def handle(message: Received) -> DeadLetter:
+        handled.append(message.text)
+        return DeadLetter(REASONS[message.text])  # type: ignore[arg-type]
+
+    with Consumer(place.source, handle, client=client, wait_seconds=1):
+        wait_until(lambda: len(place.dead_letters()) == len(REASONS))
+    assert sorted(handled) == sorted(REASONS)
+    told = {m.text: str((m.dead_letter or {})["reason"]) for m in client.peek_all(place.dead)}
+    assert told["long"] == "x" * 256
+    assert told["two bytes a character"] == "é" * 256
+    assert told["half an emoji"] == "broken ?"
+    assert told["an error"] == "no order"
+    assert told["an object"] == "{'why': ['no', 'order']}"
+    assert told["empty"] == ""
+
+
+def test_a_reason_whose_text_cannot_be_made_is_its_type() -> None:
+    class Broken:
+        def __str__(self) -> str:
+            raise RuntimeError("a bug")
+
+    assert DeadLetter(Broken()).reason == "Broken"  # type: ignore[arg-type]
+    assert DeadLetter().reason is None
+
+
+def test_a_lease_that_ran_out_before_a_handler_began_does_not_count(
+    client: Client, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing extends leases here, and one handler takes longer than the lease of the next one."""
+    place = Place(client, "plain", receives=5)
+    client.change_queue(place.name, {"visibility_timeout_seconds": 1})
+    place.send(["slow", "behind"])
+    seen: list[tuple[str, int]] = []
+
+    def refuse(source: Source, seconds: dict[str, int]) -> None:
+        raise Unavailable
+
+    def handle(message: Received) -> None:
+        seen.append((message.text, message.receive_count))
+        if message.text == "slow":
+            wait_until(lambda: client.peek(place.source, 16))
+
+    monkeypatch.setattr(client, "change_visibility", refuse)
+    with Consumer(place.source, handle, client=client, workers=1, prefetch=1, wait_seconds=1):
+        wait_until(lambda: "behind" in dict(seen))
+    assert dict(seen)["behind"] == 1
