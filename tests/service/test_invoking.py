@@ -461,7 +461,7 @@ class TestBound:
         world.settle()
         assert slow == []
         assert handler.bodies == ["one"]
-        assert world.batches[0][0]["attributes"]["ApproximateReceiveCount"] == "2"
+        assert world.batches[0][0]["attributes"]["ApproximateReceiveCount"] == "1"
         assert 60 <= min(held_seconds) <= max(held_seconds) <= 90
         assert queue.counts() == {}
 

@@ -93,8 +93,9 @@ def hand_over(
 
 
 def return_all(core: Core, source: Source, batch: list[Received]) -> None:
-    """Give a batch back that is not handed over: for whoever comes next, at once."""
-    request = GiveBackRequest(receipts=[each.receipt for each in batch], delay_seconds=0)
+    """Give a batch back that is not handed over: at once, and its receive does not count."""
+    receipts = [each.receipt for each in batch]
+    request = GiveBackRequest(receipts=receipts, delay_seconds=0, tried=False)
     try:
         give_back(core, request, _source_of(core, source))
     except Unavailable:
