@@ -71,14 +71,12 @@ class DeadLetter:
     characters: of a longer reason, such as a traceback, the rest is left out.
     """
 
-    An exception or another value as the reason is written as text.
-    """
-
     reason: str | BaseException | None = None
 
     def __post_init__(self) -> None:
         if self.reason is not None:
             object.__setattr__(self, "reason", _text(self.reason))
+
 
 Result: TypeAlias = Ack | Retry | DeadLetter
 HandlerResult: TypeAlias = Ack | Retry | DeadLetter | None
