@@ -191,7 +191,7 @@ class Gateway:
 
     def _checked(self, call: Call, answer: Answer) -> Answer:
         # Reading is possible on a full disk: who asks for the service's health asks for more.
-        asked = call.event["rawPath"] == _HEALTH
+        asked = call.event.get("rawPath") == _HEALTH
         reason = self._trouble() if asked or answer.status >= 500 else None
         if reason is None:
             return answer
