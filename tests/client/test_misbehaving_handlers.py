@@ -482,7 +482,10 @@ def test_a_handler_that_blocks_the_loop_past_its_leases_is_told_while_it_does(
     assert seen[0] is True
     assert f"1 leases of queue {name}" in told.line
     assert "told.at_once.wait(30)" in told.line, "the line that blocks is named"
-    assert "cirrusmq-watch" not in [each.name for each in threading.enumerate() if each.is_alive()]
+    watches = [each for each in threading.enumerate() if each.name == "cirrusmq-watch"]
+    for watch in watches:
+        watch.join(10)
+    assert not any(watch.is_alive() for watch in watches)
 
 
 def test_a_handler_that_awaits_past_its_lease_is_not_told(
