@@ -43,6 +43,8 @@ class Inbox:
         """Messages that are handled and were received before."""
         self._cautious = False
         """Whether the newest messages had one that was received before."""
+        self._returning: set[str] = set()
+        """Receipts of lost messages that are being given back: a receive now would count them."""
         self._closed = False
         self._changed = kind.condition()
 
@@ -66,7 +68,7 @@ class Inbox:
                 spare = 0 if self._cautious or self._careful else self._spare
                 room = self._idle + spare - len(self._waiting)
                 worth = 2 * room >= min(spare, RECEIVE) or not self._waiting
-                if room > 0 and (worth or self._lacks()):
+                if room > 0 and not self._returning and (worth or self._lacks()):
                     return min(RECEIVE, room)
                 yield self._changed.wait
             return 0
@@ -105,9 +107,11 @@ class Inbox:
 
     def done(self, held: Held) -> None:
         """A message of `take` has its result: the next one of its group may be taken."""
-        if not held.again and (not self.ordered or held.message.group is None):
+        given_back = held.message.receipt in self._returning
+        if not (held.again or given_back) and (not self.ordered or held.message.group is None):
             return
         with self._changed:
+            self._returning.discard(held.message.receipt)
             self._alone -= held.again
             if self.ordered and held.message.group is not None:
                 self._busy.discard(held.message.group)
@@ -181,6 +185,7 @@ class Inbox:
 
     def _remove(self, places: Sequence[int]) -> list[Held]:
         taken = self._pull(places)
+        self._returning.update(held.message.receipt for held in taken if held.lost)
         self._alone += sum(held.again for held in taken)
         if self.ordered:
             self._busy.update(held.message.group for held in taken if held.message.group)
