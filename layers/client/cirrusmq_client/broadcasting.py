@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from cirrusmq_client.answers import Health
 from cirrusmq_client.client import BaseClient
-from cirrusmq_client.concurrency import THREADS, Concurrency
+from cirrusmq_client.concurrency import THREADS, Concurrency, died_of
 from cirrusmq_client.errors import CirrusMQError, NoAnswer, Throttled, Unavailable
 from cirrusmq_client.handling import Handle
 from cirrusmq_client.messages import Received
@@ -116,9 +116,7 @@ class Broadcasting:
         """The worker ended by an exception: `finish` raises it."""
         if self._abandoned:
             return
-        logger.error("the consumer of %s ends: %r", self._named, error, exc_info=error)
-        self._error = CirrusMQError(f"the consumer of {self._named} ended: {error!r}")
-        self._error.__cause__ = error
+        self._error = died_of(self._named, error)
         self.stopping.set()
 
     def _begin(self) -> Steps[None]:

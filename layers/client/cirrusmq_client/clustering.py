@@ -16,7 +16,7 @@ from typing import Any
 
 from cirrusmq_client.answers import Health
 from cirrusmq_client.client import BaseClient
-from cirrusmq_client.concurrency import THREADS, Concurrency
+from cirrusmq_client.concurrency import THREADS, Concurrency, died_of
 from cirrusmq_client.errors import CirrusMQError, NoAnswer, Throttled, Unavailable
 from cirrusmq_client.handling import Handle
 from cirrusmq_client.inbox import Inbox
@@ -133,10 +133,8 @@ class Clustering:
         """
         if self._abandoned:
             return  # it was made to end, or nobody waits for it any more
-        logger.error("the consumer of %s ends: %r", self._source, error, exc_info=error)
-        if self._error is None:
-            self._error = CirrusMQError(f"the consumer of {self._source} ended: {error!r}")
-            self._error.__cause__ = error
+        death = died_of(self._source, error)
+        self._error = self._error or death
         self._leases.end_after(self._options.grace_seconds)
         self.stopping.set()
 

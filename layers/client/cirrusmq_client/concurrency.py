@@ -7,6 +7,7 @@ task no other one runs, so for tasks it does nothing.
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -14,7 +15,10 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from cirrusmq_client.ending import ENDING, Work
+from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.steps import Steps, run
+
+logger = logging.getLogger("cirrusmq_client")
 
 
 class Concurrency(Protocol):
@@ -122,6 +126,14 @@ class Threads:
     def not_at_exit(self, work: Work) -> None:
         """As if `at_exit` had not been called."""
         ENDING.discard(work)
+
+
+def died_of(source: object, error: BaseException) -> CirrusMQError:
+    """What a consumer raises when one of its workers ended by an error. The log has it, too."""
+    logger.error("the consumer of %s ends: %r", source, error, exc_info=error)
+    death = CirrusMQError(f"the consumer of {source} ended: {error!r}")
+    death.__cause__ = error
+    return death
 
 
 def _guarded(work: Callable[[], Any], died: Callable[[BaseException], None]) -> None:

@@ -55,15 +55,7 @@ def one_by_one(
         results: list[Result] = []
         for message in messages:
             answer = yield partial(call, handler, message)
-            try:
-                results.append(read_result(_returned(answer), none))
-            except UnknownResult as unknown:
-                logger.warning("%s of %s comes again: %s", message.id, source, unknown)
-                results.append(Retry())
-            except BaseException as error:
-                line = "%s of %s comes again: its handler failed"
-                logger.warning(line, message.id, source, exc_info=error)
-                results.append(Retry())
+            results.append(_result_of(message, answer, none, source))
         return results
 
     return handle
@@ -85,14 +77,10 @@ def together(
         except BaseException as error:
             _warn(messages, "their handler failed", error)
             return [Retry()] * count
-        results: list[Result] = []
-        for message, value in zip(messages, values, strict=True):
-            try:
-                results.append(read_result(value, none))
-            except UnknownResult as unknown:
-                logger.warning("%s of %s comes again: %s", message.id, source, unknown)
-                results.append(Retry())
-        return results
+        return [
+            _result_of(message, value, none, source)
+            for message, value in zip(messages, values, strict=True)
+        ]
 
     def _warn(messages: Sequence[Received], why: str, error: BaseException | None = None) -> None:
         ids = ", ".join(message.id for message in messages)
@@ -143,6 +131,18 @@ def _function_of(handler: Any) -> Any:
             if inner is None or not inspect.isfunction(inner):
                 return handler
             return inner
+
+
+def _result_of(message: Received, answer: object, none: Result, source: object) -> Result:
+    """The result that a message's handler returned; a `Retry`, which is told, where it failed."""
+    line = "%s of %s comes again: %s"
+    try:
+        return read_result(_returned(answer), none)
+    except UnknownResult as unknown:
+        logger.warning(line, message.id, source, unknown)
+    except BaseException as error:
+        logger.warning(line, message.id, source, "its handler failed", exc_info=error)
+    return Retry()
 
 
 def _returned(answer: object) -> object:

@@ -38,7 +38,6 @@ WAITING_MESSAGES = 10_000
 WAITING_BYTES = 16_777_216
 """Of messages without an answer; with more of them, `put` waits."""
 _REFUSED = (400, 413)
-_logger = logging.getLogger("cirrusmq_client")
 
 Call: TypeAlias = Callable[[str, Sequence[Message]], Any]
 """A step: `send_each` or `publish` of a client."""
@@ -152,7 +151,7 @@ class Lingering:
         yield from self._close(grace_seconds)
         count, error = self._failures.take()
         if count:
-            _logger.warning("%d messages were not sent; their futures say why: %s", count, error)
+            logger.warning("%d messages were not sent; their futures say why: %s", count, error)
 
     def _close(self, grace_seconds: float) -> Steps[None]:
         with self._work:
