@@ -6,20 +6,12 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
+from tests.client.taking import bodies
 
 from cirrusmq_client import Client
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 NewQueue = Callable[..., str]
-
-
-def bodies(client: Client, queue: str) -> list[str]:
-    """Takes all messages of a queue."""
-    found: list[str] = []
-    while received := client.receive(queue, 16, wait_seconds=0.5):
-        client.delete(queue, [each.receipt for each in received])
-        found += [each.text for each in received]
-    return sorted(found)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.client.servers import Server
+from tests.client.taking import bodies
 
 from cirrusmq_client import Client, Connection
 
@@ -57,15 +58,6 @@ def lonely() -> Iterator[Program]:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         yield Program(Connection(url=url, access_key_id="a", secret="b"))
-
-
-def bodies(client: Client, queue: str) -> list[str]:
-    """Takes all messages of a queue."""
-    found: list[str] = []
-    while received := client.receive(queue, 16, wait_seconds=0.5):
-        client.delete(queue, [each.receipt for each in received])
-        found += [each.text for each in received]
-    return sorted(found)
 
 
 def test_children_and_threads_of_the_parent_send_at_once_through_one_client(

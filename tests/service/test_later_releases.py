@@ -77,13 +77,6 @@ def _with_members(value: Any, depth: int = 0) -> Any:
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    made = World()
-    yield made
-    made.engine.close()
-
-
-@pytest.fixture
 def later(world: World) -> Later:
     return Later(world)
 
