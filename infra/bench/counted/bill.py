@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,7 @@ def idle_dollars(given: Mapping[str, str] | None = None, *, free: bool = False) 
     }
 
 
+@cache
 def idle_sweep() -> tuple[float, float, int]:
     """(read units, write units, metrics that are told) of a sweep where there is nothing."""
     world = World()

@@ -2,7 +2,7 @@
 
 As the price lists of DynamoDB (on-demand and provisioned capacity, backup, exports), API Gateway
 (HTTP APIs, metered in 512 KB), Lambda (arm64), S3 (Standard), KMS, Secrets Manager, CloudWatch,
-X-Ray, EMR Serverless (arm64), SQS (standard queues, first tier) and SNS (standard topics) give
+EMR Serverless (arm64), SQS (standard queues, first tier) and SNS (standard topics) give
 them. Free tiers and volume discounts are left out on both sides, but for the idle month's, where
 CloudWatch's is a column. SQS and SNS count each 64 KB of a request's payload as a request; SNS asks
 nothing for handing a message to a queue.
@@ -40,8 +40,6 @@ KMS_SHARE = 0.01
 GB = 1_000_000_000
 MONTH_DAYS = 30
 
-HTTP_API_BYTES = 512 * 1_024
-"""Bytes of a request that the HTTP API bills as one call."""
 RESERVED_OFF = {1: 0.54, 3: 0.77}
 """By years: so much less for provisioned units that are reserved, at most. On demand has none."""
 LAMBDA_PLAN_OFF = 0.12
@@ -63,9 +61,6 @@ LOG_GB = 0.50
 LOG_GB_MONTH = 0.03
 LOG_PACKED = 0.15
 """What is left of a line that is stored."""
-TRACES_PER_MILLION = 5.00
-TRACED = 0.05
-"""Of calls, by X-Ray's own sampling; the first of each second besides."""
 EXPORT_GB = 0.10
 EXPORT_LEAST_GB = 0.01
 """Of a window; a whole export is billed by the table's size."""
