@@ -85,11 +85,11 @@ class TestWaking:
         def written(start_ms: int) -> int:
             return sum(memory.may_wake("q", NOW_MS + start_ms + ms) for ms in range(0, 4_000, 20))
 
-        memory.pause("q", NOW_MS)
+        memory.halve("q", NOW_MS)
 
         assert not memory.may_wake("q", NOW_MS)
         assert 9 <= written(0) <= 10, "2.5 a second"
-        memory.pause("q", NOW_MS + 4_000)
+        memory.halve("q", NOW_MS + 4_000)
         assert 4 <= written(4_000) <= 5, "1.25 a second"
         assert not all(memory.may_wake("q", NOW_MS + 9_000) for _ in range(5))
         assert sum(memory.may_wake("q", NOW_MS + 60_000) for _ in range(50)) == 10

@@ -66,7 +66,7 @@ class WakeUpMemory:
             source.wake_ups = left - 1 if left >= 1 else left
             return left >= 1
 
-    def pause(self, source_id: str, now_ms: int) -> None:
+    def halve(self, source_id: str, now_ms: int) -> None:
         """Halve the wake-ups a second of the source: the store refused one."""
         with self._lock:
             source = self._source(source_id)

@@ -35,7 +35,7 @@ def wake_receivers(core: Core, queue: Queue, parcels: Iterable[Parcel], put_ms: 
         if _waits(core, queue.id, now_ms):
             _wake(core, queue.id, parcels, now_ms)
     except Unavailable as error:
-        core.wake_ups.pause(queue.id, now_ms)
+        core.wake_ups.halve(queue.id, now_ms)
         _logger.warning("receivers of %s are not woken: %r", queue.id, error.__cause__)
 
 

@@ -27,10 +27,7 @@ IDLE_SECONDS = 20.0
 ANSWER_BYTES = 65_536
 """Bytes that are read of one answer at most, its headers included."""
 _NEEDED_HEADERS = frozenset(
-    (
-        *(b"connection", b"content-length", b"keep-alive", b"proxy-connection"),
-        *(b"transfer-encoding", b"retry-after"),
-    )
+    b"connection content-length keep-alive proxy-connection transfer-encoding retry-after".split()
 )
 """By which the library knows where an answer ends, and whether the connection stays open; and when
 the subscriber wants the next attempt."""
