@@ -17,6 +17,7 @@ from .counted import (
     heat,
     months,
     polls,
+    quotas,
     units,
 )
 from .measured import (
@@ -54,6 +55,7 @@ DEFAULT = {
 }
 BY_NAME_ALONE = {
     "heat": heat.run,
+    "quotas": quotas.run,
     "calculator": calculator.run,
     "charts": charts.run,
     "busy_partition": busy_partition.run,
@@ -71,8 +73,12 @@ PARTS = DEFAULT | BY_NAME_ALONE
 
 
 def main() -> int:
-    """Run the parts that were asked for, or the default."""
+    """Run the parts that were asked for, or the default; `quotas` takes the options behind it."""
     asked = sys.argv[1:] or list(DEFAULT)
+    if asked[0] == "quotas":
+        logging.disable(logging.INFO)
+        quotas.run(asked[1:])
+        return 0
     unknown = [name for name in asked if name not in PARTS]
     if unknown:
         print(f"no part {unknown[0]}; there are {', '.join(PARTS)}", file=sys.stderr)

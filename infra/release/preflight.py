@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cirrusmq_local.cloud.cloudformation import StackTemplate, read
+from cirrusmq_local.cloud.cloudformation import Intrinsic, StackTemplate, read
+from cirrusmq_local.commands.quotas import KEY_WRITES
 
 PYTHON = "python3.13"
 """`sam build` builds functions with the Python that they run on."""
@@ -29,6 +30,10 @@ AT_ONCE = "AllAtOnce"
 GONE = "REVIEW_IN_PROGRESS"
 """The status of a stack that has a change set and was never made."""
 FUNCTION = "AWS::Serverless::Function"
+_UNIT_PARAMETERS = (
+    *("WarmReadUnits", "WarmWriteUnits", "StreamConcurrency", "Capacity"),
+    *("DirectoryUnits", "MessagesUnits", "UsageUnits"),
+)
 _NAME_BYTES = 128
 """Bytes that a name or ARN is reckoned with which only the deployment gives."""
 _TO_REMOVE = {"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}
@@ -50,6 +55,13 @@ class Concurrency(NamedTuple):
     """Those that no function has reserved."""
 
 
+class TableUnits(NamedTuple):
+    """Units a second that a table of this account and region may have at most."""
+
+    reads: int
+    writes: int
+
+
 def read_stack(session: boto3.session.Session, name: str) -> Stack | None:
     """The stack of this name, or None if there is none."""
     try:
@@ -66,6 +78,12 @@ def read_concurrency(session: boto3.session.Session) -> Concurrency:
     """The account's executions."""
     told = session.client("lambda").get_account_settings()["AccountLimit"]
     return Concurrency(told["ConcurrentExecutions"], told["UnreservedConcurrentExecutions"])
+
+
+def read_table_units(session: boto3.session.Session) -> TableUnits:
+    """DynamoDB's quotas of a table."""
+    told = session.client("dynamodb").describe_limits()
+    return TableUnits(told["TableMaxReadCapacityUnits"], told["TableMaxWriteCapacityUnits"])
 
 
 def missing_here(root: Path) -> Iterator[str]:
@@ -135,6 +153,36 @@ def wrong_concurrency(
         )
 
 
+def wrong_units(template: StackTemplate, tables: TableUnits) -> Iterator[str]:
+    """Units of the tables that the account has not, and a stream that is read too slowly for them.
+
+    A table of N write units has N / 1,000 shards, each of which wants one execution of its readers.
+    """
+    given = {
+        name: template.resolve(Intrinsic(function="Ref", argument=name))
+        for name in _UNIT_PARAMETERS
+    }
+    asked = [("WarmReadUnits", int(given["WarmReadUnits"]), tables.reads)]
+    asked.append(("WarmWriteUnits", int(given["WarmWriteUnits"]), tables.writes))
+    if given["Capacity"] == "provisioned":
+        for name in ("DirectoryUnits", "MessagesUnits", "UsageUnits"):
+            _, reads, _, writes, _ = map(int, given[name].split(","))
+            asked += [(name, reads, tables.reads), (name, writes, tables.writes)]
+    for name, units, quota in asked:
+        if units > quota:
+            yield (
+                f"{name}: {units:,} units a second are more than the {quota:,} that the account"
+                " lets a table have: ask for more (Service Quotas, DynamoDB)"
+            )
+    shards = -(-int(given["WarmWriteUnits"]) // KEY_WRITES)
+    readers = int(given["StreamConcurrency"])
+    if 0 < readers < shards:
+        yield (
+            f"StreamConcurrency: {readers} executions read {readers} shards of the stream at once,"
+            f" and WarmWriteUnits make {shards}: give 0 or at least {shards}"
+        )
+
+
 def reserved(template: StackTemplate) -> int:
     """Executions that a deployment reserves, of all its functions."""
     total = 0
@@ -153,6 +201,7 @@ def find_problems(
     here = list(missing_here(root))
     try:
         stack, account = read_stack(session, name), read_concurrency(session)
+        tables = read_table_units(session)
     except (BotoCoreError, ClientError) as error:
         return [*here, f"the account cannot be asked: {error}"], None
     template = _template(root, name, parameters, stack)
@@ -161,6 +210,7 @@ def find_problems(
         *wrong_stack(stack, name, parameters),
         *wrong_parameters(template),
         *wrong_concurrency(template, stack, account),
+        *wrong_units(template, tables),
     ], stack
 
 

@@ -42,6 +42,9 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.setattr(preflight, "read_concurrency", lambda _: preflight.Concurrency(1000, 1000))
+    monkeypatch.setattr(
+        preflight, "read_table_units", lambda _: preflight.TableUnits(40_000, 40_000)
+    )
     monkeypatch.setattr(preflight, "missing_here", lambda _: ())
     with mock_aws():
         yield boto3.client("cloudformation", region_name="eu-central-1")

@@ -11,7 +11,15 @@ from moto import mock_aws
 
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from release import preflight
-from release.preflight import Concurrency, Stack, reserved, wrong_concurrency, wrong_stack
+from release.preflight import (
+    Concurrency,
+    Stack,
+    TableUnits,
+    reserved,
+    wrong_concurrency,
+    wrong_stack,
+    wrong_units,
+)
 
 NONE_RESERVED = {"StreamConcurrency": "0", "PushConcurrency": "0", "SweepConcurrency": "0"}
 
@@ -32,11 +40,11 @@ def test_a_new_account_can_deploy_with_nothing_reserved(root: Path) -> None:
 
 def test_what_a_stack_has_reserved_counts_once(root: Path) -> None:
     template = make_template(root)
-    assert reserved(template) == 91
-    assert reserved(make_template(root, ReceiveConcurrency="600")) == 691
+    assert reserved(template) == 131
+    assert reserved(make_template(root, ReceiveConcurrency="600")) == 731
     usual = Concurrency(limit=1_000, unreserved=1_000)
     assert not list(wrong_concurrency(template, None, usual))
-    its_own = Concurrency(limit=200, unreserved=109)
+    its_own = Concurrency(limit=240, unreserved=109)
     assert list(wrong_concurrency(template, None, its_own))
     there = Stack("UPDATE_COMPLETE", {})
     assert not list(wrong_concurrency(template, there, its_own))
@@ -119,3 +127,65 @@ def test_a_stack_that_was_never_made_is_none(monkeypatch: pytest.MonkeyPatch) ->
     with mock_aws():
         session = boto3.session.Session(region_name="eu-central-1")
         assert preflight.read_stack(session, "queues") is None
+
+
+USUAL = TableUnits(reads=40_000, writes=40_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"WarmReadUnits": "1", "WarmWriteUnits": "40001"}, "WarmWriteUnits: 40,001 units"),
+        ({"WarmReadUnits": "40001", "WarmWriteUnits": "1"}, "WarmReadUnits: 40,001 units"),
+        (
+            {"Capacity": "provisioned", "MessagesUnits": "10,4000,10,50000,70"},
+            "MessagesUnits: 50,000 units",
+        ),
+    ],
+)
+def test_more_units_than_a_table_may_have_are_refused(
+    root: Path, given: dict[str, str], told: str
+) -> None:
+    lines = list(wrong_units(make_template(root, StreamConcurrency="0", **given), USUAL))
+    assert [line[: len(told)] for line in lines] == [told]
+    assert "40,000 that the account lets a table have" in lines[0]
+    raised = TableUnits(reads=60_000, writes=60_000)
+    assert not list(wrong_units(make_template(root, StreamConcurrency="0", **given), raised))
+
+
+def test_the_maxima_of_provisioned_tables_count_for_these_alone(root: Path) -> None:
+    given = {"MessagesUnits": "10,4000,10,50000,70"}
+    assert not list(wrong_units(make_template(root, **given), USUAL))
+
+
+def test_the_stream_of_warm_tables_has_a_reader_for_each_shard(root: Path) -> None:
+    raised = TableUnits(reads=200_000, writes=200_000)
+    warm = {"WarmReadUnits": "20000", "WarmWriteUnits": "150000"}
+    (line,) = wrong_units(make_template(root, **warm), raised)
+    assert line.startswith("StreamConcurrency: 40 executions read 40 shards")
+    assert "150: give 0 or at least 150" in line
+    for enough in ("0", "150"):
+        template = make_template(root, StreamConcurrency=enough, **warm)
+        assert not list(wrong_units(template, raised))
+
+
+class _Limits:
+    """A session whose DynamoDB tells its quotas, as boto3's model of the call has them."""
+
+    def client(self, service: str) -> _Limits:
+        assert service == "dynamodb"
+        return self
+
+    def describe_limits(self) -> dict[str, int]:
+        shape = boto3.client("dynamodb", "eu-central-1").meta.service_model.operation_model(
+            "DescribeLimits"
+        )
+        assert shape.output_shape is not None
+        return {name: 1 + place for place, name in enumerate(sorted(shape.output_shape.members))}
+
+
+def test_a_tables_quotas_are_those_that_dynamodb_tells() -> None:
+    told = _Limits().describe_limits()
+    assert preflight.read_table_units(_Limits()) == TableUnits(
+        told["TableMaxReadCapacityUnits"], told["TableMaxWriteCapacityUnits"]
+    )

@@ -211,7 +211,7 @@ def test_what_runs_behind_the_api_has_room_of_its_own_and_receives_a_bound_if_as
     root: Path, template: Template
 ) -> None:
     reserved = {each.folder.name: each.reserved for each in template.functions}
-    behind = {"fan_out": 20, "meter": 20, "push": 50, "sweep": 1}
+    behind = {"fan_out": 40, "meter": 40, "push": 50, "sweep": 1}
     assert {name: held for name, held in reserved.items() if held is not None} == behind
 
     none = {"StreamConcurrency": 0, "PushConcurrency": 0}

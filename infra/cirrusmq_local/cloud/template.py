@@ -266,7 +266,7 @@ class _Reader:
             folder=self._stack.path.parent / self._stack.resolve(merged["CodeUri"]),
             handler=merged["Handler"],
             timeout_seconds=int(merged.get("Timeout", 3)),
-            memory_mb=int(merged.get("MemorySize", 128)),
+            memory_mb=int(self._stack.resolve(merged.get("MemorySize", 128))),
             environment={
                 name: str(self._stack.resolve(value)) for name, value in variables.items()
             },

@@ -1,0 +1,218 @@
+"""What a rate of messages needs of an account's quotas, and which of them says no first.
+
+Units are counted by the embedded engine over messages' whole lives; calls follow from the batches.
+How long calls and posts last is assumed, as in `cost`. Other users of the account are not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from cirrusmq_local.cloud.cloudformation import StackTemplate
+from cirrusmq_local.commands import quotas
+from cirrusmq_local.commands.quotas import Quota
+
+from ..drawing.tables import show
+from . import bill
+from .cost import CALL_MS, METER_RECORDS, RECEIVE_MS
+from .lives import Workload, carried_life, metering_units, published_life
+
+SIZE = 1_024
+POST_SECONDS = 0.2
+"""Assumed: a post to a URL, with its answer."""
+COPY_MS = 0.7
+"""CPU of fan_out for a copy, on a whole CPU (`push_cpu`)."""
+MEMORY_MB, WHOLE_CPU_MB = (512, 1_024, 1_769), 1_769
+"""Choices of FanOutMemory; at the last one a function has a whole CPU."""
+KMS_SECONDS = 300
+"""DynamoDB and S3 ask KMS about once in this time, for each execution environment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Messages a second and what becomes of them."""
+
+    messages: int = 1_000
+    batch: int = 1
+    """Messages of a send or publish, and of a receive."""
+    topics: int = 0
+    """That they are published to, evenly; 0 sends them to queues."""
+    subscriptions: int = 1
+    """Of each topic, which receive."""
+    urls: int = 0
+    """Of each topic, posted to."""
+    failing: float = 0.01
+    """Share of the URLs that begin to fail in the same second."""
+    large: float = 0.0
+    """Share of the sends whose messages are in an object."""
+    waiting: int = 0
+    """Receives that wait meanwhile."""
+    direct: bool = False
+    """Whether calls go by direct URLs."""
+
+    @property
+    def sends(self) -> float:
+        """Calls a second that send or publish."""
+        return self.messages / self.batch
+
+    @property
+    def copies(self) -> int:
+        """That fan_out makes of a message."""
+        return self.subscriptions + self.urls if self.topics else 0
+
+    @property
+    def receives(self) -> float:
+        """Calls a second, each of which deletes what the one before it brought."""
+        return self.sends * (self.subscriptions if self.topics else 1)
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a load needs of a quota."""
+
+    quota: Quota
+    needed: float
+
+    @property
+    def share(self) -> float:
+        """Of the default; above 1 the quota says no."""
+        return self.needed / self.quota.default
+
+
+def units(load: Load) -> tuple[float, float]:
+    """(write units, read units) a second of the table of messages."""
+    workload = Workload(name="a call's", count=load.batch, size=SIZE)
+    if not load.topics:
+        writes, reads = carried_life(workload)
+    else:
+        ends = (("pull", load.subscriptions), ("http", load.urls))
+        lives = [published_life(workload, protocol, count) for protocol, count in ends if count]
+        writes, reads = (sum(each) for each in zip(*lives, strict=True))
+    return writes * load.sends, reads * load.sends
+
+
+def needs(load: Load) -> list[Need]:
+    """What the load needs, the scarcest first."""
+    writes, reads = units(load)
+    calls = load.sends + load.receives
+    batches = shards(writes) * 2
+    posts = load.sends * load.urls if load.topics else 0.0
+    working = (load.sends * CALL_MS + load.receives * RECEIVE_MS) / 1_000
+    posting = posts * POST_SECONDS / min(load.batch * 4, 16)
+    at_once = working + load.waiting + batches + posting
+    changes = writes  # at most: a change of the stream for each unit
+    objects = load.sends * load.large
+    found = [
+        Need(quotas.API_CALLS, 0.0 if load.direct else calls),
+        Need(quotas.CONCURRENCY, at_once),
+        Need(quotas.INVOCATIONS, calls + batches + posts),
+        Need(quotas.TABLE_WRITES, writes),
+        Need(quotas.TABLE_READS, reads),
+        Need(quotas.DOCUMENT_READS, working),
+        Need(quotas.USAGE_WRITES, changes / METER_RECORDS * metering_units()),
+        Need(quotas.STARTS, load.topics * load.urls * load.failing),
+        Need(quotas.PUTS, objects),
+        Need(quotas.GETS, objects * max(1, load.copies)),
+        Need(quotas.KEY_REQUESTS, at_once / KMS_SECONDS),
+    ]
+    # What the night's jobs may have does not follow from the rate, and nobody waits for it.
+    return [*sorted(found, key=lambda need: -need.share), Need(quotas.JOB_CPUS, job_cpus())]
+
+
+def shards(writes: float) -> int:
+    """Of the stream, at least: as many as the table has partitions, which take 1,000 writes."""
+    return max(1, ceil(writes / quotas.KEY_WRITES))
+
+
+def fan_out_memory(load: Load, writes: float) -> int:
+    """MB of fan_out that put a second's copies of a shard in a second; the most if none does."""
+    copies = load.messages * load.copies / shards(writes)
+    for memory in MEMORY_MB:
+        if copies * COPY_MS / 1_000 <= memory / WHOLE_CPU_MB:
+            return memory
+    return MEMORY_MB[-1]
+
+
+def job_cpus() -> float:
+    """vCPUs that a night's job may have by the template."""
+    stacks = StackTemplate(bill.TEMPLATE, "cirrusmq", "us-east-1").stacks()
+    for stack in stacks:
+        for held in stack.document["Resources"].values():
+            if held["Type"] == "AWS::EMRServerless::Application":
+                return float(held["Properties"]["MaximumCapacity"]["Cpu"].split()[0])
+    raise RuntimeError("the templates have no application of EMR Serverless")
+
+
+def run(arguments: Sequence[str] = ()) -> None:
+    """Print the table for the load of the command line."""
+    load = _parse(arguments)
+    writes, reads = units(load)
+    found = needs(load)
+    show(
+        f"Of an account's quotas, {load.messages:,} messages of 1 KB a second,"
+        f" {load.batch} a call{_to(load)}",
+        ["quota", "needed", "by default", "share", "at its end", "more"],
+        [
+            (n.quota.name, n.needed, n.quota.default, f"{n.share:.0%}", *_ends(n.quota))
+            for n in found
+        ],
+    )
+    first = found[0]
+    print(f"\nSays no first: {first.quota.name}, at {load.messages / first.share:,.0f} messages.")
+    print(
+        f"Give WarmWriteUnits={ceil(writes)} WarmReadUnits={ceil(reads)}"
+        f" RequestsPerSecond={ceil(load.sends + load.receives)}"
+        f" FanOutMemory={fan_out_memory(load, writes)}, and StreamConcurrency=0 or at least"
+        f" {shards(writes)}, for the stream has so many shards."
+    )
+
+
+def _ends(quota: Quota) -> tuple[str, str]:
+    return quota.at_its_end, quota.more
+
+
+def _to(load: Load) -> str:
+    if not load.topics:
+        return ""
+    return f", to {load.topics} topics with {load.subscriptions} consumers and {load.urls} URLs"
+
+
+def _parse(arguments: Sequence[str]) -> Load:
+    parser = argparse.ArgumentParser(prog="python -m infra.bench quotas", description=__doc__)
+    for name, default, told in (
+        ("messages", 50_000, "messages a second"),
+        ("batch", 1, "messages of a call"),
+        ("topics", 0, "topics that they are published to; 0 sends to queues"),
+        ("subscriptions", 1, "of each topic, which receive"),
+        ("urls", 0, "of each topic, posted to"),
+        ("waiting", 0, "receives that wait meanwhile"),
+    ):
+        parser.add_argument(f"--{name}", type=_whole, default=default, help=f"{told} [{default}]")
+    parser.add_argument("--failing", type=_part, default=0.01, help="share of the URLs [0.01]")
+    parser.add_argument("--large", type=_part, default=0.0, help="share of sends in objects [0]")
+    parser.add_argument("--direct", action="store_true", help="calls go by direct URLs")
+    asked = parser.parse_args(list(arguments))
+    if asked.messages < 1 or not 1 <= asked.batch <= 16:
+        parser.error("--messages is at least 1, --batch between 1 and 16")
+    if asked.topics and not asked.subscriptions + asked.urls:
+        parser.error("topics have --subscriptions or --urls")
+    return Load(**vars(asked))
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a whole number from 0 on, not {text}")
+    return int(text)
+
+
+def _part(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"between 0 and 1, not {text}")
+    return value
