@@ -55,6 +55,8 @@ def _section(name: str, kind: str, properties: Mapping[str, Any]) -> Iterator[st
     carried = [_text(each).rpartition("/")[2] for each in properties.get("ManagedPolicyArns", [])]
     if carried:
         yield f"Carries {', '.join(carried)}."
+    if "PermissionsBoundary" in properties:
+        yield f"May do at most what {_text(properties['PermissionsBoundary'])} allows."
     statements = [
         each
         for policy in properties.get("Policies", [])

@@ -14,8 +14,8 @@ from tests.infra.tools import ROOT, TEMPLATES, texts
 import roles as review
 from cirrusmq_local.cloud.cloudformation import StackTemplate, read
 
-# SAM gives each function a log to write to and traces to send, and one that may be in a VPC its
-# network interfaces; they know no narrower resource.
+# SAM gives each function every log of the account to write to, which a boundary takes back, traces
+# to send, and one that may be in a VPC its network interfaces, which know no narrower resource.
 ADDED_BY_SAM = {
     *("AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"),
     "AWSLambdaVPCAccessExecutionRole",
@@ -26,6 +26,7 @@ STARS_BY_DESIGN = {
 }
 
 
+FUNCTIONS = [path.parent.name for path in ROOT.glob("functions/*/app.py")]
 # SAM makes it for CodeDeploy, and takes no other trust policy for it.
 WITHOUT_SOURCE = {"CodeDeployServiceRole"}
 
@@ -105,6 +106,63 @@ def test_only_logs_and_traces_are_added_to_what_the_template_allows(roles: dict[
         if "policy/" in text
     }
     assert ready_made <= ADDED_BY_SAM
+
+
+def test_a_function_writes_no_log_but_the_services_own(
+    transformed: list[Path], roles: dict[str, Any]
+) -> None:
+    of_functions = {
+        name: role
+        for name, role in roles.items()
+        for trust in role["AssumeRolePolicyDocument"]["Statement"]
+        if trust["Principal"]["Service"] in ("lambda.amazonaws.com", ["lambda.amazonaws.com"])
+    }
+    assert len(of_functions) == len(FUNCTIONS)
+    bounds = [role["PermissionsBoundary"]["Ref"] for role in of_functions.values()]
+    assert set(bounds) == {"OwnLogsAlone", "Boundary"}
+    assert bounds.count("Boundary") == 2
+    documents = [read(path) for path in transformed]
+    for nested in ("OtherSdks", "Trial"):
+        given = documents[0]["Resources"][nested]["Properties"]["Parameters"]
+        assert given["Boundary"] == {"Ref": "OwnLogsAlone"}
+    policy = documents[0]["Resources"]["OwnLogsAlone"]["Properties"]["PolicyDocument"]
+    logs = {
+        (action, str(statement["Resource"]))
+        for statement in policy["Statement"]
+        for action in texts(statement["Action"])
+        if action.startswith(("logs:", "*", "iam:", "sts:"))
+    }
+    own = str({"Fn::GetAtt": ["FunctionLogs", "Arn"]})
+    assert logs == {("logs:CreateLogStream", own), ("logs:PutLogEvents", own)}
+    assert documents[0]["Resources"]["FunctionLogs"]["Type"] == "AWS::Logs::LogGroup"
+
+
+def test_a_boundary_leaves_what_the_policies_of_functions_allow(
+    transformed: list[Path], roles: dict[str, Any]
+) -> None:
+    policy = read(transformed[0])["Resources"]["OwnLogsAlone"]["Properties"]["PolicyDocument"]
+    (left,) = (each for each in policy["Statement"] if each["Sid"] == "WhatItsPoliciesAllow")
+    left_there = set(left["Action"])
+    bounded = {name: role for name, role in roles.items() if "PermissionsBoundary" in role}
+    carried = [
+        read(path)["Resources"]
+        for path in transformed
+        if path.parent.name in ("encryption", "bodies")
+    ]
+    of_policies = {
+        action
+        for resources in carried
+        for held in resources.values()
+        if held["Type"] == "AWS::IAM::ManagedPolicy"
+        for statement in held["Properties"]["PolicyDocument"]["Statement"]
+        for action in texts(statement["Action"])
+    }
+    used = {
+        action for statement in statements(bounded) for action in texts(statement["Action"])
+    } | of_policies
+    assert used <= left_there
+    for_sams_policies = {a for a in left_there if a.startswith(("ec2:", "xray:"))}
+    assert left_there - used == for_sams_policies
 
 
 def test_nothing_deployed_is_a_wildcard(roles: dict[str, Any]) -> None:
