@@ -13,6 +13,7 @@ import typer
 
 from cirrusmq_client import CirrusMQError
 from cirrusmq_local.commands import (
+    admin,
     audit,
     background,
     changes,
@@ -78,6 +79,7 @@ app.add_typer(reports.reports, name="report")
 app.add_typer(data.data, name="data")
 app.add_typer(keys.keys, name="key")
 app.add_typer(secret.secret, name="secret")
+app.command("admin")(admin.admin)
 app.command("changes")(changes.changes)
 app.command("audit")(audit.audit)
 app.command("bench")(bench)

@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from cirrusmq.access import keys, rate_limit
 from cirrusmq.base.errors import (
     CirrusMQError,
+    Forbidden,
     InvalidParameter,
     Unauthenticated,
     Unavailable,
@@ -30,6 +31,10 @@ T = TypeVar("T")
 Event: TypeAlias = dict[str, Any]
 Answer: TypeAlias = dict[str, Any]
 """A reply in the form that API Gateway takes."""
+
+
+INVOKED = "invoked"
+"""The member of an event that is true where the function is invoked by IAM's right alone."""
 
 
 class Context(Protocol):
@@ -65,11 +70,22 @@ class Request:
             authorization = self.event.get("headers", {}).get("authorization")
             found = keys.verify(self.core, authorization, self.source)
             self._key = found
+            if found.admin and self.core.settings.admin_by_invocation and not self.is_invoked:
+                raise Forbidden("admin keys are taken by lambda:InvokeFunction alone (AdminCalls)")
             rate_limit.admit(self.core, found.account)
             names = self.event.get("pathParameters") or {}
             rights.check_route(found, self.event["routeKey"], names)
             self._verified = found
         return self._verified
+
+    @property
+    def is_invoked(self) -> bool:
+        """Whether somebody whom IAM lets invoke the function wrote the event.
+
+        The HTTP API and a function's URL write theirs by themselves: no caller of those puts a
+        member beside `headers` and `body`.
+        """
+        return self.event.get(INVOKED) is True
 
     def knows_key(self, refusal: CirrusMQError) -> bool:
         """Whether the call has a key of the deployment, even if with a wrong secret."""

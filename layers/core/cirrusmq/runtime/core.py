@@ -134,6 +134,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of one account above which it is told to wait; 0 is no limit."""
     account_waiting_receives: int = 0
     """Receives of one account that may wait at the same time; 0 is no limit."""
+    admin_by_invocation: bool = False
+    """Whether admin keys are refused where a function was not invoked by IAM's own right."""
     bodies_in_s3_from: int = 0
     """Packed bytes of a send from which its messages lie in an object; 0: never."""
 

@@ -163,6 +163,7 @@ def _settings() -> Settings:
         invoke_functions=_functions(os.environ.get("INVOKE_FUNCTIONS", "")),
         account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
         account_waiting_receives=int(os.environ.get("ACCOUNT_WAITING_RECEIVES") or 0),
+        admin_by_invocation=os.environ.get("ADMIN_CALLS") == "invoke",
         bodies_in_s3_from=KIB * int(os.environ.get("BODIES_IN_S3_FROM") or 0),
     )
 

@@ -1,0 +1,43 @@
+"""The page on access says of each attacker what bounds him, by the name of a test that there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.infra.tools import ROOT
+
+PAGE = (ROOT / "infra/manual/access.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("## What an attacker can do")[1].split("\n## ")[0]
+ROWS = [
+    [cell.strip() for cell in line.split(" | ")]
+    for line in SECTION.splitlines()
+    if line.startswith("| ") and not line.startswith(("| who |", "| role of |", "| --- "))
+]
+
+
+def names_of_tests() -> set[str]:
+    found: set[str] = set()
+    for path in Path(ROOT / "tests").rglob("test_*.py"):
+        found |= set(re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    return found
+
+
+def test_each_row_names_tests_that_there_are() -> None:
+    assert len(ROWS) >= 20
+    there = names_of_tests()
+    for row in ROWS:
+        named = re.findall(r"`(test_\w+)`", row[-1])
+        assert named, row[0]
+        assert not set(named) - there, row[0]
+
+
+def test_the_role_of_each_function_has_a_row() -> None:
+    of_roles = SECTION.split("| role of ")[1]
+    told = {
+        name
+        for line in of_roles.splitlines()
+        if line.startswith("| ")
+        for name in re.findall(r"`(\w+)`", line.split(" | ")[0])
+    }
+    assert told == {path.parent.name for path in ROOT.glob("functions/*/app.py")}
