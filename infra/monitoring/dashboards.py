@@ -133,10 +133,10 @@ def _prometheus(line: Line) -> Target:
 
 def _cloudwatch(line: Line) -> Target:
     statistic = "Sum" if line.figure.counts else "Maximum"
+    if line.quantile is not None:
+        statistic = f"p{line.quantile * 100:g}"
     asked: Target = {"region": "$region", "period": str(PERIOD_SECONDS), "label": line.legend}
     if line.aws is not None:
-        if line.quantile is not None:
-            statistic = f"p{line.quantile * 100:g}"
         metric = {
             "namespace": line.aws.namespace,
             "metricName": line.aws.metric,

@@ -17,9 +17,11 @@ from cirrusmq_lambda.figures import (
     KEPT_BYTES,
     LEFT_OUT,
     OLDEST,
+    POSTED,
     REFUSALS,
     STUCK,
     UNDECIDED,
+    WAITED,
     Figure,
 )
 from cirrusmq_local.stack.metrics import READS, SECONDS, WRITES
@@ -128,6 +130,18 @@ PANELS = (
             _units(READS, "read", "ConsumedReadCapacityUnits"),
             _units(WRITES, "write", "ConsumedWriteCapacityUnits"),
         ],
+    ),
+    Panel(
+        "Wait for the first receive",
+        "From when a message could be had; up to a minute late.",
+        [Line(WAITED, "p50", quantile=0.5), Line(WAITED, "p99", quantile=0.99)],
+        "s",
+    ),
+    Panel(
+        "From publish to post",
+        "To the first answer of the URL; up to a minute late.",
+        [Line(POSTED, "p50", quantile=0.5), Line(POSTED, "p99", quantile=0.99)],
+        "s",
     ),
     Panel("Bytes stored", "Of all messages.", [Line(KEPT_BYTES, "bytes")], "bytes"),
     Panel(

@@ -75,6 +75,24 @@ def test_throttles_ring_as_a_share(transformed: list[Path]) -> None:
     assert share_rings(tables, writes=500, reads=600, write_units=1_000_000)
 
 
+def test_the_calls_of_other_sdks_ring_as_a_share_too(transformed: list[Path]) -> None:
+    (path,) = (each for each in transformed if each.parent.name == "dialects")
+    held = Transformed(path).resources("AWS::CloudWatch::Alarm")["DialectThrottles"]
+    assert not share_rings(held, throttles=99, calls=10)
+    assert not share_rings(held, throttles=1_000, calls=1_000_000)
+    assert share_rings(held, throttles=100, calls=5_000)
+
+
+def test_the_share_of_the_quota_that_is_used_is_the_accounts_own(transformed: list[Path]) -> None:
+    held = alarms(transformed)["QuotaNear"]
+    parts = {part["Id"]: part for part in held["Metrics"]}
+    assert parts["used"]["Expression"] == "running / SERVICE_QUOTA(counted)"
+    counted = parts["counted"]["MetricStat"]["Metric"]
+    assert counted["Namespace"] == "AWS/Usage"
+    assert {"Name": "Resource", "Value": "ConcurrentExecutions"} in counted["Dimensions"]
+    assert held["Threshold"] == 0.8
+
+
 @pytest.mark.parametrize(
     ("level", "wanted"), [("few", FEW | {"DirectErrors"}), ("off", set[str]())]
 )

@@ -24,6 +24,8 @@ SENT, RECEIVED, DEAD_LETTERED, DELIVERED = (
     declared.HAPPENED[kind].name for kind in ("sent", "received", "dead_lettered", "delivered")
 )
 
+SPREAD = {figure.name for figure in declared.TOLD if figure.spread}
+
 
 class Figures:
     """The figures that the functions logged since the last look."""
@@ -32,6 +34,8 @@ class Figures:
         self.world = world
         self.capsys = capsys
         self.units: dict[str, str] = {}
+        self.spread: dict[str, list[float]] = {}
+        """Values of figures that have many."""
 
     def told(self, role: str) -> dict[str, float]:
         """The figures of one run of a function, or of a reader of the stream."""
@@ -54,8 +58,11 @@ class Figures:
             (dimensions,) = described["Dimensions"]
             of = "/".join(told[name] for name in dimensions)
             for metric in described["Metrics"]:
-                (value,) = told[metric["Name"]]
                 self.units[metric["Name"]] = metric["Unit"]
+                if metric["Name"] in SPREAD:
+                    self.spread.setdefault(metric["Name"], []).extend(told[metric["Name"]])
+                    continue
+                (value,) = told[metric["Name"]]
                 found[f"{of} {metric['Name']}".strip()] = value
         return found
 
@@ -234,3 +241,48 @@ def test_where_nobody_gets_figures_nothing_is_read_for_them(world: World) -> Non
     finally:
         declared.send_to(None)
     assert reads - without == 8  # half a unit for each shard of the counters
+
+
+def test_how_long_messages_waited_is_told_by_the_meter(
+    world: World, make_queue: MakeQueue, figures: Figures
+) -> None:
+    """From when a message could be had to its first receive; a second receive says nothing."""
+    queue = make_queue("orders")
+    queue.try_send([{"body": "now"}, {"body": "later", "delay_seconds": 10}])
+    world.clock.pass_seconds(4)
+    held = queue.receive()
+    world.clock.pass_seconds(6.5)
+    queue.act("give-back", *held)
+    world.clock.pass_seconds(1)
+    assert len(queue.receive_all()) == 2
+    figures.told("meter")
+    assert sorted(figures.spread[declared.WAITED.name]) == [1.5, 4.0]
+    assert declared.POSTED.name not in figures.spread
+
+
+def test_how_long_a_publish_took_to_its_first_post_is_told(
+    world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules, figures: Figures
+) -> None:
+    topic.subscribe("web", "http", retry={"policy": "backoff"})
+    subscriber.down()
+    assert topic.try_publish([{"body": "x"}]).status == 201
+    world.clock.pass_seconds(3)  # the stream lags
+    world.settle()
+    subscriber.up()
+    schedules.run_out()
+    assert len(subscriber.times("x")) == 2
+    figures.logged()
+    (waited,) = figures.spread[declared.POSTED.name]
+    assert waited == pytest.approx(3, abs=0.1)
+
+
+def test_of_many_values_as_many_are_told_as_a_line_holds_spread_alike(
+    figures: Figures,
+) -> None:
+    declared.tell({declared.WAITED: [float(n) for n in range(1_000, 0, -1)]})
+    figures.logged()
+    told = figures.spread[declared.WAITED.name]
+    assert len(told) == declared.MOST_VALUES
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (11.0, 991.0)
+    assert told[25] == pytest.approx(500, abs=20)

@@ -29,7 +29,7 @@ MONTHS = (1, 10, 100, 1_000)
 """Millions of messages."""
 ACCESS_BYTES = {"short": 120, "full": 250, "off": 0}
 """Assumed: of a call, by the parameter AccessLog."""
-METER_LOG_BYTES = 500
+METER_LOG_BYTES = 900
 """Assumed: of a batch, which has up to 1,000 changes."""
 CHANGES = 3
 USAGE_BYTES = 400

@@ -11,7 +11,9 @@ import logging
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cirrusmq.queues.resources import Resource
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 MOST_RESOURCES = 1_000
 """With labels of their own; the others are counted together."""
 OTHERS = Resource(account="", kind="", name="(others)")
+WAIT_BUCKETS = (0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 21_600.0, 86_400.0)
+"""Seconds, of figures with a spread."""
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds. A receive may wait for 30."""
 
@@ -36,6 +40,32 @@ READS = Figure("cirrusmq_read_units_total", "Read units of DynamoDB that calls c
 WRITES = Figure("cirrusmq_write_units_total", "Write units of DynamoDB that calls consumed.")
 ONE_MACHINE = (SECONDS, READS, WRITES)
 """In an account AWS itself has these: Latency of AWS/ApiGateway, Consumed…Units of AWS/DynamoDB."""
+
+
+class _Spread:
+    """How many values were up to each bound, as a histogram of Prometheus has them."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def add(self, value: float) -> None:
+        self._counts[bisect.bisect_left(self._bounds, value)] += 1
+        self.sum += value
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Each bound with how many are not above it."""
+        names = (*map(str, self._bounds), "+Inf")
+        return list(zip(names, map(float, accumulate(self._counts)), strict=True))
+
+    def family(self, figure: Figure) -> Metric:
+        """It alone, without labels."""
+        from prometheus_client.core import HistogramMetricFamily
+
+        return HistogramMetricFamily(
+            figure.name, figure.help, buckets=self.buckets(), sum_value=self.sum
+        )
 
 
 class Metrics:
@@ -53,8 +83,8 @@ class Metrics:
         self._resources: set[Resource] = set()
         """Those with labels of their own in what only grows."""
         self._calls: dict[tuple[str, int], int] = defaultdict(int)
-        self._durations: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
-        self._seconds: dict[str, float] = defaultdict(float)
+        self._durations: dict[str, _Spread] = defaultdict(partial(_Spread, BUCKETS))
+        self._spreads: dict[Figure, _Spread] = defaultdict(partial(_Spread, WAIT_BUCKETS))
         self._errors = 0
         self._registry: CollectorRegistry | None = None
 
@@ -62,7 +92,10 @@ class Metrics:
         """Take figures from a function."""
         with self._lock:
             for figure, value in values.items():
-                if figure.counts:
+                if isinstance(value, Sequence):
+                    for number in value:
+                        self._spreads[figure].add(number)
+                elif figure.counts:
                     self._add(figure, value)
                 elif isinstance(value, Mapping):
                     self._values[figure] = dict(value.items())
@@ -73,8 +106,7 @@ class Metrics:
         """Count a call that was answered; `function`: its folder's name."""
         with self._lock:
             self._calls[function, status] += 1
-            self._durations[function][bisect.bisect_left(BUCKETS, seconds)] += 1
-            self._seconds[function] += seconds
+            self._durations[function].add(seconds)
 
     def note_error(self) -> None:
         """Count an error in a log."""
@@ -128,6 +160,9 @@ class Metrics:
     def _told(self) -> Iterable[Metric]:
         names = tuple(figures.labels(OTHERS))
         for figure in figures.TOLD:
+            if figure.spread:
+                yield self._spreads[figure].family(figure)
+                continue
             held = self._held(figure)
             if figure.by_resource or figure in _BY_RESOURCE:
                 rows = {
@@ -159,12 +194,8 @@ class Metrics:
         yield _family(figures.REFUSALS, ("function",), refused)
         yield _family(figures.ERRORS, (), {(): float(self._errors)})
         seconds = HistogramMetricFamily(SECONDS.name, SECONDS.help, labels=["function"])
-        for name, counts in self._durations.items():
-            below, buckets = 0, []
-            for bound, count in zip((*BUCKETS, float("inf")), counts, strict=True):
-                below += count
-                buckets.append(("+Inf" if bound == float("inf") else str(bound), float(below)))
-            seconds.add_metric([name], buckets, self._seconds[name])
+        for name, spread in self._durations.items():
+            seconds.add_metric([name], spread.buckets(), spread.sum)
         yield seconds
 
 

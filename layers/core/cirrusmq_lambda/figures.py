@@ -10,7 +10,7 @@ the same, and are those that Prometheus asks for: a unit at the end, `_total` fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
@@ -31,6 +31,9 @@ class Figure(msgspec.Struct, frozen=True):
     by_resource: bool = False
     """Whether CloudWatch, too, has it by account, kind and name: each resource is a metric there,
     at $0.30 a month."""
+
+    spread: bool = False
+    """Whether it has many values, of which percentiles are asked for."""
 
     @property
     def counts(self) -> bool:
@@ -55,6 +58,18 @@ HAPPENED: Mapping[Kind, Figure] = {
 """By the kinds of usage records; up to a minute late, as these are."""
 ATTEMPTS = Figure("cirrusmq_post_attempts_total", "Posts to URLs, those that failed among them.")
 
+WAITED = Figure(
+    "cirrusmq_wait_seconds",
+    "Time from when a message could be received to its first receive.",
+    "Seconds",
+    spread=True,
+)
+POSTED = Figure(
+    "cirrusmq_publish_to_post_seconds",
+    "Time from a publish, or the end of its delay, to the answer of the first post to a URL.",
+    "Seconds",
+    spread=True,
+)
 OLDEST = Figure(
     "cirrusmq_oldest_message_age_seconds",
     "Age of the oldest message that could be received and is not.",
@@ -83,6 +98,7 @@ BEHIND = Figure(
 )
 TOLD = (
     *HAPPENED.values(),
+    *(WAITED, POSTED),
     *(ATTEMPTS, OLDEST, KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT, STUCK, UNDECIDED, BEHIND),
 )
 """The figures that functions tell."""
@@ -93,8 +109,9 @@ ERRORS = Figure("cirrusmq_errors_logged_total", "Errors in the functions' logs."
 LOGGED = (CALLS, REFUSALS, ERRORS)
 """Figures that are counted in logs: in an account by filters on these (infra/rollouts)."""
 
-Values: TypeAlias = Mapping[Figure, float | Mapping[Resource, float]]
-"""Figures with their values; by resource, all that have one now."""
+Values: TypeAlias = Mapping[Figure, float | Mapping[Resource, float] | Sequence[float]]
+"""Figures with their values; by resource, all that have one now; of one that has a spread, those
+that came."""
 Sink: TypeAlias = Callable[[Values], None]
 
 
@@ -108,6 +125,15 @@ def happened(usage: Mapping[tuple[Resource, Kind], Usage]) -> Values:
     return values
 
 
+def waited(waits_ms: Mapping[bool, Sequence[int]]) -> Values:
+    """Waits for the first receive (False) and the first post (True), as figures."""
+    return {
+        figure: [each / 1_000 for each in waits_ms[pushed]]
+        for figure, pushed in ((WAITED, False), (POSTED, True))
+        if waits_ms.get(pushed)
+    }
+
+
 def kept(backlogs: Backlogs) -> Values:
     """What is stored, as figures."""
     return {
@@ -116,6 +142,10 @@ def kept(backlogs: Backlogs) -> Values:
         BACKLOG: backlogs.largest,
         LEFT_OUT: backlogs.left_out,
     }
+
+
+MOST_VALUES = 50
+"""Of a figure in a line; the embedded metric format takes 100, and a line is paid by its bytes."""
 
 
 class _Telling:
@@ -148,22 +178,31 @@ def _log(values: Values) -> None:
     A 0 is left out: CloudWatch asks for each metric by the hours in which it is told something, and
     alarms take what is missing as good.
     """
-    sums = {
-        figure: sum(value.values()) if isinstance(value, Mapping) else value
-        for figure, value in values.items()
-        if not figure.by_resource
-    }
-    _log_line({figure: number for figure, number in sums.items() if number}, None)
-    by_resource: dict[Resource, dict[Figure, float]] = {}
+    line: dict[Figure, Sequence[float]] = {}
+    for figure, value in values.items():
+        if isinstance(value, Sequence):
+            line[figure] = _some_of(value)
+        elif not figure.by_resource:
+            number = sum(value.values()) if isinstance(value, Mapping) else value
+            line |= {figure: [number]} if number else {}
+    _log_line(line, None)
+    by_resource: dict[Resource, dict[Figure, Sequence[float]]] = {}
     for figure, value in values.items():
         if figure.by_resource and isinstance(value, Mapping):
             for resource, number in value.items():
-                by_resource.setdefault(resource, {})[figure] = number
+                by_resource.setdefault(resource, {})[figure] = [number]
     for resource, numbers in by_resource.items():
         _log_line(numbers, resource)
 
 
-def _log_line(values: Mapping[Figure, float], resource: Resource | None) -> None:
+def _some_of(values: Sequence[float]) -> Sequence[float]:
+    """As many as a line holds, spread as all of them: in order, each so many apart."""
+    ordered = sorted(values)
+    apart = max(1.0, len(ordered) / MOST_VALUES)
+    return [ordered[int((n + 0.5) * apart)] for n in range(min(len(ordered), MOST_VALUES))]
+
+
+def _log_line(values: Mapping[Figure, Sequence[float]], resource: Resource | None) -> None:
     # Powertools is imported by the first figure: most functions tell none.
     from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
         AmazonCloudWatchEMFProvider,
@@ -177,8 +216,9 @@ def _log_line(values: Mapping[Figure, float], resource: Resource | None) -> None
     if resource is not None:
         for name, value in labels(resource).items():
             line.add_dimension(name, value)
-    for figure, number in values.items():
-        line.add_metric(figure.name, figure.unit, number)
+    for figure, numbers in values.items():
+        for number in numbers:
+            line.add_metric(figure.name, figure.unit, number)
     line.flush_metrics()
 
 

@@ -8,6 +8,7 @@ from operator import add
 
 import msgspec
 
+from cirrusmq.metering.first_waits import first_waits
 from cirrusmq.metering.usage import (
     Change,
     Event,
@@ -59,6 +60,8 @@ class Folded(msgspec.Struct, frozen=True, kw_only=True):
     """How much more each resource keeps than before, by its id."""
     rates: dict[str, Counter[str]]
     """What to add to the intervals of each resource's last hour, by its id and the attribute."""
+    waits_ms: dict[bool, list[int]]
+    """Waits of messages for their first receive (False) and for their first post (True)."""
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -69,6 +72,8 @@ class _Record(msgspec.Struct, frozen=True):
     """None where nothing is kept: of a topic's log."""
     events: list[Event]
     """One of each source and kind at most."""
+    waits_ms: tuple[int, ...] = ()
+    pushed: bool = False
 
     @property
     def counters(self) -> set[str]:
@@ -81,6 +86,7 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
     usage: dict[UsageKey, Usage] = {}
     steps: dict[str, Kept] = {}
     rates: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    waits_ms: dict[bool, list[int]] = {False: [], True: []}
     counters: set[str] = set()
     covered = 0
     for record in records:
@@ -89,6 +95,7 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
         if len(counters) > MOST_RESOURCES:
             break
         covered += 1
+        waits_ms[read.pushed] += read.waits_ms
         if read.step is not None:
             steps[read.resource_id] = Kept(
                 *map(add, steps.get(read.resource_id, Kept()), read.step)
@@ -99,7 +106,7 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
             usage[place] = usage.get(place, Usage()).plus(event)
             rates[event.source_id][rate_name(event.kind, record.time_ms)] += event.messages
             rates[event.source_id][rate_name("attempts", record.time_ms)] += event.attempts
-    return Folded(records=covered, usage=usage, steps=steps, rates=rates)
+    return Folded(records=covered, usage=usage, steps=steps, rates=rates, waits_ms=waits_ms)
 
 
 def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Record:
@@ -108,8 +115,11 @@ def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Reco
         return _Record(resource_id, None, _together(_published(record, resource_id)))
     change = _change(record)
     step = _step(change, archived=kind == ARCHIVE)
-    billed = () if kind == ARCHIVE else _billed(change, resource_of(resource_id))
-    return _Record(resource_id, step, _together(billed))
+    if kind == ARCHIVE:
+        return _Record(resource_id, step, [])
+    resource = resource_of(resource_id)
+    billed = _together(_billed(change, resource))
+    return _Record(resource_id, step, billed, tuple(first_waits(change)), resource.pushed)
 
 
 def _together(found: Iterable[Event]) -> list[Event]:

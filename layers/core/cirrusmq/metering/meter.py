@@ -44,6 +44,8 @@ class Metered(NamedTuple):
     """From the first on."""
     happened: Mapping[tuple[Resource, Kind], Usage]
     """What happened to messages, by resource and kind."""
+    waits_ms: Mapping[bool, Sequence[int]] = {}
+    """Of messages for their first receive (False) and for their first post (True)."""
 
 
 def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
@@ -57,7 +59,7 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     for place, usage in folded.usage.items():
         what = resource_of(place.source_id), place.kind
         happened[what] = Usage(*map(add, happened.get(what, Usage()), usage))
-    return Metered(folded.records, happened)
+    return Metered(folded.records, happened, folded.waits_ms)
 
 
 def _resource(core: Core, source_id: str) -> Resource:
