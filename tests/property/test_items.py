@@ -9,6 +9,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from pynamodb.models import Model
 from tests.unit.parcels import NOW_MS, SEND_ID
 
 from cirrusmq.base.limits import KEY_SLACK_MS
@@ -17,7 +18,12 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, where_differing
 from cirrusmq.storage.models import DeduplicationItem, LogItem, ParcelItem
 from cirrusmq.storage.parcels import (
+    ERRORS,
+    HISTORIES,
+    KNOWN,
+    KNOWN_OF_RECORDS,
     LOG_TTL_MARGIN_MS,
+    UNTRIED,
     archive_item,
     join_log_items,
     log_item,
@@ -148,6 +154,24 @@ def test_untried_receives_are_attributes_of_their_own(
     assert read_parcel(item).untried == told
 
 
+@settings(max_examples=40)
+@given(parcels(), st.dictionaries(st.sampled_from(("later", "q0", "Q15", "a16", "xx1")), texts))
+def test_unknown_attributes_are_written_back(parcel: Parcel, told: dict[str, str]) -> None:
+    others = {name: {"S": text} for name, text in told.items()}
+    read = read_parcel(parcel_item(parcel) | others)
+    assert (read, read.others) == (replace(parcel, others=others), others)
+    assert parcel_item(read) == parcel_item(parcel) | others
+    assert read_parcel(archive_item(read, NOW_MS)) == read
+
+
+def test_what_is_known_are_the_attributes_of_the_models() -> None:
+    def names(model: type[Model]) -> set[str]:
+        return {each.attr_name for each in model.get_attributes().values()}
+
+    assert names(ParcelItem) | {*HISTORIES, *UNTRIED, *ERRORS} == KNOWN
+    assert names(LogItem) == KNOWN_OF_RECORDS
+
+
 @given(
     st.dictionaries(st.integers(0, 15), texts, min_size=1, max_size=16),
     numbers,
@@ -209,7 +233,8 @@ def test_a_record_of_an_object_keeps_what_another_try_logged() -> None:
     sent = {place: Message(body=f"body {place}") for place in range(3)}
     logged = log_item("queue#3", SEND_ID, (1,), pack([sent[1]]), NOW_MS, NOW_MS + 9_000, None)
     new = object_log_item("queue#3", SEND_ID, sent, 5, NOW_MS, NOW_MS + 1_000, b"header")
-    joined = join_log_items(new, logged)
+    joined = join_log_items(new, logged | {"later": {"S": "kept"}})
+    assert joined["later"] == {"S": "kept"}
     assert read_messages(joined) == {1: sent[1]}
     assert list(read_positions(joined)) == [0, 1, 2]
     assert joined["expires_at"] == logged["expires_at"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
 from cirrusmq.base import limits, ulid
@@ -16,11 +17,13 @@ from cirrusmq.model.parcel import (
     lone_parcel_id,
     message_id,
     order_number,
+    others_of,
     send_and_position,
     sort_key,
     tombstone_until,
     where_differing,
 )
+from cirrusmq.model.transitions import under_key
 
 NONCE = b"n" * 16
 
@@ -183,3 +186,21 @@ def test_an_ordered_message_is_numbered_by_its_send_and_its_place_there() -> Non
         for place in range(limits.BATCH_MESSAGES)
     ]
     assert numbers == list(range(16, 48))
+
+
+@pytest.mark.parametrize(
+    ("places", "kept"),
+    [
+        ([0, 1, 2], {"later": 1, "q0": "a", "q2": "c", "q16": 2, "q03": 3}),
+        ([1, 2], {"later": 1, "q1": "c", "q16": 2, "q03": 3}),
+        ([0], {"later": 1, "q0": "a", "q16": 2, "q03": 3}),
+        ([1], {"later": 1, "q16": 2, "q03": 3}),
+    ],
+)
+def test_unknown_attributes_follow_their_message_or_the_parcel(
+    places: list[int], kept: dict[str, Any]
+) -> None:
+    others = {"later": 1, "q0": "a", "q2": "c", "q16": 2, "q03": 3}
+    three = replace(parcel(3), others=others)
+    assert others_of(three, places) == kept
+    assert under_key(three, places, NOW_MS, NOW_MS, None).others == kept

@@ -18,7 +18,7 @@ from cirrusmq.fanout.notices import Notice, Notices
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.message import Message, pack
-from cirrusmq.model.parcel import MOVED, Parcel, lone_parcel_id
+from cirrusmq.model.parcel import MOVED, Parcel, lone_parcel_id, others_of
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription
 from cirrusmq.receiving.lookup import LOOKUP_UNITS, near_both_ends
@@ -63,6 +63,7 @@ def move_back(
         _arriving(core, source, parcel, place, subscription, messages[place], days, now_ms),
         fanned_out=False,
         moved_from=origin(core, source, parcel, [place], now_ms),
+        others=others_of(parcel, [place]),
     )
     items = [parcel_item(arrived), *_record(arrived, messages[place])]
     nonces = {} if nonce is None else {place: nonce}

@@ -9,7 +9,7 @@ import msgspec
 
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.moves import move_out, origin
-from cirrusmq.model.parcel import Parcel, lone_parcel_id
+from cirrusmq.model.parcel import Parcel, lone_parcel_id, others_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
@@ -82,6 +82,7 @@ def move_to_queue(
             moved_from=origin(core, source, parcel, [place], now_ms),
             dead_letter=dead_letter,
             back_to=back_to,
+            others=others_of(parcel, [place]),
         ),
         object_days=object_days,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,7 @@ CANCELLED = -4
 """A `visible_ms` that says: cancelled by its sender, before it was received."""
 _MARK_BYTES = 5
 _HASH_CHARACTERS = 24
+_OF_ONE_MESSAGE = re.compile(r"([a-zA-Z])([0-9]|1[0-5])", re.ASCII)
 _MESSAGE_ID = re.compile(r"Msg-([0-7][0-9A-HJKMNP-TV-Z]{25})([0-9A-F])", re.ASCII)
 
 
@@ -86,6 +87,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """How many receives of a message ended in a give-back that tried nothing, by place."""
     errors: Mapping[int, str] = {}
     """Of messages posted before histories were kept, by place: why the newest post failed."""
+    others: Mapping[str, Any] = {}
+    """Attributes that this release does not know, as they are stored: a later one wrote them."""
 
     @property
     def count(self) -> int:
@@ -220,6 +223,28 @@ def order_number(sort_key: str, position: int) -> int:
     `sort_key`: of its parcel, which has the sequence number that all of its messages share.
     """
     return int(sort_key.partition("#")[2]) * limits.BATCH_MESSAGES + position
+
+
+def others_of(parcel: Parcel, places: Sequence[int]) -> Mapping[str, Any]:
+    """The attributes that this release does not know, for a parcel of the messages at `places`.
+
+    One that is named by a letter and a place belongs to the message there, every other one to the
+    parcel:
+
+        parcel of 3   flags, q0, q2      the messages at 1 and 2 move
+        new parcel    flags, q1          1 is at 0 there, and 2 at 1
+    """
+    if not parcel.others:
+        return {}
+    index_of = {place: index for index, place in enumerate(places)}
+    kept: dict[str, Any] = {}
+    for name, value in parcel.others.items():
+        found = _OF_ONE_MESSAGE.fullmatch(name)
+        if found is None:
+            kept[name] = value
+        elif int(found[2]) in index_of:
+            kept[f"{found[1]}{index_of[int(found[2])]}"] = value
+    return kept
 
 
 def where_differing(positions: tuple[int, ...]) -> tuple[int, ...]:

@@ -38,7 +38,15 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.model.message import pack, unpack
-from cirrusmq.model.parcel import CANCELLED, DELETED, DROPPED, Parcel, sort_key, where_differing
+from cirrusmq.model.parcel import (
+    CANCELLED,
+    DELETED,
+    DROPPED,
+    Parcel,
+    others_of,
+    sort_key,
+    where_differing,
+)
 from cirrusmq.model.receipt import lease_nonce
 from cirrusmq.model.source import Source
 
@@ -294,4 +302,5 @@ def under_key(
             for index, place in enumerate(places)
             if place in parcel.untried
         },
+        others=others_of(parcel, places),
     )

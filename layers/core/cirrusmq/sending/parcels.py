@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -81,6 +81,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: dict[str, Any] | None
     back_to: str | None = None
     """The one source of the queue that has them back: its default one or a receiver; None: all."""
+    others: Mapping[str, Any] = {}
+    """What their parcel had that this release does not know, for a parcel of them alone."""
 
 
 def group_hash(group: str) -> str:
@@ -280,6 +282,7 @@ def _parcel(
         dead_letter=origin.dead_letter if origin else None,
         invokes=queue.attributes.invoke is not None
         and (origin is None or origin.back_to in (None, queue.id)),
+        others=origin.others if origin else {},
     )
 
 

@@ -29,6 +29,11 @@ UNTRIED = {f"g{place}": place for place in range(limits.BATCH_MESSAGES)}
 """Of each message that was given back untried: how often."""
 ERRORS = {f"e{place}": place for place in range(limits.BATCH_MESSAGES)}
 """The same of messages posted before histories were kept: the error of the newest post."""
+_OF_ALL = frozenset(["pk", "sk", "expires_at"])
+KNOWN = _OF_ALL.union("bcdfijklmnoprstuvwxyz", HISTORIES, UNTRIED, ERRORS)
+"""The attributes of a parcel that this release reads. It writes all others back as they are."""
+KNOWN_OF_RECORDS = _OF_ALL.union("beghpqtxy")
+"""The same of a log record."""
 LOG_TTL_MARGIN_MS = 130_000
 """A repeated send may store its parcel that much later than the log record it finds."""
 
@@ -57,7 +62,7 @@ def ttl_seconds(expires_ms: int) -> int:
 
 
 def parcel_item(parcel: Parcel) -> Item:
-    """The parcel as an item under its own key."""
+    """The parcel as an item under its own key, with what this release does not know of it."""
     item: Item = {
         "pk": {"S": partition_key(PARCELS, parcel.source_id, parcel.partition)},
         "sk": {"S": parcel.sort_key},
@@ -100,6 +105,8 @@ def parcel_item(parcel: Parcel) -> Item:
     for place, count in parcel.untried.items():
         if count:
             item[f"g{place}"] = {"N": str(count)}
+    if parcel.others:
+        item.update(parcel.others)
     return item
 
 
@@ -176,6 +183,7 @@ def read_parcel(item: Item) -> Parcel:
         histories=_by_place(item, HISTORIES, "B"),
         untried=_counts_by_place(item),
         errors=_by_place(item, ERRORS, "S"),
+        others={} if KNOWN.issuperset(item) else _unknown(item, KNOWN),
     )
 
 
@@ -270,7 +278,11 @@ def join_log_items(item: Item, other: Item) -> Item:
     object.
     """
     ends = [item["expires_at"], other["expires_at"]]
-    joined = item | {"expires_at": max(ends, key=lambda end: int(end["N"]))}
+    joined = (
+        _unknown(other, KNOWN_OF_RECORDS)
+        | item
+        | {"expires_at": max(ends, key=lambda end: int(end["N"]))}
+    )
     if "b" not in item:
         return joined | {name: other[name] for name in ("b", "p") if name in other}
     own = read_messages(item)
@@ -335,6 +347,11 @@ def _held(item: Item, name: str, kind: str) -> Any:
     """The value of an attribute that not every parcel has."""
     value = item.get(name)
     return None if value is None else value[kind]
+
+
+def _unknown(item: Item, known: frozenset[str]) -> Item:
+    """What a later release wrote beside what this one knows."""
+    return {name: value for name, value in item.items() if name not in known}
 
 
 def _by_place(item: Item, places: Mapping[str, int], kind: str) -> dict[int, Any]:

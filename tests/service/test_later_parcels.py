@@ -1,0 +1,306 @@
+"""Parcels that a later release wrote: every write of this one keeps what it does not know of them.
+
+Each parcel has an attribute of its own, and one for each message, which is named by a letter and
+the message's place. Wherever the messages go, theirs go with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.service.conftest import TestQueue
+from tests.service.topics import Schedules, TestTopic
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
+from cirrusmq_local.testing import Client, World
+
+FLAG, OF_EACH = "later", "Q"
+
+
+def parcels(world: World) -> list[tuple[dict[str, Any], Parcel]]:
+    """Every parcel, those in archives too, with its item."""
+    kinds = f"{PARCELS}#", f"{ARCHIVE}#"
+    items = [item for item in world.items() if item["pk"]["S"].startswith(kinds)]
+    return [(item, read_parcel(item)) for item in items]
+
+
+def mark(world: World) -> int:
+    """Have a later release's attributes in every parcel; how many there are."""
+    found = parcels(world)
+    for item, parcel in found:
+        of_each = {
+            f"{OF_EACH}{place}": {"S": parcel.message_id(place)} for place in range(parcel.count)
+        }
+        marked = {**item, FLAG: {"M": {"depth": {"N": "2"}}}, **of_each}
+        world.core.store.write("PutItem", {"TableName": world.core.tables.messages, "Item": marked})
+    return len(found)
+
+
+def lost(world: World) -> list[str]:
+    """What is missing or wrong in the parcels that there are."""
+    problems = []
+    for item, parcel in parcels(world):
+        where = f"{item['pk']['S']} {item['sk']['S']}"
+        if item.get(FLAG) != {"M": {"depth": {"N": "2"}}}:
+            problems.append(f"{where}: {FLAG}")
+        for place in range(parcel.count):
+            told = item.get(f"{OF_EACH}{place}", {}).get("S")
+            if told != parcel.message_id(place):
+                problems.append(f"{where}: {OF_EACH}{place} is {told}")
+    return problems
+
+
+Write = Callable[[Client], None]
+WRITES: dict[str, Write] = {}
+"""What stores parcels, marks them, and has this release write them."""
+
+
+def write(made: Write) -> Write:
+    WRITES[made.__name__] = made
+    return made
+
+
+def queues(alice: Client, **attributes: Any) -> TestQueue:
+    alice.put("/queues/dead")
+    given = {"dead_letter": {"queue": "dead", "max_receives": 2}, "partitions": 1, **attributes}
+    assert alice.put("/queues/work", given).status == 201
+    return TestQueue(alice, "work")
+
+
+@write
+def part_is_deleted(alice: Client) -> None:
+    work = queues(alice)
+    work.send("a", "b", "c")
+    mark(alice.world)
+    work.delete(work.receive(2)[1])
+
+
+@write
+def held_longer_and_given_back_in_place(alice: Client) -> None:
+    work = queues(alice)
+    work.send("a", "b", "c")
+    mark(alice.world)
+    first, second, _ = work.receive()
+    work.hold(first, 300)
+    work.give_back(second)
+
+
+@write
+def given_back_for_later(alice: Client) -> None:
+    work = queues(alice)
+    work.send("a", "b", "c")
+    mark(alice.world)
+    received = work.receive()
+    work.give_back(received[1], received[2], delay_seconds=600)
+
+
+@write
+def given_back_untried_for_later(alice: Client) -> None:
+    work = queues(alice)
+    work.send("a", "b", "c")
+    mark(alice.world)
+    received = work.receive()
+    work.give_back(received[2], tried=False, delay_seconds=600)
+
+
+@write
+def put_off(alice: Client) -> None:
+    work = queues(alice)
+    sent = work.send("a", "b", "c", delay_seconds=60)
+    mark(alice.world)
+    reply = alice.patch(f"/queues/work/messages/{sent[1]['id']}", {"delay_seconds": 900})
+    assert reply.status == 200, reply.text
+    assert alice.delete(f"/queues/work/messages/{sent[2]['id']}").status == 204
+
+
+@write
+def of_a_fair_queue_given_back(alice: Client) -> None:
+    work = queues(alice, fair=True)
+    work.send("a", "b", "c", group="g")
+    mark(alice.world)
+    work.give_back(*work.receive(), delay_seconds=600)
+
+
+@write
+def dead_lettered_by_its_holder(alice: Client) -> None:
+    work = queues(alice)
+    work.send("a", "b", "c")
+    mark(alice.world)
+    received = work.receive()
+    work.act("dead-letter", received[1], reason="odd")
+
+
+@write
+def dead_lettered_by_receives(alice: Client) -> None:
+    work = queues(alice, visibility_timeout_seconds=10)
+    work.send("a", "b")
+    mark(alice.world)
+    for _ in range(3):
+        work.receive()
+        alice.world.clock.pass_seconds(10)
+    assert TestQueue(alice, "dead").show()["counts"]["active"] == 2
+
+
+@write
+def dead_lettered_by_age(alice: Client) -> None:
+    limit = {"dead_letter": {"queue": "dead", "max_age_seconds": 300}}
+    work = queues(alice, **limit)
+    work.send("a", "b")
+    mark(alice.world)
+    Schedules(alice.world, sweeps=True).pass_seconds(600)
+    assert len(TestQueue(alice, "dead").receive()) == 2
+
+
+@write
+def redriven(alice: Client) -> None:
+    dead_lettered_by_its_holder(alice)
+    assert TestQueue(alice, "dead").run("redrive")["done"] == 1
+
+
+@write
+def redriven_elsewhere(alice: Client) -> None:
+    alice.put("/queues/other", {"ordered": True})
+    work = queues(alice)
+    work.send("a", "b", group="g")
+    mark(alice.world)
+    assert work.run("redrive", to="other")["done"] == 2
+
+
+@write
+def archived(alice: Client) -> None:
+    work = queues(alice, rewind_seconds=3_600)
+    work.send("a", "b", "c")
+    mark(alice.world)
+    work.delete(*work.receive())
+    assert {item["pk"]["S"][0] for item, _ in parcels(alice.world)} == {ARCHIVE}
+
+
+@write
+def archived_in_parts(alice: Client) -> None:
+    work = queues(alice, rewind_seconds=3_600)
+    work.send("a", "b", "c")
+    mark(alice.world)
+    for message in work.receive():
+        work.delete(message)
+    assert {item["pk"]["S"][0] for item, _ in parcels(alice.world)} == {ARCHIVE}
+
+
+@write
+def rewound(alice: Client) -> None:
+    begun = alice.get("/health").json["time"]
+    archived(alice)
+    work = TestQueue(alice, "work")
+    assert work.run("rewind", to=begun)["done"] == 3
+    work.give_back(*work.receive(2), delay_seconds=600)
+
+
+@write
+def of_an_ordered_queue_rewound(alice: Client) -> None:
+    begun = alice.get("/health").json["time"]
+    work = queues(alice, ordered=True, rewind_seconds=3_600)
+    work.send("a", "b", group="g")
+    work.send("c", group="g")
+    mark(alice.world)
+    work.delete(*work.receive())
+    work.run("rewind", to=begun)
+    work.receive(1)
+
+
+@write
+def given_back_by_a_retry_policy(alice: Client) -> None:
+    work = queues(alice, retry={"policy": "custom", "waits": [60] * 9})
+    work.send("a", "b", "c")
+    mark(alice.world)
+    received = work.receive()
+    work.give_back(received[0])
+    work.give_back(received[1], delay_seconds=0)
+
+
+@write
+def copied_for_a_new_receiver(alice: Client) -> None:
+    work = queues(alice)
+    work.send("a", "b", "c")
+    work.send("large" * 600)
+    mark(alice.world)
+    work.delete(work.receive(2)[1])
+    work.add_receiver("late", start="earliest")
+    assert len({parcel.source_id for _, parcel in parcels(alice.world)}) == 2
+    assert len(work.receive_all(receiver="late")) == 3
+
+
+@write
+def set_apart_from_a_large_one(alice: Client) -> None:
+    """The bound of its send is too high for it: it gets a parcel with a bound of its own."""
+    sender = Client(alice.world, alice.authorization)
+    sender.gzips = True
+    work = queues(sender, max_message_bytes=4_194_304)
+    work.send("\x01" * 1_000_000, "b" * 1_000_000)
+    mark(alice.world)
+    before = len(parcels(alice.world))
+    request = {"max": 16, "wait_seconds": 0}
+    for _ in range(3):
+        alice.post("/queues/work/messages/receive", request)
+    assert len(parcels(alice.world)) == before + 1
+
+
+@write
+def of_a_rewound_group(alice: Client) -> None:
+    topic = TestTopic(alice)
+    group = topic.subscribe("group")
+    topic.publish("a", "b")
+    mark(alice.world)
+    held, _ = group.receive()
+    alice.world.clock.pass_seconds(5)
+    to = alice.get("/health").json["time"]
+    assert alice.post(f"{group.path}/rewind", {"to": to}).status == 202
+    alice.world.settle()
+    group.give_back(held, delay_seconds=600)
+
+
+@write
+def of_a_group(alice: Client) -> None:
+    alice.put("/queues/dead")
+    topic = TestTopic(alice)
+    group = topic.subscribe("group", dead_letter_queue="dead")
+    topic.publish("a", "b", "c")
+    mark(alice.world)
+    received = group.receive()
+    group.give_back(received[1], delay_seconds=600)
+    group.act("dead-letter", received[2], reason="odd")
+
+
+@write
+def of_a_group_redriven(alice: Client) -> None:
+    of_a_group(alice)
+    assert TestQueue(alice, "dead").run("redrive")["done"] == 1
+
+
+@write
+def of_a_url_redriven(alice: Client) -> None:
+    posted_again_and_given_up(alice)
+    assert TestQueue(alice, "dead").run("redrive")["done"] == 2
+
+
+@write
+def posted_again_and_given_up(alice: Client) -> None:
+    alice.put("/queues/dead")
+    topic = TestTopic(alice)
+    retry = {"policy": "custom", "waits": [60]}
+    topic.subscribe("hook", "http", retry=retry, dead_letter_queue="dead")
+    alice.world.endpoint = lambda url: "status 500"
+    topic.publish("a", "b")
+    mark(alice.world)
+    Schedules(alice.world, sweeps=True).pass_seconds(600)
+    assert TestQueue(alice, "dead").show()["counts"]["active"] == 2
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_keeps_what_this_release_does_not_know(
+    name: str, world: World, alice: Client
+) -> None:
+    WRITES[name](alice)
+    assert parcels(world)
+    assert lost(world) == []
