@@ -14,6 +14,7 @@ from cirrusmq.push.pending import make_push
 from cirrusmq.push.sharing import deliver_all
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
+from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
 RUN_MS = 120_000
@@ -22,12 +23,15 @@ has all the time there is."""
 POST_MS = 17_000
 """Kept back: a post of 15 s, and the writes after it."""
 DONE = {"action": "done"}
+KINDS = ("confirm", "invoke", "wake", "retry", "deliver")
 
 
 @patient()
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     core = bootstrap.service()
     left_ms = context.get_remaining_time_in_millis()
+    if not is_known(event, KINDS):
+        return DONE
     if "confirm" in event:
         post_token(core, event["confirm"], context.aws_request_id)
     elif "invoke" in event:

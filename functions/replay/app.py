@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq_lambda.loading import finish_loading
+from cirrusmq.base.decoding import convert
 from cirrusmq.fanout.parking import drain
 from cirrusmq.maintenance.visits import give_up_on
 from cirrusmq.operations import fan_out_again
@@ -14,17 +15,21 @@ from cirrusmq.operations.runner import run
 from cirrusmq.queues.operations import Pointer
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
+from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
 SAVE_MS = 10_000
 """Kept back, to save the progress and to start the next run."""
 CALLS_MS = 30_000
 """Kept back for a page that is under way."""
+KINDS = ("fan_out_since", "fan_out_state", "parked", "aged", "operation")
 
 
 @patient()
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
     core = bootstrap.service()
+    if not is_known(event, KINDS):
+        return None
     if "fan_out_since" in event:
         started = fan_out_again.ask(core, event["fan_out_since"], event.get("until"))
         return fan_out_again.show(started)
@@ -37,7 +42,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
         aged = event["aged"]
         give_up_on(core, aged["resource"], aged["partition"], most_ms - CALLS_MS)
     else:
-        run(core, Pointer(**event["operation"]), most_ms, event.get("hops", 0))
+        run(core, convert(event["operation"], Pointer), most_ms, event.get("hops", 0))
     return None
 
 

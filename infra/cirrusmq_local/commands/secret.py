@@ -51,7 +51,7 @@ def rotate_in_account(arn: str) -> str:
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from cirrusmq.base.errors import InUse
+    from cirrusmq.base.errors import InUse, Unavailable
     from cirrusmq.base.timestamps import format_time
     from cirrusmq.runtime.secret import SECRET_BYTES, USED_AFTER_MS, turned_over
 
@@ -61,7 +61,7 @@ def rotate_in_account(arn: str) -> str:
         held = client.get_secret_value(SecretId=arn)["SecretString"]
         document = turned_over(held, now_ms, secrets.token_bytes(SECRET_BYTES))
         client.put_secret_value(SecretId=arn, SecretString=document)
-    except InUse as error:
+    except (InUse, Unavailable) as error:
         fail(error.detail)
     except (BotoCoreError, ClientError) as error:
         fail(str(error))

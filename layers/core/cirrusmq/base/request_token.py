@@ -1,10 +1,17 @@
-"""An `attempt`: a ULID that a client makes once and shows again when it repeats a call."""
+"""An `attempt`: a ULID that a client makes once and shows again when it repeats a call.
+
+What a client of a later release has behind a point is passed over here, and is a part of the
+attempt: it is repeated with it.
+"""
 
 from __future__ import annotations
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.formats import known_part
 from cirrusmq.base.timestamps import format_time
+
+_FURTHER, _CHARACTERS = ".", 128
 
 
 def check_attempt(attempt: str, now_ms: int, scale: float) -> int:
@@ -15,7 +22,9 @@ def check_attempt(attempt: str, now_ms: int, scale: float) -> int:
     """
     rule = f"must be a ULID at most 120 s old and 2 s ahead; it is {format_time(now_ms)} here"
     try:
-        begun_ms = ulid.time_of(attempt)
+        if len(attempt) > _CHARACTERS:
+            raise ValueError("no client writes so many")
+        begun_ms = ulid.time_of(known_part(attempt, _FURTHER, "attempt"))
     except ValueError as error:
         raise InvalidParameter("attempt", rule) from error
     oldest_ms = now_ms - int(limits.ATTEMPT_AGE_MS * scale)

@@ -13,6 +13,7 @@ import msgspec
 
 from cirrusmq.base.decoding import decode_packed
 from cirrusmq.base.derivation import derive
+from cirrusmq.base.formats import check_fields
 
 NONCE_BYTES = 16
 _DRAWN_BYTES = 12
@@ -21,7 +22,10 @@ SORT_KEY_CHARACTERS = 128
 
 
 class Receipt(msgspec.Struct, frozen=True, array_like=True):
-    """`count` is of the whole parcel, so that a delete of all of it needs no reading."""
+    """`count` is of the whole parcel, so that a delete of all of it needs no reading.
+
+    A new field is at the end, and has a default.
+    """
 
     source_id: str
     partition: int
@@ -34,11 +38,15 @@ class Receipt(msgspec.Struct, frozen=True, array_like=True):
 
 def encode(receipt: Receipt) -> str:
     """The receipt as URL-safe text."""
-    return base64.urlsafe_b64encode(msgspec.msgpack.encode(receipt)).decode().rstrip("=")
+    return _text(receipt)
 
 
 def decode(text: str) -> Receipt | None:
-    """The receipt in `text`; None where we never wrote such a text."""
+    """The receipt in `text`; None where we never wrote such a text.
+
+    Fields behind those of `Receipt` are of a later release, and are passed over. Raises Unavailable
+    if one of them is a higher format.
+    """
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         receipt = decode_packed(packed, Receipt)
@@ -51,9 +59,25 @@ def decode(text: str) -> Receipt | None:
         and 0 <= receipt.expires_ms < 1 << 53
         and 0 < len(receipt.sort_key) <= SORT_KEY_CHARACTERS
         and receipt.sort_key.isascii()
-        and encode(receipt) == text
+        and (encode(receipt) == text or _has_further_fields(receipt, packed, text))
     )
     return receipt if possible else None
+
+
+def _has_further_fields(receipt: Receipt, packed: bytes, text: str) -> bool:
+    """Whether a text is what a later release writes: these fields and more, in no other form."""
+    try:
+        further = msgspec.msgpack.decode(packed)[len(Receipt.__struct_fields__) :]
+        same = _text([*msgspec.structs.astuple(receipt), *further]) == text
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return False  # what was passed over is no MessagePack, or nothing that we write
+    if same:
+        check_fields(further, "receipt")
+    return same
+
+
+def _text(fields: object) -> str:
+    return base64.urlsafe_b64encode(msgspec.msgpack.encode(fields)).decode().rstrip("=")
 
 
 def lease_nonce(drawn: bytes, until_ms: int) -> bytes:

@@ -26,6 +26,7 @@ from msgspec import Meta
 from cirrusmq.base import limits
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InUse, Unavailable
+from cirrusmq.base.formats import later_release
 from cirrusmq.runtime.clock import Clock
 
 SECRET_BYTES = 32
@@ -35,6 +36,7 @@ USED_AFTER_MS = 1_200_000
 _TRY_AGAIN_MS = 60_000
 KEPT_MS = 86_400_000
 """So long a generation signs before the next: a topic's log, with its cursors, lives a day."""
+_LATER = "The deployment's secret is damaged, or was written by a later release; use that one."
 _logger = logging.getLogger(__name__)
 
 
@@ -57,8 +59,14 @@ class Generations(Generation, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def turned_over(document: str, now_ms: int, key: bytes) -> str:
-    """The document with a new generation; InUse where the newest has not signed for a day."""
-    held = decode_json(document, Generations)
+    """The document with a new generation; InUse where the newest has not signed for a day.
+
+    Unavailable for a document of a later release, which would lose what this one does not know.
+    """
+    try:
+        held = decode_json(document, Generations)
+    except msgspec.ValidationError as error:
+        raise later_release("the deployment's secret", _LATER) from error
     if held.previous is not None and now_ms < held.from_ms + KEPT_MS:
         raise InUse("the secret was turned over less than a day ago, and the older one is in use")
     newest = Generation(key=held.key, from_ms=held.from_ms)
@@ -123,8 +131,11 @@ class Secret:
         except Exception as error:
             # Nothing of the document is in the log: not even a part that cannot be read.
             _logger.warning("the deployment's secret cannot be read: %s", type(error).__name__)
+            refusal = Unavailable()
+            if isinstance(error, msgspec.ValidationError):
+                refusal = later_release("the deployment's secret", _LATER)
             if self._held is None:
-                raise Unavailable from error
+                raise refusal from error
             self._read_again_ms = now_ms + _TRY_AGAIN_MS
             return self._held
         self._read_ms, self._read_again_ms = now_ms, now_ms + READ_AGAIN_MS

@@ -1,4 +1,8 @@
-"""Cursors of listings: opaque, bound to one listing, and tamper-proof."""
+"""Cursors of listings: opaque, bound to one listing, and tamper-proof.
+
+No key has a line break. What a later release has behind one is signed with the rest, and is passed
+over here.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import hashlib
 import hmac
 
 from cirrusmq.base.errors import InvalidParameter, Unavailable
+from cirrusmq.base.formats import known_part
 from cirrusmq.runtime.core import Core
 
+FURTHER = "\n"
 _MAC_BYTES = 12
 
 
@@ -23,7 +29,7 @@ def read(core: Core, cursor: str | None, *listing: str) -> str | None:
     """The key in a cursor that `make` made for the same listing.
 
     InvalidParameter for any other; Unavailable where a generation of the secret may be in use that
-    cannot be read now.
+    cannot be read now, or where a later release says that the cursor is of a higher format.
     """
     if cursor is None:
         return None
@@ -35,7 +41,7 @@ def read(core: Core, cursor: str | None, *listing: str) -> str | None:
             if hmac.compare_digest(mac, _mac(key, content, listing)):
                 after = content.decode()
                 if _text(mac, content) == cursor:
-                    return after
+                    return known_part(after, FURTHER, "cursor")
     except (binascii.Error, ValueError):
         pass
     if core.secret.is_outdated():

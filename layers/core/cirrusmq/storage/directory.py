@@ -7,7 +7,6 @@ what must not be passed by, it refuses to use (`decode_document`).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, Literal, TypeVar
 
@@ -15,15 +14,13 @@ import msgspec
 
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.formats import is_later, later_release
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.directory_keys import Place, queue_users_place
 
 T = TypeVar("T")
-FORMAT = 1
-"""Documents of a higher format are refused. One is written where a member must not be ignored."""
-_logger = logging.getLogger(__name__)
 Use = Literal["dead_letters_of", "endpoint_of"]
 """A use of a queue: as a dead-letter queue, or as a subscription's endpoint."""
 SHOWN_BYTES = 2_000
@@ -293,7 +290,7 @@ def decode_document(item: Item, kind: type[T]) -> Document[T]:
     or if the document grants or bounds something that this one does not know.
     """
     text = item["document"]["S"]
-    if '"format":' in text and decode_json(text, _Format).format > FORMAT:
+    if '"format":' in text and is_later(decode_json(text, _Format).format):
         raise _of_a_later_release(item)
     try:
         value = decode_json(text, kind)
@@ -303,6 +300,5 @@ def decode_document(item: Item, kind: type[T]) -> Document[T]:
 
 
 def _of_a_later_release(item: Item) -> Unavailable:
-    # A warning: the release that is rolled back by the alarm of errors would be the later one.
-    _logger.warning("%s %s is of a later release", item["pk"]["S"], item["sk"]["S"])
-    return Unavailable("This resource was written by a later release; deploy that one.")
+    where = f"{item['pk']['S']} {item['sk']['S']}"
+    return later_release(where, "This resource was written by a later release; deploy that one.")
