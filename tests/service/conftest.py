@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.service.kinds import check_listed
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, Reply, Subscriber, World
@@ -178,6 +179,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     by_sdk = not direct and request.module.__name__.rpartition(".")[2] in BY_SDK
     made = World(direct_urls=direct, by_sdk=by_sdk or ALL_BY_SDK)
     yield made
+    check_listed(made)
     made.engine.close()
 
 

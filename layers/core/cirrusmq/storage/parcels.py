@@ -277,12 +277,8 @@ def join_log_items(item: Item, other: Item) -> Item:
     The other one's parcels need what it holds, also where the messages of this one are in an
     object.
     """
-    ends = [item["expires_at"], other["expires_at"]]
-    joined = (
-        _unknown(other, KNOWN_OF_RECORDS)
-        | item
-        | {"expires_at": max(ends, key=lambda end: int(end["N"]))}
-    )
+    end = max(item["expires_at"], other["expires_at"], key=lambda each: int(each["N"]))
+    joined = _unknown(other, KNOWN_OF_RECORDS) | item | {"expires_at": end}
     if "b" not in item:
         return joined | {name: other[name] for name in ("b", "p") if name in other}
     own = read_messages(item)
