@@ -1,32 +1,39 @@
 """Refusing calls of an account that makes too many, without a write for each call.
 
-Every execution environment counts each account's calls by itself. At its first call of a second
-it adds its count of the second before to a counter that all environments share, is answered the
-count of all of them so far, and takes a share of the rate as large as its part of the calls:
+Every execution environment counts each account's calls by itself. Once in `interval` seconds it
+adds its count to a counter that all environments share, is answered the count of all of them so
+far, and takes a share of the rate as large as its part of the calls:
 
     second           10                 11                        12
     environment A    40 calls           add 40 ──> 40 in all      add 40 ──> 120 and 40: 33 %
     environment B    80 calls           add 80 ──> 120 in all     add 80 ──> 120 and 120: 67 %
 
-So the limit is approximate. Calls in an environment's first second, and those of a growing load
-within about two seconds, are let through on top; no environment by itself lets more through than
-the whole rate. The second in which a minute begins knows only the calls counted in it so far, and
-may let more through as well. Refused calls count, so an account that continues is held at its rate.
+The interval is a second, and longer where the counter shows over 400 reports a second: 2, 4 or 8
+seconds, drawn from 1 to twice that, for a partition key takes 1,000 writes a second.
 
-It costs, while an account calls, one write unit a second for each environment that it reaches, and
-those calls wait for the write. A throttled counter means some 1,000 environments: each lets at most
-a thousandth of the rate through. After another failure the last share holds for 10 seconds, then
-the whole rate. Without a rate nothing is counted and nothing is written.
+So the limit is approximate. Calls in an environment's first second, and those of a growing load
+within about two intervals, are let through on top; no environment by itself lets more through than
+the whole rate. Refused calls count, so an account that continues is held at its rate.
+
+It costs one write unit for each report, and that call waits for the write. A throttled counter
+means some 1,000 other reports: each environment lets at most a thousandth of the rate through, and
+reports later. After another failure the last share holds for 10 seconds, then the whole rate.
+Without a rate nothing is counted and nothing is written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cirrusmq.base.errors import Throttled
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import key, was_throttled
-from cirrusmq.runtime.throttle import Count, share_of
+from cirrusmq.runtime.store import Item, key, was_throttled
+from cirrusmq.runtime.throttle import Count, next_interval, share_of
 
 _KEPT_SECONDS = 120
+_MINUTE = 60
+_REPORTS = "r"
+"""Before the number of a second: how many reports were made in it."""
 
 
 def admit(core: Core, account: str) -> None:
@@ -34,46 +41,87 @@ def admit(core: Core, account: str) -> None:
     rate = core.settings.account_requests_per_second
     if not rate:
         return
-    ended = core.throttle.turn(account, core.now_ms() // 1000, rate)
-    if ended is not None:
-        _take_share(core, account, ended, rate)
+    count = core.throttle.turn(account, core.now_ms() // 1000, rate, core.random.random())
+    if count is not None:
+        _take_share(core, account, count, rate)
     if not core.throttle.take(account):
         raise Throttled(f"account {account} makes more than {rate:,} calls a second")
 
 
 def counter_place(account: str, second: int) -> tuple[str, str]:
     """Key in the Usage table of an account's calls in the minute of that second."""
-    return f"T#{account}", str(second // 60)
+    return f"T#{account}", str(second // _MINUTE)
 
 
-def _take_share(core: Core, account: str, ended: Count, rate: int) -> None:
+def _take_share(core: Core, account: str, count: Count, rate: int) -> None:
     chance = core.random.random()
     try:
-        demand = _report(core, account, ended)
+        counted = _report(core, account, count)
     except Exception as error:  # a call never fails because its counter does
         if was_throttled(error):
-            core.throttle.refused(account, rate, chance)
+            core.throttle.refused(account, count, rate, chance)
         else:
             core.throttle.failed(account, rate)
         return
-    core.throttle.set_share(account, share_of(rate, ended.calls, demand, chance))
+    demand = _demand(counted, count)
+    share = share_of(rate, count.calls_per_second, demand)
+    interval = _interval(counted, count)
+    core.throttle.reported(account, share, demand, interval, chance)
 
 
-def _report(core: Core, account: str, ended: Count) -> int:
-    """Add a count to those of the other environments; answers the calls a second of all."""
-    name = str(ended.second % 60)
+def _report(core: Core, account: str, count: Count) -> Item:
+    """Add a count to those of the other environments; answers the counter of this minute."""
+    second = str(count.second % _MINUTE)
     request = {
         "TableName": core.tables.usage,
-        "Key": key(*counter_place(account, ended.second)),
-        "UpdateExpression": "ADD #second :calls SET #expires = :expires",
-        "ExpressionAttributeNames": {"#second": name, "#expires": "expires_at"},
+        "Key": key(*counter_place(account, count.second)),
+        "UpdateExpression": "ADD #second :calls, #reports :one SET #expires = :expires",
+        "ExpressionAttributeNames": {
+            "#second": second,
+            "#reports": _REPORTS + second,
+            "#expires": "expires_at",
+        },
         "ExpressionAttributeValues": {
-            ":calls": {"N": str(ended.calls)},
-            ":expires": {"N": str(ended.second + _KEPT_SECONDS)},
+            ":calls": {"N": str(count.calls)},
+            ":one": {"N": "1"},
+            ":expires": {"N": str(count.second + _KEPT_SECONDS)},
         },
         "ReturnValues": "ALL_NEW",
     }
-    counted = core.store.write("UpdateItem", request) or {}
-    # Some environments have not reported the last second yet; the one before is complete.
-    seconds = (name, str(ended.second % 60 - 1))
-    return max(int(counted.get(each, {"N": "0"})["N"]) for each in seconds)
+    return core.store.write("UpdateItem", request) or {}
+
+
+def _demand(counted: Item, count: Count) -> float:
+    """Calls a second of all environments, by the reports of two intervals; of a second, where that
+    is the interval.
+
+    Some environments have not reported the last second yet; without it all is complete. In the
+    first seconds of a minute the last demand stands for what the counter does not have:
+
+        counter    … 58 59 │ 0 1 2 3          interval 4, at second 3: [0 1 2 3] and, for
+        needed     ─ ─ ─ ─ ─ ─ ─ ─ ─          [55 to 59], what the last report told
+    """
+    last = count.second % _MINUTE
+    length = 1 if count.interval == 1 else 2 * count.interval
+    windows = (range(end - length + 1, end + 1) for end in (last, last - 1))
+    return max(_per_second(counted, "", window, count.demand) for window in windows)
+
+
+def _interval(counted: Item, count: Count) -> int:
+    """The next interval, by the reports of two; none is shortened by a counter that is young."""
+    last, interval = count.second % _MINUTE, count.interval
+    window = range(last - 2 * interval + 1, last + 1)
+    if window.start < 0:
+        reports = _per_second(counted, _REPORTS, range(last + 1), None)
+        return max(interval, next_interval(interval, reports))
+    return next_interval(interval, _per_second(counted, _REPORTS, window, None))
+
+
+def _per_second(counted: Item, name: str, seconds: Iterable[int], before: float | None) -> float:
+    """The mean of a counter's seconds; `before`: of those that are not in its minute."""
+    wanted = list(seconds)
+    own = [each for each in wanted if each >= 0]
+    total = float(sum(int(counted.get(f"{name}{each}", {"N": "0"})["N"]) for each in own))
+    if before is None:
+        return total / len(own) if own else 0.0
+    return (total + before * (len(wanted) - len(own))) / len(wanted)

@@ -1,4 +1,8 @@
-"""One environment's counts of each account's calls, and its share of the rate."""
+"""One environment's counts of each account's calls, its reports of them, and its share of the rate.
+
+An environment reports every `interval` seconds on average, 1, 2, 4 or 8: the more environments
+there are, the longer. So one item takes the reports of thousands, at 400 writes a second.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,13 @@ import threading
 
 import msgspec
 
+INTERVALS = (1, 8)
+"""The shortest and the longest seconds between two reports, on average. Each is twice another."""
+REPORTS_PER_SECOND = (100, 400)
+"""Of all environments: the interval is halved below the one, and doubled above the other."""
 _MOST_ACCOUNTS = 10_000
 _COUNTED_FOR_SECONDS = 2
-"""An older count says nothing about the present rate."""
+"""An older count says nothing about the present rate, nor do two intervals without a call."""
 _KEPT_SHARE_SECONDS = 10
 """A share outlives a counter that fails for so long."""
 _THROTTLED_PART = 1_000
@@ -16,20 +24,43 @@ _THROTTLED_PART = 1_000
 
 
 class Count(msgspec.Struct, frozen=True):
-    """Calls of an account that one environment saw in a second."""
+    """Calls of an account that one environment saw since its last report."""
 
     second: int
+    """The last one of them."""
     calls: int
+    seconds: int
+    """How long that was."""
+    interval: int
+    demand: float | None
+    """All calls a second, as the last report told; None if there was none."""
+
+    @property
+    def calls_per_second(self) -> float:
+        """The calls of one second."""
+        return self.calls / self.seconds
 
 
 class _Tally:
-    def __init__(self, second: int, share: int) -> None:
+    def __init__(self, second: int, rate: int) -> None:
         self.second = second
-        self.share = share
-        self.fair_share = float(share)
-        self.failing_since: int | None = None
-        self.calls = 0
+        self.share = float(rate)
+        """Calls a second that may pass."""
+        self.allowed = rate
+        """Calls that may pass in this second."""
         self.admitted = 0
+        self.calls = 0
+        """Since the last report."""
+        self.since = second
+        self.due = second + 1
+        """The next report is made then."""
+        self.interval = INTERVALS[0]
+        self.demand: float | None = None
+        self.failing_since: int | None = None
+
+    @property
+    def counts_for(self) -> int:
+        return max(_COUNTED_FOR_SECONDS, 2 * self.interval)
 
 
 class Throttle:
@@ -39,36 +70,55 @@ class Throttle:
         self._tallies: dict[str, _Tally] = {}
         self._lock = threading.Lock()
 
-    def turn(self, account: str, second: int, rate: int) -> Count | None:
-        """Begin a second; answers an earlier one's count to report, to one caller alone."""
+    def turn(self, account: str, second: int, rate: int, chance: float) -> Count | None:
+        """Begin a second. Returns the count that is to be reported now, to one caller alone.
+
+        chance: from 0 to below 1, by which a fraction of a call is one call.
+        """
         with self._lock:
-            last = self._tallies.get(account)
-            if last is not None and last.second >= second:
+            tally = self._tallies.get(account)
+            if tally is not None and tally.second >= second:
                 return None
-            recent = last is not None and last.second >= second - _COUNTED_FOR_SECONDS
-            if len(self._tallies) >= _MOST_ACCOUNTS:
-                self._tallies.clear()
+            if tally is None or tally.second < second - tally.counts_for:
+                if len(self._tallies) >= _MOST_ACCOUNTS:
+                    self._tallies.clear()
+                self._tallies[account] = _Tally(second, rate)
+                return None
+            tally.second, tally.admitted = second, 0
             # Until the counter answers, concurrent calls use the share of before.
-            share = last.share if last is not None and recent else rate
-            tally = self._tallies[account] = _Tally(second, share)
-            if last is not None and recent:
-                tally.fair_share, tally.failing_since = last.fair_share, last.failing_since
-            return Count(last.second, last.calls) if last is not None and recent else None
+            tally.allowed = _whole(tally.share, chance)
+            if second < tally.due:
+                return None
+            seconds = second - tally.since
+            count = Count(second - 1, tally.calls, seconds, tally.interval, tally.demand)
+            tally.calls, tally.since, tally.due = 0, second, second + 1
+            return count
 
-    def set_share(self, account: str, share: int) -> None:
-        """How many calls may pass in the present second."""
+    def reported(
+        self, account: str, share: float, demand: float, interval: int, chance: float
+    ) -> None:
+        """The counter answered. share: calls a second that may pass from now on."""
         with self._lock:
-            if account in self._tallies:
-                tally = self._tallies[account]
-                tally.share, tally.fair_share, tally.failing_since = share, float(share), None
+            tally = self._tallies.get(account)
+            if tally is None:
+                return
+            tally.demand, tally.failing_since = demand, None
+            self._go_on(tally, share, interval, chance)
 
-    def refused(self, account: str, rate: int, chance: float) -> None:
-        """The counter is throttled: about 1,000 others reported, so a thousandth of the rate."""
+    def refused(self, account: str, count: Count, rate: int, chance: float) -> None:
+        """The counter is throttled: about 1,000 others reported, so a thousandth of the rate.
+
+        The count is kept for the next report, which is later.
+        """
         with self._lock:
-            if account in self._tallies:
-                tally = self._tallies[account]
-                tally.fair_share = min(tally.fair_share, rate / _THROTTLED_PART)
-                tally.share, tally.failing_since = _whole(tally.fair_share, chance), None
+            tally = self._tallies.get(account)
+            if tally is None:
+                return
+            tally.calls += count.calls
+            tally.since -= count.seconds
+            tally.failing_since = None
+            share = min(tally.share, rate / _THROTTLED_PART)
+            self._go_on(tally, share, longer(tally.interval), chance)
 
     def failed(self, account: str, rate: int) -> None:
         """The counter did not answer: the last share for 10 seconds, then the whole rate."""
@@ -79,31 +129,47 @@ class Throttle:
             if tally.failing_since is None:
                 tally.failing_since = tally.second
             if tally.second - tally.failing_since >= _KEPT_SHARE_SECONDS:
-                tally.share, tally.fair_share = rate, float(rate)
+                tally.share, tally.allowed = float(rate), rate
 
     def take(self, account: str) -> bool:
-        """Count a call; whether it may pass."""
+        """Count a call. Returns whether it may pass."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is None:
                 return True
             tally.calls += 1
-            if tally.admitted >= tally.share:
+            if tally.admitted >= tally.allowed:
                 return False
             tally.admitted += 1
             return True
 
+    @staticmethod
+    def _go_on(tally: _Tally, share: float, interval: int, chance: float) -> None:
+        tally.share, tally.allowed = share, _whole(share, chance)
+        tally.interval = interval
+        # From 1 to 2 * interval - 1 seconds, so that environments do not report together.
+        tally.due = tally.second + 1 + int(chance * (2 * interval - 1))
 
-def share_of(rate: int, calls: int, demand: int, chance: float) -> int:
-    """How many calls may pass where `calls` of all `demand` arrived; `chance` is from 0 to 1.
 
-    A fraction of a call is one call, so often: a thousand environments with one call each let
-    half of them through for a rate of 500.
-    """
-    if demand <= rate:
-        return rate
-    return _whole(rate * calls / demand, chance)
+def longer(interval: int) -> int:
+    """Twice the interval, if it is not the longest."""
+    return min(2 * interval, INTERVALS[-1])
+
+
+def next_interval(interval: int, reports_per_second: float) -> int:
+    """The interval of an environment that sees so many reports of all environments."""
+    few, many = REPORTS_PER_SECOND
+    if reports_per_second > many:
+        return longer(interval)
+    return max(interval // 2, INTERVALS[0]) if reports_per_second < few else interval
+
+
+def share_of(rate: int, calls: float, demand: float) -> float:
+    """Calls a second that may pass where `calls` of all `demand` a second arrived."""
+    return float(rate) if demand <= rate else rate * calls / demand
 
 
 def _whole(share: float, chance: float) -> int:
+    """A fraction of a call is one call, so often: a thousand environments with one call each let
+    half of them through for a rate of 500."""
     return int(share) + (chance < share % 1)
