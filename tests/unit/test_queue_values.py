@@ -23,7 +23,7 @@ from cirrusmq.model.queue import (
 from cirrusmq.model.source import Source, queue_source
 
 SLACK_MS = 130_000
-IN_FORCE_MS = 30_000 + 1_000 + 2_000
+IN_FORCE_MS = 30_000 + 5_000 + 2_000
 """A call's longest time, the caches', and how far an attempt's time may be ahead."""
 
 

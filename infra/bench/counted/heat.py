@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -29,6 +28,8 @@ from cirrusmq_local.testing.world import Client, World
 
 from ..drawing.tables import show
 from . import bodies
+from .environments import PER_SECOND, heat_by_environments
+from .keys import Keys, Units
 from .lives import subscribe
 
 RATE = 5_000
@@ -44,51 +45,6 @@ ENVIRONMENTS = 100
 second."""
 METERED = 1_000
 """Changes in a batch of the meter. A shard of the stream has no more in a second."""
-
-
-@dataclass(frozen=True)
-class Units:
-    """Write and read units."""
-
-    writes: float = 0.0
-    reads: float = 0.0
-
-    def __add__(self, other: Units) -> Units:
-        return Units(self.writes + other.writes, self.reads + other.reads)
-
-    def times(self, factor: float) -> Units:
-        """So much more of both."""
-        return Units(self.writes * factor, self.reads * factor)
-
-
-class Keys:
-    """Counts the units that calls of the store consume, by partition key."""
-
-    def __init__(self, world: World) -> None:
-        self.units: dict[str, Units] = {}
-        self._world = world
-        self._execute = world.engine.execute
-        world.engine.execute = self._count  # type: ignore[method-assign]
-
-    def take(self) -> dict[str, Units]:
-        """The units that were counted since the last time."""
-        taken, self.units = self.units, {}
-        return taken
-
-    def _count(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        before = self._world.engine.capacity()
-        try:
-            answer: dict[str, Any] = self._execute(operation, request)
-        finally:
-            after = self._world.engine.capacity()
-            keys = _partition_keys(request)
-            used = Units(
-                after["write_units"] - before["write_units"],
-                after["read_units"] - before["read_units"],
-            ).times(1 / max(1, len(keys)))
-            for pk in keys:
-                self.units[pk] = self.units.get(pk, Units()) + used
-        return answer
 
 
 def run() -> None:
@@ -110,6 +66,15 @@ def run() -> None:
         f"\nA key takes {MOST_WRITES:,.0f} writes and {MOST_READS:,.0f} reads a second. Queues of"
     )
     print(f"subscriptions have {QUEUE_PARTITIONS} partitions each.")
+    show(
+        "Units a second on keys of one account, by the environments that it keeps busy",
+        ["environments", "DocumentSeconds", "key", "writes", "reads"],
+        [
+            (each.environments, each.seconds, each.key, each.units.writes, each.units.reads)
+            for each in heat_by_environments()
+        ],
+    )
+    print(f"\nDocumentSeconds: {PER_SECOND:,} environments for each second, at most.")
 
 
 def hottest(protocol: str, count: int, partitions: int) -> dict[str, Units]:
@@ -168,18 +133,6 @@ def _attributes(world: World, client: Client, keys: Keys, environments: int) -> 
             for pk, units in keys.take().items():
                 read[pk] = read.get(pk, Units()) + units.times(share * times)
     return read
-
-
-def _partition_keys(request: Mapping[str, Any]) -> list[str]:
-    if "RequestItems" in request:
-        held = [each for table in request["RequestItems"].values() for each in table["Keys"]]
-        return [each["pk"]["S"] for each in held]
-    if "TransactItems" in request:
-        parts = [part for item in request["TransactItems"] for part in item.values()]
-        return [(part.get("Key") or part["Item"])["pk"]["S"] for part in parts]
-    values = request.get("ExpressionAttributeValues", {})
-    place = request.get("Key") or request.get("Item") or {"pk": values.get(":pk")}
-    return [place["pk"]["S"]] if place["pk"] else []  # a scan, of the tests' own
 
 
 def _publish(client: Client, messages: int) -> None:

@@ -121,14 +121,18 @@ AUDIT_SECONDS = 90 * 86_400
 """So long a change can be shown; the log has it as long as its lines are kept."""
 COUNT_EXACT_MESSAGES = 10_000
 CACHE_MS = 1_000
+DOCUMENT_SECONDS = (1, 5)
+"""Life of documents in an environment's cache, by the deployment's parameter."""
+DOCUMENTS_MS = 1_000 * DOCUMENT_SECONDS[1]
+"""So long at most a cache of any deployment has a document that was changed."""
 CALL_MS = 30_000
 """A call that was begun longer ago writes nothing more: its function is stopped before."""
 SLOW_CACHE_MS = 60_000
 CLOCK_SKEW_MS = 2_000
-LOG_UNSURE_MS = 2 * CALL_MS + CACHE_MS + 2 * CLOCK_SKEW_MS
+"""The clocks of two functions differ by no more."""
+LOG_UNSURE_MS = 2 * CALL_MS + DOCUMENTS_MS + 2 * CLOCK_SKEW_MS
 """So long before and after the time at which a queue's log begins, a message may be in it or not:
 a send that began with the queue as it was may take as long as a call."""
-"""The clocks of two functions differ by no more."""
 
 INVOKE_CONCURRENCY = (1, 1_000)
 INVOKE_CONCURRENCY_DEFAULT = 10

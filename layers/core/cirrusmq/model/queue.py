@@ -277,7 +277,7 @@ def _remember(earlier: list[tuple[int, int]], value: int, now_ms: int) -> list[t
     a send       begins in here, with the old value; its attempt's time may be ahead
     """
     recent = [entry for entry in earlier if entry[0] > now_ms - limits.KEY_SLACK_MS]
-    until_ms = now_ms + limits.CALL_MS + limits.CACHE_MS + limits.ATTEMPT_AHEAD_MS
+    until_ms = now_ms + limits.CALL_MS + limits.DOCUMENTS_MS + limits.ATTEMPT_AHEAD_MS
     return [*recent, (until_ms, value)]
 
 

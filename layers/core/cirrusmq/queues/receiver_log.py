@@ -13,7 +13,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.directory_keys import queue_place
 
 LATEST, EARLIEST = "latest", "earliest"
-BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS + limits.CLOCK_SKEW_MS
+BEGINNING_MS = limits.CALL_MS + limits.DOCUMENTS_MS + limits.CLOCK_SKEW_MS
 """Time until the writes of a call are done, by every clock, and no cache holds older values."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import botocore.session
 
-from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.base.limits import DOCUMENT_SECONDS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock, SystemClock
 from cirrusmq.runtime.core import Core, Settings, Tables
@@ -135,7 +135,7 @@ def wire() -> Core:
         tables=tables,
         clock=clock,
         random=randomness,
-        cache=Cache(clock, _SHARED_CACHE_MS if shared else CACHE_MS, shared=shared),
+        cache=Cache(clock, _SHARED_CACHE_MS if shared else _documents_ms(), shared=shared),
         slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
         secret=Secret(clock, _secret_document()),
         invoke=Invoker(aws),
@@ -151,6 +151,10 @@ def wire() -> Core:
         in_own_pool=in_own_pool,
         window=Window,
     )
+
+
+def _documents_ms() -> int:
+    return 1_000 * int(os.environ.get("DOCUMENT_SECONDS") or DOCUMENT_SECONDS[0])
 
 
 def _settings() -> Settings:

@@ -1,0 +1,92 @@
+"""Keys that each execution environment of a function reads or writes by itself, whatever the load.
+
+What one environment reads once in `DocumentSeconds` is counted by the engine, for a consumer's
+receive and a producer's send. How often it reports an account's calls is by the code's own rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from cirrusmq.base.limits import DOCUMENT_SECONDS, SLOW_CACHE_MS
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.throttle import INTERVALS, Throttle, next_interval
+from cirrusmq_local.testing.world import World
+
+from .keys import Keys, Units
+
+ENVIRONMENTS = (100, 1_000, 3_500)
+PER_SECOND = 2_000
+"""Environments divided by `DocumentSeconds`, at most: so many reads of one key leave it room."""
+_RATE = 1_000
+_FAMILIES = {"T#": "calls of the account", "K#": "access key", "A#": "queue"}
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Units a second on a key, of so many environments."""
+
+    environments: int
+    seconds: int
+    """`DocumentSeconds`."""
+    key: str
+    units: Units
+
+
+def document_seconds(environments: int) -> int:
+    """The life of documents that so many environments of one account need."""
+    shortest, longest = DOCUMENT_SECONDS
+    return min(max(shortest, -(-environments // PER_SECOND)), longest)
+
+
+def reports_per_second(environments: int) -> float:
+    """Reports of one account's calls, of environments that it calls all the time."""
+    interval = INTERVALS[0]
+    while (following := next_interval(interval, environments / interval)) != interval:
+        interval = following
+    return environments / interval
+
+
+def heat_by_environments() -> list[Heat]:
+    """Units a second on each key that grows with environments."""
+    one = _reads_of_one()
+    found = []
+    for environments in ENVIRONMENTS:
+        seconds = document_seconds(environments)
+        for prefix, name in _FAMILIES.items():
+            units = one[prefix].times(environments / seconds)
+            if prefix == "T#":
+                units = Units(writes=one[prefix].writes * reports_per_second(environments))
+            found.append(Heat(environments, seconds, name, units))
+    return found
+
+
+def _reads_of_one() -> dict[str, Units]:
+    """Units of one environment's call behind the end of its documents' lives: the dearer one."""
+    world = World(shared_caches=False)
+    alice = world.client("alice")
+    settings = replace(world.core.settings, account_requests_per_second=_RATE)
+    cache = Cache(world.clock, 1_000, shared=False)
+    world.core = replace(world.core, settings=settings, cache=cache, throttle=Throttle())
+    alice.put("/queues/orders")
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: alice.receive("orders"),
+        lambda: alice.send("orders", "x"),
+    )
+    keys = Keys(world)
+    most = dict.fromkeys(_FAMILIES, Units())
+    for call in calls:
+        for _ in range(2):  # what is kept for a minute is read by the first alone
+            world.clock.pass_seconds(SLOW_CACHE_MS / 1_000 / 60 + 0.5)
+            keys.take()
+            call()
+            taken = keys.take()
+        for prefix in most:
+            held = [units for pk, units in taken.items() if pk.startswith(prefix)]
+            total = sum(held, Units())
+            most[prefix] = max(most[prefix], total, key=lambda each: (each.writes, each.reads))
+    world.engine.close()
+    return most
