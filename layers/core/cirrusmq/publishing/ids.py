@@ -27,8 +27,8 @@ _TRIES = 8
 def new_id(core: Core, topic: Topic, begun_ms: int, *, in_order: bool) -> str:
     """The id of a publish, which decides its partition of the log.
 
-    A stream keeps the order of one partition key only, and `fan_out` hands records on in the order
-    of the stream: messages for ordered consumers are in the first partition.
+    A shard of the stream keeps the order of its records, and `fan_out` hands them on in that order:
+    messages for ordered consumers are in the first partition.
     """
     while True:
         send_id = new_send_id(core, begun_ms)

@@ -181,8 +181,9 @@ def _messages(entries: Sequence[Entry]) -> list[Message]:
 def _log_partition(queue: Queue, parcel_id: str) -> int:
     """The partition of a send's log record.
 
-    All records of an ordered queue with receivers are in one partition: a stream keeps the order
-    of one partition key only, and `fan_out` hands records on in the order of the stream.
+    All records of an ordered queue with receivers are in one partition: a shard of the stream keeps
+    the order of its records, and `fan_out` hands them on in that order. A split of the shard parts
+    them at a key, and newer records have later keys (`limits.md` has the seconds around it).
     """
     if queue.attributes.ordered and queue.log_since_ms is not None:
         return 0
