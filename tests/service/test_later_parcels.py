@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from tests.service.conftest import TestQueue
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq.base.decoding import decode_packed
+from cirrusmq.model.half import Announced, Terms
+from cirrusmq.model.message import compress, decompress
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
+from cirrusmq.publishing.records import Alike, TopicHeader
+from cirrusmq.sending.parcels import LogHeader
+from cirrusmq.storage.parcels import ARCHIVE, LOG, PARCELS, read_parcel
 from cirrusmq_local.testing import Client, World
 
 FLAG, OF_EACH = "later", "Q"
+FURTHER: list[Any] = [{"of": "a message"}, 7]
+"""Behind the fields of a packed message."""
 
 
 def parcels(world: World) -> list[tuple[dict[str, Any], Parcel]]:
@@ -34,9 +42,30 @@ def mark(world: World) -> int:
         of_each = {
             f"{OF_EACH}{place}": {"S": parcel.message_id(place)} for place in range(parcel.count)
         }
-        marked = {**item, FLAG: {"M": {"depth": {"N": "2"}}}, **of_each}
+        marked = {**_with_further(item), FLAG: {"M": {"depth": {"N": "2"}}}, **of_each}
         world.core.store.write("PutItem", {"TableName": world.core.tables.messages, "Item": marked})
+    for item in world.items():
+        if item["pk"]["S"].startswith(f"{LOG}#"):
+            put = {"TableName": world.core.tables.messages, "Item": _with_further(item)}
+            world.core.store.write("PutItem", put)
     return len(found)
+
+
+def _with_further(item: dict[str, Any]) -> dict[str, Any]:
+    """The item, its messages with fields more, where they are packed; its header, where it has one.
+
+    What fan-out is given by the stream is as it was put: what reads the log later has these.
+    """
+    packed = {}
+    for name in {"h", "g"} & item.keys() if item["pk"]["S"].startswith(f"{LOG}#") else ():
+        header = [*msgspec.msgpack.decode(item[name]["B"]), *FURTHER]
+        packed[name] = {"B": msgspec.msgpack.encode(header)}
+    for name in ("b", "e"):
+        if name in item:
+            messages = msgspec.msgpack.decode(decompress(item[name]["B"]))
+            further = msgspec.msgpack.encode([[*fields, *FURTHER] for fields in messages])
+            packed[name] = {"B": compress(further)}
+    return item | packed
 
 
 def lost(world: World) -> list[str]:
@@ -50,6 +79,11 @@ def lost(world: World) -> list[str]:
             told = item.get(f"{OF_EACH}{place}", {}).get("S")
             if told != parcel.message_id(place):
                 problems.append(f"{where}: {OF_EACH}{place} is {told}")
+    for item in world.items():
+        for name in {"b", "e"} & item.keys() if item["pk"]["S"][0] in (PARCELS, LOG) else ():
+            messages = msgspec.msgpack.decode(decompress(item[name]["B"]))
+            if any(fields[-len(FURTHER) :] != FURTHER for fields in messages):
+                problems.append(f"{item['pk']['S']} {item['sk']['S']}: {name}")
     return problems
 
 
@@ -261,6 +295,18 @@ def of_a_rewound_group(alice: Client) -> None:
 
 
 @write
+def of_a_receiver_that_starts_earlier(alice: Client) -> None:
+    work = queues(alice)
+    work.add_receiver("first")
+    work.send("a", "b")
+    work.send("large" * 600)
+    mark(alice.world)
+    work.add_receiver("late", start="earliest")
+    assert len(work.receive_all(receiver="late")) == 3
+    mark(alice.world)  # copies of the log have what this release reads there
+
+
+@write
 def of_a_group(alice: Client) -> None:
     alice.put("/queues/dead")
     topic = TestTopic(alice)
@@ -304,3 +350,22 @@ def test_a_write_keeps_what_this_release_does_not_know(
     WRITES[name](alice)
     assert parcels(world)
     assert lost(world) == []
+
+
+HEADERS: list[msgspec.Struct] = [
+    LogHeader((1,), (0,), None, (0,), 4),
+    LogHeader((1,), (0,), (7,), (0,), 4, {"reason": "odd"}, True),
+    TopicHeader("news", "alice", [Alike([0], 1, 2, "0123456789ab")], None, ["a"]),
+    Alike([0], 1, 2, "0123456789ab"),
+    Terms("alice", "g", 30, 9, ["a"], [None]),
+    Announced("Msg-x", 1, 2),
+]
+"""Of log records and half messages: put once, and never written again."""
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda header: type(header).__name__)
+def test_a_header_may_have_further_fields(header: msgspec.Struct) -> None:
+    fields = msgspec.structs.fields(header)
+    packed = [msgspec.to_builtins(getattr(header, each.name)) for each in fields]
+    longer = msgspec.msgpack.encode([*packed, *FURTHER])
+    assert decode_packed(longer, type(header)) == header

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
@@ -18,6 +18,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, str | bytes] = {}
     tags: tuple[str, ...] = ()
     group: str | None = None
+    further: Sequence[Any] = ()
+    """What a later release packed behind these: it is packed again as it is."""
     body_md5: ClassVar[str] = ""
     """Nobody is told the digest of a body that is not at hand."""
 
@@ -42,8 +44,9 @@ def unpack_envelopes(content: bytes) -> dict[int, Envelope]:
             attributes=attributes,
             tags=tuple(tags),
             group=group,
+            further=tuple(further),
         )
-        for position, size, percent, attributes, tags, group in msgspec.msgpack.decode(
+        for position, size, percent, attributes, tags, group, *further in msgspec.msgpack.decode(
             decompress(content)
         )
     }
@@ -51,4 +54,4 @@ def unpack_envelopes(content: bytes) -> dict[int, Envelope]:
 
 def _said_of(message: Described) -> tuple[object, ...]:
     sizes = message.size_bytes, message.answer_percent
-    return *sizes, message.attributes, message.tags, message.group
+    return *sizes, message.attributes, message.tags, message.group, *message.further

@@ -58,6 +58,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, str | bytes] = {}
     tags: tuple[str, ...] = ()
     group: str | None = None
+    further: Sequence[Any] = ()
+    """What a later release packed behind these: it is packed again as it is."""
 
     @property
     def body_bytes(self) -> bytes:
@@ -275,13 +277,19 @@ def _deflated(plain: bytes) -> bytes:
 def unpack(content: bytes) -> list[Message]:
     """The messages that `pack` packed."""
     return [
-        Message(body=body, attributes=attributes, tags=tuple(tags), group=group)
-        for body, attributes, tags, group in msgspec.msgpack.decode(decompress(content))
+        Message(
+            body=body,
+            attributes=attributes,
+            tags=tuple(tags),
+            group=group,
+            further=tuple(further),
+        )
+        for body, attributes, tags, group, *further in msgspec.msgpack.decode(decompress(content))
     ]
 
 
 def _listed(message: Message) -> list[Any]:
-    return [message.body, message.attributes, message.tags, message.group]
+    return [message.body, message.attributes, message.tags, message.group, *message.further]
 
 
 def _size(value: str | bytes) -> int:
