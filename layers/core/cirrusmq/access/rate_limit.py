@@ -41,7 +41,7 @@ def admit(core: Core, account: str) -> None:
     rate = core.settings.account_requests_per_second
     if not rate:
         return
-    count = core.throttle.turn(account, core.now_ms() // 1000, rate, core.random.random())
+    count = core.throttle.turn(account, core.now_ms() // 1000, rate, core.random.random)
     if count is not None:
         _take_share(core, account, count, rate)
     if not core.throttle.take(account):

@@ -7,6 +7,7 @@ there are, the longer. So one item takes the reports of thousands, at 400 writes
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import msgspec
 
@@ -70,10 +71,10 @@ class Throttle:
         self._tallies: dict[str, _Tally] = {}
         self._lock = threading.Lock()
 
-    def turn(self, account: str, second: int, rate: int, chance: float) -> Count | None:
+    def turn(self, account: str, second: int, rate: int, draw: Callable[[], float]) -> Count | None:
         """Begin a second. Returns the count that is to be reported now, to one caller alone.
 
-        chance: from 0 to below 1, by which a fraction of a call is one call.
+        draw: a number from 0 to below 1, by which a fraction of a call is one call.
         """
         with self._lock:
             tally = self._tallies.get(account)
@@ -86,7 +87,7 @@ class Throttle:
                 return None
             tally.second, tally.admitted = second, 0
             # Until the counter answers, concurrent calls use the share of before.
-            tally.allowed = _whole(tally.share, chance)
+            tally.allowed = _whole(tally.share, draw())
             if second < tally.due:
                 return None
             seconds = second - tally.since
