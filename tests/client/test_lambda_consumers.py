@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
+
+import pytest
 
 from cirrusmq.model.message import Message
 from cirrusmq.webhooks.requests import delivery
@@ -108,6 +111,37 @@ def test_records_of_queue_event_sources_are_taken() -> None:
     ]
     assert failed(batch_response(handle)({"Records": records}, None)) == []
     assert seen == [("1", "a", "g", 3), ("2", "b", None, 1)]
+
+
+@pytest.mark.parametrize("source", ["cirrusmq", "aws:sqs"])
+def test_attributes_and_tags_of_older_records_and_of_sqs_are_taken(source: str) -> None:
+    """Records of releases before this one have no member `cirrusmq`; SQS has neither tags nor bytes
+    as a body."""
+    seen: list[Received] = []
+    record = {
+        "messageId": "1",
+        "receiptHandle": "r1",
+        "body": "AP8=",
+        "attributes": {"SentTimestamp": "1700000000123", "bodyEncoding": "base64"},
+        "messageAttributes": {
+            "TAGS": {"stringValue": "a,b", "dataType": "String"},
+            "count": {"stringValue": "3", "dataType": "Number.int"},
+            "raw": {"binaryValue": "AP8=", "dataType": "Binary"},
+        },
+        "eventSource": source,
+        "eventSourceARN": f"arn:aws:{source}:eu-1:acme:orders",
+    }
+
+    batch_response(seen.append)({"Records": [record]}, None)
+
+    (message,) = seen
+    own = source == "cirrusmq"
+    assert message.sent_at == datetime(2023, 11, 14, 22, 13, 20, 123_000, UTC)
+    assert message.tags == (("a", "b") if own else ())
+    assert message.body == (b"\0\xff" if own else "AP8=")
+    theirs = {} if own else {"TAGS": "a,b"}
+    assert message.attributes == {"count": "3", "raw": b"\0\xff", **theirs}
+    assert message.source == ("queue orders" if own else record["eventSourceARN"])
 
 
 def test_a_topics_post_to_a_functions_url_is_taken() -> None:

@@ -142,6 +142,7 @@ class TestDelivery:
         ((record,),) = world.batches
         receipt = record.pop("receiptHandle")
         assert receipt
+        assert record.pop("cirrusmq")["tags"] == ["new", "paid"]  # all of it: test_function_records
         assert record == {
             "messageId": sent["id"],
             "body": "one",

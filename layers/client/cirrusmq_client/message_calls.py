@@ -74,7 +74,7 @@ class MessageCalls(Calls):
             again = shown | {"repeat": True}
             return self._call("POST", path, shown, repeated_body=again, wait_seconds=longest)
 
-        return _messages((yield from self._with_attempt(make)))
+        return _messages((yield from self._with_attempt(make)), source)
 
     @driven
     def delete_and_receive(
@@ -105,7 +105,7 @@ class MessageCalls(Calls):
             )
             deleted = _ended(reply, "deleted")
             if "error" not in reply.json:
-                return Exchanged(_messages(reply), deleted)
+                return Exchanged(_messages(reply, source), deleted)
             error = error_of(reply.json["error"])
             if isinstance(error, Unavailable):
                 # As after a 503: it may have claimed messages, and the same ones are asked for.
@@ -113,7 +113,7 @@ class MessageCalls(Calls):
                     more = yield from self._call("POST", path, again, wait_seconds=longest)
                 except CirrusMQError as later:
                     return Exchanged([], deleted, later)
-                return Exchanged(_messages(more), deleted)
+                return Exchanged(_messages(more, source), deleted)
             return Exchanged([], deleted, error)
 
         return (yield from self._with_attempt(make))
@@ -242,21 +242,22 @@ class MessageCalls(Calls):
         `subscription`, `older_than_seconds`, `younger_than_seconds`. One that moves meanwhile may
         come twice.
         """
-        path = source_of(source).path + "/messages/peek"
+        named, path = str(source_of(source)), source_of(source).path + "/messages/peek"
         body: dict[str, Any] | None = {"max": 16}
         if dead_letter:
             body = {"max": 16, "dead_letter": dict(dead_letter)}
         while body is not None:
             page = yield from self._post_safely(path, body)
             for message in page["messages"]:
-                yield Entry(Received(message))
+                yield Entry(Received(message, named))
             body = body | {"cursor": page["cursor"]} if "cursor" in page else None
 
     @driven
     def peek(self, source: str | Source, max_messages: int = 1) -> Steps[list[Received]]:
         """Look at active messages without taking them."""
         path = source_of(source).path + "/messages/peek"
-        return _messages((yield from self._call("POST", path, {"max": max_messages})))
+        reply = yield from self._call("POST", path, {"max": max_messages})
+        return _messages(reply, source)
 
     def _send(
         self, queue: str, messages: Sequence[Message], options: dict[str, Any]
@@ -322,8 +323,9 @@ def _of(queue: Queue, group: str | None) -> dict[str, str] | None:
     return {name: text for name, text in asked.items() if text is not None} or None
 
 
-def _messages(reply: Reply) -> list[Received]:
-    return [Received(message) for message in reply.json["messages"]]
+def _messages(reply: Reply, source: str | Source) -> list[Received]:
+    named = str(source_of(source))
+    return [Received(message, named) for message in reply.json["messages"]]
 
 
 def _ended(reply: Reply, done: str) -> Outcome:

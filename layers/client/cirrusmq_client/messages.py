@@ -141,6 +141,8 @@ class Received:
     """A received message: a view of the answer's JSON, read where it is asked for."""
 
     json: Mapping[str, Any]
+    source: str = ""
+    """What it was received from, in words: `queue orders`; empty if that is not known."""
 
     @property
     def id(self) -> str:

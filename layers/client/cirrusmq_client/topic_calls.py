@@ -20,7 +20,7 @@ from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import GrantNotFound, SubscriptionNotFound, TopicNotFound
 from cirrusmq_client.messages import Message, Received, all_json
 from cirrusmq_client.outcomes import Published, Undecided
-from cirrusmq_client.sources import Subscription, part, subscription_path, topic_path
+from cirrusmq_client.sources import Subscription, Topic, part, subscription_path, topic_path
 from cirrusmq_client.steps import Entries, Steps, driven, listed
 from cirrusmq_client.times import to_text
 from cirrusmq_client.transport import Reply
@@ -123,7 +123,7 @@ class TopicCalls(Calls):
         return [
             Undecided(
                 handle=each["handle"],
-                messages=[Received(message) for message in each["messages"]],
+                messages=[Received(message, str(Topic(topic))) for message in each["messages"]],
                 checks=each["checks"],
                 max_checks=each["max_checks"],
                 expires_at=each["expires_at"],
@@ -182,9 +182,10 @@ class TopicCalls(Calls):
         The log of a topic, or the part of it that a broadcasting subscription selects; `after` is a
         time or a cursor.
         """
-        path = source.path if isinstance(source, Subscription) else topic_path(source)
-        page = yield from self._get(path + "/messages", after=after, limit=limit)
-        return [Received(message) for message in page["messages"]], str(page["cursor"])
+        log = source if isinstance(source, Subscription) else Topic(source)
+        page = yield from self._get(log.path + "/messages", after=after, limit=limit)
+        messages = [Received(message, str(log)) for message in page["messages"]]
+        return messages, str(page["cursor"])
 
     @driven
     def create_subscription(

@@ -1,5 +1,8 @@
 """What a function gets and answers: batches as SQS's event source mapping has them.
 
+The member `cirrusmq` of a record has the fields of a receive's answer that SQS's shape does not
+hold, or not exactly. The client library's `lambda_events` makes a received message of both.
+
 Source: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
 """
 
@@ -12,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received
 
@@ -82,10 +86,27 @@ def _record(received: Received, arn: str) -> dict[str, Any]:
         "eventSource": EVENT_SOURCE,
         "eventSourceARN": arn,
         "awsRegion": _region(),
+        "cirrusmq": _state(received),
     }
     if isinstance(message.body, bytes):
         system["bodyEncoding"] = "base64"
     return record
+
+
+def _state(received: Received) -> dict[str, Any]:
+    """Fields of a receive's answer. Tags are listed: in `TAGS` a comma may be a tag's own."""
+    parcel, place = received.parcel, received.place
+    state: dict[str, Any] = {
+        "tags": received.message.tags,
+        "sent_at": format_time(parcel.sent_ms),
+        "visible_at": format_time(parcel.visible_ms[place]),
+        "expires_at": format_time(parcel.expires_ms),
+        "first_received_at": format_time(parcel.first_received_ms[place]),
+    }
+    noted = parcel.dead_letter
+    if noted:
+        state["dead_letter"] = noted | {"dead_at": format_time(noted["dead_at"])}
+    return state
 
 
 def _attribute(value: str | bytes) -> dict[str, Any]:
