@@ -35,6 +35,7 @@ from cirrusmq_client import (
     Retry,
     SqlTransactions,
 )
+from cirrusmq_client.effect_keys import key_of
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE
 from cirrusmq_client.sql_transactions import CONSUMED
 from cirrusmq_local.engine import Engine as Store
@@ -44,6 +45,7 @@ NewQueue = Callable[..., str]
 Wait = Callable[..., None]
 HERE = Path(__file__).parent
 ORDERS = 40
+SENT = "2026-11-25T08:00:00.000Z"
 
 
 @pytest.fixture(scope="session")
@@ -274,7 +276,7 @@ def test_a_batch_leaves_out_what_had_its_effect(engine: Engine) -> None:
 
 def test_a_message_that_is_twice_in_a_batch_has_one_effect_and_one_result(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
-    noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}}
+    noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}, "sent_at": SENT}
     results: list[HandlerResult] = [Retry(after=3), None]
 
     def handle(messages: list[Received], connection: Connection) -> BatchResult:
@@ -387,7 +389,7 @@ def test_groups_have_their_own_effects_and_the_deduplication_id_goes_before_the_
     store = SqlTransactions(engine)
     for group in ("shop", "stock"):
         for message_id in ("Msg-1", "Msg-2"):
-            noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}}
+            noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}, "sent_at": SENT}
             ExactlyOnce(store, group).handle(received(message_id, **noted), write)
     assert effects(engine) == {"order": 2}
 
@@ -405,7 +407,7 @@ def test_records_are_kept_for_three_days_at_least(engine: Engine) -> None:
     assert store.remove_old() == 1
     with engine.connect() as connection:
         kept = set(connection.execute(CONSUMED.select()).scalars())
-    assert kept == {"Msg-new", "Msg-young"}
+    assert kept == {key_of(received("Msg-new"), "shop"), "Msg-young"}
 
 
 class OneByOne:

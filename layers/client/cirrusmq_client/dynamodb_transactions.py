@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cirrusmq_client.effect_keys import former_names
 from cirrusmq_client.exactly_once import (
     KEEP_SECONDS,
     AlreadyConsumed,
@@ -14,6 +16,7 @@ from cirrusmq_client.exactly_once import (
     writes_nothing,
 )
 
+logger = logging.getLogger("cirrusmq_client")
 TABLE = "cirrusmq_consumed"
 ITEMS = 100
 """Of a transaction."""
@@ -35,6 +38,7 @@ class DynamoDBTransactions:
     def __init__(self, client: Any, table: str = TABLE, keep_seconds: int = KEEP_SECONDS) -> None:
         self._client, self._table = client, table
         self._keep_seconds = check_keep_seconds(keep_seconds)
+        self._may_read = True
 
     def create_table(self) -> None:
         """Make the table, on demand and with TTL, where it is not there."""
@@ -70,7 +74,8 @@ class DynamoDBTransactions:
 
         A transaction has at most 100 items, a record for each message among them: ValueError.
         """
-        left = list(keys)
+        had = self._had_before(keys, group)
+        left = [key for key in keys if key not in had]
         while left:
             writes: Writes = []
             result = work(frozenset(left), writes)
@@ -84,6 +89,37 @@ class DynamoDBTransactions:
                 return result
             left = [key for place, key in enumerate(left) if place not in known]
         raise AlreadyConsumed
+
+    def _had_before(self, keys: Sequence[str], group: str) -> frozenset[str]:
+        """Keys that have a record of a release before this one.
+
+        It is there before the message comes here, so no transaction has to look for it.
+        """
+        had: set[str] = set()
+        for name, named in former_names(keys).items() if self._may_read else ():
+            item = self._find(name, group)
+            if item is not None:
+                consumed_at = int(item["expires_at"]["N"]) - self._keep_seconds
+                had.update(key for key in named if key.is_of(name, consumed_at))
+        return frozenset(had)
+
+    def _find(self, name: str, group: str) -> dict[str, Any] | None:
+        wanted = {"message": {"S": name}, "consumer_group": {"S": group}}
+        try:
+            answer = self._client.get_item(TableName=self._table, Key=wanted, ConsistentRead=True)
+        except Exception as error:
+            code = getattr(error, "response", {}).get("Error", {}).get("Code")
+            if code != "AccessDeniedException":
+                raise
+            # Writing was all that a role needed before.
+            self._may_read = False
+            logger.warning(
+                "records of earlier releases in %s are not looked for: its role lacks GetItem",
+                self._table,
+            )
+            return None
+        found: dict[str, Any] | None = answer.get("Item")
+        return found
 
     def _record(self, key: str, group: str) -> dict[str, Any]:
         expires_at = int(time.time()) + self._keep_seconds

@@ -8,11 +8,13 @@ receive ─> begin ─> record (message, group) ─> the consumer's writes ─> 
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
 
+from cirrusmq_client.effect_keys import key_of
 from cirrusmq_client.handling import BatchHandler, Handler, check_handler
 from cirrusmq_client.messages import Received
 from cirrusmq_client.results import (
@@ -72,12 +74,15 @@ class ExactlyOnce(Generic[T]):
         def handle(message, connection):
             connection.execute(...)
 
-    `group` names the consumers that share the work; another group has its own effect.
+    `group` names the consumers that share the work; another group has its own effect, and so has
+    another source. What is no repetition: a message with the same `deduplication_id` that was sent
+    in other five minutes of the clock. A message that is dropped is logged, at INFO.
 
     With batches the handler gets (messages, transaction): one transaction for the batch, without
     the messages that had their effect before. Where it answers `Retry` or `DeadLetter` for one of
     them, nothing is written, and the others are delivered again at once. With `each` every message
     has a transaction of its own: the handler gets lists of one, and a failure is that one's alone.
+    A handler of single messages needs neither batches nor `each`.
     """
 
     store: Transactions[T]
@@ -96,10 +101,14 @@ class ExactlyOnce(Generic[T]):
         A result that is none is a failure: nothing is written.
         """
         check_handler(handler, 2)
+        if self.each:
+            _check_takes_lists(handler)
 
         def handle(given: Received | list[Received]) -> BatchResult:
             if isinstance(given, Received):
-                return self.handle(given, handler)
+                return (
+                    self._handle_one(given, handler) if self.each else self.handle(given, handler)
+                )
             if self.each:
                 return [self._handle_alone(message, handler) for message in given]
             return self.handle_together(given, handler)
@@ -115,17 +124,19 @@ class ExactlyOnce(Generic[T]):
             return check_result(handler(message, tools))
 
         try:
-            return check_result(self.store.run(_key(message), self.group, work))
+            return check_result(self.store.run(key_of(message, self.group), self.group, work))
         except AlreadyConsumed:
+            _tell(message)
             return Ack()
 
     def handle_together(
         self, messages: Sequence[Received], handler: Callable[[list[Received], T], BatchResult]
     ) -> list[HandlerResult]:
         """Handle messages in one transaction; a result for each, `Ack` for those left out."""
+        keys = [key_of(message, self.group) for message in messages]
         first: dict[str, Received] = {}
-        for message in messages:
-            first.setdefault(_key(message), message)
+        for key, message in zip(keys, messages, strict=True):
+            first.setdefault(key, message)
         results: dict[str, HandlerResult] = {}
 
         def work(new: frozenset[str], tools: T) -> object:
@@ -139,28 +150,62 @@ class ExactlyOnce(Generic[T]):
         try:
             self.store.run_together(tuple(first), self.group, work)
         except AlreadyConsumed:
-            return [Ack()] * len(messages)
-        if writes_nothing(list(results.values())):
+            results.clear()
+        refused = writes_nothing(list(results.values()))
+        for key, message in zip(keys, messages, strict=True):
+            if key not in results or (first[key] is not message and not refused):
+                _tell(message)
+        if refused:
             results = {
                 key: result if writes_nothing(result) else Retry(after=0)
                 for key, result in results.items()
             }
-        return [results.get(_key(message), Ack()) for message in messages]
+        return [results.get(key, Ack()) for key in keys]
+
+    def _handle_one(
+        self, message: Received, handler: Callable[[list[Received], T], BatchResult]
+    ) -> HandlerResult:
+        return self.handle(message, lambda one, tools: _only(handler([one], tools)))
 
     def _handle_alone(
         self, message: Received, handler: Callable[[list[Received], T], BatchResult]
     ) -> HandlerResult:
         """Handle a message of a batch in its own transaction; its failure is no other's."""
         try:
-            result = self.handle(message, lambda one, tools: _only(handler([one], tools)))
+            return self._handle_one(message, handler)
         except (Exception, SystemExit, GeneratorExit):
             logger.warning("%s comes again: its handler failed", message.id, exc_info=True)
             return Retry()
-        return result
 
 
-def _key(message: Received) -> str:
-    return message.deduplication_id or message.id
+def _tell(message: Received) -> None:
+    """A message that is dropped is told: the sender may not know of the one before it."""
+    noted = message.deduplication_id
+    told = message.id if noted is None else f"{message.id} (deduplication id {noted})"
+    logger.info("%s of %s had its effect before", told, message.source or "an unknown source")
+
+
+def _check_takes_lists(handler: Callable[..., object]) -> None:
+    """Raise TypeError for a handler that, by its signature, takes single messages.
+
+    By the annotation of its first parameter, else by the name that our examples have for it.
+    """
+    try:
+        first = next(iter(inspect.signature(handler).parameters.values()))
+    except (TypeError, ValueError, StopIteration):
+        return  # it does not say
+    given = first.annotation
+    if given is inspect.Parameter.empty:
+        single = first.name == "message"
+    elif isinstance(given, type):
+        single = issubclass(given, Received)
+    else:
+        single = str(given).rpartition(".")[2].strip("'\"") == Received.__name__
+    if single:
+        raise TypeError(
+            f"each=True gives the handler lists of one message: {first} takes a single one. Take"
+            " messages: list[Received], or leave batches and each out"
+        )
 
 
 def _only(value: object) -> HandlerResult:

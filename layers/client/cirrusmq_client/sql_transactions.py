@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from sqlalchemy import (
@@ -20,6 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from cirrusmq_client.effect_keys import EffectKey, former_names
 from cirrusmq_client.exactly_once import (
     KEEP_SECONDS,
     AlreadyConsumed,
@@ -34,7 +35,11 @@ CONSUMED = Table(
     Column("consumer_group", String(255), primary_key=True),
     Column("consumed_at", BigInteger, nullable=False, index=True),
 )
-"""`message` is the deduplication id or the id; `consumed_at` is in seconds since the epoch."""
+"""`message` is the name of the record, by `effect_keys`: a digest, so that every collation holds
+two for equal only if they are. `consumed_at` is in seconds since the epoch.
+
+Releases before this one named records by the deduplication id or the id.
+"""
 
 
 TIDY_SECONDS = 3_600.0
@@ -103,7 +108,9 @@ class SqlTransactions(SqlRecords):
                 # In one order everywhere, so that no two batches wait for each other.
                 return self._run(sorted(new), group, partial(work, new))
             except AlreadyConsumed as refused:
-                known = self._known(new, group)
+                names = {key: [key] for key in new} | former_names(new)
+                with self._engine.connect() as connection:
+                    known = self._known(connection, names, group)
                 if not known and refused.__cause__ is not None:
                     raise refused.__cause__ from None  # something else is wrong with a record
                 new -= known
@@ -119,14 +126,27 @@ class SqlTransactions(SqlRecords):
             except IntegrityError as error:
                 transaction.rollback()
                 raise AlreadyConsumed from error
+            # Behind the insert: a look before it would fix what the handler sees, while another
+            # consumer of the message may still write.
+            if self._known(connection, former_names(keys), group):
+                raise AlreadyConsumed
             result = work(connection)
             if writes_nothing(result):
                 transaction.rollback()
         self._tidy()
         return result
 
-    def _known(self, keys: Collection[str], group: str) -> frozenset[str]:
-        """Those that have a record."""
-        wanted = CONSUMED.c.message.in_(sorted(keys)) & (CONSUMED.c.consumer_group == group)
-        with self._engine.connect() as connection:
-            return frozenset(connection.execute(select(CONSUMED.c.message).where(wanted)).scalars())
+    def _known(
+        self, connection: Connection, names: Mapping[str, Sequence[str]], group: str
+    ) -> frozenset[str]:
+        """Keys that have a record under one of their names."""
+        if not names:
+            return frozenset()
+        wanted = CONSUMED.c.message.in_(sorted(names)) & (CONSUMED.c.consumer_group == group)
+        found = connection.execute(select(CONSUMED.c.message, CONSUMED.c.consumed_at).where(wanted))
+        return frozenset(
+            key
+            for name, consumed_at in found
+            for key in names.get(name, ())  # none: another text, which is equal without its case
+            if key == name or (isinstance(key, EffectKey) and key.is_of(name, consumed_at))
+        )
