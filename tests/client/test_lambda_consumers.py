@@ -98,6 +98,25 @@ def test_after_a_failure_the_rest_of_its_group_fails_unhandled() -> None:
     assert handled == ["Msg-0", "Msg-1", "Msg-3"]
 
 
+@pytest.mark.parametrize("source", ["cirrusmq", "aws:sqs", None])
+def test_what_was_not_begun_is_named_so_where_the_service_reads_it(source: str | None) -> None:
+    records = [
+        {"messageId": number, "receiptHandle": f"r{number}", "body": number}
+        | {"attributes": {"MessageGroupId": "g"}}
+        | ({} if source is None else {"eventSource": source})
+        for number in "123"
+    ]
+
+    def handle(message: Received) -> None:
+        if message.text == "2":
+            raise ValueError
+
+    unbegun = {"tried": False} if source == "cirrusmq" else {}
+    assert batch_response(handle)({"Records": records}, None) == {
+        "batchItemFailures": [{"itemIdentifier": "2"}, {"itemIdentifier": "3", **unbegun}]
+    }
+
+
 def test_records_of_queue_event_sources_are_taken() -> None:
     seen = []
 

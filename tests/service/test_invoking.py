@@ -15,6 +15,7 @@ from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.invoking import batch, slots, worker
+from cirrusmq.invoking.records import Outcome
 from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.receiving import rounds
@@ -344,7 +345,7 @@ class TestDelivery:
         world.handle = handle
         dead.patch(invoke=INVOKE)
         Schedules(world, sweeps=True).pass_seconds(400)
-        again = {"none": [], "by id": [2], "by receipt": [1]}[failing]
+        again = {"none": [], "by id": [1, 1], "by receipt": [1]}[failing]
         assert [len(batch) for batch in batches] == [2, *again]
         assert dead.counts() == {}
 
@@ -640,7 +641,7 @@ def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step:
 
 
 def _deleted_though_it_failed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(batch, "failed_of", lambda answer, ids: frozenset())
+    patch.setattr(batch, "outcome_of", lambda answer, ids: Outcome())
 
 
 def _not_deleted_though_done(patch: pytest.MonkeyPatch) -> None:

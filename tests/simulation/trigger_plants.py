@@ -10,12 +10,13 @@ from tests.simulation.plants import plant
 from tests.simulation.scenario import TRIGGERS
 
 from cirrusmq.invoking import batch, slots, worker
+from cirrusmq.invoking.records import Outcome
 
 
 @plant(TRIGGERS)
 def what_a_function_names_is_deleted(patch: pytest.MonkeyPatch) -> None:
     """The failures in an answer are not looked at."""
-    patch.setattr(batch, "failed_of", lambda answer, ids: frozenset())
+    patch.setattr(batch, "outcome_of", lambda answer, ids: Outcome())
 
 
 @plant(TRIGGERS)

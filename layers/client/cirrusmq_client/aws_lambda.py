@@ -29,8 +29,9 @@ def exactly_once(
 ) -> Callable[[Callable[[Received, T], HandlerResult]], LambdaHandler]:
     """Make a handler of (message, transaction) into a Lambda handler with exactly-once effects.
 
-    It answers a batch by `{"batchItemFailures": [{"itemIdentifier": id}, …]}`, a POST by 204 or
-    500. After a failure the later messages of the same group fail too, unhandled.
+    It answers a batch by `{"batchItemFailures": [{"itemIdentifier": id}, …]}`, a post by 204 or
+    500. After a failure the later messages of the same group come again too, unhandled, and where
+    the service called the function itself this receive of them does not count.
     """
 
     def decorate(handler: Callable[[Received, T], HandlerResult]) -> LambdaHandler:
@@ -54,16 +55,19 @@ def batch_response(handler: Handler) -> LambdaHandler:
     def answer(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if "requestContext" in event:
             return {"statusCode": 204 if succeeds(read_post(event)) else 500}
-        failed: list[str] = []
+        left: list[dict[str, Any]] = []
         stopped: set[str] = set()
         batch = read_batch(event)
         times = Counter(message.id for message, _ in batch)
-        for message, _ in batch:
-            if message.group in stopped or not succeeds(message):
-                failed.append(_name(message, times[message.id]))
+        for message, own in batch:
+            name = _name(message, times[message.id])
+            if message.group in stopped:
+                left.append(_unbegun(name) if own else _failure(name))
+            elif not succeeds(message):
+                left.append(_failure(name))
                 if message.group is not None:
                     stopped.add(message.group)
-        return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+        return {"batchItemFailures": left}
 
     return answer
 
@@ -74,3 +78,12 @@ def _name(message: Received, times: int) -> str:
     A dead-letter queue of CirrusMQ has a message twice that two receivers gave up.
     """
     return str(message.json.get("receipt", message.id)) if times > 1 else message.id
+
+
+def _failure(name: str) -> dict[str, Any]:
+    return {"itemIdentifier": name}
+
+
+def _unbegun(name: str) -> dict[str, Any]:
+    """A failure that the service does not count; another service knows failures alone."""
+    return {"itemIdentifier": name, "tried": False}

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageTooLarge, Unavailable
-from cirrusmq.invoking.records import event_of, failed_of
+from cirrusmq.invoking.records import Outcome, event_of, outcome_of
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received, ReceiveRequest, receive
@@ -40,18 +40,22 @@ class Handed(NamedTuple):
     """The outcome of a batch."""
 
     due_ms: int | None = None
-    """When the first of its failed messages can be received again; None where none failed."""
+    """When the first message that is left can be received again; None if none is left."""
+    left: frozenset[str] = frozenset()
+    """Receipts of the messages that stay in the source."""
     refused: bool = False
     """Whether the function did not run: a further batch would fare no better."""
 
 
-def claim_batch(core: Core, source: Source, invoke: Invoke) -> list[Received]:
-    """Up to a batch of messages, held until the function's call is surely over.
+def claim_batch(
+    core: Core, source: Source, invoke: Invoke, *, alone: bool = False
+) -> list[Received]:
+    """Up to a batch of messages, or one alone, held until the function's call is surely over.
 
     Messages that no event holds are passed over.
     """
     request = ReceiveRequest(
-        max=invoke.batch,
+        max=1 if alone else invoke.batch,
         wait_seconds=0,
         visibility_timeout_seconds=_lease_seconds(core, invoke),
     )
@@ -68,28 +72,33 @@ def hand_over(
     """Call the function with a batch, and settle each message by its answer."""
     begun_ms = core.now_ms()
     called = core.call(arn, event_of(source, batch), invoke.timeout_seconds)
-    failed = frozenset(each.receipt for each in batch)
-    if called.error is None:
-        failed = failed_of(called.answer, batch)
-    if failed:
-        _tell(source, invoke, called, len(failed), len(batch))
+    outcome = _outcome(called, batch)
+    left = outcome.failed | outcome.untried
+    if left:
+        _tell(source, invoke, called, outcome, len(batch))
     lease_ms = min(each.parcel.visible_ms[each.place] for each in batch)
     if called.unknown:
         core.wait_until(begun_ms + int(invoke.timeout_seconds * 1000 * core.clock.scale))
-        return Handed(due_ms=lease_ms)
+        return Handed(due_ms=lease_ms, left=left)
     try:
-        _delete(core, source, [each.receipt for each in batch if each.receipt not in failed])
+        _delete(core, source, [each.receipt for each in batch if each.receipt not in left])
     except Unavailable:
         _logger.warning("messages of source %s stay held, though done", source.id)
-    if not failed:
+    if not left:
         return Handed()
     try:
-        due_ms = _give_back(
-            core, source, [each.receipt for each in batch if each.receipt in failed]
-        )
+        due_ms = _give_back(core, source, batch, outcome)
     except Unavailable:
         due_ms = lease_ms
-    return Handed(due_ms=due_ms, refused=called.refused)
+    return Handed(due_ms=due_ms, left=left, refused=called.refused)
+
+
+def _outcome(called: Called, batch: list[Received]) -> Outcome:
+    """What the call leaves: a function that did not run has tried nothing."""
+    if called.error is None:
+        return outcome_of(called.answer, batch)
+    whole = frozenset(each.receipt for each in batch)
+    return Outcome(untried=whole) if called.refused else Outcome(failed=whole)
 
 
 def return_all(core: Core, source: Source, batch: list[Received]) -> None:
@@ -122,12 +131,30 @@ def _delete(core: Core, source: Source, receipts: list[str]) -> None:
         delete(core, DeleteRequest(receipts=receipts), _source_of(core, source))
 
 
-def _give_back(core: Core, source: Source, receipts: list[str]) -> int | None:
-    """Hide failed messages for the retry policy's wait, else for the visibility timeout."""
-    delay = UNSET if source.retry is not None else source.visibility_timeout_seconds
-    request = GiveBackRequest(receipts=receipts, delay_seconds=delay)
-    results = give_back(core, request, _source_of(core, source))
-    return min((due for due in results.values() if isinstance(due, int)), default=None)
+def _give_back(core: Core, source: Source, batch: list[Received], outcome: Outcome) -> int | None:
+    """Hide failed messages for the retry policy's wait, else for the visibility timeout.
+
+    What was not begun comes again at once, behind the message that stopped it in its group. Where
+    a call began nothing it waits too: the next one would most likely do the same.
+    """
+    hidden_seconds = source.visibility_timeout_seconds
+    idle = len(outcome.untried) == len(batch)
+    requests = (
+        (outcome.failed, UNSET if source.retry is not None else hidden_seconds, True),
+        (outcome.untried, hidden_seconds if idle else 0, False),
+    )
+    dues: list[int] = []
+    for receipts, delay_seconds, tried in requests:
+        if not receipts:
+            continue
+        request = GiveBackRequest(
+            receipts=[each.receipt for each in batch if each.receipt in receipts],
+            delay_seconds=delay_seconds,
+            tried=tried,
+        )
+        results = give_back(core, request, _source_of(core, source))
+        dues += [due for due in results.values() if isinstance(due, int)]
+    return min(dues, default=None)
 
 
 def _source_of(core: Core, source: Source) -> SourceOf:
@@ -137,8 +164,9 @@ def _source_of(core: Core, source: Source) -> SourceOf:
     return {each.id: each for each in sources}.get
 
 
-def _tell(source: Source, invoke: Invoke, called: Called, failed: int, of: int) -> None:
+def _tell(source: Source, invoke: Invoke, called: Called, outcome: Outcome, of: int) -> None:
     _logger.warning(
-        "function %s failed %d of %d messages of source %s: %s",
-        *(invoke.function, failed, of, source.id, called.error or "by its own answer"),
+        "function %s failed %d and did not begin %d of %d messages of source %s: %s",
+        *(invoke.function, len(outcome.failed), len(outcome.untried), of, source.id),
+        called.error or "by its own answer",
     )

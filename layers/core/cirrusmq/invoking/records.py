@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,30 +38,41 @@ def source_arn(source: Source) -> str:
     return f"arn:aws:{EVENT_SOURCE}:{_region()}:{source.account}:{name}"
 
 
-def failed_of(answer: Any, batch: Sequence[Received]) -> frozenset[str]:
-    """Receipts of the messages that a function's answer says it has not dealt with.
+class Outcome(NamedTuple):
+    """Receipts of the messages that a call of a function leaves in the source."""
 
-    A message is named by its id, which names all of them that have it, or by its receipt. No
+    failed: frozenset[str] = frozenset()
+    untried: frozenset[str] = frozenset()
+    """Those that it did not begin: this receive of them does not count."""
+
+
+def outcome_of(answer: Any, batch: Sequence[Received]) -> Outcome:
+    """Read what a function's answer says it has not dealt with.
+
+    `batchItemFailures` names a message by its id, which names all of them that have it, or by its
+    receipt. With `"tried": false` it was not begun, unless it is named without it as well. No
     answer, or one without `batchItemFailures`: none. As SQS takes it, an answer that cannot be
     understood, or that names what was not in the batch, is of a batch that failed as a whole.
     """
     if not isinstance(answer, dict) or not answer.get("batchItemFailures"):
-        return frozenset()
-    known = frozenset(each.receipt for each in batch)
+        return Outcome()
+    whole = Outcome(frozenset(each.receipt for each in batch))
     listed = answer["batchItemFailures"]
     if not isinstance(listed, list):
-        return known
+        return whole
     names: dict[str, set[str]] = {}
     for each in batch:
         for name in (each.receipt, each.parcel.message_id(each.place)):
             names.setdefault(name, set()).add(each.receipt)
-    failed: set[str] = set()
+    told: dict[bool, set[str]] = {True: set(), False: set()}
     for each in listed:
-        name = str(each.get("itemIdentifier")) if isinstance(each, dict) else ""
-        if name not in names:
-            return known
-        failed |= names[name]
-    return frozenset(failed)
+        if not isinstance(each, dict):
+            return whole
+        name, tried = str(each.get("itemIdentifier")), each.get("tried", True)
+        if name not in names or not isinstance(tried, bool):
+            return whole
+        told[tried] |= names[name]
+    return Outcome(frozenset(told[True]), frozenset(told[False] - told[True]))
 
 
 def _record(received: Received, arn: str) -> dict[str, Any]:

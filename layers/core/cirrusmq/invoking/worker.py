@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
 from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, return_all
+from cirrusmq.invoking.parting import is_again, next_part
 from cirrusmq.invoking.slots import Slot
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.invoke import Invoke
@@ -63,6 +64,8 @@ class _Worker:
         self._owner_id = owner_id
         self._hops = hops
         self._deadline_ms = deadline_ms
+        self._alone = False
+        """Whether the next message is claimed alone: some of the last batch had to wait for it."""
         self._handed = False
         """Whether it handed anything over."""
         self._dues_ms: list[int] = []
@@ -114,7 +117,7 @@ class _Worker:
             target = self._target()
             if target is None:
                 return "gone"
-            source, invoke, arn = target
+            source, invoke, _ = target
             if not self._has_time(invoke.timeout_seconds):
                 return "late"
             renewed = slots.renew(core, held, invoke)
@@ -137,11 +140,48 @@ class _Worker:
             if first and len(batch) == invoke.batch:
                 self._wake_others(slot)
             first, self._handed, self._pause_ms = False, True, PAUSE_MS[0]
-            handed = hand_over(core, source, invoke, arn, batch)
+            if self._hand_parts(target, held, batch):
+                return "refused"
+
+    def _hand_parts(self, target: _Target, slot: Slot, batch: list[Received]) -> bool:
+        """Hand a batch over in parts, and give back what no call begins for any more.
+
+        Returns whether the function did not run. Of an ordered source nothing is handed behind a
+        message of its group that is left.
+        """
+        core, (source, invoke, arn) = self._core, target
+        waiting, passed = batch, list[Received]()
+        refused = False
+        while waiting and not refused:
+            part = next_part(waiting)
+            if part and waiting is not batch and not self._may_go_on(slot, invoke, waiting):
+                break
+            handed = hand_over(core, source, invoke, arn, part)
             if handed.due_ms is not None:
                 self._dues_ms = sorted([*self._dues_ms, handed.due_ms])[:_DUES]
-            if handed.refused:
-                return "refused"
+            refused = handed.refused
+            stopped = {each.message.group for each in part if each.receipt in handed.left}
+            begun = {each.receipt for each in part}
+            waiting = [each for each in waiting if each.receipt not in begun]
+            if source.ordered:
+                passed += [each for each in waiting if each.message.group in stopped]
+                waiting = [each for each in waiting if each.message.group not in stopped]
+        self._alone = self._alone or bool(waiting)
+        if left := [*passed, *waiting]:
+            return_all(core, source, left)
+        return refused
+
+    def _may_go_on(self, slot: Slot, invoke: Invoke, waiting: list[Received]) -> bool:
+        """Whether one more call with messages that are held is over in time."""
+        core = self._core
+        if not self._has_time(invoke.timeout_seconds):
+            return False
+        held = slots.renew(core, slot, invoke)
+        return (
+            held is not None
+            and slots.outlives_a_call(core, held)
+            and outlives_a_call(core, invoke, waiting)
+        )
 
     def _claim(self, source: Source, invoke: Invoke) -> list[Received]:
         """A batch; of a source with groups, of which a claim sees a few, also by a look around.
@@ -150,7 +190,8 @@ class _Worker:
         look   64 units: o is ready, u to z are not seen ── claims at o ── its alarm: looks on
         """
         core, self._seen = self._core, None
-        batch = claim_batch(core, source, invoke)
+        batch = claim_batch(core, source, invoke, alone=self._alone)
+        self._alone = self._alone and any(map(is_again, batch))
         if batch or not source.grouped:
             return batch
         self._seen = rounds.look(core, source.all, self._since_ms)
