@@ -23,12 +23,14 @@ from cirrusmq_client import (
     Received,
     Subscription,
 )
-from cirrusmq_client.errors import Unavailable
+from cirrusmq_client.errors import InvalidParameter, Unavailable
+from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.sources import Source
 
 NewQueue = Callable[..., str]
 Wait = Callable[..., None]
 PROGRAM = Path(__file__).with_name("dying_consumer.py")
+STOPPED = Path(__file__).with_name("stopped_consumer.py")
 KINDS = ["plain", "ordered", "fair", "receiver", "group", "ordered group"]
 
 
@@ -193,6 +195,95 @@ def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
     assert process.returncode == 0
     assert healthy <= begun()
     assert set(place.dead_letters()) <= begun()
+
+
+@pytest.mark.parametrize(
+    ("kind", "batch"),
+    [
+        ("plain", 0),
+        ("plain", 2),
+        pytest.param("ordered", 0, marks=pytest.mark.long),
+        pytest.param("fair", 0, marks=pytest.mark.long),
+        pytest.param("receiver", 2, marks=pytest.mark.long),
+    ],
+)
+def test_a_process_that_is_terminated_four_times_counts_only_what_it_began(
+    stack: Any, client: Client, wait_until: Wait, tmp_path: Path, kind: str, batch: int
+) -> None:
+    """By SIGTERM, beside a slow handler, with as much prefetched as a receive has."""
+    place = Place(client, kind)
+    for first in (0, 8):
+        place.send([str(number) for number in range(first, first + 8)])
+    receiver = "audit" if kind == "receiver" else "-"
+    command = [sys.executable, str(STOPPED), place.name, receiver, str(batch)]
+    printed = tmp_path / "begun"
+
+    def begun() -> list[str]:
+        return printed.read_text().splitlines()
+
+    for _ in range(4):
+        with (
+            printed.open("a") as output,
+            subprocess.Popen(command, env=environment() | stack.environment, stdout=output) as one,
+        ):
+            before = len(begun())
+            wait_until(lambda before=before: len(begun()) > before)
+            one.terminate()
+        assert one.returncode == 0
+
+    bodies = [line.split()[0] for line in begun()]
+    assert {line.split()[1] for line in begun()} == {"1"}
+    assert len(set(bodies)) == len(bodies) >= 4
+    left = {str(number) for number in range(16)} - set(bodies)
+    assert len(left) >= 4
+    assert place.received(len(left)) == dict.fromkeys(left, 1)
+    assert place.dead_letters() == []
+
+
+def test_an_older_service_counts_what_was_not_begun_and_hands_it_out_at_once(
+    client: Client, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows no `tried`, and answers 400 to it."""
+    place = Place(client, "plain", receives=9)
+    place.send([str(number) for number in range(6)])
+    settle, asked = MessageCalls._settle, list[Any]()
+
+    def older(self: Any, source: Any, action: str, body: dict[str, Any], done: str) -> Any:
+        asked.append((action, body.get("tried"), body.get("delay_seconds")))
+        if "tried" in body:
+            raise InvalidParameter("tried: is no field of this call", parameter="tried")
+        return settle(self, source, action, body, done)
+
+    monkeypatch.setattr(MessageCalls, "_settle", older)
+    begun: list[str] = []
+    consumers: list[Consumer] = []
+
+    def handle(message: Received) -> None:
+        begun.append(message.text)
+        consumers[0].stop()
+        wait_until(lambda: ("give-back", None, 0) in asked)
+
+    consumers.append(
+        Consumer(place.source, handle, client=client, workers=1, prefetch=16, wait_seconds=1)
+    )
+    with consumers[0]:
+        wait_until(lambda: begun)
+
+    left = {str(number) for number in range(6)} - set(begun)
+    assert place.received(len(left)) == dict.fromkeys(left, 2)
+    assert ("give-back", False, 0) in asked
+
+
+@pytest.mark.parametrize("parameter", ["receipts", None])
+def test_another_refusal_of_a_give_back_is_raised(
+    client: Client, monkeypatch: pytest.MonkeyPatch, parameter: str | None
+) -> None:
+    def refuse(self: Any, *given: Any) -> Any:
+        raise InvalidParameter("no", parameter=parameter)
+
+    monkeypatch.setattr(MessageCalls, "_settle", refuse)
+    with pytest.raises(InvalidParameter):
+        client.give_back("orders", ["r"], tried=False)
 
 
 REASONS = {
