@@ -62,7 +62,8 @@ class Channel:
         self.ended = False
         """Whether the other side has ended, as far as that was seen while nobody waited."""
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Note whether the other side has ended; while nobody waits for the socket."""
         try:
             self.ended = not self.socket.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -254,7 +255,7 @@ class Hub:
         if not channel._events:
             self._selector.register(channel.socket, READ, channel)
             channel._events = READ
-        channel._look()
+        channel.look()
 
     def leave(self, channel: Channel) -> None:
         """Let who waits for a socket go on, as if its time were over."""
@@ -285,7 +286,7 @@ class Hub:
 
     def _note(self, channel: Channel) -> None:
         if channel._wait is None:
-            channel._look()
+            channel.look()
             # Else each turn would be told again.
             self.forget(channel)
         else:

@@ -8,11 +8,9 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from tests.local.test_bad_clients import read_all, read_answer
-from tests.stack import Start
 
 SEND = "POST /queues/{queue}/messages"
 GET = b"GET /%s HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -160,32 +158,3 @@ def wait_until(holds: Callable[[], bool]) -> None:
     pause = threading.Event()
     while not holds():
         pause.wait(0.01)
-
-
-@pytest.mark.parametrize("resets", [False, True])
-def test_a_receive_whose_client_has_gone_takes_no_message(start: Start, *, resets: bool) -> None:
-    stack = start()
-    client = stack.client()
-    dead_letter = {"queue": "dead", "max_receives": 1}
-    client.put("/queues/dead").raise_for_status()
-    client.put("/queues/orders", json={"dead_letter": dead_letter}).raise_for_status()
-    place = urlsplit(stack.url)
-    body = b'{"max": 1, "wait_seconds": 20}'
-    head = (
-        "POST /queues/orders/messages/receive HTTP/1.1\r\nhost: x\r\n"
-        f"authorization: {client.headers['authorization']}\r\n"
-        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    )
-    for _ in range(8):
-        gone = socket.create_connection((place.hostname, place.port))
-        gone.sendall(head.encode() + body)
-        if resets:
-            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        gone.close()
-    # Until the first looks of all are over, in which they do not sleep yet.
-    assert client.post("/queues/dead/messages/receive", json={"wait_seconds": 1}).is_success
-
-    client.post("/queues/orders/messages", json={"messages": [{"body": "a"}]}).raise_for_status()
-    received = client.post("/queues/orders/messages/receive", json={"wait_seconds": 5}).json()
-
-    assert [each["receive_count"] for each in received["messages"]] == [1]

@@ -12,9 +12,6 @@ from cirrusmq_local.stack.gateway import Call, Gateway
 from cirrusmq_local.stack.incoming import NotHttpError
 from cirrusmq_local.stack.outgoing import GO_AHEAD, encode_fault
 
-_WAITS = "receive"
-"""The function that waits for messages; all others are let do what they have begun."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -121,15 +118,11 @@ class Answering:
         call = self._gateway.open(request)
         self._working += 1
         try:
-            if call.role == _WAITS and call.gives_way:
-                with connection.watched():
-                    gone = connection.gone
-                    answer = None if gone else self._gateway.run(call)
-            else:
-                answer = self._gateway.run(call) if call.gives_way else self._run_aside(call)
+            answer = self._run_watched(connection, call) if call.receives else self._run(call)
         finally:
             self._working -= 1
-        if connection.gone:
+        if call.receives and connection.has_gone():
+            self._gateway.take_back(answer)
             return False
         in_time = answer is not None
         if answer is None:
@@ -140,9 +133,22 @@ class Answering:
         connection.note_answered()
         try:
             connection.send(self._gateway.encode(call, answer, closing=closing))
+        except OSError:
+            if call.receives:
+                self._gateway.take_back(answer)
+            raise
         finally:
             self._gateway.note(call, answer)
         return not closing
+
+    def _run(self, call: Call) -> Answer | None:
+        """The function's answer; None where it takes too long."""
+        return self._gateway.run(call) if call.gives_way else self._run_aside(call)
+
+    def _run_watched(self, connection: Connection, call: Call) -> Answer | None:
+        """As `_run`, unless the client has gone; its end also ends the call where it sleeps."""
+        with connection.watched():
+            return None if connection.has_gone() else self._run(call)
 
     def _run_aside(self, call: Call) -> Answer | None:
         """The function's answer; None where it takes too long."""

@@ -72,9 +72,10 @@ class Connection:
         finally:
             caller.reset(token)
 
-    @property
-    def gone(self) -> bool:
-        """Whether the client has ended its side while it was watched."""
+    def has_gone(self) -> bool:
+        """Whether the client has ended its side, as far as it was watched or can be seen now."""
+        if not self._channel.ended:
+            self._channel.look()
         return self._channel.ended
 
     def leave_if_idle(self) -> None:

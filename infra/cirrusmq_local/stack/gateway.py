@@ -3,9 +3,10 @@ functions."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ from cirrusmq_local.cloud.ids import make_id
 from cirrusmq_local.cloud.invocation import FunctionError, TimedOutError
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.stack.outgoing import encode_answer
+from cirrusmq_local.stack.unread import receipts_of, receives
 
 # The API's own limits, in real time.
 CALL_SECONDS = 30.0
@@ -64,6 +66,8 @@ class Call:
     """Whether the function is called at its own URL."""
     gives_way: bool = False
     """Whether it gives way to other calls while it waits, and needs no thread of its own."""
+    receives: bool = False
+    """Whether it asks for messages: it ends with its client, all others do what they have begun."""
 
 
 class Gateway:
@@ -88,16 +92,18 @@ class Gateway:
         urls: Mapping[str, str] | None = None,
         giving_way: Collection[str] = (),
         note_call: Callable[[str, int, float], None] = lambda function, status, seconds: None,
+        give_back: Callable[[Sequence[str]], None] = lambda receipts: None,
     ) -> None:
         """`trouble` answers the reason for which calls fail now; None where none is known.
 
         `urls`: the functions that have a URL of their own, by their names in it. `giving_way`:
         those that wait for the store and the clock alone. `note_call` is told of each answer: the
-        function's folder (empty: none was called), status and seconds.
+        function's folder (empty: none was called), status and seconds. `give_back` gets receipts of
+        answers that nobody reads.
         """
         self.body_seconds = body_seconds
         """The time that a body has to arrive."""
-        self._note_call = note_call
+        self._note_call, self._give_back = note_call, give_back
         self._urls = {f"{URLS}/{name}": function for name, function in (urls or {}).items()}
         self._giving_way = frozenset(giving_way)
         self._trouble = trouble
@@ -121,6 +127,7 @@ class Gateway:
             call.function, call.event, call.direct = found
             function = self._functions.find(call.function)
             call.role = function.folder.name
+            call.receives = receives(request, call.role)
             small = len(request.body) <= GIVING_WAY_BYTES
             call.gives_way = small and call.function in self._giving_way
             call.ends = call.began + min(self._call_seconds, function.timeout_seconds)
@@ -175,6 +182,13 @@ class Gateway:
     def note(self, call: Call, answer: Answer) -> None:
         """Count a call that is answered."""
         self._note_call(call.role, answer.status, time.monotonic() - call.began)
+
+    def take_back(self, answer: Answer | None) -> None:
+        """Have the messages in an answer that nobody reads given back; in a thread."""
+        receipts = receipts_of(answer) if answer is not None else []
+        if receipts:
+            with contextlib.suppress(RuntimeError):  # the stack ends, and so do their leases
+                self._functions.start(lambda: self._give_back(receipts))
 
     def _call(self) -> Call:
         began = time.monotonic()

@@ -70,6 +70,7 @@ from cirrusmq_local.stack.surroundings import (
     spare_what_is_loaded,
 )
 from cirrusmq_local.stack.trouble import Trouble
+from cirrusmq_local.stack.unread import give_back_unread
 from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
 TOLD_AHEAD_MS = 2_000
@@ -363,6 +364,7 @@ class Stack:
                 each.name for each in self._template.functions if each.folder.name in GIVING_WAY
             ],
             note_call=self._metrics.note_call,
+            give_back=lambda receipts: give_back_unread(bootstrap.service(), receipts),
         )
         server = Server(gateway, self._host, self._port)
         chosen, self._port = self._port, server.port
@@ -383,6 +385,7 @@ class Stack:
             *(Router(self._template.routes_of(DIALECT_API)), functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
             note_call=self._metrics.note_call,
+            give_back=lambda receipts: give_back_unread(bootstrap.service(), receipts),
         )
         port = self._next_port if self._dialect_port is None else self._dialect_port
         try:

@@ -1,0 +1,74 @@
+"""Messages in an answer that nobody reads: they go back at once, as if they had not been received.
+
+    receive ── claims ── the client has gone, or takes nothing of the answer ── given back, untried
+                         └ else they were held for their visibility timeout, by nobody
+
+An answer that went into the machine's buffers counts as read: nobody tells of its end.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import re
+from collections.abc import Sequence
+
+from cirrusmq.base import limits
+from cirrusmq.runtime.core import Core
+from cirrusmq.settlement.visibility import GiveBackRequest, give_back
+from cirrusmq.subscriptions.sources import source_of_resource
+from cirrusmq_local.cloud.events import Answer, Request
+
+_ACTION = re.compile(rb"(?:^|[?&])Action=(?:Batch)?ReceiveMessage(?:&|$)")
+_ELEMENT = re.compile(r"<ReceiptHandle>([^<]+)</ReceiptHandle>")
+"""In XML: what a sender wrote is escaped."""
+_LISTS = ("messages", "Messages", "msgInfoList")
+_NAMES = ("receipt", "ReceiptHandle", "receiptHandle")
+
+_log = logging.getLogger(__name__)
+
+
+def receives(request: Request, role: str) -> bool:
+    """Whether a request to this function asks for messages, so that it ends with its client.
+
+    `role`: the function's folder.
+    """
+    if role != "dialects":
+        return role == "receive"
+    target = dict(request.headers).get("x-amz-target", "")
+    if target:
+        return target.endswith(".ReceiveMessage")
+    if request.raw_path.startswith("/topics/"):
+        return request.method == "GET"
+    return any(map(_ACTION.search, (request.query.encode(), request.body)))
+
+
+def receipts_of(answer: Answer) -> list[str]:
+    """The receipts in an answer to a receive, of any dialect; none in an error."""
+    if answer.status != 200:
+        return []
+    body = answer.body
+    if ("content-encoding", "gzip") in {(name.lower(), value) for name, value in answer.headers}:
+        body = gzip.decompress(body)
+    if body.startswith(b"<"):
+        return _ELEMENT.findall(body.decode())
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return []
+    if not isinstance(told, dict):
+        return []
+    found = next((told[name] for name in _LISTS if name in told), [told])
+    return [each[name] for each in found or () for name in _NAMES if name in each]
+
+
+def give_back_unread(core: Core, receipts: Sequence[str]) -> None:
+    """Give messages back for whoever comes next; this receive of them does not count."""
+    for first in range(0, len(receipts), limits.BATCH_MESSAGES):
+        some = list(receipts[first : first + limits.BATCH_MESSAGES])
+        request = GiveBackRequest(receipts=some, delay_seconds=0, tried=False)
+        try:
+            give_back(core, request, lambda source_id: source_of_resource(core, source_id))
+        except Exception:
+            _log.warning("%d messages whose client has gone stay held", len(some), exc_info=True)
