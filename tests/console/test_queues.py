@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from tests.console.browsing import Console
 
 
@@ -72,6 +73,49 @@ def test_a_queue_is_made_and_a_message_is_sent_seen_received_and_settled(
     expect(page.get_by_text(f"{id} is deleted.")).to_be_visible()
     kept = counts(service, name)
     assert (kept["active"], kept["inactive"], kept["delayed"]) == (0, 0, 0)
+
+
+def test_sums_over_queues_say_that_they_are_approximate(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_queue(service, name)
+    make_queue(service, f"{name}-2")
+
+    def tell(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["counts"] |= {"active": 0, "inactive": 0, "delayed": 0, "approximate": False}
+        if told["name"] == name:
+            told["counts"] |= {"active": 12_000, "inactive": 3, "approximate": True}
+        if told["name"] == f"{name}-2":
+            told["counts"] |= {"active": 500}
+        route.fulfill(response=answer, json=told)
+
+    console.page.route(re.compile(r"/queues/[^/?]+$"), tell)
+    page = console.show(f"overview?prefix={name}")
+    tiles = page.locator(".tiles")
+    expect(tiles.get_by_text("~12,500", exact=True)).to_be_visible()
+    expect(tiles.get_by_text("~3", exact=True)).to_be_visible()
+    row = page.get_by_role("row", name=f"{name}-2")
+    expect(row.get_by_text("500", exact=True)).to_be_visible()
+
+
+def test_what_a_deletion_takes_along_says_that_it_is_approximate(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_queue(service, name)
+
+    def tell(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["counts"] |= {"active": 12_000, "inactive": 3, "delayed": 1, "approximate": True}
+        route.fulfill(response=answer, json=told)
+
+    console.page.route(re.compile(rf"/queues/{name}$"), tell)
+    page = console.show(f"queues/{name}")
+    expect(page.locator(".tiles").get_by_text("~12,000", exact=True)).to_be_visible()
+    console.press("Delete the queue")
+    expect(page.get_by_role("dialog").get_by_text("~12,004")).to_be_visible()
 
 
 def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_field(

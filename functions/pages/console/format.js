@@ -14,8 +14,20 @@ export function number(value) {
 
 /** A figure of a queue's or subscription's counts, marked if it is approximate. */
 export function counted(counts, name) {
-  const shown = number(counts?.[name]);
-  return counts?.approximate ? `~${shown}` : shown;
+  return counts ? summed([counts], name) : NOTHING;
+}
+
+/** What is in a queue, receiver or subscription; marked if it is approximate. */
+export function countedAll(counts) {
+  return summed([counts], "active", "inactive", "delayed");
+}
+
+/** The sum of figures by these names, marked if one of the counts is approximate. */
+export function summed(all, ...names) {
+  const figures = all.flatMap((counts) => names.map((name) => counts[name]));
+  if (figures.some((figure) => figure === null || figure === undefined)) return NOTHING;
+  const shown = number(figures.reduce((sum, figure) => sum + figure, 0));
+  return all.some((counts) => counts.approximate) ? `~${shown}` : shown;
 }
 
 /** A decimal text with its currency: never rounded to nothing. */

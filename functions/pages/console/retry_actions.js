@@ -3,7 +3,7 @@
 import { post, subscriptionPath } from "./api.js";
 import { ladder } from "./charts.js";
 import { h } from "./dom.js";
-import { duration, number, time } from "./format.js";
+import { countedAll, duration, time } from "./format.js";
 import { t } from "./i18n.js";
 import { act, button, facts } from "./ui.js";
 
@@ -40,12 +40,7 @@ export function retryFigures(subscription) {
           t("last_error"),
           h("span", { class: "bad" }, subscription.last_error),
         ],
-        subscription.counts && [
-          t("backlog"),
-          number(
-            subscription.counts.active + subscription.counts.inactive + subscription.counts.delayed,
-          ),
-        ],
+        subscription.counts && [t("backlog"), countedAll(subscription.counts)],
       ].filter(Boolean),
     ),
     waits.length > 0 && ladder(waits),

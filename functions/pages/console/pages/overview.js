@@ -3,7 +3,7 @@
 import { Refused, call, each, get, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
-import { counted, duration, number } from "../format.js";
+import { counted, duration, summed } from "../format.js";
 import { t } from "../i18n.js";
 import { hourHead, hourLine, lastHours } from "../rates.js";
 import { namesOf, readStates, statesTable } from "../subscriptions.js";
@@ -61,16 +61,19 @@ function drawQueues(queues, hours, prefix) {
   const dead = new Set(queues.map((queue) => queue.dead_letter?.queue));
   const failing = (queue) => dead.has(queue.name) && queue.counts.active > 0;
   queues.sort((one, other) => failing(other) - failing(one));
-  const sum = (name) => queues.reduce((total, queue) => total + queue.counts[name], 0);
+  const all = queues.map((queue) => queue.counts);
   return [
     h("p", { class: "quiet" }, t("queues.sums")),
     tiles([
-      [t("backlog"), number(sum("active"))],
-      [t("in_flight"), number(sum("inactive"))],
-      [t("delayed"), number(sum("delayed"))],
+      [t("backlog"), summed(all, "active")],
+      [t("in_flight"), summed(all, "inactive")],
+      [t("delayed"), summed(all, "delayed")],
       [
         t("dead_letters"),
-        number(queues.filter(failing).reduce((total, queue) => total + queue.counts.active, 0)),
+        summed(
+          queues.filter(failing).map((queue) => queue.counts),
+          "active",
+        ),
         queues.some(failing) && "bad",
       ],
     ]),

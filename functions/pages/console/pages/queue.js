@@ -3,7 +3,7 @@
 import { call, get, listAll, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm } from "../forms.js";
-import { counted, duration, number, plain, time } from "../format.js";
+import { counted, countedAll, duration, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
@@ -48,15 +48,15 @@ async function nowTab(queue) {
       get(queuePath(queue.name)),
       lastHours({ queues: [queue.name] }),
     ]);
-    const held = read.counts;
+    const { counts } = read;
     replace(
       figures,
       tiles([
-        [t("backlog"), counted(held, "active")],
-        [t("in_flight"), counted(held, "inactive")],
-        [t("delayed"), counted(held, "delayed")],
-        [t("rewindable"), counted(held, "rewindable")],
-        [t("oldest"), duration(held.oldest_active_age_seconds)],
+        [t("backlog"), counted(counts, "active")],
+        [t("in_flight"), counted(counts, "inactive")],
+        [t("delayed"), counted(counts, "delayed")],
+        [t("rewindable"), counted(counts, "rewindable")],
+        [t("oldest"), duration(counts.oldest_active_age_seconds)],
       ]),
     );
     replace(drawn, drawHour(hours("queue", queue.name), RATES));
@@ -100,11 +100,11 @@ async function attributesTab(queue, { open }) {
 
 function deletion(queue) {
   const remove = async () => {
-    const { active, inactive, delayed } = (await get(queuePath(queue.name))).counts;
+    const { counts } = await get(queuePath(queue.name));
     const receivers = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
     const text = t("queue.delete.text", {
       name: queue.name,
-      messages: number(active + inactive + delayed),
+      messages: countedAll(counts),
       receivers: receivers.length,
     });
     if (!(await confirm(t("queue.delete"), text, t("queue.delete.agree", { name: queue.name }))))

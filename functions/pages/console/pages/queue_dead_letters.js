@@ -3,7 +3,7 @@
 import { get, post, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { checkbox, field, readNumber } from "../forms.js";
-import { number } from "../format.js";
+import { counted } from "../format.js";
 import { t } from "../i18n.js";
 import { messageCard } from "../messages.js";
 import { follow } from "../progress.js";
@@ -97,10 +97,13 @@ export async function deadLettersTab(queue) {
     t("dead.redrive.all"),
     () =>
       act(all, place, async () => {
-        const held = (await get(queuePath(queue.name))).counts.active;
+        const { counts } = await get(queuePath(queue.name));
         const filtered = Object.keys(filter.read() ?? {}).length > 0;
         await redrive(
-          { body: { dead_letter: filter.read() }, told: { count: number(held), name: queue.name } },
+          {
+            body: { dead_letter: filter.read() },
+            told: { count: counted(counts, "active"), name: queue.name },
+          },
           filtered ? "dead.redrive.filtered.text" : "dead.redrive.all.text",
         );
       }),

@@ -3,7 +3,7 @@
 import { call, each, get, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm, field } from "../forms.js";
-import { counted, duration, number, plain } from "../format.js";
+import { counted, countedAll, duration, plain } from "../format.js";
 import { t } from "../i18n.js";
 import { fieldsOf } from "../schema.js";
 import { act, button, confirm, empty, outcome, section, table } from "../ui.js";
@@ -55,7 +55,7 @@ export async function receiversTab(queue, { live }) {
   const remove = async (one) => {
     const text = t("receiver.delete.text", {
       name: one.name,
-      messages: number(one.counts.active + one.counts.inactive + one.counts.delayed),
+      messages: countedAll(one.counts),
     });
     if (!(await confirm(t("receiver.delete"), text, t("delete")))) return;
     await call("DELETE", path(one.name));

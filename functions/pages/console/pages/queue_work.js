@@ -3,7 +3,7 @@
 import { get, listAll, post, queuePath } from "../api.js";
 import { h } from "../dom.js";
 import { field } from "../forms.js";
-import { duration, number, time } from "../format.js";
+import { counted, duration, time } from "../format.js";
 import { t } from "../i18n.js";
 import { follow } from "../progress.js";
 import { act, button, confirm, outcome, section } from "../ui.js";
@@ -16,15 +16,15 @@ function purge(queue) {
   const place = outcome();
   const progress = h("div");
   const work = async () => {
-    const { active, inactive, delayed, rewindable } = (await get(queuePath(queue.name))).counts;
+    const { counts } = await get(queuePath(queue.name));
     const receivers = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
     const text = t("purge.confirm", {
       name: queue.name,
       receivers: receivers.length,
-      active: number(active),
-      inactive: number(inactive),
-      delayed: number(delayed),
-      rewindable: number(rewindable),
+      active: counted(counts, "active"),
+      inactive: counted(counts, "inactive"),
+      delayed: counted(counts, "delayed"),
+      rewindable: counted(counts, "rewindable"),
     });
     if (!(await confirm(t("purge"), text, t("purge.agree", { name: queue.name })))) return;
     const { operation } = await post(queuePath(queue.name, "/purge"));
@@ -60,11 +60,11 @@ function rewind(queue) {
     event.preventDefault();
     act(trigger, place, async () => {
       const at = new Date(to.input.value).toISOString();
-      const { rewindable } = (await get(queuePath(queue.name))).counts;
+      const { counts } = await get(queuePath(queue.name));
       const text = t("rewind.confirm", {
         name: queue.name,
         time: time(at),
-        rewindable: number(rewindable),
+        rewindable: counted(counts, "rewindable"),
       });
       if (!(await confirm(t("rewind"), text, t("rewind.agree", { name: queue.name })))) return;
       const { operation } = await post(queuePath(queue.name, "/rewind"), { to: at });

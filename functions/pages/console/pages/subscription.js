@@ -3,7 +3,7 @@
 import { call, get, post, subscriptionPath as path } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm, field } from "../forms.js";
-import { counted, duration, number, plain, time } from "../format.js";
+import { counted, countedAll, duration, number, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { follow } from "../progress.js";
 import { drawHour, lastHours } from "../rates.js";
@@ -145,13 +145,10 @@ function removal(held, place) {
     t("unsubscribe"),
     () =>
       act(trigger, place, async () => {
-        const waiting = held.counts
-          ? held.counts.active + held.counts.inactive + held.counts.delayed
-          : 0;
         const text = t("unsubscribe.text", {
           name: held.name,
           topic: held.topic,
-          messages: number(waiting),
+          messages: held.counts ? countedAll(held.counts) : number(0),
         });
         if (!(await confirm(t("unsubscribe"), text, t("unsubscribe")))) return;
         await call("DELETE", path(held.topic, held.name));

@@ -3,7 +3,7 @@
 import { call, get, listAll, topicPath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm, field } from "../forms.js";
-import { number } from "../format.js";
+import { counted, number } from "../format.js";
 import { grantsPanel } from "../grants.js";
 import { t } from "../i18n.js";
 import { messageCard } from "../messages.js";
@@ -58,7 +58,7 @@ async function subscriptionsTab(topic, { live }) {
     replace(
       figures,
       tiles([
-        [t("topic.under_way"), number(read.counts.active)],
+        [t("topic.under_way"), counted(read.counts, "active")],
         [t("subscriptions"), number(states.length)],
       ]),
     );
