@@ -274,3 +274,50 @@ def test_a_disk_without_space_is_one_line_and_no_end(start: Start) -> None:
         answer = again.client().post("/queues/orders/messages/receive", json={"max": 16})
         assert answer.json()["messages"], "an answered message is not active"
         received += answer.json()["messages"]
+
+
+def health_of(stack: Any) -> dict[str, Any]:
+    """As anybody may ask for it, who has no key."""
+    answer = httpx.get(stack.url + "/health", trust_env=False)
+    assert answer.status_code == 200
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["copied", "not copied"])
+def test_a_log_that_was_damaged_shows_in_the_services_health_until_it_is_dealt_with(
+    start: Start, copied: bool
+) -> None:
+    stack = start()
+    client = stack.client()
+    client.put("/queues/orders").raise_for_status()
+    for _ in range(30):
+        client.post("/queues/orders/messages", json={"messages": [{"body": "x"}]})
+    assert health_of(stack)["status"] == "ok"
+    assert "detail" not in health_of(stack)
+    stack.end(signal.SIGKILL)
+    log = stack.folder / "store.sqlite-wal"
+    data = bytearray(log.read_bytes())
+    data[32 + 24 + 100] ^= 1  # in the page of the first frame
+    log.write_bytes(data)
+
+    again = start()
+    (copy,) = stack.folder.glob("store.sqlite-wal.damaged-*")
+    if not copied:
+        copy.unlink()
+
+    told = health_of(again)
+    assert told["status"] == "degraded"
+    assert told["detail"].startswith("store.sqlite-wal was damaged: ")
+    assert (copy.name in told["detail"]) == copied
+    assert str(stack.folder) not in told["detail"], "anybody may ask"
+    assert {"version", "time", "time_scale"} < set(told)
+    # The service serves: only who looks after it has something to do.
+    again.client().put("/queues/more").raise_for_status()
+    assert again.client().get("/queues/more").is_success
+
+    again.end()
+    third = start()
+    assert health_of(third)["status"] == ("degraded" if copied else "ok")
+    copy.unlink(missing_ok=True)
+    assert health_of(third)["status"] == "ok"

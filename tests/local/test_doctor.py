@@ -67,6 +67,22 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     return run
 
 
+def test_a_service_that_lost_data_is_wrong(doctor: Doctor, serve: Any, tmp_path: Path) -> None:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    told: dict[str, Any] = {"status": "degraded", "detail": "the log was damaged", "version": "1"}
+    told |= {"time": now, "time_scale": 1.0}
+    port = serve({"GET /health": answer(told), "GET /queues": LISTED}).port
+    connect_to(tmp_path, port)
+    code, found = doctor()
+    assert code == 1
+    state, text = found["service"]
+    assert (state, text.partition("answers")[2]) == (
+        "wrong",
+        ", and lost data: the log was damaged",
+    )
+    assert found["clock"][0] == found["key"][0] == "ok"
+
+
 def test_all_is_well_where_a_service_answers_and_takes_the_key(
     doctor: Doctor, serve: Any, tmp_path: Path
 ) -> None:

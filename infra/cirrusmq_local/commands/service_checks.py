@@ -78,7 +78,10 @@ def check_service(connection: Connection) -> Health:
         scale = float(held["time_scale"])
     except (ValueError, LookupError, TypeError):
         return Health(_other_program(url))
-    return Health(ok("service", f"{url} answers, version {version}"), told, asked, scale)
+    finding = ok("service", f"{url} answers, version {version}")
+    if held.get("status") == "degraded":
+        finding = wrong("service", f"{url} answers, and lost data: {held.get('detail')}")
+    return Health(finding, told, asked, scale)
 
 
 def _get(

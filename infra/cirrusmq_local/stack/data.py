@@ -90,6 +90,24 @@ class DataFolder:
                 finally:
                     os.close(opened)
 
+    def damage(self, *, now: bool) -> str | None:
+        """What was lost of the store, and what to do; None if nothing is known.
+
+        Of an earlier start it is told as long as the copy of its log is in the folder. `now`:
+        whether this start lost something, of which there may be no copy.
+        """
+        name = f"{self.store.name}-wal"
+        copies = sorted(each.name for each in self.path.glob(f"{name}.damaged-*"))
+        if not copies and not now:
+            return None
+        lost = f"{name} was damaged: what its last frames held was answered as stored, and is lost"
+        if not copies:
+            return f"{lost}; there is no copy of it. This is told until the next start."
+        return (
+            f"{lost}. For a rescue the data folder has {', '.join(copies)}: move it away when that"
+            " is dealt with."
+        )
+
     def missing(self) -> Path | None:
         """The part of a locked folder that is gone or was replaced; None where all are in place."""
         assert self._lock is not None

@@ -4,6 +4,7 @@ functions."""
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -89,12 +90,14 @@ class Gateway:
         call_seconds: float = CALL_SECONDS,
         body_seconds: float = BODY_SECONDS,
         trouble: Callable[[], str | None] = lambda: None,
+        damage: Callable[[], str | None] = lambda: None,
         urls: Mapping[str, str] | None = None,
         giving_way: Collection[str] = (),
         note_call: Callable[[str, int, float], None] = lambda function, status, seconds: None,
         give_back: Callable[[Sequence[str]], None] = lambda receipts: None,
     ) -> None:
-        """`trouble` answers the reason for which calls fail now; None where none is known.
+        """`trouble` returns the reason for which calls fail now, `damage` what was lost of the
+        data; None if nothing is known.
 
         `urls`: the functions that have a URL of their own, by their names in it. `giving_way`:
         those that wait for the store and the clock alone. `note_call` is told of each answer: the
@@ -106,7 +109,7 @@ class Gateway:
         self._note_call, self._give_back = note_call, give_back
         self._urls = {f"{URLS}/{name}": function for name, function in (urls or {}).items()}
         self._giving_way = frozenset(giving_way)
-        self._trouble = trouble
+        self._trouble, self._damage = trouble, damage
         self._router = router
         self._functions = functions
         self._clock = clock
@@ -208,8 +211,16 @@ class Gateway:
         asked = call.event.get("rawPath") == _HEALTH
         reason = self._trouble() if asked or answer.status >= 500 else None
         if reason is None:
-            return answer
+            return self._degraded(answer) if asked and answer.status == 200 else answer
         return read_answer(self._problems(Unavailable(reason), call.id))
+
+    def _degraded(self, answer: Answer) -> Answer:
+        """The answer to who asks for the service's health, with what was lost of its data."""
+        damage = self._damage()
+        if damage is None:
+            return answer
+        told = json.loads(answer.body) | {"status": "degraded", "detail": damage}
+        return replace(answer, body=json.dumps(told).encode())
 
     def _failed(self, call: Call) -> Answer:
         refused = read_answer(self._problems(Unavailable("the service failed"), call.id))

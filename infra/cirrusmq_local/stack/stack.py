@@ -125,6 +125,8 @@ class Stack:
         self._ending = contextlib.ExitStack()
         self._threads: list[threading.Thread] = []
         self._next_port = 0
+        self._damaged = False
+        """Whether this start lost a part of the store."""
 
     @property
     def url(self) -> str:
@@ -228,7 +230,7 @@ class Stack:
                 table_specs(self._template),
                 now_ms=self._clock.now_ms,
                 on_failure=self._note_store_failure,
-                on_damage=self._tell,
+                on_damage=self._note_damage,
             )
         except (sqlite3.Error, OtherFormError) as error:
             raise DataError(explain_store(self._data.store, error)) from error
@@ -246,6 +248,13 @@ class Stack:
     def _note_failure(self, error: OSError) -> None:
         if self._data.missing() is None:  # else the service is about to end
             self._trouble.note(error)
+
+    def _note_damage(self, sentence: str) -> None:
+        self._damaged = True
+        self._tell(sentence)
+
+    def _known_damage(self) -> str | None:
+        return self._data.damage(now=self._damaged)
 
     def _note_store_failure(self, error: sqlite3.Error) -> None:
         self._trouble.note_store(self._data.store.name, error)
@@ -359,6 +368,7 @@ class Stack:
         gateway = Gateway(
             *(router, functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
+            damage=self._known_damage,
             urls=self._urls(),
             giving_way=[
                 each.name for each in self._template.functions if each.folder.name in GIVING_WAY

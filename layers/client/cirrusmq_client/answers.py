@@ -797,10 +797,13 @@ class BacklogReport(TypedDict):
 class Health(TypedDict):
     """That the service answers."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "degraded"]
+    """`degraded`, on one machine: calls are served, and stored data was lost"""
     version: str
     time: str
     time_scale: float
+    detail: NotRequired[str]
+    """why it is degraded, and what to do"""
 
 
 class Endpoints(TypedDict):

@@ -12,10 +12,16 @@ from cirrusmq_lambda.answers.body import Body, Time
 class Health(Body):
     """That the service answers."""
 
-    status: Literal["ok"]
+    status: Annotated[
+        Literal["ok", "degraded"],
+        Meta(description="`degraded`, on one machine: calls are served, and stored data was lost"),
+    ]
     version: str
     time: Time
     time_scale: float
+    detail: Annotated[str, Meta(description="why it is degraded, and what to do")] | UnsetType = (
+        UNSET
+    )
 
 
 def _takes(calls: str) -> Meta:
