@@ -103,6 +103,10 @@ class _Source:
                 yield Violation(f"more than {most} calls at once", (*beside, call))
             if len(call.given["messages"]) > self._attributes["invoke"]["batch"]:
                 yield Violation("a batch is too large", (call,))
+        for call in self._calls:
+            messages = call.given["messages"]
+            if len(messages) > 1 and any(each.count > 1 for each in messages):
+                yield Violation("what was received before is not handed over alone", (call,))
 
     def _again(self, track: Track, before: Delivery, after: Delivery) -> Iterator[Violation]:
         """From one call with a message to the next."""
@@ -111,15 +115,27 @@ class _Source:
             return
         if after.call.begun_ms < before.call.given["until_ms"]:
             yield Violation("handed over while another call works on it", calls)
-        if after.count <= before.count:
+        untried = _is_untried(before)
+        if after.count < before.count + (not untried):
             yield Violation("handed over with an old receive count", calls)
         if id(before.call) not in self._settled:
             return
-        if before.id not in before.call.given["failed"]:
+        if untried and after.count > before.count and not self._disturbed_between(before, after):
+            yield Violation("a receive counts though no function began the message", calls)
+        if before.id not in before.call.given["failed"] and not untried:
             yield Violation("handed over again though it was done", calls)
         due_ms = before.call.ended_ms + self._waits_ms(before)[0]
         if after.call.begun_ms + 2 * MOST_SKEW_MS < due_ms:
             yield Violation("handed over before its wait was over", calls)
+
+    def _disturbed_between(self, before: Delivery, after: Delivery) -> bool:
+        """Whether a worker may have had the message, and not have given it back."""
+        return any(
+            (call.disturbed or not call.known)
+            and call.ended >= before.call.begun
+            and call.begun <= after.call.begun
+            for call in self._book.by_kind["work"]
+        )
 
     def _came_back(self, track: Track, before: Delivery, after: Delivery) -> bool:
         """Whether it may have been stored again since: redriven, or sent or fanned out again."""
@@ -128,13 +144,19 @@ class _Source:
         return returns(self._book, track, after, before.call.begun)
 
     def _waits_ms(self, delivery: Delivery) -> tuple[int, int]:
-        """The shortest and the longest wait after a failure."""
+        """The shortest and the longest wait after a failure.
+
+        What was not begun has none, behind a failure of its group; in a call that Lambda refused it
+        has the visibility timeout.
+        """
+        timeout_ms = 1_000 * self._attributes.get("visibility_timeout_seconds", 30)
+        if _is_untried(delivery):
+            return (timeout_ms, timeout_ms) if delivery.call.outcome == "refused" else (0, 0)
         retry = self._attributes.get("retry")
         if retry is None and "protocol" in self._attributes:
             waits = _WAITS_OF_ORDERED if self._attributes.get("ordered") else _WAITS_OF_GROUPS
             retry = {"waits": waits, "jitter": 0}
         if retry is None:
-            timeout_ms = 1_000 * self._attributes.get("visibility_timeout_seconds", 30)
             return timeout_ms, timeout_ms
         waits = retry["waits"]
         wait_ms = round(1_000 * waits[min(delivery.count, len(waits)) - 1])
@@ -153,13 +175,19 @@ class _Source:
                 yield from self._never_handed(each, deliveries)
 
     def _never_handed(self, dead: Delivery, deliveries: list[Delivery]) -> Iterator[Violation]:
-        """Each receive that a dead letter counts was a call, or a worker's that was disturbed."""
+        """Each receive that a dead letter counts was a call that began the message, or a worker's
+        that was disturbed."""
         assert dead.dead is not None
         works = self._book.by_kind["work"]
         unknown = sum(1 for call in works if call.disturbed or not call.known)
         if self._book.by_kind["redrive"] or dead.dead["reason"] != "max_receives":
             return
-        if len(deliveries) + unknown < dead.dead["receive_count"]:
+        tried = [
+            each
+            for each in deliveries
+            if not _is_untried(each) or id(each.call) not in self._settled
+        ]
+        if len(tried) + unknown < dead.dead["receive_count"]:
             yield Violation("a dead letter that no function ever got", (dead.call,))
 
     def _order(self) -> Iterator[Violation]:
@@ -237,6 +265,11 @@ def _done(delivery: Delivery) -> bool:
     """Whether the function succeeded at a message."""
     call = delivery.call
     return call.outcome != "refused" and delivery.id not in call.given["failed"]
+
+
+def _is_untried(delivery: Delivery) -> bool:
+    """Whether the function did not begin a message, so that its receive does not count."""
+    return delivery.id in delivery.call.given["untried"]
 
 
 def _precedes(earlier: Sent, later: Sent) -> bool:

@@ -26,7 +26,7 @@ class NamedFunctions:
     """Called with batches, each noted in the history as a call of the worker that made it.
 
     In `given`: `until_ms`, when the run ends whoever still waits for it; `failed`, the ids of the
-    messages that it fails at; `noted`, how many faults its worker's invocation had before.
+    messages that it leaves; `untried`, of those the ones that it does not begin; `noted`, how many faults its worker's invocation had before.
     """
 
     def __init__(self, deployment: Deployment, scenario: Scenario) -> None:
@@ -45,6 +45,7 @@ class NamedFunctions:
         place = str(records[0]["eventSourceARN"]).rpartition(":")[2]
         given: dict[str, Any] = {
             "failed": [],
+            "untried": [],
             "until_ms": stage.now_ms(),
             "noted": len(caller.under_way.faults),
             "invocation": caller.under_way,
@@ -53,11 +54,12 @@ class NamedFunctions:
         given["messages"] = [_delivery(call, each) for each in records]
         kind = 1.0 if self.is_well else draw.random() / (self._trouble or 1e-9)
         if kind < 0.04:
+            given["untried"] = [each.id for each in given["messages"]]
             history.end(call, "refused", None, stage.now_ms())
             return Called(error="TooManyRequestsException", refused=True)
         lasts_ms = 5 if self.is_well else _duration_ms(draw, seconds)
         given["until_ms"] += lasts_ms
-        given["failed"] = self._fail(place, given["messages"], draw)
+        given["failed"], behind = self._fail(place, given["messages"], draw)
         if kind < 0.08:
             stage.pause(draw.randrange(lasts_ms + 1))
             caller.note("crash after", HANDED)
@@ -75,18 +77,26 @@ class NamedFunctions:
         history.end(call, "answered", "done", stage.now_ms())
         if len(given["failed"]) == len(records) and draw.random() < 0.5:
             return Called(error="raised")
-        return Called(
-            answer={"batchItemFailures": [{"itemIdentifier": id} for id in given["failed"]]}
-        )
+        given["untried"] = [id for id in behind if draw.random() < 0.7]
+        left = [
+            {"itemIdentifier": id, **({"tried": False} if id in given["untried"] else {})}
+            for id in given["failed"]
+        ]
+        return Called(answer={"batchItemFailures": left})
 
-    def _fail(self, place: str, messages: list[Delivery], draw: Random) -> list[str]:
-        """Ids of messages that it fails at; with an order those behind them in their groups too."""
+    def _fail(
+        self, place: str, messages: list[Delivery], draw: Random
+    ) -> tuple[list[str], list[str]]:
+        """Ids of messages that it leaves; with an order those behind failures in their groups too,
+        which are also by themselves in the second list."""
         failed: dict[str, str | None] = {}
+        behind: list[str] = []
         for each in messages if not self.is_well else ():
-            behind = self._groups[place] and each.group in failed.values()
-            if draw.random() < self._failing or behind:
+            follows = bool(self._groups[place]) and each.group in failed.values()
+            if draw.random() < self._failing or follows:
                 failed[each.id] = each.group
-        return list(failed)
+                behind += [each.id] if follows else []
+        return list(failed), behind
 
 
 def _duration_ms(draw: Random, seconds: float) -> int:

@@ -108,6 +108,8 @@ LAST_FOUND_BY = {
     "what_a_backfill_has_not_reached_is_received": 7000026,
     "what_a_function_names_is_deleted": 189,
     "what_a_rewind_has_not_reached_is_received": 2000007,
+    "what_was_not_begun_counts": 1002,
+    "what_was_received_before_has_company": 4,
     "what_cannot_be_read_is_deleted": 29,
     "what_cannot_be_read_stays_claimed": 720,
     "what_ends_during_a_backfill_is_not_kept": 7000046,

@@ -20,6 +20,23 @@ def what_a_function_names_is_deleted(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant(TRIGGERS)
+def what_was_not_begun_counts(patch: pytest.MonkeyPatch) -> None:
+    """A give-back does not say that nothing was tried."""
+    give_back = batch.give_back
+
+    def counting(core: Any, request: Any, source_of: Any) -> Any:
+        return give_back(core, replace(request, tried=True), source_of)
+
+    patch.setattr(batch, "give_back", counting)
+
+
+@plant(TRIGGERS)
+def what_was_received_before_has_company(patch: pytest.MonkeyPatch) -> None:
+    """A batch is handed over as it was claimed."""
+    patch.setattr(worker, "next_part", list)
+
+
+@plant(TRIGGERS)
 def what_is_done_stays(patch: pytest.MonkeyPatch) -> None:
     """A message that a function succeeded at comes again when its lease is over."""
     patch.setattr(batch, "_delete", lambda core, source, receipts: None)
