@@ -26,7 +26,8 @@ class NamedFunctions:
     """Called with batches, each noted in the history as a call of the worker that made it.
 
     In `given`: `until_ms`, when the run ends whoever still waits for it; `failed`, the ids of the
-    messages that it leaves; `untried`, of those the ones that it does not begin; `noted`, how many faults its worker's invocation had before.
+    messages that it leaves; `untried`, of those the ones that it does not begin; `noted`, how many
+    faults its worker's invocation had before.
     """
 
     def __init__(self, deployment: Deployment, scenario: Scenario) -> None:

@@ -11,6 +11,7 @@ from tests.simulation.scenario import TRIGGERS
 
 from cirrusmq.invoking import batch, slots, worker
 from cirrusmq.invoking.records import Outcome
+from cirrusmq.settlement.visibility import give_back
 
 
 @plant(TRIGGERS)
@@ -22,7 +23,6 @@ def what_a_function_names_is_deleted(patch: pytest.MonkeyPatch) -> None:
 @plant(TRIGGERS)
 def what_was_not_begun_counts(patch: pytest.MonkeyPatch) -> None:
     """A give-back does not say that nothing was tried."""
-    give_back = batch.give_back
 
     def counting(core: Any, request: Any, source_of: Any) -> Any:
         return give_back(core, replace(request, tried=True), source_of)
