@@ -1,5 +1,4 @@
-"""Pushes messages to URLs and hands them to functions; invoked by fan_out and sweep, and by the
-retry schedules."""
+"""Pushes messages to URLs; invoked by fan_out and sweep, and by the retry schedules."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ from typing import Any
 
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.invoking.waking import wake
-from cirrusmq.invoking.worker import work
 from cirrusmq.push.confirmation import post_token
 from cirrusmq.push.delivery import retry
 from cirrusmq.push.pending import make_push
@@ -18,8 +16,7 @@ from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
 RUN_MS = 120_000
-"""Of an invocation that posts: a retry schedule waits for no longer. One that waits for a function
-has all the time there is."""
+"""Of an invocation: a retry schedule waits for no longer."""
 POST_MS = 17_000
 """Kept back: a post of 15 s, and the writes after it."""
 DONE = {"action": "done"}
@@ -35,9 +32,8 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     if "confirm" in event:
         post_token(core, event["confirm"], context.aws_request_id)
     elif "invoke" in event:
-        work(core, event["invoke"], left_ms)
+        core.invoke("call", event)  # of a release in which this function did that work
     elif "wake" in event:
-        # Elsewhere: the execution that waited would else wait for the function as well.
         wake(core, event["wake"])
     elif "retry" in event:
         push = make_push(core, event["retry"], context.aws_request_id, _posting_ms(left_ms))

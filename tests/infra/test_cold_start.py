@@ -124,7 +124,9 @@ def loaded(root: Path, function: str) -> Any:
     return run(root, function, LOADED, **LAMBDA)
 
 
-@pytest.mark.parametrize("function", ["send", "receive", "delete", "publish", "push", "sweep"])
+@pytest.mark.parametrize(
+    "function", ["send", "receive", "delete", "publish", "push", "call", "sweep"]
+)
 def test_a_function_loads_its_client_and_opens_nothing(root: Path, function: str) -> None:
     """So the first call finds it, and a snapshot of the environment holds no connection."""
     told = loaded(root, function)

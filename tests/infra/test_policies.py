@@ -44,10 +44,11 @@ STARS_BY_DESIGN = {
     ("BodiesPolicy", "EncryptedOnTheWay"),
 }
 PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push:live"
+CALL = "arn:aws:lambda:local:000000000000:function:cirrusmq-call:live"
 REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay:live"
 RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_schedule"
 # Functions that write dead letters, and may make a queue for the first one of a subscription.
-GIVERS_UP = {"Receive", "Delete", "Push", "Sweep"}
+GIVERS_UP = {"Receive", "Delete", "Push", "Call", "Sweep"}
 
 # Functions that answer over HTTP, and count the calls of each account.
 CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage", "Dialects"}
@@ -312,6 +313,8 @@ def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, An
         ("Subscribe", PUSH),
         ("Subscribe", "Replay.Arn:live"),
         ("Push", PUSH),
+        ("Call", CALL),
+        *((name, "Call.Arn:live") for name in ("Push", "FanOut", "Sweep", "Replay", "Subscribe")),
         ("Sweep", "Push.Arn:live"),
         ("RetryScheduleRole", "Push.Arn:live"),
         # Of these the new versions alone: here a version is its function.
@@ -325,6 +328,7 @@ def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[s
     starters = targets_of(resources, "states:StartExecution")
     assert starters == {
         ("Push", RETRY_SCHEDULE),
+        ("Call", RETRY_SCHEDULE),
         ("Sweep", "RetrySchedule.Arn"),
         ("ReportsEachNightRole", "Reports"),
     }
@@ -369,7 +373,7 @@ def test_what_serves_pages_may_do_nothing(resources: dict[str, Any], template: T
 
 
 def test_what_fails_for_good_can_be_told(resources: dict[str, Any]) -> None:
-    for name in ("Meter", "FanOut", "Replay", "Push"):
+    for name in ("Meter", "FanOut", "Replay", "Push", "Call"):
         assert actions_on(resources, name, "Unprocessed.Arn") == {"sqs:SendMessage"}
     reads = {"sqs:ReceiveMessage", "sqs:DeleteMessage"}
     assert actions_on(resources, "Sweep", "Unprocessed.Arn") == reads

@@ -13,6 +13,8 @@ from tests.infra.transformed import Transformed
 
 from cirrusmq_local.testing import Client, World
 
+IF_ASKED = {"CallDeploymentGroup"}
+"""Of functions whose own alarm is of AlarmLevel=all."""
 CALLED = ("send", "receive", "delete", "publish", "subscribe", "manage")
 
 
@@ -102,17 +104,21 @@ def test_a_bug_that_rings_may_be_mended(transformed: list[Path]) -> None:
 
 @pytest.mark.parametrize("watched", ["on", "off"])
 @pytest.mark.parametrize("pages", ["on", "off"])
+@pytest.mark.parametrize("level", ["all", "few"])
 def test_rollouts_watch_alarms_that_are_made(
-    transformed: list[Path], watched: str, pages: str
+    transformed: list[Path], watched: str, pages: str, level: str
 ) -> None:
     """Never an empty list, which would leave CodeDeploy with that of the deployment before."""
-    made = Transformed(transformed[0], {"RolloutAlarms": watched, "Pages": pages})
+    made = Transformed(
+        transformed[0], {"RolloutAlarms": watched, "Pages": pages, "AlarmLevel": level}
+    )
     alarms = {*made.resources("AWS::CloudWatch::Alarm"), "ReleaseAlarms.Outputs.NewRelease"}
     groups = made.resources("AWS::CodeDeploy::DeploymentGroup")
     assert len(groups) >= 11
     for name, held in groups.items():
         named = [each["Name"] for each in held["AlarmConfiguration"]["Alarms"]]
-        assert len(named) == (2 if watched == "on" else 1), name
+        own = watched == "on" and (level == "all" or name not in IF_ASKED)
+        assert len(named) == (2 if own else 1), name
         assert set(named) <= alarms, name
 
 

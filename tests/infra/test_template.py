@@ -179,26 +179,30 @@ def test_a_call_is_over_before_the_api_gives_up(template: Template) -> None:
     assert max(timeouts) < 30
 
 
-def test_pushing_has_time_for_the_slowest_function_and_little_memory(template: Template) -> None:
-    (push,) = (each for each in template.functions if each.folder.name == "push")
-    assert (push.timeout_seconds, push.memory_mb) == (900, 256)
+def test_calling_has_time_for_the_slowest_function_and_little_memory(template: Template) -> None:
+    (call,) = (each for each in template.functions if each.folder.name == "call")
+    assert (call.timeout_seconds, call.memory_mb) == (900, 256)
     # A worker holds its slot, and its messages, for longer than a call of the function may take.
-    assert limits.INVOKE_SECONDS[1] + slots.MARGIN_SECONDS < push.timeout_seconds
+    assert limits.INVOKE_SECONDS[1] + slots.MARGIN_SECONDS < call.timeout_seconds
     assert batch.LEASE_MARGIN_SECONDS + slots.FRESH_SECONDS < slots.MARGIN_SECONDS
 
 
-def test_the_functions_that_a_deployment_lists_are_all_that_push_may_call(
+def test_the_functions_that_a_deployment_lists_are_called_by_the_one_for_that_alone(
     root: Path, template: Template
 ) -> None:
-    def called(each: Template) -> set[str]:
-        (push,) = (one for one in each.functions if one.folder.name == "push")
-        return {name for name, held in push.permissions.items() if "lambda:InvokeFunction" in held}
+    def called(each: Template) -> set[tuple[str, str]]:
+        return {
+            (one.folder.name, name)
+            for one in each.functions
+            for name, held in one.permissions.items()
+            if "lambda:InvokeFunction" in held
+        }
 
     theirs = "arn:aws:lambda:eu-central-1:000000000000:function:shop"
     listed = load(root / "template.yaml", {"InvokeFunctions": theirs})
-    assert called(listed) - called(template) == {theirs}
+    assert called(listed) - called(template) == {("call", theirs)}
     variables = {each.folder.name: each.environment for each in listed.functions}
-    for name in ("manage", "subscribe", "push"):
+    for name in ("manage", "subscribe", "call"):
         assert variables[name]["INVOKE_FUNCTIONS"] == theirs
 
 
@@ -211,7 +215,7 @@ def test_what_runs_behind_the_api_has_room_of_its_own_and_receives_a_bound_if_as
     root: Path, template: Template
 ) -> None:
     reserved = {each.folder.name: each.reserved for each in template.functions}
-    behind = {"fan_out": 40, "meter": 40, "push": 50, "sweep": 1}
+    behind = {"fan_out": 40, "meter": 40, "push": 50, "call": 40, "sweep": 1}
     assert {name: held for name, held in reserved.items() if held is not None} == behind
 
     none = {"StreamConcurrency": 0, "PushConcurrency": 0}
@@ -231,7 +235,7 @@ def test_what_invokes_itself_may_loop(template: Template) -> None:
         if function.may("lambda:InvokeFunction", f"{function.arn}:live")
     }
     assert loops == {each.folder.name for each in template.functions if each.may_loop}
-    assert loops == {"push", "replay"}
+    assert loops == {"push", "call", "replay"}
 
 
 def test_a_retry_schedule_outlives_its_calls(template: Template) -> None:

@@ -29,7 +29,17 @@ COUNTING = {
 # Without it S3 does not say that an object is missing, which none is unless somebody deleted it.
 LISTING = {
     (function, "Bodies.Arn", "s3:ListBucket")
-    for function in ("Receive", "Delete", "Publish", "Manage", "Replay", "Push", "Sweep", "FanOut")
+    for function in (
+        "Receive",
+        "Delete",
+        "Publish",
+        "Manage",
+        "Replay",
+        "Push",
+        "Call",
+        "Sweep",
+        "FanOut",
+    )
 }
 
 

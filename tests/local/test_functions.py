@@ -3,13 +3,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cirrusmq_local.cloud.aws import NotOnOneMachineError, make_session
-from cirrusmq_local.cloud.functions import Functions, UnknownFunctionError
+from cirrusmq_local.cloud.functions import EVENT_THREADS, Functions, UnknownFunctionError
 from cirrusmq_local.cloud.template import Function
 
 
@@ -77,6 +78,24 @@ def test_an_asynchronous_invocation_is_accepted_and_runs_later(client: Any, tmp_
     assert answer["StatusCode"] == 202
     assert ran.wait(5)
     later.stop()
+
+
+def test_events_of_a_busy_function_hold_up_no_other_function(tmp_path: Path) -> None:
+    """However many wait for one of those that may run at once."""
+    free, ran = threading.Event(), threading.Event()
+    busy = replace(make_function(tmp_path, "busy", ""), reserved=2)
+    both = Functions(
+        {
+            "busy": (busy, lambda event, context: free.wait(30)),
+            "quick": (make_function(tmp_path, "quick", ""), lambda event, context: ran.set()),
+        }
+    )
+    for _ in range(2 * EVENT_THREADS):
+        both.send("busy", {})
+    both.send("quick", {})
+    assert ran.wait(5)
+    free.set()
+    both.stop()
 
 
 def test_a_failure_of_an_asynchronous_invocation_is_logged(

@@ -537,9 +537,21 @@ class TestLoss:
         queue.send("one")
         world.run_stream("fan_out")
         world.run_stream("meter")
-        assert [role for role, _ in world.invoked] == ["push"]
+        assert [role for role, _ in world.invoked] == ["call"]
         world.invoked.clear()
         Schedules(world, sweeps=True).pass_seconds(61)
+        assert handler.bodies == ["one"]
+
+    def test_a_wake_up_by_the_release_before_is_passed_on(
+        self, world: World, queue: TestQueue, handler: Handler
+    ) -> None:
+        queue.send("one")
+        world.run_stream("fan_out")
+        (_, event) = world.invoked.popleft()
+        world.run("push", event)  # as that release invoked it
+        world.run("push", {"action": "wait", "wake": queue.show()["id"]})  # its executions
+        assert [role for role, _ in world.invoked] == ["call", "call"]
+        world.settle()
         assert handler.bodies == ["one"]
 
     def test_a_function_that_is_listed_no_more_is_not_called_and_nothing_is_lost(
@@ -567,7 +579,7 @@ class TestLoss:
         event = {"invoke": {"source": queue.show()["id"], "hops": worker.HOPS}}
         world.handle = lambda given: world.clock.pass_seconds(800)
         queue.send("two", delay_seconds=1)
-        world.run("push", event)
+        world.run("call", event)
         assert [each for each in world.invoked if "invoke" in each[1]] == []
 
 
@@ -586,7 +598,7 @@ class Play:
         self.done: Counter[str] = Counter()
         self.running = self.most_running = self.sent_beside = 0
         self.world.handle = self._handle
-        self.crashes = Crashes(self.world, "push", crash_at)
+        self.crashes = Crashes(self.world, "call", crash_at)
 
     def violations(self) -> list[str]:
         """The promises that are broken in the end."""

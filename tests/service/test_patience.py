@@ -26,13 +26,15 @@ def test_the_functions_of_the_api_and_fan_out_make_two_attempts_the_others_five(
         return execute(operation, request)
 
     monkeypatch.setattr(world.engine, "execute", noted)
-    alice = world.client("alice")
+    alice = world.client("alice", admin=True)
     alice.put("/queues/work")
+    alice.put("/queues/handed", {"invoke": {"function": "handler"}})
     alice.put("/topics/news")
     subscription = {"protocol": "http", "endpoint": "http://127.0.0.1:9/"}
     alice.put("/topics/news/subscriptions/web", subscription)
     alice.post("/topics/news/messages", {"messages": [{"body": "x"}]})
     alice.send("work", "x")
+    alice.send("handed", "x")
     (held,) = alice.receive("work")
     alice.post("/queues/work/messages/delete", {"receipts": [held["receipt"]]})
     alice.post("/queues/work/purge")
@@ -40,5 +42,5 @@ def test_the_functions_of_the_api_and_fan_out_make_two_attempts_the_others_five(
     world.run("sweep")
 
     awaited = ("manage", "subscribe", "publish", "send", "receive", "delete", "fan_out")
-    behind = ("push", "meter", "replay", "sweep")
+    behind = ("push", "call", "meter", "replay", "sweep")
     assert dict(seen) == {**{name: {2} for name in awaited}, **{name: {5} for name in behind}}

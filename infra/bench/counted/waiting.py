@@ -3,7 +3,7 @@
 A poll of 20 s follows the other. Its function waits for nearly all of that time, and Lambda bills
 waiting as work: memory is what it costs. Reads are counted (`polls`), the month has 30 days. A
 queue whose messages are handed to a function costs nothing while it is empty; for each batch
-`push` waits until the function has done with it.
+`call` waits until the function has done with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MONTH_SECONDS = 30 * 86_400
 MEMORY_GB = {"512 MB": 0.5, "256 MB": 0.25}
 PARTITIONS = 4
 CALL_SECONDS = 0.025
-"""Assumed of each call of ours, beside the time for which `push` waits for the function."""
+"""Assumed of each call of ours, beside the time for which `call` waits for the function."""
 HANDLER_SECONDS = (0.1, 1.0)
 """How long the function may take for a batch."""
 
@@ -46,7 +46,7 @@ def rows() -> list[list[str]]:
 def handed_dollars(workload: Workload, handler_seconds: float) -> dict[str, float]:
     """For a million messages that are sent to a queue and handed to its function, by line.
 
-    Each batch is sent by a call, seen by `fan_out`, and handed over by `push`; the function's own
+    Each batch is sent by a call, seen by `fan_out`, and handed over by `call`; the function's own
     time is not among them.
     """
     write_units, read_units = handed_life(workload, PARTITIONS)

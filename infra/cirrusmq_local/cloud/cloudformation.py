@@ -191,7 +191,8 @@ class StackTemplate:
             case "Condition":
                 return self.holds(argument)
             case "Equals":
-                first, second = self.resolve(argument)
+                # As texts: a parameter may be given as one, and a number is written without quotes.
+                first, second = map(_as_text, self.resolve(argument))
                 return first == second
             case "Not":
                 (condition,) = argument
@@ -246,3 +247,7 @@ class StackTemplate:
             return str(self._apply(Intrinsic(function=function, argument=name)))
 
         return _PLACEHOLDER.sub(replaced, text)
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -86,7 +86,13 @@ class Functions:
             if function.reserved is not None
         }
         self._calls = ThreadPoolExecutor(CALL_THREADS, thread_name_prefix="call")
-        self._events = ThreadPoolExecutor(EVENT_THREADS, thread_name_prefix="event")
+        # An event of one that is busy must not wait in a thread that another's event needs.
+        self._events = {
+            name: ThreadPoolExecutor(function.reserved, thread_name_prefix=f"event-{name}")
+            for name, (function, _) in self._handlers.items()
+            if function.reserved is not None
+        }
+        self._other_events = ThreadPoolExecutor(EVENT_THREADS, thread_name_prefix="event")
         self._stopping = threading.Event()
 
     @classmethod
@@ -145,12 +151,14 @@ class Functions:
             return
         # Through JSON, as in the cloud: an event that is no JSON must not work here either.
         copied = json.loads(json.dumps(event))
-        self._events.submit(self._run_and_log, name, copied, chain)
+        events = self._events.get(name, self._other_events)
+        events.submit(self._run_and_log, name, copied, chain)
 
     def stop(self) -> None:
         """Wait for running calls, and drop those that have not started. Stop the clock before."""
         self._stopping.set()
-        self._events.shutdown(cancel_futures=True)
+        for events in (*self._events.values(), self._other_events):
+            events.shutdown(cancel_futures=True)
         self._calls.shutdown(cancel_futures=True)
 
     def _invoke(self, name: str, event: Any, chain: tuple[str, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Waking a worker, in the function `push`, that hands a source's messages to its function.
+"""Waking a worker, in the function `call`, that hands a source's messages to its function.
 
 A worker is woken by the id of any source of a group, or by the group's own.
 """
@@ -14,7 +14,7 @@ _TRIES = 3
 
 def wake(core: Core, source_id: str, hops: int = 0) -> None:
     """Start a worker for a source; `hops` invocations in a row have led to this one."""
-    core.invoke("push", {"invoke": {"source": source_id, "hops": hops}})
+    core.invoke("call", {"invoke": {"source": source_id, "hops": hops}})
 
 
 def wake_all(core: Core, source_ids: Iterable[str]) -> list[Exception]:

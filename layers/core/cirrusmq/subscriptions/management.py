@@ -161,7 +161,7 @@ def resume(core: Core, topic: Topic, name: str) -> Subscription:
         delivery_state.notify(core, delivery_state.waiting(subscription, wake="resumed"))
     elif subscription.invoke is not None:
         # As `invoking.waking` does, which is above this package.
-        core.invoke("push", {"invoke": {"source": subscription.present_id, "hops": 0}})
+        core.invoke("call", {"invoke": {"source": subscription.present_id, "hops": 0}})
     return subscription
 
 

@@ -1,0 +1,21 @@
+"""Hands messages to the functions that queues and pull subscriptions name, and waits for them;
+invoked by whatever may have found or put such messages, and by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq_lambda.loading import finish_loading
+from cirrusmq.invoking.worker import work
+from cirrusmq.wiring import bootstrap
+from cirrusmq.wiring.attempts import patient
+from cirrusmq_lambda.http import Context
+
+
+@patient()
+def handler(event: dict[str, Any], context: Context) -> None:
+    core = bootstrap.service()
+    work(core, event["invoke"], context.get_remaining_time_in_millis())
+
+
+finish_loading()
