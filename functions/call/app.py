@@ -9,13 +9,14 @@ from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.invoking.worker import work
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
+from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
 
 @patient()
 def handler(event: dict[str, Any], context: Context) -> None:
-    core = bootstrap.service()
-    work(core, event["invoke"], context.get_remaining_time_in_millis())
+    if is_known(event, ("invoke",)):
+        work(bootstrap.service(), event["invoke"], context.get_remaining_time_in_millis())
 
 
 finish_loading()

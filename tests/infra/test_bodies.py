@@ -13,7 +13,7 @@ from cirrusmq_local.cloud.template import Template, load
 READ, WRITE = "s3:GetObject", "s3:PutObject"
 # An object is copied where messages begin another life: as dead letters, redriven, in a queue of a
 # topic.
-COPIERS = {"Receive", "Delete", "Replay", "Push", "Call", "Sweep", "FanOut"}
+COPIERS = {"Receive", "Delete", "Replay", "Push", "PushSlow", "Call", "Sweep", "FanOut"}
 READERS = {"Manage", "Publish"} | COPIERS  # a commit reads what was prepared
 WRITERS = {"Send", "Publish"} | COPIERS
 FIRST_WRITERS = {"Send", "Publish"}

@@ -125,7 +125,7 @@ def loaded(root: Path, function: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "function", ["send", "receive", "delete", "publish", "push", "call", "sweep"]
+    "function", ["send", "receive", "delete", "publish", "push", "push_slow", "call", "sweep"]
 )
 def test_a_function_loads_its_client_and_opens_nothing(root: Path, function: str) -> None:
     """So the first call finds it, and a snapshot of the environment holds no connection."""

@@ -13,7 +13,7 @@ from cirrusmq_local.cloud.template import Template
 OWN = "CirrusMQ/cirrusmq"
 # CodeDeploy waits for what it reports, and a deployment fails by it.
 HOOK = "CodeDeployHook_cirrusmq"
-WATCHED_IF_ASKED = {"Call"}
+WATCHED_IF_ASKED = {"Call", "PushSlow"}
 """Functions whose own alarm of rollouts is of AlarmLevel=all."""
 DIALECTS = "cirrusmq-dialects"
 """In deployments that have them; its alarms are made with it."""

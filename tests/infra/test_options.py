@@ -97,7 +97,7 @@ def test_deliveries_may_go_out_from_a_vpc(transformed: list[Path]) -> None:
     assert network() == {}
     inside = {"PushSubnets": ["subnet-1", "subnet-2"], "PushSecurityGroups": ["sg-1"]}
     expected = {"SubnetIds": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]}
-    assert network(**inside) == {"Push": expected}
+    assert network(**inside) == {"Push": expected, "PushSlow": expected}
     rule = "DeliveriesInAVpcHaveTheirGroups"
     assert holds(transformed, rule, **inside)
     assert holds(transformed, rule)

@@ -44,11 +44,12 @@ STARS_BY_DESIGN = {
     ("BodiesPolicy", "EncryptedOnTheWay"),
 }
 PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push:live"
+PUSH_SLOW = "arn:aws:lambda:local:000000000000:function:cirrusmq-push_slow:live"
 CALL = "arn:aws:lambda:local:000000000000:function:cirrusmq-call:live"
 REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay:live"
 RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_schedule"
 # Functions that write dead letters, and may make a queue for the first one of a subscription.
-GIVERS_UP = {"Receive", "Delete", "Push", "Call", "Sweep"}
+GIVERS_UP = {"Receive", "Delete", "Push", "PushSlow", "Call", "Sweep"}
 
 # Functions that answer over HTTP, and count the calls of each account.
 CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage", "Dialects"}
@@ -307,14 +308,19 @@ def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, An
         ("Dialects", "Replay.Arn:live"),
         ("Sweep", "Replay.Arn:live"),
         ("Replay", REPLAY),
-        ("Replay", PUSH),
+        ("Replay", "Push.Arn:live"),
         ("FanOut", "Push.Arn:live"),
         ("FanOut", "Replay.Arn:live"),
         ("Subscribe", PUSH),
         ("Subscribe", "Replay.Arn:live"),
+        *((name, PUSH_SLOW) for name in ("Push", "PushSlow", "Subscribe", "Dialects")),
         ("Push", PUSH),
+        ("PushSlow", PUSH),
+        ("Sweep", "PushSlow.Arn:live"),
+        ("RetryScheduleRole", "PushSlow.Arn:live"),
         ("Call", CALL),
-        *((name, "Call.Arn:live") for name in ("Push", "FanOut", "Sweep", "Replay", "Subscribe")),
+        *((name, "Call.Arn:live") for name in ("Push", "PushSlow", "FanOut", "Sweep", "Replay")),
+        ("Subscribe", "Call.Arn:live"),
         ("Sweep", "Push.Arn:live"),
         ("RetryScheduleRole", "Push.Arn:live"),
         # Of these the new versions alone: here a version is its function.
@@ -328,6 +334,7 @@ def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[s
     starters = targets_of(resources, "states:StartExecution")
     assert starters == {
         ("Push", RETRY_SCHEDULE),
+        ("PushSlow", RETRY_SCHEDULE),
         ("Call", RETRY_SCHEDULE),
         ("Sweep", "RetrySchedule.Arn"),
         ("ReportsEachNightRole", "Reports"),
@@ -373,7 +380,7 @@ def test_what_serves_pages_may_do_nothing(resources: dict[str, Any], template: T
 
 
 def test_what_fails_for_good_can_be_told(resources: dict[str, Any]) -> None:
-    for name in ("Meter", "FanOut", "Replay", "Push", "Call"):
+    for name in ("Meter", "FanOut", "Replay", "Push", "PushSlow", "Call"):
         assert actions_on(resources, name, "Unprocessed.Arn") == {"sqs:SendMessage"}
     reads = {"sqs:ReceiveMessage", "sqs:DeleteMessage"}
     assert actions_on(resources, "Sweep", "Unprocessed.Arn") == reads

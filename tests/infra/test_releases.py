@@ -102,7 +102,7 @@ def test_what_changed_goes_live_behind_every_alias(root: Path, copied: Path, eac
     assert one == other  # so it does take a release
     resources = read(root / "template.yaml")["Resources"].values()
     functions = [each for each in resources if each["Type"] == "AWS::Serverless::Function"]
-    assert len(functions) == 13
+    assert len(functions) == 14
     assert all(len(each) == len(functions) for each in ids)
     assert len(set.union(*ids)) == len(functions) * len(ids)
 

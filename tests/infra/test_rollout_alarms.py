@@ -13,7 +13,7 @@ from tests.infra.transformed import Transformed
 
 from cirrusmq_local.testing import Client, World
 
-IF_ASKED = {"CallDeploymentGroup"}
+IF_ASKED = {"CallDeploymentGroup", "PushSlowDeploymentGroup"}
 """Of functions whose own alarm is of AlarmLevel=all."""
 CALLED = ("send", "receive", "delete", "publish", "subscribe", "manage")
 

@@ -215,7 +215,7 @@ def test_what_runs_behind_the_api_has_room_of_its_own_and_receives_a_bound_if_as
     root: Path, template: Template
 ) -> None:
     reserved = {each.folder.name: each.reserved for each in template.functions}
-    behind = {"fan_out": 40, "meter": 40, "push": 50, "call": 40, "sweep": 1}
+    behind = {"fan_out": 40, "meter": 40, "push": 50, "push_slow": 40, "call": 40, "sweep": 1}
     assert {name: held for name, held in reserved.items() if held is not None} == behind
 
     none = {"StreamConcurrency": 0, "PushConcurrency": 0}
@@ -235,14 +235,14 @@ def test_what_invokes_itself_may_loop(template: Template) -> None:
         if function.may("lambda:InvokeFunction", f"{function.arn}:live")
     }
     assert loops == {each.folder.name for each in template.functions if each.may_loop}
-    assert loops == {"push", "call", "replay"}
+    assert loops == {"push", "push_slow", "call", "replay"}
 
 
 def test_a_retry_schedule_outlives_its_calls(template: Template) -> None:
     (machine,) = (each for each in template.machines if each.logical_id == "RetrySchedule")
     states = json.loads(machine.definition)["States"]
     tasks = [state for state in states.values() if state["Type"] == "Task"]
-    assert [task["Parameters"]["FunctionName"] for task in tasks] == ["cirrusmq-push:live"]
+    assert [task["Parameters"]["FunctionName"] for task in tasks] == ["cirrusmq-push_slow:live"]
     for task in tasks:
         # Only Lambda's errors are retried here; push's own are left to the sweep.
         assert all(

@@ -258,7 +258,7 @@ def test_the_review_list_of_roles_is_that_of_the_templates(
 def test_confirmations_name_the_domain_unless_another_url_is_given() -> None:
     def public_url(**given: str) -> str:
         stack = StackTemplate(ROOT / "template.yaml", "cirrusmq", "local", given)
-        push = stack.document["Resources"]["Push"]["Properties"]
+        push = stack.document["Resources"]["PushSlow"]["Properties"]
         return str(stack.resolve(push["Environment"]["Variables"]["PUBLIC_URL"]))
 
     named = {"DomainName": "mq.example.com"}

@@ -36,6 +36,7 @@ LISTING = {
         "Manage",
         "Replay",
         "Push",
+        "PushSlow",
         "Call",
         "Sweep",
         "FanOut",

@@ -42,5 +42,5 @@ def test_the_functions_of_the_api_and_fan_out_make_two_attempts_the_others_five(
     world.run("sweep")
 
     awaited = ("manage", "subscribe", "publish", "send", "receive", "delete", "fan_out")
-    behind = ("push", "call", "meter", "replay", "sweep")
+    behind = ("push", "push_slow", "call", "meter", "replay", "sweep")
     assert dict(seen) == {**{name: {2} for name in awaited}, **{name: {5} for name in behind}}

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.service.faults import Throttled
 from tests.service.topic_crashes import Crashes
-from tests.service.topics import Schedules, TestTopic
+from tests.service.topics import Schedules, TestTopic, hold_to_be_fast
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.wiring.adapters import Window, in_own_pool
@@ -136,6 +136,7 @@ def test_one_whose_state_cannot_be_written_fails_the_invocation_when_all_have_en
         name: topic.client.get(f"{topic.path}/subscriptions/{name}").json for name in NAMES[:3]
     }
     (event,) = fan_out(topic, "one")
+    hold_to_be_fast(world)
 
     def of_one(operation: str, request: Any) -> bool:
         key = request.get("Key", {}).get("sk", {}).get("S")
@@ -203,6 +204,7 @@ class TestHanging:
         """At 1 a second its six messages take 5 s: the others' are posted in its first wait."""
         subscribe(topic, NAMES[:1], rate=1)
         subscribe(topic, NAMES[1:6])
+        hold_to_be_fast(world)
         world.core = replace(world.core, window=Window, in_own_pool=in_own_pool)
         (event,) = fan_out(topic, *(str(number) for number in range(6)))
         world.invoked.clear()
@@ -239,6 +241,7 @@ class TestLeaving:
         self, world: World, topic: TestTopic
     ) -> None:
         subscribe(topic, NAMES[:2], max_in_flight=1)
+        hold_to_be_fast(world)
 
         def slowly(url: str) -> None:
             world.clock.pass_seconds(0.3)
@@ -256,6 +259,7 @@ class TestLeaving:
 
     def test_one_that_is_alone_does_not(self, world: World, topic: TestTopic) -> None:
         subscribe(topic, NAMES[:1], max_in_flight=1)
+        hold_to_be_fast(world)
         world.endpoint = lambda url: world.clock.pass_seconds(0.3)
         (event,) = fan_out(topic, *(str(number) for number in range(16)))
         world.invoked.clear()
@@ -264,8 +268,9 @@ class TestLeaving:
         assert not world.invoked
 
 
+@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.long)])
-def test_an_invocation_that_is_cut_off_anywhere_loses_nothing_of_any(step: int) -> None:
+def test_an_invocation_that_is_cut_off_anywhere_loses_nothing_of_any(step: int, fast: bool) -> None:
     at = 0
     while True:
         world = World()
@@ -274,6 +279,8 @@ def test_an_invocation_that_is_cut_off_anywhere_loses_nothing_of_any(step: int) 
         subscribe(topic, NAMES[2:3], retry={"policy": "backoff"})
         subscriber, schedules = world.subscriber(), Schedules(world, sweeps=True)
         crashes = Crashes(world, "push", at)
+        if fast:
+            hold_to_be_fast(world)
         topic.publish("one", "two")
         schedules.pass_seconds(1)
         topic.publish("three")

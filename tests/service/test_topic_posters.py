@@ -322,6 +322,7 @@ class TestOnePoster:
             return lambda: world.run(*world.invoked.popleft())
 
         publish("warm")()
+        world.settle()
         assert units(world, publish("one"), "write") == 3
         assert units(world, publish(*"abcdefghijklmnop"), "write") == 3
         assert units(world, publish("one"), "read") == 1
@@ -444,7 +445,7 @@ class TestPartitions:
         world.run_stream("fan_out")
         _, event = world.invoked[-1]
         world.invoked.clear()
-        world.run("push", event)
+        world.run("push_slow", event)
         assert subscriber.bodies() == bodies
 
     def test_in_order_a_lost_event_of_a_slower_clock_lets_nothing_overtake(

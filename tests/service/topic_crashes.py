@@ -14,7 +14,8 @@ class Crash(BaseException):
 class Crashes:
     """Ends one run of `role` before its `at`-th call of the store; counts the calls without one.
 
-    The run is lost: its event is not repeated.
+    The run is lost: its event is not repeated. `push` stands for `push_slow` as well: which of the
+    two has a message depends on how its URL answered.
     """
 
     def __init__(self, world: World, role: str, at: int | None = None) -> None:
@@ -22,7 +23,8 @@ class Crashes:
         self.crashed_ms: int | None = None
         """When it crashed; None: it made fewer calls."""
         self._world = world
-        self._name = world._names[role]
+        roles = (role, "push_slow") if role == "push" else (role,)
+        self._names = {world._names[each] for each in roles}
         self._at = at
         self._running = False
         self._run = world._run_function
@@ -31,7 +33,7 @@ class Crashes:
         world.core.store._call = self._count  # type: ignore[method-assign]
 
     def _run_until_crash(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
-        before, self._running = self._running, name == self._name
+        before, self._running = self._running, name in self._names
         try:
             return self._run(name, event, chain)
         except Crash:

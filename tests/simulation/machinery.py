@@ -114,6 +114,7 @@ class Functions:
 
     def _run(self, name: str, role: str, event: Event) -> Call:
         kind = "retry" if "retry" in event else "work" if "invoke" in event else role
+        kind = "push" if kind == "push_slow" else kind
         first = event.get("retry") or event.get("deliver") or {}
         told = [first, *event.get("others", ())]
         place = " ".join(each.get("subscription", "") for each in told)
@@ -125,7 +126,7 @@ class Functions:
         for number in range(1_000):
             if state["action"] == "wait":
                 self._deployment.stage.pause(1_000 * int(state["wait_seconds"]))
-            call = self._run(f"{name}#{number}", "push", state)
+            call = self._run(f"{name}#{number}", "push_slow", state)
             if not call.known or call.answer["action"] not in ("wait", "again"):
                 return
             state = json.loads(json.dumps(call.answer))

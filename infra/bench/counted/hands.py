@@ -178,7 +178,7 @@ def _delayed() -> tuple[float, float]:
         ((_, state),) = world.executions
         world.clock.pass_seconds(state["wait_seconds"])
         while state["action"] in ("wait", "again"):
-            state = world.run("push", state)
+            state = world.run("push_slow", state)
         world.settle()
 
     used = world.units(publish_and_post)
@@ -202,6 +202,8 @@ def with_url(**attributes: int) -> tuple[World, Client]:
     url = {"protocol": "http", "endpoint": "http://127.0.0.1:9/"}
     given = url | {"retry": {"policy": "http_unordered"}} | attributes
     alice.put("/topics/news/subscriptions/web", given)
+    _publish(world, alice, 1)  # until then it is new, and `push` passes it on
+    world.clock.pass_seconds(600)  # what that read is forgotten
     alice.get("/topics/news/subscriptions/web")
     return world, alice
 

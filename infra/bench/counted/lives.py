@@ -165,6 +165,7 @@ def push_invocations(workload: Workload, count: int = SUBSCRIPTIONS) -> int:
     alice.put("/topics/news")
     for number in range(count):
         subscribe(alice, "http", number)
+    _spread(world, alice, [bodies.text(40)], "http", count)  # until then they are new
     _put_in(alice, "/topics/news", workload.messages())
     world.run_stream("fan_out")
     return _deliver(world, count * workload.count)
@@ -213,7 +214,7 @@ def retried_units(waiting: int) -> tuple[float, float]:
     ((_, state),) = world.executions
     world.clock.pass_seconds(300)
     before = len(world.posts)
-    written, read = units_of(world, lambda: world.run("push", state))
+    written, read = units_of(world, lambda: world.run("push_slow", state))
     attempts = len(world.posts) - before
     return written / attempts, read / attempts
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from cirrusmq.push import poster_lease
+from cirrusmq.push import poster_lease, slowness
 from cirrusmq.push.blocking_feed import BlockingFeed
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.independent_feed import IndependentFeed
@@ -41,14 +41,18 @@ class _Worked(NamedTuple):
     more_from: str | None = None
     """First key of messages left to be posted, for which there was no time."""
     posted: bool = False
+    slow: bool = False
+    """Whether the subscription is slow by now."""
 
 
-def deliver(push: Push) -> None:
+def deliver(push: Push) -> dict[str, Any] | None:
     """Post until nothing is to be posted now, or time is up.
 
     Where another worker holds the lease, it is requested to look again. The lease is tried for
-    before the state is read, unless this environment found it taken the last time: a write that is
-    refused costs five reads.
+    before the state is read, unless this environment found it taken, or slow, the last time: a
+    write that is refused costs five reads.
+
+    Returns what `push_slow` is to be told (`waiting`), or None if there is nothing for it.
     """
     core, holder = push.core, f"push/{push.invocation_id}"
     subscription_id = push.subscription.id
@@ -59,7 +63,7 @@ def deliver(push: Push) -> None:
         delivery = delivery_state.read(core, subscription_id)
     for _ in range(_TRIES):
         if delivery is None:
-            return
+            return None
         if delivery.held(core.now_ms(), core.clock.scale) and not delivery.paused:
             core.left_to_others.add(subscription_id)
             if push.wake == "hurried":
@@ -69,27 +73,48 @@ def deliver(push: Push) -> None:
             continue
         if delivery.paused or (_is_blocked(push, delivery) and not push.wake):
             core.left_to_others.add(subscription_id)
-            return  # resuming, or its execution when it wakes, looks at all there is
+            return None  # resuming, or its execution when it wakes, looks at all there is
+        if delivery.slow(core.now_ms()) and not push.takes_slow:
+            core.left_to_others.add(subscription_id)
+            return _passed_on(push)
         begun_ms = core.now_ms()
         blocked_too = bool(push.wake) or not push.blocks
-        acquired = poster_lease.acquire(core, delivery, holder, blocked_too=blocked_too)
+        acquired = poster_lease.acquire(
+            core, delivery, holder, blocked_too=blocked_too, slow_too=push.takes_slow
+        )
         if acquired is None:
-            return
+            return None
         if acquired.mine:
             core.left_to_others.discard(subscription_id)
-            _post_and_continue(push, acquired, holder, begun_ms)
-            return
+            return _post_and_continue(push, acquired, holder, begun_ms)
         delivery = acquired.delivery
+    return None
 
 
-def _post_and_continue(push: Push, acquired: Acquired, holder: str, begun_ms: int) -> None:
-    """Post as the holder, and leave the rest, if there is any, to an invocation of its own."""
+def _passed_on(push: Push) -> dict[str, Any]:
+    """What this invocation was told, for another one; that some are delayed is written by now."""
+    return delivery_state.waiting(
+        push.subscription, push.start, push.partitions, push.hops, push.wake
+    )
+
+
+def _post_and_continue(
+    push: Push, acquired: Acquired, holder: str, begun_ms: int
+) -> dict[str, Any] | None:
+    """Post as the holder, and leave the rest, if there is any, to an invocation of its own.
+
+    Returns the rest if it is for `push_slow`.
+    """
     worked = _work(push, acquired, holder, begun_ms, None)
     got_on = worked.posted or push.shared_until_ms is not None
-    if worked.more_from is not None and got_on and push.hops < HOPS:
-        hops = push.hops + 1
-        rest = delivery_state.waiting(push.subscription, worked.more_from, hops=hops)
-        delivery_state.notify(push.core, rest)
+    if worked.more_from is None or not got_on or push.hops >= HOPS:
+        return None
+    hops = push.hops + 1
+    rest = delivery_state.waiting(push.subscription, worked.more_from, hops=hops)
+    if worked.slow:
+        return rest
+    delivery_state.notify(push.core, rest)
+    return None
 
 
 def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +175,8 @@ def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool
     if stuck and blocked:
         _start_anew(push, delivery)
     elif stuck or (not blocked and (passed or _has_some(push, delivery))):
-        delivery_state.notify(core, delivery_state.waiting(push.subscription))
+        waiting = delivery_state.waiting(push.subscription)
+        delivery_state.notify(core, waiting, slow=delivery.slow(now_ms))
     return stuck
 
 
@@ -185,7 +211,11 @@ def _work(
             feed.look_again("")
             continue
         more_from = None if has_all and turn.may_post else feed.next_key()
-        handover = replace(feed.handover(), full_ms=turn.pace.handed_ms, delayed_ms=delayed_ms)
+        now_ms = core.now_ms()
+        slow = slowness.judge(delivery, now_ms, posted=feed.posted, was_slow=turn.is_slow)
+        handover = replace(
+            feed.handover(), full_ms=turn.pace.handed_ms, delayed_ms=delayed_ms, slowness=slow
+        )
         released = poster_lease.release(core, delivery, holder, handover, generation)
         if released.ending == "again":
             requested = turn.take_request()
@@ -197,7 +227,12 @@ def _work(
             return _Worked()
         if released.starts is not None:
             _start(push, released.starts, handover.wake_ms or 0)
-        return _Worked(due_ms=handover.wake_ms, more_from=more_from, posted=feed.posted)
+        return _Worked(
+            due_ms=handover.wake_ms,
+            more_from=more_from,
+            posted=feed.posted,
+            slow=now_ms < slow.until_ms,
+        )
 
 
 def _feed(push: Push, acquired: Acquired, *, due_alone: bool) -> Feed:

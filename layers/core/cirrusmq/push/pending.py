@@ -36,6 +36,10 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     """How many invocations in a row before it ran out of time."""
     shared_until_ms: int | None = None
     """When it leaves an invocation that others have too, if it is still busy; None: it is alone."""
+    sharing: int = 0
+    """How many other subscriptions the invocation has."""
+    takes_slow: bool = False
+    """Whether it posts for slow subscriptions, too, and goes on where posts take long."""
 
     @property
     def in_order(self) -> bool:
@@ -60,10 +64,14 @@ def make_push(
     invocation_id: str,
     most_ms: float,
     shared_ms: float | None = None,
+    *,
+    sharing: int = 0,
+    takes_slow: bool = False,
 ) -> Push | None:
     """An invocation's push; None where the subscription is gone.
 
     `shared_ms`: after so many real milliseconds it leaves the invocation, if it is still busy.
+    `sharing`, `takes_slow`: as of `Push`.
     """
     subscription = _find(core, place)
     if subscription is None or subscription.protocol != "http":
@@ -81,6 +89,8 @@ def make_push(
         delayed=place.get("delayed", False),
         hops=place.get("hops", 0),
         shared_until_ms=None if shared_ms is None else begun_ms + int(shared_ms * scale),
+        sharing=sharing,
+        takes_slow=takes_slow,
     )
 
 

@@ -29,6 +29,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.push.slowness import Slowness
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions import delivery_writes
 from cirrusmq.subscriptions.delivery_state import SKEW_MS, DeliveryState, hold_ms
@@ -42,6 +43,7 @@ WAKING_MS = 10_000
 _TRIES = 8
 _UNPAUSED = "attribute_not_exists(paused)"
 _UNHELD = "(attribute_not_exists(holder) OR held_until < :lapsed)"
+_FAST = "(attribute_not_exists(slow_until) OR slow_until <= :now)"
 Ending: TypeAlias = Literal["released", "again", "lost"]
 
 
@@ -73,6 +75,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """When the bucket of the rate is full again; 0: there is none."""
     delayed_ms: int | None = None
     """When the next delayed message is to be posted; None: none is."""
+    slowness: Slowness = Slowness(0, 0)
 
     @property
     def blocked(self) -> bool:
@@ -101,13 +104,14 @@ def acquire(
     generation: int | None = None,
     *,
     blocked_too: bool = True,
+    slow_too: bool = True,
 ) -> Acquired | None:
     """Take the lease, if no other worker has it; None where the subscription is gone.
 
     Not while it is paused: the answer is not `mine` then.
 
     With `generation` as the execution of that number, which takes charge. `blocked_too`: also where
-    the subscription is retrying.
+    the subscription is retrying; `slow_too`: also where it is slow.
 
     A: holds until 12:00:30 ─── posts ───> 12:00:29 done
     B: 12:00:10 holder = A, in time ──> refused
@@ -125,6 +129,9 @@ def acquire(
         conditions.append("#state <> :retrying")
         values["retrying"] = "retrying"
     now_ms = core.now_ms()
+    if not slow_too:
+        conditions.append(_FAST)
+        values["now"] = now_ms
     update = delivery_writes.update(
         core,
         delivery,
@@ -289,6 +296,12 @@ def _release(
     if handover.full_ms:
         changes["bucket_full"] = handover.full_ms
     removed, seen = ["holder", "held_until"], {"delays": delivery.delays}
+    slow = handover.slowness
+    if slow != (delivery.slow_until_ms, delivery.slow_for_ms):
+        if slow.until_ms:
+            changes |= {"slow_until": slow.until_ms, "slow_for": slow.for_ms}
+        else:
+            removed += ["slow_until", "slow_for"]
     if delivery.delays and handover.delayed_ms is None:
         removed.append("delays")
     if handover.clean_ms:

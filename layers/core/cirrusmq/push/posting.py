@@ -73,6 +73,8 @@ class PostResult(msgspec.Struct, frozen=True, kw_only=True):
     post: Post
     retry_after_ms: int = 0
     """Milliseconds after the post before which the subscriber wants no other one."""
+    took_ms: int = 0
+    """Milliseconds from its start to its end, on the core's clock."""
 
     @property
     def error(self) -> str | None:
@@ -114,11 +116,13 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
     if started_ms > latest_ms:
         return candidate
     posted = core.post(subscription.endpoint, headers, body)
+    took_ms = core.now_ms() - started_ms
     asked_seconds = min(posted.retry_after_seconds or 0.0, RETRY_AFTER_SECONDS)
     return PostResult(
         candidate=candidate,
         post=Post(started_ms, posted.status, posted.error),
         retry_after_ms=int(asked_seconds * 1_000 * core.clock.scale),
+        took_ms=took_ms,
     )
 
 

@@ -5,6 +5,9 @@
     b                         holds ─ posts ──────── hangs ──────────── 15 s ─ releases
     c                         holds ─ posts ─ posts ─ posts │ 2 s: releases, and goes on alone
 
+A slow one is refused to `push`, within milliseconds, and so is the next: those of an account go to
+one invocation of `push_slow`, which none of them leaves. There it is no CPU that they wait for.
+
 They share the work that begins an invocation, its share of a CPU, and its end. So none waits for
 another one: each has threads of its own, also for its calls of the store, and its lease begins and
 ends with its own work. The invocation lasts as long as the slowest, which would have one of its own
@@ -14,9 +17,10 @@ else. If it ends before its time, their leases end as they would then: the sweep
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,53 +28,115 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.push.delivery import deliver
 from cirrusmq.push.pending import Push, make_push
 from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions import delivery_state
 
 SHARED_MS = 2_000
 """Real milliseconds after which one that is still busy leaves for an invocation of its own: several
 busy ones would have to do with one share of a CPU."""
+RUN_MS = 120_000
+"""Of an invocation: a retry schedule waits for no longer."""
+POST_MS = 17_000
+"""Kept back: a post of 15 s, and the writes after it."""
 _WAIT_SECONDS = 1.0
+_REFUSED_SECONDS = 0.05
+"""So long none has ended: then those that were refused have been."""
 _logger = logging.getLogger(__name__)
 
 
+class _Ended(NamedTuple):
+    """How a subscription's delivery ended: what is left for `push_slow`, and an error."""
+
+    account: str
+    rest: dict[str, Any] | None = None
+    error: Exception | None = None
+
+
+def posting_ms(left_ms: int) -> int:
+    """Milliseconds in which posts may begin, in an invocation with so many left."""
+    return min(left_ms, RUN_MS) - POST_MS
+
+
 def deliver_all(
-    core: Core, places: Sequence[dict[str, Any]], invocation_id: str, most_ms: float
+    core: Core,
+    places: Sequence[dict[str, Any]],
+    invocation_id: str,
+    most_ms: float,
+    *,
+    takes_slow: bool = False,
 ) -> None:
     """Deliver what waits for these subscriptions, side by side.
+
+    takes_slow: as of `Push`; the slow ones are passed on to `push_slow` without it.
 
     An error of one is raised when all have ended: Lambda then repeats the invocation, which does
     little for those that are done.
     """
-    shared_ms = SHARED_MS if len(places) > 1 else None
-    found = (make_push(core, place, invocation_id, most_ms, shared_ms) for place in places)
+    shared_ms = None if len(places) == 1 else most_ms if takes_slow else SHARED_MS
+    sharing = len(places) - 1
+    found = (
+        make_push(
+            *(core, place, invocation_id, most_ms, shared_ms),
+            sharing=sharing,
+            takes_slow=takes_slow,
+        )
+        for place in places
+    )
     pushes = [push for push in found if push is not None]
     if len(places) == 1:
         for push in pushes:
-            deliver(push)
+            _pass_on(core, [_Ended(push.subscription.account, deliver(push))])
         return
-    errors = _side_by_side(core, pushes)
+    errors = _side_by_side(core, pushes, together=takes_slow)
     for error in errors[1:]:
         _logger.error("not delivered", exc_info=error)
     if errors:
         raise errors[0]
 
 
-def _side_by_side(core: Core, pushes: Sequence[Push]) -> list[Exception]:
-    """Deliver each in a thread of its own; answers the errors, unexpected ones first."""
+def _side_by_side(core: Core, pushes: Sequence[Push], *, together: bool) -> list[Exception]:
+    """Deliver each in a thread of its own; answers the errors, unexpected ones first.
+
+    together: what is left waits for all to end, so that it is for few invocations.
+    """
     # Where one's key takes no writes, its calls wait in a pool that nobody else needs.
     own = replace(core, in_parallel=core.in_own_pool)
-    ended: list[Exception | None] = []
-    with core.window(max(1, len(pushes))) as window:
+    left, waiting = len(pushes), list[_Ended]()
+    errors: list[Exception] = []
+    with core.window(max(1, left)) as window:
         for push in pushes:
             window.start(partial(_deliver, replace(push, core=own)))
-        while len(ended) < len(pushes):
-            ended += window.wait(_WAIT_SECONDS)
-    errors = [error for error in ended if error is not None]
+        while left or waiting:
+            ended = window.wait(_REFUSED_SECONDS if waiting else _WAIT_SECONDS) if left else []
+            left -= len(ended)
+            errors += [each.error for each in ended if each.error is not None]
+            waiting += [each for each in ended if each.rest is not None]
+            if waiting and not (left if together else ended):
+                errors += _try_to_pass_on(core, waiting)
+                waiting = []
     return sorted(errors, key=lambda error: isinstance(error, CirrusMQError))
 
 
-def _deliver(push: Push) -> Exception | None:
+def _deliver(push: Push) -> _Ended:
+    account = push.subscription.account
     try:
-        deliver(push)
+        return _Ended(account, deliver(push))
     except Exception as error:
-        return error
-    return None
+        return _Ended(account, error=error)
+
+
+def _try_to_pass_on(core: Core, ended: Sequence[_Ended]) -> list[Exception]:
+    try:
+        _pass_on(core, ended)
+    except Exception as error:
+        return [error]
+    return []
+
+
+def _pass_on(core: Core, ended: Iterable[_Ended]) -> None:
+    """Leave what is left to `push_slow`: that of each account to one invocation."""
+    by_account = defaultdict[str, list[dict[str, Any]]](list)
+    for each in ended:
+        if each.rest is not None:
+            by_account[each.account].append(each.rest)
+    for rests in by_account.values():
+        delivery_state.notify(core, *rests, slow=True)

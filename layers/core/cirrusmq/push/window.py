@@ -13,12 +13,12 @@ from functools import partial
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import CirrusMQError, Unavailable
-from cirrusmq.push import poster_lease
+from cirrusmq.push import poster_lease, slowness
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pace import taken_over
 from cirrusmq.push.pending import Push
 from cirrusmq.push.poster_lease import Acquired
-from cirrusmq.push.posting import post
+from cirrusmq.push.posting import Candidate, CandidateKey, PostResult, post
 from cirrusmq.subscriptions import delivery_state, delivery_writes
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 
@@ -55,6 +55,9 @@ class Turn:
         """Whether another invocation may hold it now."""
         self.paused = delivery.paused
         """Whether no post may begin, as far as this one knows: it is told when it renews."""
+        self._slow = False
+        self._running: dict[CandidateKey, tuple[int, float]] = {}
+        """When posts that run began, and how long each may take, in the order they began."""
         self._begun_ms = self._started_ms = begun_ms
         self._told = delivery.state == "retrying"
 
@@ -68,10 +71,31 @@ class Turn:
     @property
     def may_post(self) -> bool:
         """Whether a post may start now."""
-        if self.lost or self.paused:
+        if self.lost or self.paused or (self.is_slow and not self.push.takes_slow):
             return False
         now_ms = self.push.core.now_ms()
         return now_ms <= self.latest_ms and not self._is_leaving(now_ms)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a post took so long, or has by now, that the subscription is slow."""
+        if not self._slow and self._running:
+            # The one that runs longest: of each other one as much is left to be seen.
+            begun_ms, patience_ms = next(iter(self._running.values()))
+            self._slow = self.push.core.now_ms() - begun_ms > patience_ms
+        return self._slow
+
+    def began(self, candidate: Candidate, beside: int) -> None:
+        """A post begins, beside so many others of the subscription."""
+        patience_ms = slowness.patience_ms(beside, self.push.sharing) * self.push.core.clock.scale
+        self._running[candidate.key] = (self.push.core.now_ms(), patience_ms)
+
+    def ended(self, outcome: PostResult | Candidate) -> None:
+        """A post has ended, or could not begin."""
+        candidate = outcome if isinstance(outcome, Candidate) else outcome.candidate
+        _, patience_ms = self._running.pop(candidate.key)
+        if isinstance(outcome, PostResult) and outcome.took_ms > patience_ms:
+            self._slow = True
 
     def _is_leaving(self, now_ms: int) -> bool:
         """Whether it waits for its posts to end, so that another invocation can hold the lease.
@@ -191,12 +215,14 @@ def post_all(turn: Turn, feed: Feed) -> bool:
                 if wait_ms:
                     feed.put_back(candidate)
                     break
+                turn.began(candidate, feed.running)
                 feed.began(candidate)
                 turn.pace.let_through()
                 window.start(partial(post, push, candidate, turn.latest_ms, turn.pace))
             pause_ms = min(wait_ms or LISTEN_MS, LISTEN_MS)
             if feed.running:
                 for outcome in window.wait(pause_ms / 1000):
+                    turn.ended(outcome)
                     feed.ended(outcome)
             elif not feed.unsettled:
                 if not wait_ms:

@@ -51,7 +51,7 @@ def begin(core: Core, subscription: Subscription) -> tuple[Subscription, str | N
 def ask(core: Core, subscription: Subscription, token: str) -> None:
     """Have the token sent to the endpoint."""
     core.invoke(
-        "push",
+        "push_slow",
         {
             "confirm": {
                 "topic_id": subscription.topic_id,

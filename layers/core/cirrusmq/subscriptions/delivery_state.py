@@ -33,6 +33,8 @@ SETTLED_MS = 2 * LATE_MS
 """Before messages published so long ago, only late parcels are put."""
 OVERDUE_MS = 30_000
 """A message that has been due for so long has no worker any more."""
+UNTRIED_MS = 9_999_999_999_999
+"""The end of being slow, of a subscription to which nothing was posted yet."""
 SHARDS = 128
 """Partition keys of delivery states: a busy subscription writes its own 200 times a second, and no
 key should hold those of more than four out of a hundred."""
@@ -95,10 +97,18 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """How many notices told of messages that were not to be posted yet; 0: none waits so."""
     late: int = 0
     """How often a parcel was so late that it may be before the clean keys."""
+    slow_until_ms: int = 0
+    """Until then `push_slow` posts, since a post took long; `UNTRIED_MS`: since none began."""
+    slow_for_ms: int = 0
+    """For how long it was slow the last time; 0: it never was."""
 
     def held(self, now_ms: int, scale: float) -> bool:
         """Whether the lease runs, with regard to clocks that differ."""
         return bool(self.holder) and now_ms <= self.held_until_ms + SKEW_MS * scale
+
+    def slow(self, now_ms: int) -> bool:
+        """Whether `push_slow` posts."""
+        return now_ms < self.slow_until_ms
 
     def stuck(self, now_ms: int, scale: float) -> bool:
         """Whether a due message has no worker, or the last holder died."""
@@ -198,6 +208,8 @@ def read_item(item: Item) -> DeliveryState:
         hurried=number("hurried") > 0,
         delays=number("delays"),
         late=number("late"),
+        slow_until_ms=number("slow_until"),
+        slow_for_ms=number("slow_for"),
     )
 
 
@@ -232,6 +244,13 @@ def waiting(
     return {**place_of(subscription), **event}
 
 
-def notify(core: Core, first: dict[str, Any], *others: dict[str, Any]) -> None:
-    """Start a worker that delivers what waits for these subscriptions (`waiting`), side by side."""
-    core.invoke("push", {"deliver": first, **({"others": others} if others else {})})
+def notify(core: Core, first: dict[str, Any], *others: dict[str, Any], slow: bool = False) -> None:
+    """Start a worker that delivers what waits for these subscriptions (`waiting`), side by side.
+
+    slow: whether it is known of them that they are slow; `push` finds out where it is not.
+    """
+    event = {"deliver": first, **({"others": others} if others else {})}
+    if slow:
+        core.invoke("push_slow", event)
+    else:
+        core.invoke("push", event)

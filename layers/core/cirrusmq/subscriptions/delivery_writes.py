@@ -9,7 +9,12 @@ from typing import Any, NamedTuple, TypeAlias
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.subscriptions.delivery_state import DeliveryState, read_item, state_key
+from cirrusmq.subscriptions.delivery_state import (
+    UNTRIED_MS,
+    DeliveryState,
+    read_item,
+    state_key,
+)
 
 Value: TypeAlias = int | str | tuple[int, ...]
 """Of an attribute."""
@@ -25,6 +30,7 @@ def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
         "state": {"S": "delivering"},
         "generation": {"N": "0"},
         "starts": {"N": "0"},
+        "slow_until": {"N": str(UNTRIED_MS)},
         **_wired(_bounds_of(subscription)),
     }
     return {"Put": {"TableName": core.tables.messages, "Item": item}}
