@@ -275,7 +275,16 @@ def test_only_counting_and_the_sweep_write_the_usage(resources: dict[str, Any]) 
         for name, _ in statements(resources)
         if actions_on(resources, name, "Usage.Arn") & WRITES
     }
-    assert writers == {"Meter", "Sweep"} | CALLED
+    assert writers == {"Meter", "Sweep", "Push", "PushSlow", "Call"} | CALLED
+
+
+@pytest.mark.parametrize("function", ["Push", "PushSlow", "Call"])
+def test_what_delivers_counts_what_runs_and_no_usage(
+    resources: dict[str, Any], function: str
+) -> None:
+    confined = keys_of(resources, function, "Usage.Arn")
+    assert confined["dynamodb:UpdateItem"] == ["T#*"]
+    assert actions_on(resources, function, "Usage.Arn") == set(confined)
 
 
 @pytest.mark.parametrize("function", sorted(CALLED))

@@ -15,6 +15,7 @@ import contextlib
 import logging
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from cirrusmq.access import shares
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
 from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, return_all
@@ -54,8 +55,11 @@ def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
     """Hand a source's messages to its function, for at most about so many real milliseconds."""
     deadline_ms = core.now_ms() + int(most_ms * core.clock.scale)
     source = present_source(core, event["source"])
-    if source is not None:
-        _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms).run()
+    if source is None:
+        return
+    with shares.calling(core, source.account, most_ms) as admitted:
+        if admitted:  # else the sweep comes back
+            _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms).run()
 
 
 class _Worker:

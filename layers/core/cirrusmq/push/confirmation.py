@@ -4,27 +4,47 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq.access import shares
+from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.confirmations import signing_secrets
+from cirrusmq.subscriptions.delivery_state import POST_MS
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq.webhooks import requests
 
+LATER_SECONDS = 15
+"""After so long another invocation posts a token, if the account's share was in use."""
+
 
 def post_token(core: Core, given: dict[str, Any], request_id: str) -> None:
-    """Post a subscription's token once; its owner can ask for another one."""
+    """Post a subscription's token once; its owner can ask for another one.
+
+    Where as many posts to slow URLs run as the account may have, an execution waits and has it
+    posted then, unless it has expired.
+    """
     for subscription in cached_subscriptions(core, given["topic_id"]):
         if subscription.name != given["subscription"] or subscription.endpoint is None:
             continue
-        path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
-        headers, body = requests.confirmation(
-            account=subscription.account,
-            topic=subscription.topic,
-            subscription=subscription.name,
-            token=given["token"],
-            confirm_url=core.settings.public_url + path,
-            expires_ms=given["expires_ms"],
-            secrets=signing_secrets(core, subscription.id),
-            request_id=request_id,
-            now_s=core.real_seconds(),
-        )
-        core.post(subscription.endpoint, headers, body)
+        with shares.posting(core, subscription.account, POST_MS) as admitted:
+            if admitted:
+                _post(core, subscription, given, request_id)
+            elif core.now_ms() < given["expires_ms"]:
+                state = {"action": "wait", "wait_seconds": LATER_SECONDS, "confirm": given}
+                core.start_execution(f"{subscription.id}-confirm-{core.now_ms()}", state)
+
+
+def _post(core: Core, subscription: Subscription, given: dict[str, Any], request_id: str) -> None:
+    assert subscription.endpoint is not None
+    path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
+    headers, body = requests.confirmation(
+        account=subscription.account,
+        topic=subscription.topic,
+        subscription=subscription.name,
+        token=given["token"],
+        confirm_url=core.settings.public_url + path,
+        expires_ms=given["expires_ms"],
+        secrets=signing_secrets(core, subscription.id),
+        request_id=request_id,
+        now_s=core.real_seconds(),
+    )
+    core.post(subscription.endpoint, headers, body)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from cirrusmq.access import shares
 from cirrusmq.push import poster_lease, slowness
 from cirrusmq.push.blocking_feed import BlockingFeed
 from cirrusmq.push.feeds import Feed
@@ -31,6 +32,8 @@ EARLY_MS = 500
 """An execution begins its next round so long before something is due, or up to a second more."""
 HOPS = 64
 """Invocations in a row that continue one without time left; after them the sweep begins anew."""
+LATER_MS = (10_000, 20_000)
+"""A round begins so much later, drawn between the two, if the account's share is in use."""
 _TRIES = 8
 
 
@@ -58,6 +61,8 @@ def deliver(push: Push) -> dict[str, Any] | None:
     subscription_id = push.subscription.id
     if push.delayed:
         delivery_writes.note_delayed(core, subscription_id)
+    if not push.takes_slow and shares.is_slow(core, push.subscription.account):
+        return _passed_on(push)
     delivery: DeliveryState | None = delivery_state.unread(push.subscription)
     if subscription_id in core.left_to_others:
         delivery = delivery_state.read(core, subscription_id)
@@ -121,10 +126,13 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
     """One round of an execution; answers what it does next."""
     core, rounds = push.core, given["rounds"] + 1
     core.wait_until(min(given["due_ms"], core.now_ms() + SLEEP_MS))
-    due_ms = _round(push, int(given["generation"]), rounds)
-    if due_ms is None:
-        return {"action": "done"}
-    return _wait(core, due_ms, {**given, "rounds": rounds})
+    following = {**given, "rounds": rounds}
+    with shares.posting(core, push.subscription.account, push.left_ms) as admitted:
+        if not admitted and rounds <= ROUNDS:
+            wait_ms = core.random.uniform(*LATER_MS) * core.clock.scale
+            return _wait(core, core.now_ms() + int(wait_ms), following)
+        due_ms = _round(push, int(given["generation"]), rounds)
+    return {"action": "done"} if due_ms is None else _wait(core, due_ms, following)
 
 
 def _round(push: Push, number: int, rounds: int) -> int | None:
@@ -227,6 +235,8 @@ def _work(
             return _Worked()
         if released.starts is not None:
             _start(push, released.starts, handover.wake_ms or 0)
+        if turn.is_slow and slowness.is_demoted(delivery, now_ms):
+            shares.note_demotion(core, push.subscription.account)
         return _Worked(
             due_ms=handover.wake_ms,
             more_from=more_from,

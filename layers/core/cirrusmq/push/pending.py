@@ -11,7 +11,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
-from cirrusmq.subscriptions.delivery_state import DeliveryState, Wake
+from cirrusmq.subscriptions.delivery_state import POST_MS, DeliveryState, Wake
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -40,6 +40,11 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     """How many other subscriptions the invocation has."""
     takes_slow: bool = False
     """Whether it posts for slow subscriptions, too, and goes on where posts take long."""
+
+    @property
+    def left_ms(self) -> float:
+        """Real milliseconds until its invocation is over at last."""
+        return (self.deadline_ms - self.core.now_ms()) / self.core.clock.scale + POST_MS
 
     @property
     def in_order(self) -> bool:

@@ -16,27 +16,28 @@ else. If it ends before its time, their leases end as they would then: the sweep
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from cirrusmq.access import shares
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.push.delivery import deliver
 from cirrusmq.push.pending import Push, make_push
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery_state import POST_MS
 
 SHARED_MS = 2_000
 """Real milliseconds after which one that is still busy leaves for an invocation of its own: several
 busy ones would have to do with one share of a CPU."""
 RUN_MS = 120_000
 """Of an invocation: a retry schedule waits for no longer."""
-POST_MS = 17_000
-"""Kept back: a post of 15 s, and the writes after it."""
 _WAIT_SECONDS = 1.0
 _REFUSED_SECONDS = 0.05
 """So long none has ended: then those that were refused have been."""
@@ -82,24 +83,46 @@ def deliver_all(
         for place in places
     )
     pushes = [push for push in found if push is not None]
-    if len(places) == 1:
+    if takes_slow:
+        with _admitted(core, pushes, most_ms + POST_MS) as admitted:
+            _deliver_all(core, admitted, alone=len(places) == 1)
+    else:
+        _deliver_all(core, pushes, alone=len(places) == 1)
+
+
+@contextlib.contextmanager
+def _admitted(core: Core, pushes: Sequence[Push], most_ms: float) -> Iterator[list[Push]]:
+    """Those of accounts that have a share left; the sweep finds what the others would post."""
+    with contextlib.ExitStack() as held:
+        accounts = sorted({push.subscription.account for push in pushes})
+        admitted = {
+            account
+            for account in accounts
+            if held.enter_context(shares.posting(core, account, most_ms))
+        }
+        yield [push for push in pushes if push.subscription.account in admitted]
+
+
+def _deliver_all(core: Core, pushes: Sequence[Push], *, alone: bool) -> None:
+    if alone:
         for push in pushes:
             _pass_on(core, [_Ended(push.subscription.account, deliver(push))])
         return
-    errors = _side_by_side(core, pushes, together=takes_slow)
+    errors = _side_by_side(core, pushes)
     for error in errors[1:]:
         _logger.error("not delivered", exc_info=error)
     if errors:
         raise errors[0]
 
 
-def _side_by_side(core: Core, pushes: Sequence[Push], *, together: bool) -> list[Exception]:
+def _side_by_side(core: Core, pushes: Sequence[Push]) -> list[Exception]:
     """Deliver each in a thread of its own; answers the errors, unexpected ones first.
 
-    together: what is left waits for all to end, so that it is for few invocations.
+    What slow ones leave waits for all to end, so that it is for few invocations.
     """
     # Where one's key takes no writes, its calls wait in a pool that nobody else needs.
     own = replace(core, in_parallel=core.in_own_pool)
+    together = any(push.takes_slow for push in pushes)
     left, waiting = len(pushes), list[_Ended]()
     errors: list[Exception] = []
     with core.window(max(1, left)) as window:
