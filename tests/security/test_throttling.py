@@ -105,6 +105,81 @@ class TestOneEnvironment:
         assert Counter(nobody.get("/health").status for _ in range(50)) == {200: 50}
 
 
+class TestCopies:
+    """A publish counts a call for ten copies, which later calls wait for."""
+
+    @staticmethod
+    def publisher(world: World, subscriptions: int) -> Client:
+        alice = world.client("alice")
+        limited(world, 1_000)
+        alice.put("/topics/news")
+        for number in range(subscriptions):
+            alice.put(f"/topics/news/subscriptions/sub{number}", {"protocol": "pull"})
+        limited(world, 5)
+        return alice
+
+    def test_a_publish_with_few_copies_is_one_call(self, world: World) -> None:
+        alice = self.publisher(world, 9)
+        assert alice.post("/topics/news/messages", SEND).status == 201
+        assert statuses(alice, 5) == {200: 4, 429: 1}
+
+    def test_its_copies_are_worked_off_by_the_rate(self, world: World) -> None:
+        """100 copies: 10 calls, of which 4 fit into the same second, 5 into the next one.
+
+        An environment's share follows what it told of the second before, so it is a call less.
+        """
+        alice = self.publisher(world, 50)
+        reply = alice.post("/topics/news/messages", {"messages": [{"body": "x"}] * 2})
+        assert reply.status == 201  # it is stored: only what follows waits
+        passed = []
+        for _ in range(4):
+            passed.append(statuses(alice, 20)[200])
+            world.clock.pass_seconds(1)
+        assert passed[:2] == [0, 0]
+        assert passed[2] in (3, 4)
+        assert passed[3] in (4, 5)
+
+    def test_a_pause_works_it_off_as_well(self, world: World) -> None:
+        alice = self.publisher(world, 50)
+        alice.post("/topics/news/messages", {"messages": [{"body": "x"}] * 2})
+        world.clock.pass_seconds(30)
+        assert statuses(alice, 20) == {200: 5, 429: 15}
+
+    def test_a_publish_by_a_grant_counts_for_who_publishes(self, world: World) -> None:
+        alice, bob = self.publisher(world, 50), world.client("bob")
+        limited(world, 1_000)
+        assert alice.put("/topics/news/grants/bob", {"permission": "publish"}).status == 200
+        limited(world, 5)
+        assert bob.post("/topics/alice:news/messages", SEND).status == 201
+        assert statuses(bob, 5) == {429: 5}
+        assert statuses(alice, 5) == {200: 5}
+
+    def test_a_half_message_counts_when_it_is_committed(self, world: World) -> None:
+        alice = self.publisher(world, 50)
+        half = alice.post("/topics/news/messages", {**SEND, "transaction": {}}).json
+        assert statuses(alice, 1) == {200: 1}
+        handle = {"handle": half["transaction"]["handle"]}
+        assert alice.post("/topics/news/half/commit", handle).status == 200
+        assert statuses(alice, 5) == {429: 5}
+
+    def test_other_environments_bear_it_too(self) -> None:
+        """What is owed is in the count that an environment reports."""
+        throttle = Throttle()
+        throttle.turn("alice", 10, 100, lambda: 0.0)
+        throttle.take("alice")
+        throttle.owe("alice", 500, 6_000)
+        ended = throttle.turn("alice", 11, 100, lambda: 0.0)
+        assert ended is not None
+        assert ended.calls == 501
+
+    def test_what_is_owed_has_an_end(self) -> None:
+        throttle = Throttle()
+        throttle.turn("alice", 10, 100, lambda: 0.0)
+        throttle.owe("alice", 1_000_000, 6_000)
+        throttle.turn("alice", 10 + 61, 100, lambda: 0.0)
+        assert throttle.take("alice")
+
+
 class TestWrongKeys:
     """An address with many wrong keys is refused without a look at the table."""
 

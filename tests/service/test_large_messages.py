@@ -345,7 +345,7 @@ class TestOtherWays:
         attributes = {name: {"base64": held} for name, held in values.items()}
         sent = [{**noise(20_000), "attributes": attributes, "tags": tags} for _ in range(16)]
         request = read_values({"messages": sent}, PublishRequest)
-        publish(world.core, get_topic(world.core, "alice", topic.name), request, OF_SDKS)
+        publish(world.core, get_topic(world.core, "alice", topic.name), "alice", request, OF_SDKS)
         world.settle()
         (record,) = (item for item in world.items() if "g" in item and "e" in item)
         assert item_bytes(record) < 400 * UNIT_BYTES

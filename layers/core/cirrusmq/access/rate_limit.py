@@ -19,6 +19,9 @@ It costs one write unit for each report, and that call waits for the write. A th
 means some 1,000 other reports: each environment lets at most a thousandth of the rate through, and
 reports later. After another failure the last share holds for 10 seconds, then the whole rate.
 Without a rate nothing is counted and nothing is written.
+
+A publish counts a call more for ten of its copies, when it is stored. They are owed: until the rate
+has worked them off the account's calls wait, and reports have what is owed beside the calls.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key, was_throttled
 from cirrusmq.runtime.throttle import Count, next_interval, share_of
 
+COPIES_A_CALL = 10
+"""Copies of a published message that count as one call."""
+_MOST_OWED_SECONDS = 60
 _KEPT_SECONDS = 120
 _MINUTE = 60
 _REPORTS = "r"
@@ -46,6 +52,17 @@ def admit(core: Core, account: str) -> None:
         _take_share(core, account, count, rate)
     if not core.throttle.take(account):
         raise Throttled(f"account {account} makes more than {rate:,} calls a second")
+
+
+def count_copies(core: Core, account: str, copies: int) -> None:
+    """Count what follows from a publish: ten copies are a call.
+
+    They are a debt, since the publish is stored by now: calls wait until the rate has worked it
+    off. It is in the counts that environments report, so that all of them bear it.
+    """
+    rate = core.settings.account_requests_per_second
+    if rate and copies:
+        core.throttle.owe(account, copies / COPIES_A_CALL, rate * _MOST_OWED_SECONDS)
 
 
 def counter_place(account: str, second: int) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
 from cirrusmq.model.half import Announced, Half, half_partition, id_of
 from cirrusmq.model.objects import life_days
@@ -54,7 +55,9 @@ def commit(core: Core, topic: Topic, account: str, handle: str) -> list[Publishe
         announced = _try_commit(core, topic, half)
         if announced is not None:
             _remove_mark(core, half)
-            return _published(announced)
+            published = _published(announced)
+            count_copies(core, account, sum(each.matched for each in published))
+            return published
     raise Unavailable
 
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter
 from cirrusmq.base.request_token import check_attempt
@@ -130,11 +131,12 @@ class _Publish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def publish(
-    core: Core, topic: Topic, request: PublishRequest, most: ContentLimits = CONTRACT
+    core: Core, topic: Topic, account: str, request: PublishRequest, most: ContentLimits = CONTRACT
 ) -> list[Published | CirrusMQError]:
     """Publish the messages; one result for each, in the order given.
 
-    `most`: of each message beside its body.
+    account: the caller's, whose rate the copies count against. `most`: of each message beside its
+    body.
     """
     now_ms = begun_ms = core.now_ms()
     if not isinstance(request.attempt, UnsetType):
@@ -159,6 +161,7 @@ def publish(
         for place, draft in drafts.items()
     }
     fresh, duplicates = store_once(keys, partial(_store, publishing, drafts))
+    count_copies(core, account, sum(len(drafts[place].subscriptions) for place in fresh))
     results: dict[int, Published | CirrusMQError] = {**refused, **fresh}
     for place, first in duplicates.items():
         matched = len(drafts[place].subscriptions)

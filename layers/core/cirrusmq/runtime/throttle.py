@@ -30,6 +30,9 @@ class Count(msgspec.Struct, frozen=True):
     second: int
     """The last one of them."""
     calls: int
+    """With those that are owed."""
+    owed: int
+    """Calls that count though they were never made, and are not worked off yet."""
     seconds: int
     """How long that was."""
     interval: int
@@ -58,6 +61,13 @@ class _Tally:
         self.interval = INTERVALS[0]
         self.demand: float | None = None
         self.failing_since: int | None = None
+        self.owed = 0.0
+        """Calls that count though they were never made, and are not worked off yet."""
+
+    def owed_in(self, seconds: int) -> float:
+        """What is still owed so many seconds later: it takes the room that calls left."""
+        left = max(0, self.allowed - self.admitted) + self.share * (seconds - 1)
+        return max(0.0, self.owed - left)
 
     @property
     def counts_for(self) -> int:
@@ -83,15 +93,19 @@ class Throttle:
             if tally is None or tally.second < second - tally.counts_for:
                 if len(self._tallies) >= _MOST_ACCOUNTS:
                     self._tallies.clear()
-                self._tallies[account] = _Tally(second, rate)
+                begun = self._tallies[account] = _Tally(second, rate)
+                if tally is not None:
+                    begun.owed = tally.owed_in(second - tally.second)
                 return None
+            owed, tally.owed = round(tally.owed), tally.owed_in(second - tally.second)
             tally.second, tally.admitted = second, 0
             # Until the counter answers, concurrent calls use the share of before.
             tally.allowed = _whole(tally.share, draw())
             if second < tally.due:
                 return None
             seconds = second - tally.since
-            count = Count(second - 1, tally.calls, seconds, tally.interval, tally.demand)
+            calls = tally.calls + owed
+            count = Count(second - 1, calls, owed, seconds, tally.interval, tally.demand)
             tally.calls, tally.since, tally.due = 0, second, second + 1
             return count
 
@@ -115,7 +129,7 @@ class Throttle:
             tally = self._tallies.get(account)
             if tally is None:
                 return
-            tally.calls += count.calls
+            tally.calls += count.calls - count.owed
             tally.since -= count.seconds
             tally.failing_since = None
             share = min(tally.share, rate / _THROTTLED_PART)
@@ -139,10 +153,17 @@ class Throttle:
             if tally is None:
                 return True
             tally.calls += 1
-            if tally.admitted >= tally.allowed:
+            if tally.admitted + tally.owed >= tally.allowed:
                 return False
             tally.admitted += 1
             return True
+
+    def owe(self, account: str, calls: float, most: float) -> None:
+        """Let further calls of an account count: later ones wait for them. At most `most` wait."""
+        with self._lock:
+            tally = self._tallies.get(account)
+            if tally is not None:
+                tally.owed = min(tally.owed + calls, most)
 
     @staticmethod
     def _go_on(tally: _Tally, share: float, interval: int, chance: float) -> None:

@@ -88,7 +88,7 @@ def publish_message(asked: Asked) -> Answer:
     from cirrusmq.publishing.publish import PublishRequest, publish
 
     request = read_values({"messages": [draft.native]}, PublishRequest)
-    (sent,) = publish(asked.core, topic, request, OF_SDKS)
+    (sent,) = publish(asked.core, topic, asked.caller.account, request, OF_SDKS)
     if isinstance(sent, CirrusMQError):
         raise sent
     return writing.published({"MessageId": sent.id, "MessageBodyMD5": draft.md5}, asked.call.id)

@@ -48,7 +48,8 @@ def _publish(asked: Asked, bodies: Sequence[str]) -> list[str]:
             raise CmqError(4000, 10700, "parameters lack of routingKey")
         shared["routing_key"] = routing_key
     given = {"messages": [{"body": body, **shared} for body in bodies]}
-    published: Any = publish(asked.core, topic, read_values(given, PublishRequest))
+    request = read_values(given, PublishRequest)
+    published: Any = publish(asked.core, topic, asked.caller.account, request)
     # All have the same tags and key: all are taken, or none.
     if not any(each.matched for each in published):
         known = cached_subscriptions(asked.core, topic.id)

@@ -45,7 +45,7 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
         PublishedMessage(error=describe(each, request.id))
         if isinstance(each, CirrusMQError)
         else PublishedMessage.of(each)
-        for each in publish(request.core, topic, body)
+        for each in publish(request.core, topic, request.caller.account, body)
     ]
     shown = PublishedMessages(messages=entries)
     return Created(shown) if body.atomic else Ok(shown)
