@@ -101,6 +101,21 @@ class TestPosting:
         assert subscriber.bodies("web") == ["one", "one"]
         assert 30 <= (subscriber.times("one", "web")[1] - begun_ms) / 1_000 <= 30 + 42
 
+    def test_executions_that_wait_do_not_pile_up(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        """The sweep takes one that is overdue for lost, and starts another."""
+        url(topic, retry={"policy": "backoff"})
+        subscriber.down()
+        topic.publish("one")
+        subscriber.up()
+        fill(world, "alice", "posting", 900)
+        schedules = Schedules(world, sweeps=True)
+        schedules.pass_seconds(890)
+        assert len(schedules.running) <= 2
+        schedules.pass_seconds(60)
+        assert subscriber.bodies("web") == ["one", "one"]
+
     def test_a_confirmation_is_posted_later(self, world: World, topic: TestTopic) -> None:
         settings = replace(world.core.settings, confirm_endpoints=True)
         world.core = replace(world.core, settings=settings)

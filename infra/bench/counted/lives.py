@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from cirrusmq.base import limits
 from cirrusmq.storage.sizes import item_bytes
 from cirrusmq_local.testing.core import FUNCTION
@@ -141,6 +143,9 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
     The queue is empty before and after: a worker is woken for it, takes a slot, and leaves.
     """
     world = World()
+    # As a deployment has it by default: workers are counted.
+    settings = replace(world.core.settings, account_workers=10)
+    world.core = replace(world.core, settings=settings)
     admin = world.client("alice", admin=True)
     invoke = {"function": FUNCTION, "batch": 16}
     admin.put("/queues/work", {"partitions": partitions, "invoke": invoke})

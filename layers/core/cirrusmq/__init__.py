@@ -26,6 +26,8 @@ The words that it is written in, and the file that defines each:
     parked          put aside while a reader's key takes no writes   fanout/parking.py
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     pace            a subscription's rate, as its poster keeps it    push/pace.py
+    slow            a post took over a second: push_slow posts       push/slowness.py
+    share           what an account may have at work at once         access/shares.py
     history         the latest posts of a message to its URL         model/post_history.py
     half message    a publish that nobody sees before its commit     model/half.py
     due mark        when a message is posted again                   subscriptions/due_marks.py

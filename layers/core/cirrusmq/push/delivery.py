@@ -129,10 +129,22 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
     following = {**given, "rounds": rounds}
     with shares.posting(core, push.subscription.account, push.left_ms) as admitted:
         if not admitted and rounds <= ROUNDS:
-            wait_ms = core.random.uniform(*LATER_MS) * core.clock.scale
-            return _wait(core, core.now_ms() + int(wait_ms), following)
+            return _later(push, following)
         due_ms = _round(push, int(given["generation"]), rounds)
     return {"action": "done"} if due_ms is None else _wait(core, due_ms, following)
+
+
+def _later(push: Push, following: dict[str, Any]) -> dict[str, Any]:
+    """What an execution does next that may not post now: it waits, unless it has a successor.
+
+    share in use   #1 waits ── 30 s overdue: the sweep starts #2 ── #1 wakes: ends ── #2 waits
+    """
+    core = push.core
+    delivery = delivery_state.read(core, push.subscription.id)
+    if delivery is None or delivery.starts > following["generation"]:
+        return {"action": "done"}
+    wait_ms = core.random.uniform(*LATER_MS) * core.clock.scale
+    return _wait(core, core.now_ms() + int(wait_ms), following)
 
 
 def _round(push: Push, number: int, rounds: int) -> int | None:
