@@ -85,7 +85,7 @@ LAST_FOUND_BY = {
     "moves_are_billed_as_deletes": 64,
     "nobody_comes_back_for_what_is_due_later": 733,
     "nobody_is_left_to_post_what_is_delayed": 5000003,
-    "one_that_leaves_its_invocation_forgets_its_posts": 135,
+    "one_that_leaves_its_invocation_forgets_its_posts": 3013,
     "ordered_receivers_pass_what_is_held": 48,
     "parcels_are_written_before_their_log_record": 6,
     "parcels_are_written_before_their_object": 93,

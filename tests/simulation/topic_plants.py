@@ -88,7 +88,7 @@ def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery_state.DeliveryState, "stuck", lambda *_: False)
 
 
-@plant("http")
+@plant("http", rare=True)
 def one_that_leaves_its_invocation_forgets_its_posts(patch: pytest.MonkeyPatch) -> None:
     """Posts under way when a busy subscription leaves those it shares with are not settled."""
 
@@ -107,8 +107,8 @@ def one_that_leaves_its_invocation_forgets_its_posts(patch: pytest.MonkeyPatch) 
 def a_push_takes_the_lease_of_a_subscription_that_retries(patch: pytest.MonkeyPatch) -> None:
     """Before its state is known the lease is tried for, and new messages pass the failed one."""
 
-    def acquire(*given: Any, blocked_too: bool = True) -> Any:
-        return as_it_is(*given)
+    def acquire(*given: Any, blocked_too: bool = True, **others: Any) -> Any:
+        return as_it_is(*given, **others)
 
     as_it_is = poster_lease.acquire
     patch.setattr(poster_lease, "acquire", acquire)
