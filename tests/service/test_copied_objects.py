@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from tests.service.conftest import MakeQueue
 from tests.service.test_costs import b64
-from tests.service.topics import TestTopic
+from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq_local.testing import World
 
@@ -32,8 +33,9 @@ def test_the_sweep_copies_the_object_of_what_it_gives_up_by_age(
     assert [each["body_base64"] for each in dead.receive()] == [BODY]
 
 
+@pytest.mark.parametrize("function", ["push", "push_slow"])
 def test_push_copies_the_object_of_what_an_endpoint_refuses_for_good(
-    world: World, make_queue: MakeQueue, topic: TestTopic
+    world: World, make_queue: MakeQueue, topic: TestTopic, function: str
 ) -> None:
     dead = make_queue("dead", message_retention_seconds=LONGEST_SECONDS)
     retry = {"policy": "custom", "waits": [1]}
@@ -44,8 +46,24 @@ def test_push_copies_the_object_of_what_an_endpoint_refuses_for_good(
     for _ in range(3):
         world.clock.pass_seconds(10)
         for _, state in list(world.executions):
-            world.run("push", state)
+            world.run(function, state)
         world.settle()
     assert copies(world) == 1
     world.clock.pass_seconds(LONGEST_SECONDS - 60)
     assert [each["body_base64"] for each in dead.receive()] == [BODY]
+
+
+def test_call_copies_the_object_of_what_a_function_fails_for_good(world: World) -> None:
+    """A group's first dead letter: the queue for it is made then."""
+    topic = TestTopic(world.client("alice", admin=True))
+    retry = {"policy": "custom", "waits": [1]}
+    group = topic.subscribe("group", invoke={"function": "handler"}, retry=retry)
+    world.handle = lambda event: {
+        "batchItemFailures": [{"itemIdentifier": each["messageId"]} for each in event["Records"]]
+    }
+    assert topic.try_publish([{"body_base64": BODY}]).status == 201
+    Schedules(world, sweeps=True).pass_seconds(180)
+    assert len(world.batches) == 2
+    (dead,) = topic.client.receive(f"dlq-{group.id}")
+    assert dead["body_base64"] == BODY
+    assert copies(world) == 1

@@ -72,6 +72,18 @@ def test_it_is_called_beside_a_consumer_that_waits(
     assert queue.counts() == {}
 
 
+def test_messages_that_are_not_in_their_parcels_are_handed_over_together(
+    world: World, make_queue: MakeQueue, handler: Handler
+) -> None:
+    queue = make_queue(partitions=1, invoke=INVOKE)
+    bodies = sorted(world.random.randbytes(4_000).hex() for _ in range(3))
+    for body in bodies:
+        queue.send(body)
+    world.settle()
+    assert sorted(handler.bodies) == bodies
+    assert len(world.batches) == 1
+
+
 class TestAttribute:
     def test_it_is_shown_with_its_defaults_changed_and_removed(self, queue: TestQueue) -> None:
         assert queue.show()["invoke"] == FULL
