@@ -103,6 +103,25 @@ class TestTheBacklog:
 
         assert filled(queue) == [*"abcd"]
 
+    @pytest.mark.parametrize("least", [0, 1], ids=["in the log", "in the bucket"])
+    def test_what_a_fair_queue_had_given_back_since_its_log_began_is_there_once(
+        self, world: World, make_queue: MakeQueue, least: int
+    ) -> None:
+        """Of a group's parcel the log's record may be in another partition."""
+        if least:
+            give_bucket(world, least)
+        queue = make_queue(fair=True, partitions=4)
+        queue.client.put(f"{queue.path}/receivers/audit", {})
+        bodies = [f"{n} is large" for n in range(8)]
+        for body in bodies:
+            queue.send(body, group=body[0])
+        world.clock.pass_seconds(10)
+        queue.give_back(*queue.receive_all(), delay_seconds=60)
+
+        begin(queue)
+
+        assert filled(queue) == bodies
+
     def test_what_was_put_off_stays_so(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("later")
         path = f"{queue.path}/messages/{sent['id']}"

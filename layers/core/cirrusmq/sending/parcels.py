@@ -138,15 +138,16 @@ def items_for(
     # An earlier try of this send cannot have been before an older purge.
     recent = logged and queue.purged_ms > begun_ms - limits.KEY_SLACK_MS
     purged_ms = queue.purged_ms if recent else 0
+    partition = _log_partition(queue, parcel_id)
+    log = f"{queue.id}#{partition}"
     if object_days:
-        record = None
-        if logged:
-            described = {entry.position: entry.message for entry in entries}
-            log = f"{queue.id}#{_log_partition(queue, parcel_id)}"
-            times = now_ms, expires_ms
-            record = object_log_item(log, parcel_id, described, object_days, *times, header)
-            record |= with_purge(purged_ms)
-        return Items(log=record, parcels=tuple(map(parcel_item, parcels)))
+        if not logged:
+            return Items(log=None, parcels=tuple(map(parcel_item, parcels)))
+        described = {entry.position: entry.message for entry in entries}
+        times = now_ms, expires_ms
+        record = object_log_item(log, parcel_id, described, object_days, *times, header)
+        record |= with_purge(purged_ms)
+        return Items(log=record, parcels=_with_log(parcels, log, partition))
     # The messages of a send in one lot are packed only once.
     contents = [packed] if packed and len(lots) == 1 else []
     if not logged:
@@ -159,17 +160,20 @@ def items_for(
         retries = queue.attributes.retry is not None
         if len(inline) == len(lots) and all(fits(item, retries=retries) for item in inline):
             return Items(log=None, parcels=tuple(inline))
-    partition = _log_partition(queue, parcel_id)
-    log = f"{queue.id}#{partition}"
     positions = tuple(entry.position for entry in entries)
     content = contents[0] if len(contents) == 1 else packed or pack(_messages(entries))
     return Items(
         log=log_item(log, parcel_id, positions, content, now_ms, expires_ms, header)
         | with_purge(purged_ms),
-        parcels=tuple(
-            parcel_item(parcel if parcel.partition == partition else replace(parcel, log=log))
-            for parcel in parcels
-        ),
+        parcels=_with_log(parcels, log, partition),
+    )
+
+
+def _with_log(parcels: Sequence[Parcel], log: str, partition: int) -> tuple[Item, ...]:
+    """The items of parcels that say which log has their record, if another partition's has it."""
+    return tuple(
+        parcel_item(parcel if parcel.partition == partition else replace(parcel, log=log))
+        for parcel in parcels
     )
 
 
