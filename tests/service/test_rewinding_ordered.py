@@ -11,6 +11,12 @@ from tests.service.conftest import MakeQueue, Message, TestQueue
 from cirrusmq_local.testing import World
 
 Now = Callable[..., str]
+TRIED_ONCE: dict[str, Any] = {
+    "ordered": True,
+    "partitions": 1,
+    "rewind_seconds": 3_600,
+    "dead_letter": {"queue": "dead", "max_receives": 1},
+}
 
 
 @pytest.fixture
@@ -22,16 +28,16 @@ def bodies(messages: list[Message]) -> list[str]:
     return [message["body"] for message in messages]
 
 
-def send_each(world: World, queue: TestQueue, *numbers: int, group: str = "g") -> None:
+def send_each(world: World, queue: TestQueue, *numbers: object, group: str = "g") -> None:
     for number in numbers:
         queue.send(str(number), group=group)
         world.clock.pass_seconds(0.1)
 
 
-def consume(queue: TestQueue) -> list[str]:
-    """Receive and delete one by one; answers the bodies in the order received."""
+def consume(queue: TestQueue, most: int = 1) -> list[str]:
+    """Receive so many at a time and delete them. Returns the bodies in the order received."""
     got = []
-    while held := queue.receive(1):
+    while held := queue.receive(most):
         got += bodies(held)
         queue.delete(*held)
     return got
@@ -171,3 +177,24 @@ def test_a_second_rewind_and_a_purge_find_those_that_wait(
     assert ordered.act("delete", three)["failed"]
     assert ordered.counts() == {}
     assert {item["pk"]["S"][0] for item in world.items()} == {"N"}
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_message_that_is_used_up_is_not_received_behind_a_rewound_one(
+    world: World, make_queue: MakeQueue, now: Now, together: bool
+) -> None:
+    """It was tried as often as it may be, and becomes a dead letter when its turn comes."""
+    dead, start = make_queue("dead"), now()
+    queue = make_queue(**TRIED_ONCE)
+    if together:
+        queue.send("done", "used up", "next", group="g")
+    else:
+        send_each(world, queue, "done", "used up", "next")
+    queue.delete(*queue.receive(1))
+    (held,) = queue.receive(1)
+    queue.run("rewind", to=start)
+    queue.give_back(held)
+    world.clock.pass_seconds(5)
+
+    assert consume(queue, 16) == ["done", "next"]
+    assert dead.bodies() == ["used up"]

@@ -251,9 +251,11 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget
         return False
     parcel = rewound_groups.let_in(core, left, now_ms)
     live = [place for place in range(parcel.count) if parcel.live(place)]
-    free = []
+    free: list[int] = []
     for place in live:
-        if not parcel.receivable(place, now_ms):
+        # Behind a rewound message one may be used up: it is given up when it is the first one.
+        used_up = free and dead_letter_reason(source, parcel, place, now_ms)
+        if used_up or not parcel.receivable(place, now_ms):
             break
         free.append(place)
     places = batch.reserve(parcel, free)
