@@ -11,6 +11,7 @@ from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call, Violation
+from tests.simulation.places import Delivery
 from tests.simulation.scenario import Cast, Scenario
 from tests.simulation.tracks import Book, Track
 
@@ -67,20 +68,21 @@ class Canceller:
 
 def check_cancelled(book: Book) -> Iterator[Violation]:
     """Nobody receives what was cancelled, nor anything before it is due."""
-    changed = _by_id(book.by_kind[RESCHEDULE])
-    cancelled = _by_id(book.by_kind[CANCEL])
+    changed = _by_place(book.by_kind[RESCHEDULE])
+    cancelled = _by_place(book.by_kind[CANCEL])
     for track in book.tracks.values():
         for delivery in track.deliveries:
-            for call in cancelled[track.id]:
-                if call.known and not _consumed(track, call):
+            for call in cancelled[track.reader, track.id]:
+                if call.known and not _comes_again(book, track, call, delivery):
                     yield Violation("received, and cancelled", (call, delivery.call))
-            calls = [call for call in changed[track.id] if call.effective]
+            calls = [call for call in changed[track.reader, track.id] if call.effective]
             if delivery.count > 1 or not calls or not all(call.known for call in calls):
                 continue
             # It was not received before any of them, or that would have been refused.
             *others, last = sorted(calls, key=lambda call: call.ended)
             in_turn = all(call.ended < last.begun for call in others)
-            if in_turn and not _consumed(track, last) and delivery.claim_ms < _due_ms(last):
+            again = _comes_again(book, track, last, delivery)
+            if in_turn and not again and delivery.claim_ms < _due_ms(last):
                 yield Violation("received before it was due", (last, delivery.call))
 
 
@@ -96,18 +98,26 @@ def _due_ms(call: Call) -> int:
     return max(answered, parse_time("deliver_at", asked) - 2 * MOST_SKEW_MS)
 
 
-def _consumed(track: Track, call: Call) -> bool:
-    """Whether it may have been deleted before: a send that is repeated stores it anew then."""
-    return any(True for _ in track.acts_before("delete", call.ended))
+def _comes_again(book: Book, track: Track, call: Call, delivery: Delivery) -> bool:
+    """Whether it may have been deleted before a call, or purged: a send that is repeated stores it
+    anew then."""
+    if any(True for _ in track.acts_before("delete", call.ended)):
+        return True
+    purges = [each.begun for each in book.effective("purge", track.reader)]
+    repeated = (
+        any(each.ended > min(purges) for each in book.sends_of(track.id)) if purges else False
+    )
+    return repeated and min(purges) < delivery.call.ended
 
 
-def may_be_cancelled(book: Book, message_id: str) -> bool:
-    """Whether a call may have cancelled it."""
-    return any(call.effective and call.given["id"] == message_id for call in book.by_kind[CANCEL])
+def may_be_cancelled(book: Book, reader: str, message_id: str) -> bool:
+    """Whether a call may have cancelled a reader's message: each receiver has one of its own."""
+    cancels = book.effective(CANCEL, reader)
+    return any(call.given["id"] == message_id for call in cancels)
 
 
-def _by_id(calls: list[Call]) -> defaultdict[str, list[Call]]:
-    held: defaultdict[str, list[Call]] = defaultdict(list)
+def _by_place(calls: list[Call]) -> defaultdict[tuple[str, str], list[Call]]:
+    held: defaultdict[tuple[str, str], list[Call]] = defaultdict(list)
     for call in calls:
-        held[call.given["id"]].append(call)
+        held[call.place, call.given["id"]].append(call)
     return held

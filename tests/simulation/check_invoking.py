@@ -14,6 +14,8 @@ from typing import Any
 
 from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.check_leases import returns
+from tests.simulation.check_lives import excused
+from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
 from tests.simulation.named_functions import HANDED
 from tests.simulation.places import Delivery
@@ -30,10 +32,12 @@ seconds; and clocks differ. The sweep, which finds what is forgotten, comes once
 """
 
 
-def check_invoking(scenario: Scenario, book: Book) -> Iterator[Violation]:
+def check_invoking(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:
     """All that is promised of every source that names a function."""
     for place, attributes in scenario.invoked.items():
-        yield from _Source(scenario, book, place, attributes).check()
+        source = _Source(scenario, book, place, attributes)
+        yield from source.check()
+        yield from source.lost(drain)
 
 
 class _Source:
@@ -60,8 +64,6 @@ class _Source:
             for delivery in track.deliveries:
                 if delivery.count > self._most_receives and not self._book.by_kind["redrive"]:
                     yield Violation("handed over more often than max_receives", (delivery.call,))
-        for sent in self._sent():
-            yield from self._lost(sent)
         if self._attributes.get("ordered"):
             yield from self._order()
         if self._scenario.quiet:
@@ -162,8 +164,16 @@ class _Source:
         wait_ms = round(1_000 * waits[min(delivery.count, len(waits)) - 1])
         return round(wait_ms * (1 - retry["jitter"])), wait_ms
 
-    def _lost(self, sent: Sent) -> Iterator[Violation]:
-        for message_id, (call, _) in sent.ids.items():
+    def lost(self, drain: Drain) -> Iterator[Violation]:
+        """Messages that the function never succeeded at, and nobody else was to have."""
+        for sent in self._sent():
+            yield from self._lost(sent, drain)
+
+    def _lost(self, sent: Sent, drain: Drain) -> Iterator[Violation]:
+        queue = self._place.partition("/")[0]
+        for message_id, (call, sent_ms) in sent.stored.items():
+            if excused(self._scenario, self._book, drain, queue, sent_ms, call, sent):
+                continue
             track = self._tracks.get(message_id)
             deliveries = track.deliveries if track else []
             met = self._book.track(self._place, message_id).deliveries
@@ -209,6 +219,9 @@ class _Source:
                 in_front.add(delivery.label)
 
     def _is_out_of_the_way(self, sent: Sent, call: Call) -> bool:
+        purges = self._book.effective("purge", self._place.partition("/")[0])
+        if any(sent.begun < each.ended and each.begun < call.begun for each in purges):
+            return True
         for message_id in sent.ids:
             deliveries = self._tracks[message_id].deliveries
             if any(_done(each) and each.call.begun < call.begun for each in deliveries):

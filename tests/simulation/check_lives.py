@@ -189,12 +189,12 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
     for message_id, (call, sent_ms) in sent.stored.items():
         for reader in _readers(scenario, sent):
             queue = reader.partition("/")[0]
-            if _excused(scenario, book, drain, queue, sent_ms, call, sent):
+            if excused(scenario, book, drain, queue, sent_ms, call, sent):
                 continue
             track = book.track(reader, message_id)
             if reader == LATE.name and _left_before(book, message_id):
                 continue
-            if not track.deliveries and may_be_cancelled(book, message_id):
+            if not track.deliveries and may_be_cancelled(book, reader, message_id):
                 continue
             if not track.deliveries:
                 yield Violation(f"lost: {sent.label} was never received by {reader}", (call,))
@@ -240,7 +240,7 @@ def _places(scenario: Scenario, sent: Sent) -> Iterator[str]:
         yield f"{target}/late"
 
 
-def _excused(
+def excused(
     scenario: Scenario,
     book: Book,
     drain: Drain,

@@ -77,7 +77,7 @@ def check_usage(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
                 tried.add(delivery.receipt)
                 if call.known and call.answer[number] == 0:
                     done.add(delivery.receipt)
-        for call in book.by_kind[CANCEL]:
+        for call in (each for each in book.by_kind[CANCEL] if each.place == place):
             tried |= {call.given["id"]} if call.effective else set()
             done |= {call.given["id"]} if call.known else set()
         if not repeated and not book.by_kind["purge"]:

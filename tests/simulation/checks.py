@@ -58,7 +58,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if scenario.subscriptions.get("group", {}).get("ordered") and not scenario.rewound:
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
-    yield from check_invoking(scenario, book)
+    yield from check_invoking(scenario, book, drain)
     yield from check_half(book)
     yield from check_cancelled(book)
     yield from check_logs(book)

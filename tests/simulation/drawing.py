@@ -6,7 +6,8 @@ import random
 
 from tests.simulation.families import plain_scenario
 from tests.simulation.own_families import OWN_FAMILIES
-from tests.simulation.scenario import FIRST_SEEDS, Scenario
+from tests.simulation.pairs import pair_scenario
+from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS, Scenario
 from tests.simulation.specials import in_objects, purged, turned_over
 
 _OF_PURGED = ("plain", "rewinding", "receivers")
@@ -18,6 +19,9 @@ messages are in the bucket. They are drawn from numbers of their own: no other s
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    for name, first in reversed(FIRST_SEEDS_OF_PAIRS.items()):
+        if seed >= first:
+            return pair_scenario(name, random.Random(f"pair {seed}"))
     for family, first in reversed(FIRST_SEEDS.items()):
         if seed >= first:
             return OWN_FAMILIES[family](random.Random(f"{family.split()[0]} {seed}"))

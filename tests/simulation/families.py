@@ -45,6 +45,11 @@ def plain_scenario(seed: int) -> Scenario:
     family = draw.choices(list(FAMILIES), list(FAMILIES.values()))[0]
     if family in _OF_TOPICS:
         return topic_scenario(draw, family)
+    return plain_scenario_of(draw, family)
+
+
+def plain_scenario_of(draw: random.Random, family: str) -> Scenario:
+    """A queue of one family, its senders and its receivers."""
     orders = draw_attributes(draw, family)
     queues = {"orders": orders}
     if "dead_letter" in orders:

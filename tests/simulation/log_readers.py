@@ -8,7 +8,7 @@ from typing import Any
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call
-from tests.simulation.scenario import DELAYED, Cast, Scenario
+from tests.simulation.scenario import Cast, Scenario
 
 READ = "read log"
 
@@ -36,7 +36,7 @@ class LogReader:
 
     def finish(self) -> None:
         """Read to the end, with what is to be delivered later."""
-        if self._scenario.family == DELAYED:
+        if self._scenario.delayed:
             self._deployment.stage.pause(LAST_DUE_MS)
         call = self._read(100)
         while call.known and call.answer:

@@ -32,6 +32,9 @@ from tests.simulation.scenario import (
 )
 from tests.simulation.specials import in_objects
 
+_FAIR_KINDS = ("plain", "plain", "retries", "dead", "rewinding", "receivers", "pull")
+"""The families whose queues are made fair."""
+
 
 def half_scenario(draw: random.Random) -> Scenario:
     """A topic's queue and group, whose producers prepare, die, and are asked for."""
@@ -51,6 +54,7 @@ def half_scenario(draw: random.Random) -> Scenario:
     cast.append(Cast("meter", "meter", ORDERS, 0))
     scenario = Scenario(
         family=HALF,
+        halves=True,
         queues={"dead": {"partitions": 1}, "orders": orders},
         subscriptions=subscriptions,
         cast=tuple(cast),
@@ -146,12 +150,12 @@ def delayed_scenario(draw: random.Random) -> Scenario:
     for name, attributes in scenario.subscriptions.items():
         if attributes["protocol"] == "http" and attributes["retry"]["policy"] == "backoff":
             hooks[name] = attributes | {"retry": {"policy": "exponential_decay"}}
-    return replace(scenario, family=DELAYED, subscriptions=hooks)
+    return replace(scenario, family=DELAYED, delayed=True, subscriptions=hooks)
 
 
-def fair_scenario(draw: random.Random) -> Scenario:
+def fair_scenario(draw: random.Random, kinds: tuple[str, ...] = _FAIR_KINDS) -> Scenario:
     """A fair queue with several groups, one of which sends most; or the copies of a topic there."""
-    kind = draw.choice(("plain", "plain", "retries", "dead", "rewinding", "receivers", "pull"))
+    kind = draw.choice(kinds)
     tenants = (*("loud",) * draw.choice((3, 6, 12)), "red", "blue", "green", None)
     takes = draw.choice(((1,), (1, 2), (1, 2, 4, 16)))
     if kind == "pull":

@@ -8,7 +8,7 @@ from typing import Any
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call
-from tests.simulation.scenario import DELAYED, Cast, Scenario
+from tests.simulation.scenario import Cast, Scenario
 
 from cirrusmq.base import ulid
 from cirrusmq.base.timestamps import parse_time
@@ -67,7 +67,7 @@ class Sender:
             if self._topic:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags
-                if scenario.family == DELAYED and draw.random() < 0.5:
+                if scenario.delayed and draw.random() < 0.5:
                     message["delay_seconds"] = draw.choice((1, 3, 20, 70))
             elif not scenario.grouped and draw.random() < 0.15:
                 message["delay_seconds"] = draw.choice((0, 1, 3))

@@ -25,6 +25,9 @@ class Scenario:
     """One run's resources and actors."""
 
     family: str
+    """Its family, or the name of its pair."""
+    features: tuple[str, ...] = ()
+    """The families that meet in it, of a pair."""
     queues: dict[str, dict[str, Any]]
     """Name -> attributes; in the order of creation."""
     receivers: tuple[str, ...] = ()
@@ -57,6 +60,10 @@ class Scenario:
     """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
     rewound: bool = False
     """Whether groups are rewound; none of their members gives a message up."""
+    halves: bool = False
+    """Whether producers publish by half messages."""
+    delayed: bool = False
+    """Whether messages are published for later."""
     early: bool = False
     """Whether the receiver `late` of `orders` is made in the middle of the run, with what is there
     then."""
@@ -79,13 +86,15 @@ class Scenario:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The family, and what else may be special: `turned over`, `purged`, `objects`."""
+        """The family, those that meet, and what else may be special: `turned over`, `purged`,
+        `objects`."""
         special = {
             TURNED_OVER: bool(self.turned_over_ms),
             PURGED: self.purged,
             OBJECTS: bool(self.objects_from),
         }
-        return frozenset({self.family}.union(kind for kind, holds in special.items() if holds))
+        kinds = {self.family, *self.features}
+        return frozenset(kinds.union(kind for kind, holds in special.items() if holds))
 
     @property
     def grouped(self) -> bool:
@@ -146,6 +155,25 @@ FIRST_SEEDS = {
     EARLY: 7_000_000,
 }
 """Of the families that have seeds of their own, each up to the first one of the next."""
+PAIRS: dict[str, tuple[str, ...]] = {
+    "rewound functions": (REWOUND, TRIGGERS),
+    "fair functions": (FAIR, TRIGGERS),
+    "operated functions": (TRIGGERS,),
+    "delayed functions": (DELAYED, TRIGGERS),
+    "half functions": (HALF, TRIGGERS),
+    "early fair": (EARLY, FAIR),
+    "cancelled fair": (CANCELLED, FAIR),
+    "cancelled letters": (CANCELLED,),
+    "cancelled receivers": (CANCELLED,),
+    "cancelled operated": (CANCELLED,),
+    "delayed rewound": (DELAYED, REWOUND),
+    "delayed flow": (DELAYED, FLOW),
+    "half rewound": (HALF, REWOUND),
+    "fair ages": (FAIR,),
+    "purged duplicates": (),
+}
+"""Name -> the families of which it has something."""
+FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}
 ORDERS, DEAD = Place("orders"), Place("dead")
 LATE = Place("orders/late")
 NEWS = Place("news", topic=True)

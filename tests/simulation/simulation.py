@@ -29,7 +29,7 @@ from tests.simulation.operators import Operator
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
 from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
-from tests.simulation.scenario import HALF, LATE, NEWS, Cast, Scenario
+from tests.simulation.scenario import LATE, NEWS, Cast, Scenario
 from tests.simulation.streams import Mapping
 
 from cirrusmq.base.limits import LOG_HELD_BACK_MS
@@ -114,7 +114,7 @@ class _Play:
         self._deployment.chaos.calm = self._named.is_well = True
         stage.spawn("calm", self._calm_down)
         stage.run()
-        if scenario.family == HALF:
+        if scenario.halves:
             stage.spawn("checks", self._finish_checks)
             stage.run()
         stage.spawn("log readers", self._finish_logs)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.scenario import FIRST_SEEDS
+from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS, PAIRS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
@@ -20,6 +20,8 @@ SEEDS_PER_LONG_TEST = 250
 LONG_SEEDS = 10_250
 FAMILY_SEEDS_PER_LONG_TEST = 205
 FAMILY_LONG_SEEDS = 1_025
+PAIR_SEEDS = 2
+PAIR_LONG_SEEDS = 5_000 // len(PAIRS)
 
 
 def _check(seeds: range) -> None:
@@ -57,6 +59,19 @@ def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept(first: int) -> 
 )
 def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept_for_long(first: int) -> None:
     _check(range(first, first + FAMILY_SEEDS_PER_LONG_TEST))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_every_promise_is_kept_where_two_features_meet(pair: str) -> None:
+    first = FIRST_SEEDS_OF_PAIRS[pair]
+    _check(range(first, first + PAIR_SEEDS))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pair", PAIRS)
+def test_every_promise_is_kept_where_two_features_meet_for_long(pair: str) -> None:
+    first = FIRST_SEEDS_OF_PAIRS[pair] + PAIR_SEEDS
+    _check(range(first, first + PAIR_LONG_SEEDS))
 
 
 def _digest(run: Run) -> str:

@@ -1,0 +1,252 @@
+"""Scenarios in which two features meet, with the checks of both.
+
+Each begins as a scenario of one family, and gets what another one has. What any scenario may be
+besides is drawn last: in objects, with small pages, with a secret that is turned over.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tests.simulation.families import (
+    draw_invoke,
+    draw_plain_group,
+    draw_retry,
+    plain_scenario_of,
+    trigger_scenario,
+)
+from tests.simulation.own_families import (
+    cancelled_scenario,
+    delayed_scenario,
+    early_scenario,
+    fair_scenario,
+    half_scenario,
+    rewound_scenario,
+)
+from tests.simulation.places import Place
+from tests.simulation.scenario import DEAD, ORDERS, PAIRS, Cast, Scenario
+from tests.simulation.specials import in_objects, turned_over
+
+Draw = random.Random
+_TENANTS = ("loud", "loud", "loud", "red", "blue", "green", None)
+_GROUP = Place("news/group", topic=True)
+_IN_OBJECTS, _TURNED_OVER = 0.15, 0.08
+
+
+def pair_scenario(name: str, draw: Draw) -> Scenario:
+    """The scenario of a pair."""
+    scenario = replace(_SCENARIOS[name](draw), family=name, features=PAIRS[name])
+    if draw.random() < _TURNED_OVER:
+        scenario = turned_over(draw, scenario)
+    return in_objects(draw, scenario) if draw.random() < _IN_OBJECTS else scenario
+
+
+def _until(
+    make: Callable[[Draw], Scenario], draw: Draw, fits: Callable[[Scenario], bool]
+) -> Scenario:
+    """The first scenario that fits."""
+    while not fits(scenario := make(draw)):
+        pass
+    return scenario
+
+
+def _with(
+    scenario: Scenario,
+    *cast: Cast,
+    orders: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Scenario:
+    """The scenario with more actors, more attributes of `orders`, and other changes."""
+    queues = scenario.queues | {"orders": scenario.queues["orders"] | (orders or {})}
+    if "dead_letter" in queues["orders"]:
+        queues = {"dead": {"partitions": 1}} | queues
+    return replace(scenario, queues=queues, cast=(*scenario.cast, *cast), **changes)
+
+
+def _is_unordered(scenario: Scenario) -> bool:
+    return not scenario.grouped
+
+
+def _rewound_functions(draw: Draw) -> Scenario:
+    """A group whose function gets everything, and that is rewound."""
+    scenario = rewound_scenario(draw)
+    group = scenario.subscriptions["group"] | {"invoke": draw_invoke(draw)}
+    if "retry" in group:
+        group["retry"] = group["retry"] | {"jitter": 0}
+    members = [each for each in scenario.cast if each.name.startswith("group")]
+    return replace(
+        scenario,
+        subscriptions=scenario.subscriptions | {"group": group},
+        cast=tuple(each for each in scenario.cast if each not in members),
+        failing=draw.choice((0, 0.2)),
+    )
+
+
+def _fair_functions(draw: Draw) -> Scenario:
+    """A fair queue that names a function."""
+    scenario = _until(trigger_scenario, draw, _is_unordered)
+    orders: dict[str, Any] = {"fair": True}
+    if draw.random() < 0.4:
+        orders["max_in_flight"] = draw.choice((1, 2))
+    return _with(scenario, orders=orders, tenants=_TENANTS, attempts=0.5)
+
+
+def _operated_functions(draw: Draw) -> Scenario:
+    """A queue that names a function, and is rewound, purged or changed."""
+    scenario = _until(trigger_scenario, draw, lambda each: not each.quiet)
+    orders, cast = {}, []
+    if draw.random() < 0.6:
+        orders["rewind_seconds"] = 3_600
+        cast.append(Cast("rewinder", "rewinder", ORDERS, 2))
+    if draw.random() < 0.4:
+        cast.append(Cast("changer", "changer", ORDERS, 2))
+    if draw.random() < 0.2 or not cast:
+        cast.append(Cast("purger", "purger", ORDERS, 1))
+    return _with(scenario, *cast, orders=orders)
+
+
+def _delayed_functions(draw: Draw) -> Scenario:
+    """A group whose function gets what is published for later."""
+    scenario = _until(
+        trigger_scenario, draw, lambda each: bool(each.subscriptions) and not each.grouped
+    )
+    return replace(scenario, delayed=True)
+
+
+def _half_functions(draw: Draw) -> Scenario:
+    """A group whose function gets what half messages publish."""
+    scenario = half_scenario(draw)
+    group = scenario.subscriptions["group"] | {"invoke": draw_invoke(draw)}
+    return replace(
+        scenario,
+        subscriptions=scenario.subscriptions | {"group": group},
+        cast=tuple(each for each in scenario.cast if each.place != _GROUP),
+        failing=draw.choice((0, 0.2)),
+    )
+
+
+def _early_fair(draw: Draw) -> Scenario:
+    """A fair queue that gets a receiver which begins with the backlog."""
+    scenario = _until(early_scenario, draw, _is_unordered)
+    return _with(scenario, orders={"fair": True}, tenants=_TENANTS, attempts=0.5)
+
+
+def _cancelled_fair(draw: Draw) -> Scenario:
+    """A fair queue whose senders cancel and reschedule."""
+    orders: dict[str, Any] = {"fair": True}
+    if draw.random() < 0.3:
+        orders["max_in_flight"] = draw.choice((1, 2))
+    return _with(cancelled_scenario(draw), orders=orders, tenants=_TENANTS)
+
+
+def _cancelled_letters(draw: Draw) -> Scenario:
+    """Cancelled messages beside dead letters and retries."""
+    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
+    if draw.random() < 0.7:
+        orders["retry"] = draw_retry(draw)
+    undertaker = Cast("undertaker", "receiver", DEAD, 3)
+    return _with(cancelled_scenario(draw), undertaker, orders=orders)
+
+
+def _cancelled_receivers(draw: Draw) -> Scenario:
+    """Cancelled messages beside a receiver that has its own copy."""
+    auditor = Cast("auditor", "receiver", Place("orders/audit"), 5)
+    return _with(cancelled_scenario(draw), auditor, receivers=("audit",))
+
+
+def _cancelled_operated(draw: Draw) -> Scenario:
+    """Cancelled messages in a queue that is rewound, changed or purged."""
+    scenario, cast = cancelled_scenario(draw), []
+    orders: dict[str, Any] = {}
+    if draw.random() < 0.5:
+        orders["rewind_seconds"] = 3_600
+        cast.append(Cast("rewinder", "rewinder", ORDERS, 2))
+    if draw.random() < 0.4:
+        cast.append(Cast("changer", "changer", ORDERS, 2))
+    if draw.random() < 0.3 or not cast:
+        cast.append(Cast("purger", "purger", ORDERS, 1))
+    return _with(scenario, *cast, orders=orders)
+
+
+def _delayed_rewound(draw: Draw) -> Scenario:
+    """Groups that are rewound, of a topic with messages for later."""
+    scenario = _until(rewound_scenario, draw, _is_unordered)
+    return replace(scenario, delayed=True, attempts=0.5)
+
+
+def _delayed_flow(draw: Draw) -> Scenario:
+    """URLs with a rate, and messages for later."""
+    scenario = _until(
+        delayed_scenario, draw, lambda each: "http" in {s["protocol"] for s in _hooks(each)}
+    )
+    hooks = {
+        name: each | {"rate": draw.choice((1, 2, 3, 25))} if each["protocol"] == "http" else each
+        for name, each in scenario.subscriptions.items()
+    }
+    return replace(scenario, subscriptions=hooks, pause_ms=draw.choice((0, 300, 1_500)))
+
+
+def _hooks(scenario: Scenario) -> list[dict[str, Any]]:
+    return list(scenario.subscriptions.values())
+
+
+def _half_rewound(draw: Draw) -> Scenario:
+    """Groups that are rewound, or begin with what was before, and half messages."""
+    late = Place("news/late", topic=True)
+    cast = [
+        Cast("opener", "opener", late, 1),
+        Cast("late0", "receiver", late, 4),
+        Cast("rewinder of group", "group rewinder", _GROUP, draw.choice((1, 2))),
+    ]
+    scenario = half_scenario(draw)
+    return _with(
+        scenario,
+        *cast,
+        subscriptions=scenario.subscriptions | {"group": draw_plain_group(draw)},
+        late=draw_plain_group(draw) | {"start": "earliest"},
+        rewound=True,
+        attempts=0,
+    )
+
+
+def _fair_ages(draw: Draw) -> Scenario:
+    """A fair queue whose messages are dead letters at an age."""
+    scenario = fair_scenario(draw, ("dead", "retries"))
+    most = scenario.queues["orders"]["dead_letter"] | {"max_age_seconds": 300}
+    return _with(scenario, orders={"dead_letter": most, "message_retention_seconds": 345_600})
+
+
+def _purged_duplicates(draw: Draw) -> Scenario:
+    """Deduplicated messages, and purges."""
+    scenario = plain_scenario_of(draw, draw.choice(("plain", "dead", "rewinding", "receivers")))
+    orders = {"fair": True} if draw.random() < 0.4 else {}
+    cast = [each for each in scenario.cast if each.part != "purger"]
+    return _with(
+        replace(scenario, cast=tuple(cast)),
+        Cast("purger", "purger", ORDERS, draw.choice((1, 2))),
+        orders=orders,
+        tenants=_TENANTS if orders else (),
+        deduplication=0.7,
+    )
+
+
+_SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
+    "rewound functions": _rewound_functions,
+    "fair functions": _fair_functions,
+    "operated functions": _operated_functions,
+    "delayed functions": _delayed_functions,
+    "half functions": _half_functions,
+    "early fair": _early_fair,
+    "cancelled fair": _cancelled_fair,
+    "cancelled letters": _cancelled_letters,
+    "cancelled receivers": _cancelled_receivers,
+    "cancelled operated": _cancelled_operated,
+    "delayed rewound": _delayed_rewound,
+    "delayed flow": _delayed_flow,
+    "half rewound": _half_rewound,
+    "fair ages": _fair_ages,
+    "purged duplicates": _purged_duplicates,
+}
