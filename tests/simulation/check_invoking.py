@@ -143,7 +143,20 @@ class _Source:
         """Whether it may have been stored again since: redriven, or sent or fanned out again."""
         if after.sent_ms != before.sent_ms and self._book.by_kind["redrive"]:
             return True
-        return returns(self._book, track, after, before.call.begun)
+        return returns(self._book, track, after, self._claimed_after(before.call))
+
+    def _claimed_after(self, call: Call) -> int:
+        """A moment before the messages of a call were claimed.
+
+        worker    call ──────── claims ──── call        a rewind here ends the claim, not the call
+        """
+        invocation: Call = call.given["invocation"]
+        earlier = (
+            each.begun
+            for each in self._calls
+            if each.given["invocation"] is invocation and each.begun < call.begun
+        )
+        return max([invocation.begun, *earlier])
 
     def _waits_ms(self, delivery: Delivery) -> tuple[int, int]:
         """The shortest and the longest wait after a failure.

@@ -96,26 +96,49 @@ def _next_delivery(
     if after.sent_ms == before.sent_ms:
         if after.call.place != before.call.place:
             yield Violation("in two places at once", calls)
-        if after.count <= before.count and not revived(book, track, before, after):
-            yield Violation("the receive count did not grow: two copies", calls)
+        yield from _counted(book, track, before, after)
     elif after.call.place != before.call.place:
         if after.dead is not None and not redriven:
             free = free_ms(track, before, until)
             again = _purged_and_sent_again(book, track, after)
             if not again and not _consumed(book, track, before, after):
-                yield from _dead_letter(before, after, free)
+                counted = before.count - bool(track.untried(before, until))
+                yield from _dead_letter(before, after, free, counted)
         if after.dead is None and not redriven and not _purged_and_sent_again(book, track, after):
             yield Violation("came back from the dead-letter queue by itself", calls)
     elif not redriven and not rewound and not _consumed(book, track, before, after):
         yield Violation("a repeated send was stored beside the first", calls)
 
 
-def _dead_letter(before: Delivery, after: Delivery, free: int) -> Iterator[Violation]:
+def _counted(book: Book, track: Track, before: Delivery, after: Delivery) -> Iterator[Violation]:
+    """A receive counts, but one that was given back untried.
+
+    receive: 3 ── given back untried ── receive: 3 ── given back ── receive: 4
+    """
+    if revived(book, track, before, after):
+        return
+    calls, untried = (before.call, after.call), track.untried(before, after.call.ended)
+    if after.count < before.count + (not untried):
+        yield Violation("the receive count did not grow: two copies", calls)
+    between = (
+        each
+        for each in book.by_kind["receive"]
+        if each.place == track.reader
+        and each not in calls
+        and each.begun < after.call.ended
+        and before.call.begun < each.ended
+    )
+    certain = all(each.known and not each.disturbed for each in between)
+    if any(act.done for act in untried) and certain and after.count > before.count:
+        yield Violation("a receive that nothing was tried at was counted", calls)
+
+
+def _dead_letter(before: Delivery, after: Delivery, free: int, counted: int) -> Iterator[Violation]:
     assert after.dead is not None
     calls = (before.call, after.call)
     if after.dead["dead_at"] < free:
         yield Violation("moved to the dead-letter queue while it was held", calls)
-    if after.dead["receive_count"] < before.count:
+    if after.dead["receive_count"] < counted:
         yield Violation("a dead letter forgot how often it was received", calls)
 
 

@@ -37,6 +37,7 @@ class Receiver:
         self._place = cast.place
         self._poisoned = scenario.poisoned
         self._gives_up = not scenario.rewound
+        self._waits, self._untried = scenario.waits, scenario.untried
         self._takes = (1,) if scenario.poisoned else scenario.takes
         self._attempted, self._repeats = scenario.attempted, scenario.repeats
         self._client = Client(cast.name)
@@ -66,7 +67,7 @@ class Receiver:
         given: dict[str, Any] = {
             "max": self._takes[0] if len(self._takes) == 1 else draw.choice(self._takes),
             "timeout": draw.choice(_TIMEOUTS),
-            "wait": draw.choice((0, 0, 0.3, 2)),
+            "wait": draw.choice(self._waits),
         }
         if draw.random() < self._attempted:
             entropy = draw.randbytes(10)
@@ -88,6 +89,8 @@ class Receiver:
             given["seconds"] = draw.choice((0, 1, 5, 100))
         elif verb == "give back":
             given["seconds"] = draw.choice((None, None, 0, 3, 70))
+            if self._untried and draw.random() < self._untried:
+                given["tried"] = False
         call = act(self._deployment, self._client, self._place, verb, deliveries, given)
         if call.outcome in ("failed", "crashed") and draw.random() < 0.6:
             act(self._deployment, self._client, self._place, verb, deliveries, given)
@@ -133,6 +136,8 @@ def act(
         request = {"entries": entries}
     elif seconds is not None:
         request["delay_seconds"] = seconds
+    if "tried" in given:
+        request["tried"] = given["tried"]
     name, done = _VERBS[verb]
 
     def read(call: Call, answer: Any) -> list[int | str]:

@@ -16,6 +16,7 @@ from tests.simulation.families import (
     draw_plain_group,
     draw_retry,
     plain_scenario_of,
+    topic_scenario,
     trigger_scenario,
 )
 from tests.simulation.own_families import (
@@ -33,12 +34,18 @@ from tests.simulation.specials import in_objects, turned_over
 Draw = random.Random
 _TENANTS = ("loud", "loud", "loud", "red", "blue", "green", None)
 _GROUP = Place("news/group", topic=True)
-_IN_OBJECTS, _TURNED_OVER = 0.15, 0.08
+_IN_OBJECTS, _TURNED_OVER, _UNTRIED, _WAITING = 0.15, 0.08, 0.25, 0.2
+"""The shares of scenarios that are besides in objects, turned over, with consumers that give back
+untried, and with such that wait for long."""
 
 
 def pair_scenario(name: str, draw: Draw) -> Scenario:
     """The scenario of a pair."""
     scenario = replace(_SCENARIOS[name](draw), family=name, features=PAIRS[name])
+    if draw.random() < _UNTRIED and not scenario.untried:
+        scenario = replace(scenario, untried=0.5)
+    if draw.random() < _WAITING:
+        scenario = replace(scenario, waits=(0, 2, 10, 20))
     if draw.random() < _TURNED_OVER:
         scenario = turned_over(draw, scenario)
     return in_objects(draw, scenario) if draw.random() < _IN_OBJECTS else scenario
@@ -233,6 +240,32 @@ def _purged_duplicates(draw: Draw) -> Scenario:
     )
 
 
+def _untried_letters(draw: Draw) -> Scenario:
+    """Messages that consumers give back untried, of a queue that gives up after few tries."""
+    kind = draw.choice(("dead", "retries", "poison", "ordered"))
+    scenario = plain_scenario_of(draw, kind)
+    most = {"queue": "dead", "max_receives": draw.choice((1, 1, 2, 3))}
+    orders: dict[str, Any] = {"dead_letter": most}
+    tenants = _TENANTS if kind != "ordered" and draw.random() < 0.3 else ()
+    if tenants:
+        orders["fair"] = True
+    cast = [
+        replace(each, steps=3 * each.steps) if each.part == "receiver" else each
+        for each in scenario.cast
+    ]
+    return _with(replace(scenario, cast=tuple(cast)), orders=orders, tenants=tenants, untried=0.7)
+
+
+def _untried_groups(draw: Draw) -> Scenario:
+    """Messages that members of a group give back untried."""
+    scenario = topic_scenario(draw, draw.choice(("pull", "ordered pull")))
+    cast = [
+        replace(each, steps=3 * each.steps) if each.part == "receiver" else each
+        for each in scenario.cast
+    ]
+    return replace(scenario, cast=tuple(cast), untried=0.6)
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -249,4 +282,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "half rewound": _half_rewound,
     "fair ages": _fair_ages,
     "purged duplicates": _purged_duplicates,
+    "untried letters": _untried_letters,
+    "untried groups": _untried_groups,
 }

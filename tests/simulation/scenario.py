@@ -79,6 +79,10 @@ class Scenario:
     """The share of receives with an attempt."""
     takes: tuple[int, ...] = (1, 2, 4, 16)
     """How many messages a receive may ask for."""
+    waits: tuple[float, ...] = (0, 0, 0.3, 2)
+    """How many seconds a receive may wait."""
+    untried: float = 0.0
+    """The share of give-backs that say that nothing was tried."""
     tenants: tuple[str | None, ...] = ()
     """The groups that senders draw from, where `orders` is fair."""
     repeats: float = 0.2
@@ -92,6 +96,7 @@ class Scenario:
             TURNED_OVER: bool(self.turned_over_ms),
             PURGED: self.purged,
             OBJECTS: bool(self.objects_from),
+            UNTRIED: bool(self.untried),
         }
         kinds = {self.family, *self.features}
         return frozenset(kinds.union(kind for kind, holds in special.items() if holds))
@@ -145,6 +150,8 @@ FLOW = "flow"
 """The family of URLs with a rate."""
 DELAYED = "delayed"
 """The family of messages that are published to be delivered later."""
+UNTRIED = "untried"
+"""The scenarios of any pair in which consumers give back what they did not try."""
 FIRST_SEEDS = {
     HALF: 1_000_000,
     REWOUND: 2_000_000,
@@ -171,6 +178,8 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "half rewound": (HALF, REWOUND),
     "fair ages": (FAIR,),
     "purged duplicates": (),
+    "untried letters": (UNTRIED,),
+    "untried groups": (UNTRIED,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -40,6 +40,11 @@ class Act:
         return not isinstance(self.result, str) or self.call.repeated or self.call.unanswered
 
     @property
+    def untried(self) -> bool:
+        """Whether it says that the receive was no try, which takes it off the count."""
+        return self.verb == "give back" and self.call.given.get("tried") is False
+
+    @property
     def free_ms(self) -> int:
         """The earliest time from which the message may be received again because of this."""
         if isinstance(self.result, int) and self.result:
@@ -65,6 +70,11 @@ class Track:
     def acts_on(self, delivery: Delivery) -> list[Act]:
         """The acts with this delivery's receipt."""
         return [act for act in self.acts if act.delivery.receipt == delivery.receipt]
+
+    def untried(self, delivery: Delivery, moment: int) -> list[Act]:
+        """The give-backs of a delivery, untried, that may have taken effect before a moment."""
+        acts = self.acts_on(delivery)
+        return [a for a in acts if a.untried and a.effective and a.call.begun < moment]
 
     def acts_before(self, verb: str, moment: int) -> Iterator[Act]:
         """Calls of a kind that may have taken effect before a moment."""
