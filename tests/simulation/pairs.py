@@ -34,9 +34,9 @@ from tests.simulation.specials import in_objects, turned_over
 Draw = random.Random
 _TENANTS = ("loud", "loud", "loud", "red", "blue", "green", None)
 _GROUP = Place("news/group", topic=True)
-_IN_OBJECTS, _TURNED_OVER, _UNTRIED, _WAITING = 0.15, 0.08, 0.25, 0.2
+_IN_OBJECTS, _TURNED_OVER, _UNTRIED, _WAITING, _SMALL_PAGES = 0.15, 0.08, 0.25, 0.2, 0.4
 """The shares of scenarios that are besides in objects, turned over, with consumers that give back
-untried, and with such that wait for long."""
+untried, with such that wait for long, and with pages of a few parcels."""
 
 
 def pair_scenario(name: str, draw: Draw) -> Scenario:
@@ -44,6 +44,8 @@ def pair_scenario(name: str, draw: Draw) -> Scenario:
     scenario = replace(_SCENARIOS[name](draw), family=name, features=PAIRS[name])
     if draw.random() < _UNTRIED and not scenario.untried:
         scenario = replace(scenario, untried=0.5)
+    if draw.random() < _SMALL_PAGES:
+        scenario = replace(scenario, small_pages=True)
     if draw.random() < _WAITING:
         scenario = replace(scenario, waits=(0, 2, 10, 20))
     if draw.random() < _TURNED_OVER:

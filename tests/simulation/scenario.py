@@ -81,6 +81,8 @@ class Scenario:
     """How many messages a receive may ask for."""
     waits: tuple[float, ...] = (0, 0, 0.3, 2)
     """How many seconds a receive may wait."""
+    small_pages: bool = False
+    """Whether pages have a few parcels, and looks a unit: there is more than they hold."""
     untried: float = 0.0
     """The share of give-backs that say that nothing was tried."""
     tenants: tuple[str | None, ...] = ()

@@ -30,6 +30,7 @@ from tests.simulation.places import Place
 from tests.simulation.producers import Sender
 from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
 from tests.simulation.scenario import LATE, NEWS, Cast, Scenario
+from tests.simulation.small_looks import pages_of
 from tests.simulation.streams import Mapping
 
 from cirrusmq.base.limits import LOG_HELD_BACK_MS
@@ -82,7 +83,7 @@ def play(seed: int, cut: Cut = Cut()) -> Run:
         chaos, scenario.turned_over_ms, scenario.objects_from, scenario.object_faults
     )
     try:
-        with listening(), days_of(scenario.object_day_ms):
+        with listening(), days_of(scenario.object_day_ms), pages_of(scenario.small_pages):
             violation = _Play(deployment, scenario, cut).run()
     finally:
         deployment.stage.close()

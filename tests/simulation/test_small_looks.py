@@ -7,10 +7,10 @@ from tests.simulation.drawing import draw_scenario
 from tests.simulation.scenario import FAIR, FIRST_SEEDS, TRIGGERS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
+from tests.simulation.small_looks import make_looks_small
 
-from cirrusmq.lifecycle import age_limit
 from cirrusmq.model.source import Source
-from cirrusmq.receiving import ordered, polling, rounds
+from cirrusmq.receiving import rounds
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import walk
 
@@ -21,20 +21,7 @@ LONG_SEEDS = 120
 @pytest.fixture(autouse=True)
 def cuts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The keys behind which looks went on, with pages and looks made small."""
-    for module, name, value in (
-        (walk, "MIN_PARCELS", 1),
-        (walk, "FIRST_PARCELS", 2),
-        (walk, "MAX_PARCELS", 4),
-        (rounds, "LOOK_UNITS", 1.0),
-        (rounds, "PARTITION_UNITS", 0.5),
-        (rounds, "FREE_UNITS", 0.0),
-        (polling, "LOOK_UNITS", 1.0),
-        (ordered, "_FEWEST_PER_PAGE", 1),
-        (ordered, "_FIRST_PAGE", 2),
-        (ordered, "_MOST_PER_PAGE", 4),
-        (age_limit, "STEP_PAGES", 1),
-    ):
-        monkeypatch.setattr(module, name, value)
+    make_looks_small(monkeypatch)
     seen: list[str] = []
     write = rounds._write
 

@@ -1,0 +1,62 @@
+"""Pages of one to four parcels, and looks of a unit: scenarios have more parcels than a page."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from cirrusmq.fanout import parking
+from cirrusmq.lifecycle import age_limit
+from cirrusmq.publishing import log_reader
+from cirrusmq.push import undelivered
+from cirrusmq.receiving import fair, lookup, ordered, polling, rounds, search
+from cirrusmq.storage import halves, scan, walk
+from cirrusmq.subscriptions import due_marks
+
+_LOOKS = (
+    (walk, "MIN_PARCELS", 1),
+    (walk, "FIRST_PARCELS", 2),
+    (walk, "MAX_PARCELS", 4),
+    (rounds, "LOOK_UNITS", 1.0),
+    (rounds, "PARTITION_UNITS", 0.5),
+    (rounds, "FREE_UNITS", 0.0),
+    (polling, "LOOK_UNITS", 1.0),
+    (ordered, "_FEWEST_PER_PAGE", 1),
+    (ordered, "_FIRST_PAGE", 2),
+    (ordered, "_MOST_PER_PAGE", 4),
+    (age_limit, "STEP_PAGES", 1),
+)
+_PAGES = (
+    (search, "FEWEST_PER_PAGE", 1),
+    (search, "_MOST_PER_PAGE", 4),
+    (fair, "FEWEST_PER_PAGE", 1),
+    (fair, "_FEW", 1),
+    (fair, "_MOST_PER_PAGE", 4),
+    (lookup, "_PAGE", 2),
+    (log_reader, "_PAGE_RECORDS", 2),
+    (parking, "_PAGE", 2),
+    (halves, "_PAGE", 2),
+    (scan, "_PORTION", 2),
+    (undelivered, "_FEWEST_PER_PAGE", 2),
+    (undelivered, "_MOST_PER_PAGE", 4),
+    (due_marks, "_PAGE", 2),
+)
+
+
+def make_looks_small(patch: pytest.MonkeyPatch) -> None:
+    """Have looks around groups end in the middle."""
+    for module, name, value in _LOOKS:
+        patch.setattr(module, name, value)
+
+
+@contextlib.contextmanager
+def pages_of(small: bool) -> Iterator[None]:
+    """Have looks end in the middle, and every page be small, if `small`."""
+    with pytest.MonkeyPatch.context() as patch:
+        if small:
+            make_looks_small(patch)
+            for module, name, value in _PAGES:
+                patch.setattr(module, name, value)
+        yield
