@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
+from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.storage.counters import read_kept
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 
 def kept(world: World, queue: TestQueue) -> int:
@@ -168,3 +169,32 @@ def test_what_was_deleted_beside_live_messages_is_counted_and_gauged(
     assert queue.counts()["rewindable"] == 15
     assert read_kept(world.core, queue.show()["id"]).rewindable == 15
     assert gauged(world)["queue:orders rewindable"] == 5 * 15
+
+
+@pytest.mark.parametrize("protocol", ["http", "pull"])
+def test_a_dead_letter_that_goes_back_to_its_subscription_is_no_delete(
+    world: World,
+    make_queue: MakeQueue,
+    topic: TestTopic,
+    subscriber: Subscriber,
+    schedules: Schedules,
+    protocol: str,
+) -> None:
+    dead = make_queue("dead")
+    retry = {"policy": "custom", "waits": [1]}
+    reader = topic.subscribe("reader", protocol, dead_letter_queue="dead", retry=retry)
+    subscriber.down()
+    topic.publish("a")
+    for _ in range(3):
+        schedules.pass_seconds(5)
+        if protocol == "pull":
+            reader.receive(visibility_timeout_seconds=1)
+    subscriber.up()
+    schedules.pass_seconds(200)
+    assert dead.counts() == {"active": 1}
+
+    assert dead.run("redrive")["done"] == 1
+    schedules.pass_seconds(5)
+
+    assert not [name for name in usage(world) if name.startswith("queue:dead")]
+    assert dead.counts() == {}

@@ -66,6 +66,12 @@ def test_a_move_takes_back_the_delete_that_its_vanished_parcel_looked_like() -> 
     assert billed(None, within) == [Event("queue", "deleted", -1, -10)]
 
 
+def test_so_does_the_move_of_a_dead_letter_back_to_a_url() -> None:
+    assert pushed(None, lone(moved_from="dead" + VANISHED)) == [Event("dead", "deleted", -1, -10)]
+    assert pushed(None, lone(moved_from="dead")) == []
+    assert pushed(None, three(NOW_MS, GONE, NOW_MS)) == []
+
+
 def test_what_came_back_from_the_archive_is_rewound() -> None:
     assert billed(None, lone(moved_from=REWOUND)) == [Event("queue", "rewound", 1, 10)]
     both = three(NOW_MS, GONE, NOW_MS, moved_from=REWOUND)

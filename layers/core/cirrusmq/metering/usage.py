@@ -76,9 +76,14 @@ def published(topic_id: str, messages: int, size: int) -> Event:
 
 
 def push_events(change: Change) -> Iterator[Event]:
-    """The usage of a change of a pushed subscription's parcel: deliveries and attempts."""
+    """The usage of a change of a pushed subscription's parcel: deliveries and attempts.
+
+    A dead letter that came back is no arrival, but it was no delete in its queue either.
+    """
     before, after = change.before, change.after
     if before is None or after is None:
+        if after is not None:
+            yield from _taken_back(after)
         if before is not None and change.by_ttl:
             for place in range(before.count):
                 if before.live(place):
@@ -127,7 +132,16 @@ def rewindable(change: Change) -> int:
     return _deleted(change.after) - _deleted(change.before)
 
 
+def _taken_back(parcel: Parcel) -> Iterator[Event]:
+    """What the removal of the parcel that a new one's messages came from looked like."""
+    origin = parcel.moved_from or ""
+    for place in range(parcel.count) if origin.endswith(VANISHED) else ():
+        if parcel.live(place):
+            yield Event(origin.removesuffix(VANISHED), "deleted", -1, -parcel.sizes[place])
+
+
 def _arrivals(parcel: Parcel, arrival: Kind) -> Iterator[Event]:
+    yield from _taken_back(parcel)
     origin = parcel.moved_from
     source_id = origin.removesuffix(VANISHED) if origin else None
     for place in range(parcel.count):
@@ -141,8 +155,6 @@ def _arrivals(parcel: Parcel, arrival: Kind) -> Iterator[Event]:
             yield Event(parcel.source_id, "rewound", 1, size)
             continue
         assert source_id is not None
-        if origin.endswith(VANISHED):
-            yield Event(source_id, "deleted", -1, -size)
         if parcel.dead_letter is not None and source_id != parcel.source_id:
             yield Event(source_id, "dead_lettered", 1, size)
         elif source_id != parcel.source_id:
