@@ -189,9 +189,10 @@ class _Source:
                 continue
             track = self._tracks.get(message_id)
             deliveries = track.deliveries if track else []
-            met = self._book.track(self._place, message_id).deliveries
-            dead = [each for each in met if each.dead is not None]
-            if not dead and not any(_done(each) for each in deliveries):
+            met = self._book.track(self._place, message_id)
+            dead = [each for each in met.deliveries if each.dead is not None]
+            deleted = any(True for _ in met.acts_before("delete", 1 << 60))
+            if not deleted and not any(_done(each) for each in deliveries):
                 calls = (call, *(each.call for each in deliveries))
                 yield Violation(f"lost: {sent.label} was never done by {self._place}", calls)
             for each in dead[:1]:
@@ -235,8 +236,11 @@ class _Source:
         purges = self._book.effective("purge", self._place.partition("/")[0])
         if any(sent.begun < each.ended and each.begun < call.begun for each in purges):
             return True
-        for message_id in sent.ids:
+        for message_id, (_, sent_ms) in sent.ids.items():
             deliveries = self._tracks[message_id].deliveries
+            redriven = self._book.by_kind["redrive"]
+            if redriven and any(each.sent_ms > sent_ms for each in deliveries):
+                return True  # it left, nobody knows when, and is behind the others since
             if any(_done(each) and each.call.begun < call.begun for each in deliveries):
                 return True
             for met in self._book.track(self._place, message_id).deliveries:

@@ -94,8 +94,9 @@ class _Hook:
             dropped = len(posts) + self._troubles >= BACKOFF_POSTS
             if self._policy == "backoff" and dropped:
                 continue
-            if self._book.track(f"news/{self._name}", message_id).deliveries:
-                continue  # from the dead-letter queue
+            track = self._book.track(f"news/{self._name}", message_id)
+            if any(True for _ in track.acts_before("delete", 1 << 60)):
+                continue  # in the dead-letter queue
             yield Violation(f"lost: {sent.label} was never taken by {self._name}", (call, *posts))
 
     def _too_early(self, sent: Sent) -> Iterator[Violation]:

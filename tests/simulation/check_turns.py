@@ -22,6 +22,9 @@ from tests.simulation.tracks import Book
 
 from cirrusmq.model.receipt import decode
 
+_SHARES = 4
+"""A receive takes from so many groups, if there are as many."""
+
 SEEN_MS = 5_000
 """A message is seen so long after it is due: clocks differ, and marks hide it for a while."""
 LONGEST_DELAY_MS = 3_000
@@ -72,6 +75,48 @@ def _wait_of(waiting: Delivery, due_ms: int, calls: list[Call]) -> Iterator[Viol
                 return
 
 
+def check_shares(scenario: Scenario, book: Book) -> Iterator[Violation]:
+    """A receive that is full has no more than its share of a group while another one waits.
+
+    wants 4, a share is 1      answered: loud loud loud loud        red: due, seen, not held
+    """
+    if book.by_kind["change"] or scenario.small_pages:
+        return
+    if "max_in_flight" in scenario.queues["orders"]:
+        return
+    delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
+    calls = [call for call in book.by_kind["receive"] if call.place == "orders"]
+    first: dict[str, Delivery] = {}
+    for call in calls:
+        for delivery in call.answer if call.known else ():
+            first.setdefault(delivery.id, delivery)
+    waited = [each for each in first.values() if each.count == 1 and each.dead is None]
+    for call in calls:
+        if not call.known or call.disturbed or not _alone(call, book):
+            continue
+        groups = Counter(each.group for each in call.answer)
+        share = _share_of(call.given["max"])
+        if len(call.answer) < call.given["max"] or max(groups.values()) <= share:
+            continue
+        partitions = {_partition(each) for each in call.answer}
+        for each in waited:
+            due_ms = each.sent_ms + max(delay_ms, LONGEST_DELAY_MS) + SEEN_MS
+            there = _partition(each) in partitions and each.call.begun > call.ended
+            if there and due_ms < call.begun_ms and each.group not in groups:
+                text = f"{each.label} of {each.group} waited while others got more than a share"
+                yield Violation(text, (call, each.call))
+                return
+
+
+def _alone(call: Call, book: Book) -> bool:
+    """Whether no other call runs at the same time, which may win a race against it."""
+    return not any(
+        other is not call and other.begun < call.ended and call.begun < other.ended
+        for other in book.calls
+        if other.kind not in ("meter", "fan_out")
+    )
+
+
 def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
     """Each receive against what its groups had in flight when it began."""
     most = scenario.queues["orders"].get("max_in_flight")
@@ -103,6 +148,11 @@ def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
                 text = f"{group} had {len(there)} in flight and got {len(added)} more"
                 yield Violation(f"{text}: {most} are allowed", (call,))
                 return
+
+
+def _share_of(most: int) -> int:
+    """How many messages of a group a receive takes at first."""
+    return -(-most // _SHARES)
 
 
 def _partition(delivery: Delivery) -> int:

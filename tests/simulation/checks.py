@@ -17,10 +17,12 @@ from tests.simulation.check_order import check_order
 from tests.simulation.check_pushes import check_pushes
 from tests.simulation.check_repeats import check_repeats
 from tests.simulation.check_rewinds import check_rewinds
-from tests.simulation.check_turns import check_in_flight, check_turns
+from tests.simulation.check_turns import check_in_flight, check_shares, check_turns
+from tests.simulation.check_waits import check_waits
 from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
+from tests.simulation.pausers import check_pauses
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book
 
@@ -54,11 +56,14 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if orders.get("fair"):
         yield from check_turns(scenario, book)
         yield from check_in_flight(scenario, book)
+        yield from check_shares(scenario, book)
     yield from check_rewinds(scenario, book, drain)
     if scenario.subscriptions.get("group", {}).get("ordered") and not scenario.rewound:
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
     yield from check_invoking(scenario, book, drain)
+    yield from check_waits(scenario, book)
+    yield from check_pauses(scenario, book)
     yield from check_half(book)
     yield from check_cancelled(book)
     yield from check_logs(book)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
+from tests.simulation.places import Delivery
 from tests.simulation.scenario import Cast, Scenario
 
 from cirrusmq.base.timestamps import format_time
@@ -47,8 +48,32 @@ class Operator:
         return {"to_ms": to_ms}, {"to": format_time(to_ms)}
 
     def _redrive(self, draw: Random) -> tuple[dict[str, Any], dict[str, Any]]:
+        ways = self._scenario.redrives
+        way = ways[0] if len(ways) == 1 else draw.choice(ways)
+        if way == "ids" and (ids := self._sent()):
+            given: dict[str, Any] = {"ids": draw.sample(ids, min(len(ids), draw.choice((1, 4))))}
+            return given, given
+        if way == "receipts" and (held := self._held()):
+            return {"messages": held}, {"receipts": [each.receipt for each in held]}
+        if way == "reason":
+            given = {
+                "dead_letter": {"reason": draw.choice(("max_receives", "retries", "consumer"))}
+            }
+            return given, given
         given = {"max_messages": draw.choice((1, 3))} if draw.random() < 0.3 else {}
         return given, given
+
+    def _sent(self) -> list[str]:
+        """The ids of what was sent last."""
+        history = self._deployment.history.calls
+        sends = [call for call in history if call.kind in ("send", "send again") and call.known]
+        return list(dict.fromkeys(id for call in sends[-6:] for id, _ in call.answer))
+
+    def _held(self) -> list[Delivery]:
+        """What was received last of the queue."""
+        calls = [call for call in self._deployment.history.calls if call.place == self._queue]
+        received = [call for call in calls if call.kind == "receive" and call.known and call.answer]
+        return list(received[-1].answer[:16]) if received else []
 
     def _change(self, draw: Random) -> tuple[dict[str, Any], dict[str, Any]]:
         attributes = self._scenario.queues[self._queue]

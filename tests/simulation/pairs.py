@@ -242,6 +242,92 @@ def _purged_duplicates(draw: Draw) -> Scenario:
     )
 
 
+def _paused_groups(draw: Draw) -> Scenario:
+    """A group that is paused and resumed, and perhaps rewound."""
+    if draw.random() < 0.4:
+        scenario = rewound_scenario(draw)
+    else:
+        scenario = topic_scenario(draw, draw.choice(("pull", "ordered pull")))
+    return _with(_busier(scenario), Cast("pauser", "pauser", _GROUP, 2))
+
+
+def _paused_urls(draw: Draw) -> Scenario:
+    """URLs that are paused and resumed."""
+    scenario = topic_scenario(draw, "http")
+    cast = [
+        Cast(f"pauser of {name}", "pauser", Place(f"news/{name}", topic=True), 2)
+        for name, each in scenario.subscriptions.items()
+        if each["protocol"] == "http"
+    ]
+    return _with(_busier(scenario), *cast)
+
+
+def _paused_functions(draw: Draw) -> Scenario:
+    """A group that names a function, and is paused and resumed."""
+    scenario = _until(
+        trigger_scenario, draw, lambda each: bool(each.subscriptions) and not each.quiet
+    )
+    return _with(scenario, Cast("pauser", "pauser", _GROUP, 2))
+
+
+def _redriven_queues(draw: Draw) -> Scenario:
+    """A queue whose dead letters are redriven in all ways."""
+    kind = draw.choice(("dead", "retries", "ordered"))
+    orders: dict[str, Any] = {
+        "dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 1, 2))}
+    }
+    if kind != "ordered" and draw.random() < 0.3:
+        orders["fair"] = True
+    tenants = _TENANTS if orders.get("fair") else ()
+    scenario = _with(plain_scenario_of(draw, kind), orders=orders, tenants=tenants)
+    return _redriven(scenario)
+
+
+def _redriven_groups(draw: Draw) -> Scenario:
+    """A group whose dead letters are redriven to it."""
+    scenario = topic_scenario(draw, draw.choice(("pull", "ordered pull")))
+    return _redriven(_with(_busier(scenario), poisoned=draw.random() < 0.5))
+
+
+def _redriven_functions(draw: Draw) -> Scenario:
+    """A queue or group that names a function, whose dead letters are redriven to it."""
+    scenario = _until(
+        trigger_scenario,
+        draw,
+        lambda each: (
+            not each.quiet and bool(each.subscriptions or "dead_letter" in each.queues["orders"])
+        ),
+    )
+    return _redriven(replace(scenario, failing=draw.choice((0.5, 0.8))))
+
+
+def _redriven_urls(draw: Draw) -> Scenario:
+    """URLs that give up after two retries, whose dead letters are redriven to them."""
+    scenario = _until(
+        lambda draw: topic_scenario(draw, "http"),
+        draw,
+        lambda each: any("dead_letter_queue" in hook for hook in _hooks(each)),
+    )
+    return _redriven(replace(scenario, failing=draw.choice((0.2, 0.6))))
+
+
+def _redriven(scenario: Scenario) -> Scenario:
+    """The same, with redrives of all kinds, and a consumer of the dead letters."""
+    cast = [each for each in scenario.cast if each.part != "redriver" and each.place != DEAD]
+    cast += [Cast("undertaker", "receiver", DEAD, 4), Cast("redriver", "redriver", DEAD, 5)]
+    ways = ("all", "ids", "ids", "receipts", "reason")
+    return replace(scenario, cast=tuple(cast), redrives=ways)
+
+
+def _busier(scenario: Scenario) -> Scenario:
+    """The same, whose receivers do three times as much."""
+    cast = [
+        replace(each, steps=3 * each.steps) if each.part == "receiver" else each
+        for each in scenario.cast
+    ]
+    return replace(scenario, cast=tuple(cast))
+
+
 def _untried_letters(draw: Draw) -> Scenario:
     """Messages that consumers give back untried, of a queue that gives up after few tries."""
     kind = draw.choice(("dead", "retries", "poison", "ordered"))
@@ -251,21 +337,13 @@ def _untried_letters(draw: Draw) -> Scenario:
     tenants = _TENANTS if kind != "ordered" and draw.random() < 0.3 else ()
     if tenants:
         orders["fair"] = True
-    cast = [
-        replace(each, steps=3 * each.steps) if each.part == "receiver" else each
-        for each in scenario.cast
-    ]
-    return _with(replace(scenario, cast=tuple(cast)), orders=orders, tenants=tenants, untried=0.7)
+    return _with(_busier(scenario), orders=orders, tenants=tenants, untried=0.7)
 
 
 def _untried_groups(draw: Draw) -> Scenario:
     """Messages that members of a group give back untried."""
     scenario = topic_scenario(draw, draw.choice(("pull", "ordered pull")))
-    cast = [
-        replace(each, steps=3 * each.steps) if each.part == "receiver" else each
-        for each in scenario.cast
-    ]
-    return replace(scenario, cast=tuple(cast), untried=0.6)
+    return replace(_busier(scenario), untried=0.6)
 
 
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
@@ -284,6 +362,13 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "half rewound": _half_rewound,
     "fair ages": _fair_ages,
     "purged duplicates": _purged_duplicates,
+    "paused groups": _paused_groups,
+    "paused URLs": _paused_urls,
+    "paused functions": _paused_functions,
+    "redriven queues": _redriven_queues,
+    "redriven groups": _redriven_groups,
+    "redriven functions": _redriven_functions,
+    "redriven URLs": _redriven_urls,
     "untried letters": _untried_letters,
     "untried groups": _untried_groups,
 }

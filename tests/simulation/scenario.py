@@ -79,6 +79,8 @@ class Scenario:
     """The share of receives with an attempt."""
     takes: tuple[int, ...] = (1, 2, 4, 16)
     """How many messages a receive may ask for."""
+    redrives: tuple[str, ...] = ("all",)
+    """What a redrive may name: all, ids, receipts, or a reason."""
     waits: tuple[float, ...] = (0, 0, 0.3, 2)
     """How many seconds a receive may wait."""
     small_pages: bool = False
@@ -102,6 +104,11 @@ class Scenario:
         }
         kinds = {self.family, *self.features}
         return frozenset(kinds.union(kind for kind, holds in special.items() if holds))
+
+    @property
+    def paused(self) -> tuple[str, ...]:
+        """The subscriptions that are paused and resumed."""
+        return tuple(cast.place.name for cast in self.cast if cast.part == "pauser")
 
     @property
     def grouped(self) -> bool:
@@ -152,6 +159,9 @@ FLOW = "flow"
 """The family of URLs with a rate."""
 DELAYED = "delayed"
 """The family of messages that are published to be delivered later."""
+PAUSED, REDRIVEN = "paused", "redriven"
+"""The pairs whose subscriptions are paused, and those whose dead letters are redriven by chance,
+ids, receipts or reasons."""
 UNTRIED = "untried"
 """The scenarios of any pair in which consumers give back what they did not try."""
 FIRST_SEEDS = {
@@ -180,6 +190,13 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "half rewound": (HALF, REWOUND),
     "fair ages": (FAIR,),
     "purged duplicates": (),
+    "paused groups": (PAUSED,),
+    "paused URLs": (PAUSED,),
+    "paused functions": (PAUSED, TRIGGERS),
+    "redriven queues": (REDRIVEN,),
+    "redriven groups": (REDRIVEN,),
+    "redriven functions": (REDRIVEN, TRIGGERS),
+    "redriven URLs": (REDRIVEN,),
     "untried letters": (UNTRIED,),
     "untried groups": (UNTRIED,),
 }

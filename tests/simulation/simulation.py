@@ -26,6 +26,7 @@ from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
 from tests.simulation.named_functions import NamedFunctions
 from tests.simulation.operators import Operator
+from tests.simulation.pausers import Pauser
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
 from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
@@ -52,6 +53,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "canceller": Canceller,
     "group rewinder": GroupRewinder,
     "opener": Opener,
+    "pauser": Pauser,
 }
 
 
@@ -198,6 +200,11 @@ class _Play:
             open_group(self._deployment, Client("calm owner"), "news/late", self._scenario.late)
         if self._scenario.early:
             open_receiver(self._deployment, Client("calm owner"), LATE.name)
+        for name in self._scenario.paused:
+            place = Place(name, topic=True)
+            Pauser(
+                self._deployment, self._scenario, Cast("calm pauser", "pauser", place, 0)
+            ).finish()
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)
         for _ in range(CALM_MINUTES):

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from tests.simulation.history import Call, History
 from tests.simulation.places import Delivery
 
-ENDING = frozenset({"delete", "give back", "dead letter"})
-"""Calls after which a receipt is worth nothing."""
+REDRIVE = "redrive"
+ENDING = frozenset({"delete", "give back", "dead letter", REDRIVE})
+"""Calls after which a receipt is worth nothing; a redrive by receipts is under way for a while."""
 _ACTS = ENDING | {"visibility"}
 
 
@@ -128,7 +129,7 @@ class Book:
                 self._add_deliveries(call)
             elif call.kind == "receive" and "attempt" in call.given:
                 self._of_attempt.setdefault(call.given["attempt"], call)
-            elif call.kind in _ACTS:
+            elif call.kind in _ACTS and "messages" in call.given:
                 self._add_acts(call)
         for track in self.tracks.values():
             track.deliveries.sort(key=lambda each: (each.true_claim_ms, each.call.ended))
@@ -190,7 +191,7 @@ class Book:
     def _add_acts(self, call: Call) -> None:
         for number, delivery in enumerate(call.given["messages"]):
             result = None
-            if call.known:
+            if call.known and call.kind != REDRIVE:
                 result = call.answer[number]
                 if result == "Unavailable":
                     result = None
