@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.deployment import Deployment, scan
 from tests.simulation.half_producers import CHECK, PREPARE, ROLL_BACK, Asked
 from tests.simulation.history import Call, Violation
 from tests.simulation.tracks import Book
+
+from cirrusmq.base.limits import HALF_LIFE_MS
+from cirrusmq.storage.halves import read_half
 
 PROBE = "probe"
 _SKEW_MS = 2 * MOST_SKEW_MS
@@ -31,6 +35,19 @@ def check_half(book: Book) -> Iterator[Violation]:
         yield from _asked(asked[handle])
         yield from _in_time(book, commits[handle], rollbacks[handle], asked[handle])
     yield from _seen(book, commits)
+
+
+def check_overdue(deployment: Deployment, book: Book) -> Iterator[Violation]:
+    """Each half message whose time was over when its producers asked last is rolled back by then.
+
+    until ── asked: not handed out any more ── a sweep ── the end: rolled back, and told in the log
+    """
+    last = max((call.begun_ms for call in book.by_kind[CHECK] if call.known), default=0)
+    for item in scan(deployment.engine, deployment.tables.messages):
+        if item["pk"]["S"].startswith("T#") and item["sk"]["S"].startswith("H#"):
+            half = read_half(item)
+            if half.state == "prepared" and half.until_ms + _SKEW_MS < last:
+                yield Violation(f"{half.handle} is prepared though its time is over")
 
 
 def _by_handle(calls: list[Call]) -> defaultdict[str, list[Call]]:
@@ -89,9 +106,19 @@ def _in_time(
             continue
         if unknown and not last:
             continue
-        over_ms = min((each.expires_ms - other.skew_ms for other, each in last), default=1 << 60)
+        over_ms = min(
+            [each.expires_ms - other.skew_ms for other, each in last]
+            + [prepared.begun_ms + HALF_LIFE_MS for prepared in _prepared(book, call)],
+            default=1 << 60,
+        )
         if call.ended_ms < over_ms - _SKEW_MS:
             yield Violation("rolled back by nobody, before its time was over", (call,))
+
+
+def _prepared(book: Book, decision: Call) -> list[Call]:
+    """The call that prepared what a decision is about; none, if its answer was lost."""
+    labels = decision.given["labels"]
+    return [call for call in book.by_kind[PREPARE] if call.given["labels"] == labels]
 
 
 def _seen(book: Book, commits: dict[str, list[Call]]) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.simulation.cancellers import check_cancelled
 from tests.simulation.check_dead_letters import check_dead_letters
-from tests.simulation.check_half import check_half
+from tests.simulation.check_half import check_half, check_overdue
 from tests.simulation.check_heads import check_heads
 from tests.simulation.check_invoking import check_invoking
 from tests.simulation.check_leases import check_leases
@@ -65,6 +65,8 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_waits(scenario, book)
     yield from check_pauses(scenario, book)
     yield from check_half(book)
+    if scenario.halves:
+        yield from check_overdue(deployment, book)
     yield from check_cancelled(book)
     yield from check_logs(book)
     yield from _counts(scenario, book, drain)

@@ -95,6 +95,7 @@ class HalfProducer(_Decider):
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         super().__init__(deployment, scenario, cast)
         self._sender = Sender(deployment, scenario, cast)
+        self._check_after = scenario.check_after
         self._rival = _Decider(deployment, scenario, replace(cast, name=f"rival of {cast.name}"))
 
     def step(self, number: int, draw: Random) -> None:
@@ -104,7 +105,7 @@ class HalfProducer(_Decider):
         request = self._sender._draw(number, draw)["request"]
         request["attempt"] = ulid.encode(stage.now_ms(), draw.randbytes(10))
         request["transaction"] = {
-            "check_after_seconds": draw.choice((1, 1, 5, 20)),
+            "check_after_seconds": draw.choice(self._check_after),
             "max_checks": draw.choice((1, 2, 2, 6)),
         }
         call = self._prepare(request)

@@ -328,6 +328,28 @@ def _busier(scenario: Scenario) -> Scenario:
     return replace(scenario, cast=tuple(cast))
 
 
+def _late_objects(draw: Draw) -> Scenario:
+    """Copies of a topic in a queue, whose objects are read when those of the topic have ended."""
+    scenario = topic_scenario(draw, "ordered copies")
+    if draw.random() < 0.5:
+        scenario = _with(scenario, orders={"ordered": False, "rewind_seconds": 3_600})
+    cast = [each for each in scenario.cast if each.part != "log reader"]
+    scenario = in_objects(draw, replace(scenario, cast=tuple(cast), sleep_ms=30 * 3_600_000))
+    return replace(scenario, objects_from=1)
+
+
+def _overdue_halves(draw: Draw) -> Scenario:
+    """Half messages that nobody decides, and whose producers ask again after a day."""
+    scenario = half_scenario(draw)
+    cast = [each for each in scenario.cast if each.part != "checker"]
+    return replace(
+        scenario,
+        cast=tuple(cast),
+        check_after=(60, 3_600),
+        sleep_ms=86_400_000 + draw.choice((1_000, 20_000, 600_000)),
+    )
+
+
 def _untried_letters(draw: Draw) -> Scenario:
     """Messages that consumers give back untried, of a queue that gives up after few tries."""
     kind = draw.choice(("dead", "retries", "poison", "ordered"))
@@ -369,6 +391,8 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "redriven groups": _redriven_groups,
     "redriven functions": _redriven_functions,
     "redriven URLs": _redriven_urls,
+    "late objects": _late_objects,
+    "overdue halves": _overdue_halves,
     "untried letters": _untried_letters,
     "untried groups": _untried_groups,
 }

@@ -83,6 +83,10 @@ class Scenario:
     """What a redrive may name: all, ids, receipts, or a reason."""
     waits: tuple[float, ...] = (0, 0, 0.3, 2)
     """How many seconds a receive may wait."""
+    sleep_ms: int = 0
+    """How long nobody does anything, before checks of half messages and the drain."""
+    check_after: tuple[int, ...] = (1, 1, 5, 20)
+    """After how many seconds a producer may have its half message checked."""
     small_pages: bool = False
     """Whether pages have a few parcels, and looks a unit: there is more than they hold."""
     untried: float = 0.0
@@ -197,6 +201,8 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "redriven groups": (REDRIVEN,),
     "redriven functions": (REDRIVEN, TRIGGERS),
     "redriven URLs": (REDRIVEN,),
+    "late objects": (OBJECTS,),
+    "overdue halves": (HALF,),
     "untried letters": (UNTRIED,),
     "untried groups": (UNTRIED,),
 }

@@ -117,6 +117,9 @@ class _Play:
         self._deployment.chaos.calm = self._named.is_well = True
         stage.spawn("calm", self._calm_down)
         stage.run()
+        if scenario.sleep_ms:
+            stage.spawn("sleep", self._sleep)
+            stage.run()
         if scenario.halves:
             stage.spawn("checks", self._finish_checks)
             stage.run()
@@ -214,6 +217,11 @@ class _Play:
             if not self._functions.running() and not left:
                 return
         self._stuck = left or ["an operation"]
+
+    def _sleep(self) -> None:
+        """Let what nobody does anything about come to its end."""
+        self._deployment.stage.pause(self._scenario.sleep_ms)
+        self._calm_down()
 
     def _finish_checks(self) -> None:
         """Let producers decide what they are asked for; then learn how each was decided."""
