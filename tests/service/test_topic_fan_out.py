@@ -416,3 +416,36 @@ class TestPartitions:
         assert wide.try_publish(messages, attempt=attempt).json == first.json
         world.settle()
         assert len(group.receive_all()) == 1
+
+
+@pytest.mark.parametrize("attributes", [{"rewind_seconds": 3_600}, {"fair": True}, {}])
+def test_a_copy_that_is_late_can_be_received_to_the_end_of_its_life(
+    world: World, topic: TestTopic, make_queue: MakeQueue, attributes: dict[str, Any]
+) -> None:
+    """Its key is no older than the looks at its queue go back."""
+    queue = make_queue(message_retention_seconds=7_200, **attributes)
+    topic.subscribe("copy", "queue", endpoint="orders")
+    topic.try_publish([{"body": "late"}])
+    world.clock.pass_seconds(3_600)
+    world.settle()
+    expires_ms = max(int(item["x"]["N"]) for item in world.items() if item["pk"]["S"][0] == "Q")
+
+    world.clock.pass_seconds((expires_ms - world.clock.now_ms()) / 1_000 - 10)
+    assert queue.counts() == {"active": 1}
+    assert queue.bodies() == ["late"]
+
+
+def test_a_copy_behind_a_purge_is_received(
+    world: World, topic: TestTopic, make_queue: MakeQueue
+) -> None:
+    """It is made after the purge, however old its publish is."""
+    queue = make_queue(rewind_seconds=3_600)
+    topic.subscribe("copy", "queue", endpoint="orders")
+    topic.try_publish([{"body": "late"}])
+    world.clock.pass_seconds(600)
+    assert queue.client.post(f"{queue.path}/purge").status == 202
+    world.clock.pass_seconds(1)
+    world.settle()
+
+    assert queue.counts() == {"active": 1}
+    assert queue.bodies() == ["late"]

@@ -262,7 +262,7 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
                 for place in places
             ],
             parcel_id=parcel_id,
-            begun_ms=ulid.time_of(record.send_id) if whole else now_ms,
+            begun_ms=_key_ms(record, now_ms) if whole else now_ms,
             now_ms=now_ms,
             take_sequence=lambda n, count: take_sequence(core, queue.id, n, count),
             object_days=_kept_days(core, queue, record, now_ms),
@@ -276,6 +276,15 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         with contextlib.suppress(Duplicate):
             deduplication.transact(core, items.all, reminders, begun_ms=now_ms, now_ms=now_ms)
             wake_receivers(core, queue, map(read_parcel, items.parcels), now_ms)
+
+
+def _key_ms(record: TopicRecord, now_ms: int) -> int:
+    """The time of a whole record's key in a queue, where its life begins now.
+
+    Looks go back by a message's life and a little more, and no further than a purge. So the key of
+    a copy that is later than that little is later than its publish.
+    """
+    return max(ulid.time_of(record.send_id), now_ms - limits.KEY_SLACK_MS)
 
 
 def _kept_days(core: Core, queue: Queue, record: TopicRecord, now_ms: int) -> int:
