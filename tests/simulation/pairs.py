@@ -31,8 +31,11 @@ from tests.simulation.places import Place
 from tests.simulation.scenario import DEAD, ORDERS, PAIRS, Cast, Scenario
 from tests.simulation.specials import in_objects, turned_over
 
+from cirrusmq.model.objects import DAY_MS
+
 Draw = random.Random
 _TENANTS = ("loud", "loud", "loud", "red", "blue", "green", None)
+_HALF_AN_HOUR_MS = 1_800_000
 _GROUP = Place("news/group", topic=True)
 _IN_OBJECTS, _TURNED_OVER, _UNTRIED, _WAITING, _SMALL_PAGES = 0.15, 0.08, 0.25, 0.2, 0.4
 """The shares of scenarios that are besides in objects, turned over, with consumers that give back
@@ -50,7 +53,9 @@ def pair_scenario(name: str, draw: Draw) -> Scenario:
         scenario = replace(scenario, waits=(0, 2, 10, 20))
     if draw.random() < _TURNED_OVER:
         scenario = turned_over(draw, scenario)
-    return in_objects(draw, scenario) if draw.random() < _IN_OBJECTS else scenario
+    if draw.random() < _IN_OBJECTS and not scenario.objects_from:
+        return in_objects(draw, scenario)
+    return scenario
 
 
 def _until(
@@ -225,7 +230,8 @@ def _fair_ages(draw: Draw) -> Scenario:
     """A fair queue whose messages are dead letters at an age."""
     scenario = fair_scenario(draw, ("dead", "retries"))
     most = scenario.queues["orders"]["dead_letter"] | {"max_age_seconds": 300}
-    return _with(scenario, orders={"dead_letter": most, "message_retention_seconds": 345_600})
+    orders = {"dead_letter": most, "message_retention_seconds": 345_600}
+    return _with(scenario, orders=orders, sleep_ms=draw.choice((0, 600_000)))
 
 
 def _purged_duplicates(draw: Draw) -> Scenario:
@@ -329,13 +335,19 @@ def _busier(scenario: Scenario) -> Scenario:
 
 
 def _late_objects(draw: Draw) -> Scenario:
-    """Copies of a topic in a queue, whose objects are read when those of the topic have ended."""
+    """Copies of a topic in a queue, made late, which outlive the objects of their publishes."""
     scenario = topic_scenario(draw, "ordered copies")
     if draw.random() < 0.5:
         scenario = _with(scenario, orders={"ordered": False, "rewind_seconds": 3_600})
     cast = [each for each in scenario.cast if each.part != "log reader"]
-    scenario = in_objects(draw, replace(scenario, cast=tuple(cast), sleep_ms=30 * 3_600_000))
-    return replace(scenario, objects_from=1)
+    life_ms = 1_000 * scenario.queues["orders"]["message_retention_seconds"]
+    scenario = replace(
+        in_objects(draw, replace(scenario, cast=tuple(cast))),
+        objects_from=1,
+        fan_out_after_ms=2 * _HALF_AN_HOUR_MS,
+        sleep_ms=life_ms - _HALF_AN_HOUR_MS,
+    )
+    return replace(scenario, object_day_ms=draw.choice((60_000, 60_000, DAY_MS)))
 
 
 def _overdue_halves(draw: Draw) -> Scenario:

@@ -85,6 +85,8 @@ class Scenario:
     """How many seconds a receive may wait."""
     sleep_ms: int = 0
     """How long nobody does anything, before checks of half messages and the drain."""
+    fan_out_after_ms: int = 0
+    """How long the stream that is fanned out is not read, from the beginning on."""
     check_after: tuple[int, ...] = (1, 1, 5, 20)
     """After how many seconds a producer may have its half message checked."""
     small_pages: bool = False

@@ -30,11 +30,13 @@ from tests.simulation.pausers import Pauser
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
 from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
-from tests.simulation.scenario import LATE, NEWS, Cast, Scenario
+from tests.simulation.scenario import LATE, NEWS, ORDERS, Cast, Scenario
 from tests.simulation.small_looks import pages_of
 from tests.simulation.streams import Mapping
 
 from cirrusmq.base.limits import LOG_HELD_BACK_MS
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.runtime.core import Core
 
 CALM_MINUTES = 12
 _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
@@ -173,7 +175,8 @@ class _Play:
         if scenario.receivers or scenario.early or scenario.subscriptions or scenario.invoked:
             self._read_stream("fan_out")
         for reader in self._readers:
-            reader.actor = stage.spawn("reader", reader.live)
+            after_ms = scenario.fan_out_after_ms if reader.role == "fan_out" else 0
+            reader.actor = stage.spawn("reader", reader.live, after_ms)
         self._deployment.on_write = self._wake_readers
 
     def _read_stream(self, role: str) -> None:
@@ -241,7 +244,7 @@ class _Play:
             reader.finish()
 
     def _not_done(self) -> list[str]:
-        """Messages that are still to be pushed, or handed to a function."""
+        """Messages that are still to be pushed, handed to a function, or given up for their age."""
         core = self._deployment.auditor()
         places = [
             Place(f"news/{name}", topic=True)
@@ -250,4 +253,12 @@ class _Play:
         ]
         places += [each for each in self._scenario.places if each.name in self._scenario.invoked]
         left = [parcel for place in places for parcel in live_parcels(core, place.source(core))]
-        return [f"{parcel.source_id} {parcel.sort_key}" for parcel in left]
+        return [f"{parcel.source_id} {parcel.sort_key}" for parcel in left + self._aged(core)]
+
+    def _aged(self, core: Core) -> list[Parcel]:
+        """Behind a sleep: what has reached its queue's limit of age, and is still there."""
+        limit = self._scenario.queues["orders"].get("dead_letter", {}).get("max_age_seconds")
+        if limit is None or not self._scenario.sleep_ms:
+            return []
+        since_ms = core.now_ms() - 1_000 * limit - 2 * MOST_SKEW_MS
+        return [each for each in live_parcels(core, ORDERS.source(core)) if each.sent_ms < since_ms]

@@ -32,7 +32,7 @@ class Mapping:
 
     def __init__(self, deployment: Deployment, role: str, shard: int, shards: int) -> None:
         self._deployment = deployment
-        self._role = role
+        self.role = role
         self._source = source_of(role)
         self._wanted = compile_patterns(self._source.filters)
         self._client = Client(f"{role}-{shard}")
@@ -80,7 +80,7 @@ class Mapping:
         event = json.loads(json.dumps({"Records": records}))
         shown = " ".join(f"{each.keys['pk']['S']} {each.keys['sk']['S']}" for each in piece)
         call = self._deployment.run(
-            self._client, self._role, self._role, "", {"records": shown}, event
+            self._client, self.role, self.role, "", {"records": shown}, event
         )
         if not call.known:
             return 0, True

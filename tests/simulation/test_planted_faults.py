@@ -15,6 +15,7 @@ from tests.simulation import (
     group_plants,
     half_plants,
     object_plants,
+    pair_plants,
     secret_plants,
     topic_plants,
     trigger_plants,
@@ -23,7 +24,7 @@ from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS
-from tests.simulation.scenario import FIRST_SEEDS
+from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
 
@@ -122,6 +123,7 @@ LAST_FOUND_BY = {
     "what_was_moved_since_is_copied_as_well": 7000005,
 }
 """Seeds that are tried first, of short runs. A stale one costs time: the others follow."""
+_FIRST = FIRST_SEEDS | FIRST_SEEDS_OF_PAIRS
 _FAULTS = [
     pytest.param(name, marks=pytest.mark.long if plant.rare else ())
     for name, plant in PLANTS.items()
@@ -132,7 +134,7 @@ def _seeds(fault: str) -> Iterator[int]:
     plant = PLANTS[fault]
     if fault in LAST_FOUND_BY:
         yield LAST_FOUND_BY[fault]
-    seed, found = max((FIRST_SEEDS.get(kind, 0) for kind in plant.kinds), default=0), 0
+    seed, found = max((_FIRST.get(kind, 0) for kind in plant.kinds), default=0), 0
     while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
         if not plant.kinds or draw_scenario(seed).kinds.intersection(plant.kinds):
             found += 1
@@ -165,6 +167,7 @@ def test_the_planted_faults_are_there() -> None:
     assert group_plants.__doc__
     assert early_plants.__doc__
     assert fair_plants.__doc__
+    assert pair_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

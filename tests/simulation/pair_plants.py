@@ -1,0 +1,198 @@
+"""Faults that do harm only where two features meet, or where nobody looked before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.simulation.plants import plant
+from tests.simulation.scenario import FAIR
+
+from cirrusmq.fanout import returning, topics
+from cirrusmq.invoking import slots, worker
+from cirrusmq.lifecycle import age_limit
+from cirrusmq.metering import usage
+from cirrusmq.model import transitions
+from cirrusmq.operations import redrive
+from cirrusmq.publishing import checks
+from cirrusmq.receiving import fair, ordered, receive, rounds
+from cirrusmq.sending import parcels
+from cirrusmq.settlement import requeue, visibility
+from cirrusmq.storage.halves import delete_mark
+from cirrusmq.storage.parcels import parcel_item
+from cirrusmq.subscriptions import writes
+from cirrusmq.subscriptions.sources import present_source
+
+
+@plant("redriven groups")
+def a_redriven_dead_letter_of_a_group_arrives_nowhere(patch: pytest.MonkeyPatch) -> None:
+    """It is taken out of the dead-letter queue, and put nowhere."""
+    move_out = returning.move_out
+
+    def taken_out(*given: Any, **named: Any) -> Any:
+        core, source, parcel, places, _, *more = given
+        return move_out(core, source, parcel, places, [], *more, **named)
+
+    patch.setattr(returning, "move_out", taken_out)
+
+
+@plant("redriven queues")
+def a_redrive_by_receipts_does_not_look_who_holds_it(patch: pytest.MonkeyPatch) -> None:
+    """A stale receipt takes a message away from the consumer that has it."""
+    move = redrive._Redriving._move_out
+
+    def careless(self: Any, queue: Any, source: Any, parcel: Any, place: int, _: object) -> Any:
+        return move(self, queue, source, parcel, place, parcel.nonces[place])
+
+    patch.setattr(redrive, "holds", lambda held, parcel, now_ms: parcel.live(held.receipt.place))
+    patch.setattr(redrive._Redriving, "_move_out", careless)
+
+
+@plant("paused groups")
+def a_pause_does_nothing_for_receives(patch: pytest.MonkeyPatch) -> None:
+    """A paused group's members get what comes."""
+    look = receive._Looking._look
+
+    def unpaused(self: Any, source: Any, *given: Any, **named: Any) -> Any:
+        return look(self, replace(source, paused=False), *given, **named)
+
+    patch.setattr(receive._Looking, "_look", unpaused)
+
+
+@plant("paused functions")
+def a_pause_does_nothing_for_functions(patch: pytest.MonkeyPatch) -> None:
+    """A paused group's function gets what comes."""
+
+    def unpaused(*given: Any) -> Any:
+        source = present_source(*given)
+        return None if source is None else replace(source, paused=False)
+
+    patch.setattr(worker, "present_source", unpaused)
+
+
+@plant("paused URLs")
+def posters_are_not_told_of_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """The subscription is paused, its delivery state is not."""
+    update = writes.update
+
+    def untold(core: Any, found: Any, after: Any) -> Any:
+        return update(core, found, after)[:1]
+
+    patch.setattr(writes, "update", untold)
+
+
+@plant("retries", "pull")
+def the_waits_of_retries_are_a_tenth(patch: pytest.MonkeyPatch) -> None:
+    """A message given back by its policy waits a tenth of what the policy says."""
+    portions = requeue.portions
+
+    def shorter(*given: Any) -> Iterator[requeue.Portion]:
+        return (replace(each, wait_ms=each.wait_ms // 10) for each in portions(*given))
+
+    patch.setattr(requeue, "portions", shorter)
+
+
+@plant("overdue halves")
+def an_overdue_half_message_loses_its_mark(patch: pytest.MonkeyPatch) -> None:
+    """It is left to the sweep, which never learns of it."""
+
+    def forget(core: Any, half: Any, mark: Any) -> None:
+        delete_mark(core, half.topic_id, half.partition, mark)
+
+    patch.setattr(checks, "_leave_to_sweep", forget)
+
+
+@plant("late objects")
+def a_late_copy_keeps_an_object_that_ends_before_it(patch: pytest.MonkeyPatch) -> None:
+    """Its class of life is that of the publish, whenever it is copied and however long it lives."""
+    patch.setattr(topics, "_kept_days", lambda core, queue, record, now_ms: record.object_days)
+
+
+@plant(FAIR)
+def a_fair_receive_takes_all_from_one_group(patch: pytest.MonkeyPatch) -> None:
+    """A group's share of a receive is the whole."""
+    patch.setattr(fair, "share_of", lambda most: most)
+
+
+@plant("rewound functions")
+def a_rewound_group_has_slots_of_its_own(patch: pytest.MonkeyPatch) -> None:
+    """Slots are the source's, so that after a rewind as many run once more."""
+    take, renew = slots.take, slots.renew
+
+    def of_source(core: Any, owner_id: str, invoke: Any) -> Any:
+        source = present_source(core, owner_id)
+        return take(core, owner_id if source is None else source.id, invoke)
+
+    patch.setattr(slots, "take", of_source)
+    patch.setattr(slots, "renew", renew)
+
+
+@plant("fair functions")
+def a_look_that_is_cut_is_taken_for_a_whole_one(patch: pytest.MonkeyPatch) -> None:
+    """What a worker's look does not see is for nobody to hand over."""
+    look_at = rounds._look_at
+
+    def whole(*given: Any) -> Any:
+        return replace(look_at(*given), again_ms=None)
+
+    patch.setattr(rounds, "_look_at", whole)
+
+
+@plant("operated functions", rare=True)
+def a_used_up_message_is_received_behind_a_rewound_one(patch: pytest.MonkeyPatch) -> None:
+    """Only the first message of a group is looked at for whether it is to be given up."""
+    patch.setattr(ordered, "dead_letter_reason", lambda *_: None)
+
+
+@plant("early fair", rare=True)
+def parcels_in_objects_do_not_say_where_their_record_is(patch: pytest.MonkeyPatch) -> None:
+    """A backfill does not find that a message is in the log as well."""
+    with_log = parcels._with_log
+
+    def unsaid(held: Any, *of: Any) -> Any:
+        in_object = any(each.object_days for each in held)
+        return tuple(map(parcel_item, held)) if in_object else with_log(held, *of)
+
+    patch.setattr(parcels, "_with_log", unsaid)
+
+
+@plant("redriven URLs")
+def a_redrive_to_a_url_is_a_delete(patch: pytest.MonkeyPatch) -> None:
+    """The meter does not look where a new parcel of a URL came from."""
+    push_events = usage.push_events
+
+    def blind(change: usage.Change) -> Iterator[usage.Event]:
+        return iter(()) if change.before is None else push_events(change)
+
+    patch.setattr("cirrusmq.metering.fold.push_events", blind)
+
+
+@plant("untried letters", "untried groups")
+def what_is_given_back_untried_counts(patch: pytest.MonkeyPatch) -> None:
+    """A give-back does not say whether a message was tried."""
+    given_back = transitions.given_back
+    patch.setattr(visibility.transitions, "untried", lambda parcel, places: parcel)
+    patch.setattr(
+        visibility.transitions, "given_back", lambda *given, tried=True: given_back(*given)
+    )
+
+
+@plant("untried letters", "untried groups")
+def what_is_given_back_untried_counts_less_than_before(patch: pytest.MonkeyPatch) -> None:
+    """An untried give-back takes an earlier try away too."""
+    given_back = transitions.given_back
+
+    def twice(*given: Any, tried: bool = True) -> transitions.Change:
+        change = given_back(*given, tried=tried)
+        return change if tried else replace(change, untried=2)
+
+    patch.setattr(visibility.transitions, "given_back", twice)
+
+
+@plant("fair ages")
+def the_age_limit_begins_anew_each_minute(patch: pytest.MonkeyPatch) -> None:
+    """A round that is not over in its time never comes to the groups behind."""
+    read = age_limit.read_state
+    patch.setattr(age_limit, "read_state", lambda *given: read(*given)._replace(behind=""))
