@@ -53,7 +53,7 @@ class Operator:
         if way == "ids" and (ids := self._sent()):
             given: dict[str, Any] = {"ids": draw.sample(ids, min(len(ids), draw.choice((1, 4))))}
             return given, given
-        if way == "receipts" and (held := self._held()):
+        if way == "receipts" and (held := self._held(draw)):
             return {"messages": held}, {"receipts": [each.receipt for each in held]}
         if way == "reason":
             given = {
@@ -69,11 +69,11 @@ class Operator:
         sends = [call for call in history if call.kind in ("send", "send again") and call.known]
         return list(dict.fromkeys(id for call in sends[-6:] for id, _ in call.answer))
 
-    def _held(self) -> list[Delivery]:
-        """What was received last of the queue."""
+    def _held(self, draw: Random) -> list[Delivery]:
+        """What was received of the queue not long ago; its consumer may not hold it any more."""
         calls = [call for call in self._deployment.history.calls if call.place == self._queue]
         received = [call for call in calls if call.kind == "receive" and call.known and call.answer]
-        return list(received[-1].answer[:16]) if received else []
+        return list(draw.choice(received[-3:]).answer[:16]) if received else []
 
     def _change(self, draw: Random) -> tuple[dict[str, Any], dict[str, Any]]:
         attributes = self._scenario.queues[self._queue]

@@ -320,8 +320,9 @@ def _redriven_urls(draw: Draw) -> Scenario:
 def _redriven(scenario: Scenario) -> Scenario:
     """The same, with redrives of all kinds, and a consumer of the dead letters."""
     cast = [each for each in scenario.cast if each.part != "redriver" and each.place != DEAD]
-    cast += [Cast("undertaker", "receiver", DEAD, 4), Cast("redriver", "redriver", DEAD, 5)]
-    ways = ("all", "ids", "ids", "receipts", "reason")
+    cast += [Cast(f"undertaker{n}", "receiver", DEAD, 6) for n in range(2)]
+    cast.append(Cast("redriver", "redriver", DEAD, 5))
+    ways = ("all", "ids", "receipts", "receipts", "reason")
     return replace(scenario, cast=tuple(cast), redrives=ways)
 
 
