@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.__main__ import main
-from bench.counted import cost, fair, heat, reads
+from bench.counted import cost, fair, heat, keys, reads
 from bench.counted.designs import (
     AWS_SAMPLE,
     HIDDEN_UNTIL_FILTER,
@@ -316,7 +316,7 @@ def test_quiet_groups_wait_no_longer_beside_a_noisy_one() -> None:
 
 
 @cache
-def busy_topic(protocol: str) -> dict[str, heat.Units]:
+def busy_topic(protocol: str) -> dict[str, keys.Units]:
     return heat.hottest(protocol, 20, 48)
 
 
