@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench.counted import bill, months
@@ -56,3 +58,30 @@ def test_a_small_month_pays_the_least_units_of_provisioned_tables() -> None:
     assert months.month_dollars(lines, 1, least=least) > idle + least
     large = months.month_dollars(lines, 1_000, least=least)
     assert large == pytest.approx(idle + 1_000 * sum(lines.values()), rel=0.001)
+
+
+def test_the_page_has_what_is_counted() -> None:
+    page = (Path(__file__).parents[2] / "infra/manual/costs.md").read_text(encoding="utf-8")
+    for name, count, theirs in months.ROWS:
+        usage = count()
+        found = []
+        for _, used, direct, off in months.WAYS:
+            lines = months.whole_dollars(usage, used=used, direct=direct)
+            found.append(sum((months.with_terms(lines, off) if off else lines).values()))
+        cells = [f"{each:,.2f}" for each in (*found, theirs)]
+        assert f"| {name} | {' | '.join(cells)} |" in page
+    lines = months.whole_dollars(months.singles(), used=None, direct=True)
+    whole = [f"{months.month_dollars(lines, each):,.2f}" for each in months.MONTHS]
+    assert f"| direct, on demand | {' | '.join(whole)} |" in page
+
+
+def test_groups_and_functions_are_reckoned_by_hand_too() -> None:
+    """Ordered: a parcel, a claim, a lease of its group, its end. Fair: as a plain one."""
+    ordered, plain = months.grouped(ordered=True), months.singles()
+    assert ordered.write_units == pytest.approx(4, abs=0.1)
+    assert months.grouped(fair=True).write_units == pytest.approx(plain.write_units, abs=0.1)
+    handed = months.handed()
+    seconds = 0.1 * 0.25 + 0.025 * (0.5 + 0.25 + 0.25)
+    assert handed.gb_seconds == pytest.approx(seconds)
+    assert handed.calls == 1
+    assert handed.write_units == pytest.approx(7, abs=0.1)

@@ -113,6 +113,33 @@ def carried_life(
     return written / turns, read / turns
 
 
+def grouped_life(turns: int = 20, groups: int = 10, **attributes: Any) -> tuple[float, float]:
+    """(write units, read units) of a message of 1 KB in a queue with groups, sent one by one.
+
+    Received by the call that deletes the message before. `attributes`: `fair` or `ordered`.
+    """
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", attributes)
+    done: list[str] = []
+
+    def turn(number: int) -> None:
+        nonlocal done
+        alice.send("work", "x" * SINGLE_1_KB.size, group=f"g{number % groups}")
+        answer = alice.post("/queues/work/messages/receive", {"max": 1, "delete": done}).json
+        done = [message["receipt"] for message in answer["messages"]]
+        if len(done) != 1:
+            raise RuntimeError(f"not received: {answer}")
+
+    def take_turns() -> None:
+        for number in range(turns):
+            turn(number)
+
+    take_turns()
+    written, read = units_of(world, take_turns)
+    return written / turns, read / turns
+
+
 def gathered_life(workload: Workload) -> tuple[float, float]:
     """(write units, read units) of messages sent one by one, received in one call of 16.
 

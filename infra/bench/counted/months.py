@@ -7,12 +7,13 @@ backup and storage. Messages are single ones of 1 KB, received soon.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.commands import prices
 
 from ..drawing.tables import show
-from . import bill
+from . import bill, waiting
 from .cost import (
     METER_RECORDS,
     USED_AT_BEST,
@@ -22,7 +23,15 @@ from .cost import (
     sqs_dollars,
     sqs_gathered_dollars,
 )
-from .lives import BATCH_1_KB, SINGLE_1_KB, carried_life, gathered_life, metering_units
+from .lives import (
+    BATCH_1_KB,
+    SINGLE_1_KB,
+    carried_life,
+    gathered_life,
+    grouped_life,
+    handed_life,
+    metering_units,
+)
 from .waiting import MONTH_SECONDS
 
 MONTHS = (1, 10, 100, 1_000)
@@ -102,9 +111,31 @@ def gathered() -> Usage:
     return gathered_usage(BATCH_1_KB, gathered_life(BATCH_1_KB), metering_units())
 
 
+def grouped(**attributes: bool) -> Usage:
+    """Messages that are sent, received and deleted one by one, in a queue with groups."""
+    return carried_usage(SINGLE_1_KB, grouped_life(**attributes), metering_units())
+
+
+def handed() -> Usage:
+    """Messages that are sent one by one and handed to a function, which takes 0.1 s for each."""
+    writes, reads = handed_life(SINGLE_1_KB, waiting.PARTITIONS)
+    waits = waiting.HANDLER_SECONDS[0] * prices.PUSH_GB
+    return Usage(
+        messages=1,
+        write_units=writes + metering_units() * CHANGES / METER_RECORDS,
+        read_units=reads,
+        calls=1,
+        invocations=2 + CHANGES / METER_RECORDS,
+        gb_seconds=waits + waiting.CALL_SECONDS * (prices.CALL_GB + prices.HOT_GB + prices.PUSH_GB),
+    )
+
+
 ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
     ("one by one", singles, sqs_dollars(1_024, batches=False)),
     ("sent one by one, received by 16", gathered, sqs_gathered_dollars()),
+    ("ordered, one by one", partial(grouped, ordered=True), 3 * prices.SQS_FIFO_PER_MILLION),
+    ("fair, one by one", partial(grouped, fair=True), 3 * prices.SQS_FAIR_PER_MILLION),
+    ("to a function of 0.1 s, one by one", handed, sqs_dollars(1_024, batches=False)),
 )
 
 

@@ -43,7 +43,8 @@ MONTH_DAYS = 30
 RESERVED_OFF = {1: 0.54, 3: 0.77}
 """By years: so much less for provisioned units that are reserved, at most. On demand has none."""
 LAMBDA_PLAN_OFF = 0.12
-"""Of Lambda's time, by a savings plan for compute of one year; requests stay."""
+"""Of Lambda's time, by a savings plan for compute of one year, nothing upfront (up to 17 % of three
+years, all upfront); requests stay. By public reports of both plans, December 2025 and later."""
 TABLE_PLAN_OFF = 0.18
 """Of units on demand, by a savings plan for databases of one year; it is not added to reserved."""
 
@@ -71,6 +72,7 @@ MACHINE_STEPS_PER_MILLION = 25.00
 SCHEDULES_PER_MILLION = 1.00
 
 SQS_REQUESTS_PER_MILLION = 0.40
+SQS_FIFO_PER_MILLION, SQS_FAIR_PER_MILLION = 0.50, 0.50
 SNS_PUBLISHES_PER_MILLION = 0.50
 SNS_HTTP_DELIVERIES_PER_MILLION = 0.60
 REQUEST_BYTES = 64 * 1_024
