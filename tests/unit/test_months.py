@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.counted import bill, months
+from bench.counted import bill, cost, months
 from bench.counted.cost import USED_AT_BEST, sqs_gathered_dollars
 from cirrusmq_local.commands import prices
 
@@ -85,3 +85,20 @@ def test_groups_and_functions_are_reckoned_by_hand_too() -> None:
     assert handed.gb_seconds == pytest.approx(seconds)
     assert handed.calls == 1
     assert handed.write_units == pytest.approx(7, abs=0.1)
+
+
+def test_the_rows_in_which_another_service_costs_more_are_those_of_the_page() -> None:
+    """Without a term: behind the API or direct, on demand or at 70 %."""
+    cheaper = {
+        (case.kind.short, case.messages)
+        for case in cost.cases()
+        if min(case.usage.total(used, direct=True) for used in (None, USED_AT_BEST)) < case.theirs
+    }
+    large = next(each for each in cost.WORKLOADS if each.count == 16 and each.size == 65_536)
+    batches = next(each for each in cost.WORKLOADS if each.count == 16 and each.size == 1_024)
+    # Large ones in batches, and small ones in batches to many URLs.
+    assert {kind for kind, name in cheaper if name == cost._name(large)} == {
+        kind.short for kind in cost.KINDS
+    }
+    others = {each for each in cheaper if each[1] != cost._name(large)}
+    assert others == {("a topic, URLs", cost._name(batches))}
