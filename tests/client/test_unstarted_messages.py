@@ -197,6 +197,37 @@ def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
     assert set(place.dead_letters()) <= begun()
 
 
+@pytest.mark.parametrize("kind", ["plain", pytest.param("ordered", marks=pytest.mark.long)])
+def test_where_one_receive_is_all_a_message_that_ends_its_process_dies_alone(
+    stack: Any, client: Client, wait_until: Wait, tmp_path: Path, kind: str
+) -> None:
+    """With `max_receives` 1 nothing is prefetched: it would be a dead letter nobody began."""
+    place = Place(client, kind, receives=1)
+    client.change_queue(place.name, {"visibility_timeout_seconds": 1})
+    healthy = [f"healthy {number}" for number in range(6)]
+    place.send([*healthy[:2], "poison", *healthy[2:]])
+    printed = tmp_path / "begun"
+    command = [sys.executable, str(PROGRAM), place.name, "1", "0"]
+    for code in (9, 0):
+        with (
+            printed.open("a") as output,
+            subprocess.Popen(command, env=environment() | stack.environment, stdout=output) as one,
+        ):
+            wait_until(
+                lambda one=one: (
+                    one.poll() is not None or set(healthy) <= set(printed.read_text().splitlines())
+                )
+            )
+            one.terminate()
+        assert one.returncode == code
+        if code:  # its lease of a second runs out
+            client.receive(place.dead, wait_seconds=1.1)
+
+    assert sorted(printed.read_text().splitlines()) == sorted(["poison", *healthy])
+    assert client.receive(place.source) == []
+    wait_until(lambda: place.dead_letters() == ["poison"])
+
+
 @pytest.mark.parametrize(
     ("kind", "batch"),
     [

@@ -174,7 +174,7 @@ class Clustering:
         health: Health = yield self._client.health
         self._leases.scale = health["time_scale"]
         yield self._upkeep.read
-        self._inbox.ordered = self._upkeep.ordered
+        self._inbox.ordered, self._inbox.once = self._upkeep.ordered, self._upkeep.once
 
     def _receive_once(self) -> Steps[bool]:
         """Receive; False where that answered nothing long before the end of its wait."""

@@ -31,7 +31,9 @@ class Inbox:
     def __init__(self, spare: int, kind: Concurrency = THREADS, most: int = 1) -> None:
         self._run = kind.run
         self._most = most
-        self.ordered = False
+        self.ordered = self.once = False
+        """Whether groups have an order; whether a message is a dead letter after one receive, so
+        that none is held beside those that are handled: they may end the process."""
         self._spare = spare
         self._waiting: deque[Held] = deque()
         self._arrived: deque[float] = deque()
@@ -65,7 +67,7 @@ class Inbox:
         """How many messages to receive, as soon as it is worth a call; 0 once closed."""
         with self._changed:
             while not self._closed:
-                spare = 0 if self._cautious or self._careful else self._spare
+                spare = 0 if self._cautious or self._careful else self._may_hold
                 room = self._idle + spare - len(self._waiting)
                 worth = 2 * room >= min(spare, RECEIVE) or not self._waiting
                 if room > 0 and not self._returning and (worth or self._lacks()):
@@ -142,6 +144,11 @@ class Inbox:
     def _lacks(self) -> bool:
         """Whether a worker waits for a batch that is not full."""
         return self._most > 1 and self._idle > 0 and len(self._ready(self._most)) < self._most
+
+    @property
+    def _may_hold(self) -> int:
+        """How many unstarted messages may be held; for a batch, those that fill it."""
+        return self._most - 1 if self.once else self._spare
 
     @property
     def _careful(self) -> bool:

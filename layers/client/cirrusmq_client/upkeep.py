@@ -50,6 +50,8 @@ class Upkeep:
         self._client, self._source, self._options = client, source, options
         self._run = kind.run
         self.ordered = True
+        self.once = False
+        """Whether a message is a dead letter after one receive (of a queue's `max_receives`)."""
         self._has_policy = False
         self._read_at = self._refused_at = -AGAIN_SECONDS
 
@@ -67,6 +69,8 @@ class Upkeep:
             else:
                 queue: QueueWithCounts = yield partial(self._client.show_queue, source.name)
                 self.ordered, self._has_policy = queue["ordered"], queue["retry"] is not None
+                letters = queue["dead_letter"]
+                self.once = letters is not None and letters.get("max_receives") == 1
         except Forbidden:
             # A grant to receive does not show attributes. Keeping the order harms in no case, and
             # without waits a failing message would be delivered without end.
