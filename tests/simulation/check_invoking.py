@@ -30,6 +30,9 @@ PROMPT_MS = 10_000
 A wake-up takes less than a second, a look because somebody asked another one, an execution whole
 seconds; and clocks differ. The sweep, which finds what is forgotten, comes once a minute.
 """
+SMALL_PAGES_MS = 70_000
+"""The same, where a page ends at a message that is to be given up: behind such a one a worker that
+claims nothing comes back ever later, but within a minute, and what is due later was not seen."""
 
 
 def check_invoking(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:
@@ -264,7 +267,8 @@ class _Source:
                     since_ms = call.begun_ms
                 if self._attributes.get("ordered"):
                     since_ms = max(since_ms, free_ms[delivery.group])
-                if self._idle_ms(since_ms, call) > PROMPT_MS:
+                prompt_ms = SMALL_PAGES_MS if self._scenario.small_pages else PROMPT_MS
+                if self._idle_ms(since_ms, call) > prompt_ms:
                     yield Violation(f"{delivery.label} was ready, and nothing happened", (call,))
             for delivery in call.given["messages"]:
                 last[delivery.id] = delivery

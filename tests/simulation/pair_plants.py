@@ -17,7 +17,7 @@ from cirrusmq.metering import usage
 from cirrusmq.model import transitions
 from cirrusmq.operations import redrive
 from cirrusmq.publishing import checks
-from cirrusmq.receiving import fair, ordered, receive, rounds
+from cirrusmq.receiving import fair, ordered, receive
 from cirrusmq.sending import parcels
 from cirrusmq.settlement import requeue, visibility
 from cirrusmq.storage.halves import delete_mark
@@ -127,17 +127,6 @@ def a_rewound_group_has_slots_of_its_own(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(slots, "take", of_source)
     patch.setattr(slots, "renew", renew)
-
-
-@plant("fair functions")
-def a_look_that_is_cut_is_taken_for_a_whole_one(patch: pytest.MonkeyPatch) -> None:
-    """What a worker's look does not see is for nobody to hand over."""
-    look_at = rounds._look_at
-
-    def whole(*given: Any) -> Any:
-        return replace(look_at(*given), again_ms=None)
-
-    patch.setattr(rounds, "_look_at", whole)
 
 
 @plant("operated functions", rare=True)
