@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.service.topics import Schedules, TestTopic, hold_to_be_fast
 
 from cirrusmq.access import running, shares
+from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.testing import Client, Subscriber, World
 
 BOUND = 2
@@ -139,6 +140,16 @@ class TestPosting:
         assert not admitted()
         world.clock.pass_seconds(121)
         assert admitted()
+
+    def test_what_a_killed_stack_had_running_is_forgotten_when_it_starts_again(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        url(topic)
+        for account in ("alice", "local"):
+            fill(world, account, "posting")
+            fill(world, account, "calling", 900)
+        release_posts(world.core, "local")
+        assert counts(world) == []
 
     def test_a_count_that_fails_turns_nobody_away(
         self,

@@ -56,7 +56,7 @@ from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
 from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.stack.data import DataFolder
 from cirrusmq_local.stack.gateway import URLS, Gateway
-from cirrusmq_local.stack.introduction import introduce
+from cirrusmq_local.stack.introduction import ACCOUNT, introduce
 from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.stack.logfile import LogFile
 from cirrusmq_local.stack.metrics import Metrics, count_errors
@@ -176,7 +176,7 @@ class Stack:
         bucket = self._open_bucket()
         sealing = SealingFile(self._data.sealing)
         functions = self._load_functions(engine, bucket, sealing.key, ending)
-        release_posts(bootstrap.service())
+        release_posts(bootstrap.service(), ACCOUNT)
         self._metrics = self._keep_metrics(engine, ending)
         pumps = self._make_pumps(engine, functions)
         repeaters = [

@@ -72,6 +72,14 @@ def add(core: Core, account: str, name: str, end: int, count: int) -> dict[int, 
     return None if item is None else _counts(item)
 
 
+def forget(core: Core, account: str, name: str) -> None:
+    """Count nothing any more: what ran is certainly over."""
+    core.store.write(
+        "DeleteItem",
+        {"TableName": core.tables.usage, "Key": key(*counts_place(account, name))},
+    )
+
+
 def _counts(item: Item) -> dict[int, int]:
     return {int(name): int(held["N"]) for name, held in item.items() if name.isdigit()}
 

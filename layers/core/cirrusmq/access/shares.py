@@ -36,6 +36,12 @@ def calling(core: Core, account: str, most_ms: float) -> Iterator[bool]:
         yield admitted
 
 
+def forget_what_ran(core: Core, account: str) -> None:
+    """Give an account its shares back: of a process that has ended nothing runs."""
+    for name in (_POSTING, _CALLING):
+        running.forget(core, account, name)
+
+
 def note_demotion(core: Core, account: str) -> None:
     """A subscription of the account was fast and is slow."""
     if not core.settings.account_slow_pushes:
