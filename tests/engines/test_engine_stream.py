@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +94,41 @@ def test_event_ids_are_distinct_and_the_same_at_every_reading(stored: Any) -> No
 
     assert len(set(event_ids())) == 3
     assert event_ids() == event_ids()
+
+
+def test_events_and_tables_of_another_folder_have_other_ids(tmp_path: Path, clock: Any) -> None:
+    def ids(folder: str) -> tuple[str, str]:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        specs = [TableSpec("Messages", stream=True)]
+        engine = Engine(tmp_path / folder / "engine.db", specs, now_ms=clock)
+        item = {"pk": {"S": "p"}, "sk": {"S": "1"}}
+        engine.execute("PutItem", {"TableName": "Messages", "Item": item})
+        (record,) = engine.read_stream("Messages", 0, 1)
+        table = engine.execute("DescribeTable", {"TableName": "Messages"})["Table"]
+        engine.close()
+        return record.as_lambda_record()["eventID"], table["TableId"]
+
+    first, second = ids("a"), ids("b")
+    assert ids("a") == first
+    assert first[0] != second[0]
+    assert first[1] != second[1]
+
+
+def test_a_folder_of_an_earlier_release_keeps_its_events_ids(tmp_path: Path, clock: Any) -> None:
+    path, specs = tmp_path / "engine.db", [TableSpec("Messages", stream=True)]
+    Engine(path, specs, now_ms=clock).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE folder")
+        connection.commit()
+
+    engine = Engine(path, specs, now_ms=clock)
+    item = {"pk": {"S": "p"}, "sk": {"S": "1"}}
+    engine.execute("PutItem", {"TableName": "Messages", "Item": item})
+    (record,) = engine.read_stream("Messages", 0, 1)
+    engine.close()
+
+    known = hashlib.sha256(f"{record.spec.arn}/1".encode()).hexdigest()[:32]
+    assert record.as_lambda_record()["eventID"] == known
 
 
 def test_a_reader_gets_what_is_behind_its_position_in_portions(stored: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
@@ -109,6 +111,79 @@ def test_a_batch_that_the_stream_repeats_counts_once(
 
     assert usage(world) == before
     assert kept(world, queue) == 4
+
+
+def stored_records(world: World) -> dict[str, Any]:
+    """The usage of each record, as it is stored, by the record's key."""
+    return {
+        item["sk"]["S"]: (item["records"], item["w"], item["expires_at"])
+        for item in world.items("usage")
+        if "records" in item
+    }
+
+
+@pytest.mark.parametrize(
+    "lengths", [(9, 5), (5, 9), (9, 5, 9), (9, 2, 7, 2), (1, 9, 1, 9), (4, 4, 9, 9)]
+)
+def test_a_batch_repeated_with_another_length_adds_the_difference(
+    world: World, alice: Client, queue: TestQueue, lengths: Sequence[int]
+) -> None:
+    for number in range(9):
+        queue.send("x" * (number + 1))
+    records = world.engine.read_stream(world.tables.messages, 0, 9)
+    seen: dict[str, Any] = {}
+
+    for length in lengths:
+        world.clock.pass_seconds(61)
+        event = {"Records": [record.as_lambda_record() for record in records[:length]]}
+        world.run("meter", event)
+        assert sum(usage(world).values()) == length
+        assert kept(world, queue) == length
+        stored = stored_records(world)
+        assert {name: stored[name] for name in seen} == seen
+        seen = stored
+
+    first = records[0].as_lambda_record()["eventID"]
+    changes = 1 + sum(after != before for before, after in pairwise(lengths))
+    assert seen.keys() == {first, *(f"{first}#{number}" for number in range(2, changes + 1))}
+
+
+def test_a_record_of_an_earlier_release_that_was_put_over_is_added_to(
+    world: World, queue: TestQueue
+) -> None:
+    queue.send(*"abcd")
+    queue.send("e")
+    records = [
+        each.as_lambda_record() for each in world.engine.read_stream(world.tables.messages, 0, 9)
+    ]
+    world.run("meter", {"Records": records[:1]})
+    (item,) = (item for item in world.items("usage") if "records" in item)
+    for entry in item["records"]["L"]:
+        del entry["M"]["id"]
+    item |= {"version": {"N": "3"}}
+    del item["w"]
+    world.engine.execute("PutItem", {"TableName": world.tables.usage, "Item": item})
+
+    world.run("meter", {"Records": records})
+
+    assert usage(world) == {"queue:orders sent": 5}
+    assert kept(world, queue) == 5
+    names = {item["sk"]["S"] for item in world.items("usage") if "records" in item}
+    assert names == {records[0]["eventID"], f"{records[0]['eventID']}#4"}
+
+
+def test_an_entry_has_the_id_of_its_resource(world: World, queue: TestQueue) -> None:
+    queue.send("a")
+    world.settle()
+    world.clock.pass_seconds(3_600)
+    world.run("sweep")
+
+    ids = {
+        entry["M"]["id"]["S"]
+        for item in world.items("usage")
+        for entry in item.get("records", {"L": []})["L"]
+    }
+    assert ids == {queue.show()["id"]}
 
 
 def gauged(world: World) -> dict[str, int]:

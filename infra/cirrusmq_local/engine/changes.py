@@ -38,9 +38,11 @@ class StreamRecord:
         by_service: int,
         old: bytes | None,
         new: bytes | None,
+        folder_id: str,
     ) -> None:
         """`old` and `new`: the images as they are stored."""
         self.spec = spec
+        self._folder_id = folder_id
         self.sequence = sequence
         self.approximate_creation_ms = at_ms
         self.event_name = "REMOVE" if new is None else "INSERT" if old is None else "MODIFY"
@@ -75,7 +77,8 @@ class StreamRecord:
         """The record as a function gets it from DynamoDB Streams: JSON, binary in base64."""
         images = {"Keys": self.keys, "NewImage": self.new_image, "OldImage": self.old_image}
         shown = {name: image for name, image in images.items() if image is not None}
-        identity = f"{self.spec.arn}/{self.sequence}".encode()
+        # A new folder counts from 1 again, and usage is billed by these ids.
+        identity = f"{self._folder_id}{self.spec.arn}/{self.sequence}".encode()
         record: dict[str, Any] = {
             "eventID": hashlib.sha256(identity).hexdigest()[:32],
             "eventName": self.event_name,
@@ -134,7 +137,7 @@ def read_stream(core: Core, table: Table, after: int, limit: int) -> list[Stream
     )
     with core.store.reading() as connection:
         rows = connection.execute(sql, (after, table.spec.name, limit)).fetchall()
-    return [StreamRecord(table.spec, *row) for row in rows]
+    return [StreamRecord(table.spec, *row, core.folder_id) for row in rows]
 
 
 def trim_stream(core: Core, table: Table, up_to: int) -> None:

@@ -19,6 +19,8 @@ class Core:
     store: Store
     tables: Mapping[str, Table]
     meter: Meter
+    folder_id: str = ""
+    """What tells the events and tables of one data folder from those of others."""
 
     def table(self, name: Any) -> Table:
         """The table of that name; MissingTableError."""

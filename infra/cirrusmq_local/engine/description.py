@@ -23,12 +23,13 @@ def describe_table(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
         (created_ms,) = connection.execute(
             "SELECT created_ms FROM tables WHERE name = ?", (table.spec.name,)
         ).fetchone()
-    return {"Table": _description(table.spec, count, size, created_ms)}
+    described = _description(table.spec, count, size, created_ms)
+    return {"Table": described | {"TableId": table_id(core, table.spec)}}
 
 
-def table_id(spec: TableSpec) -> str:
-    """A UUID that a table has by its name."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, spec.arn))
+def table_id(core: Core, spec: TableSpec) -> str:
+    """A UUID that a table has by its name and its data folder."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{core.folder_id}{spec.arn}"))
 
 
 def _description(spec: TableSpec, count: int, size: int, created_ms: int) -> dict[str, Any]:
@@ -36,7 +37,6 @@ def _description(spec: TableSpec, count: int, size: int, created_ms: int) -> dic
     description: dict[str, Any] = {
         "TableName": spec.name,
         "TableArn": spec.arn,
-        "TableId": table_id(spec),
         "TableStatus": "ACTIVE",
         "CreationDateTime": datetime.fromtimestamp(created_ms / 1000, UTC),
         "AttributeDefinitions": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from cirrusmq_local.engine.core import Core
 from cirrusmq_local.engine.description import describe_table
 from cirrusmq_local.engine.errors import UnsupportedError
 from cirrusmq_local.engine.export import export_table
-from cirrusmq_local.engine.schema import Table, create_tables
+from cirrusmq_local.engine.schema import Table, create_tables, read_folder_id
 from cirrusmq_local.engine.store import Store
 from cirrusmq_local.engine.tables import TableSpec
 from cirrusmq_local.engine.wal import find_damage, keep_aside
@@ -85,14 +86,18 @@ class Engine:
         self._streams = StreamClock()
         by_name = {spec.name: Table(spec) for spec in tables}
         store = Store(path, now_ms, self._streams.advance, on_failure)
-        self._core = Core(store, by_name, Meter())
+        # In memory nothing outlives the engine, and a test's events are the same in each run.
+        new_id = "" if path is None else secrets.token_hex(16)
 
         def create(connection: sqlite3.Connection) -> None:
             if like is not None:
                 like._core.store.copy_to(connection)
-            create_tables(connection, list(by_name.values()), now_ms())
+            create_tables(connection, list(by_name.values()), now_ms(), new_id)
 
         store.prepare(create)
+        with store.reading() as connection:
+            folder_id = read_folder_id(connection)
+        self._core = Core(store, by_name, Meter(), folder_id)
         self._streams.advance(
             {name: changes.newest_sequence(self._core, table) for name, table in by_name.items()}
         )

@@ -61,7 +61,7 @@ def export_table(core: Core, table: Table, folder: Path, *, since_ms: int | None
                     files.add(record, size)
         manifest = home / "manifest-files.json"
         write_with_checksum(manifest, files.manifest())
-        summary = _summary(table, export_id, now_ms, since_ms) | {
+        summary = _summary(core, table, export_id, now_ms, since_ms) | {
             "s3Bucket": folder.name,
             "s3Prefix": None,
             "manifestFilesS3Key": manifest.relative_to(folder).as_posix(),
@@ -168,14 +168,16 @@ def _check_window(connection: sqlite3.Connection, table: Table, window: _Window)
         )
 
 
-def _summary(table: Table, export_id: str, now_ms: int, since_ms: int | None) -> dict[str, Any]:
+def _summary(
+    core: Core, table: Table, export_id: str, now_ms: int, since_ms: int | None
+) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "version": "2020-06-30",
         "exportArn": f"{table.spec.arn}/export/{export_id}",
         "startTime": iso_time(now_ms),
         "endTime": iso_time(now_ms),
         "tableArn": table.spec.arn,
-        "tableId": table_id(table.spec),
+        "tableId": table_id(core, table.spec),
         "exportTime": iso_time(now_ms),
         "s3SseAlgorithm": "AES256",
         "s3SseKmsKeyId": None,

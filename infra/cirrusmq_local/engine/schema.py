@@ -12,7 +12,8 @@ from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.engine.tables import TableSpec
 
 # One row for each table: `definition` refuses a change of keys, `trimmed` is the last sequence
-# that stream readers have given up, and changes since `kept_since_ms` are all there.
+# that stream readers have given up, and changes since `kept_since_ms` are all there. `folder` has
+# one row: "" in a database of a release that knew no ids, whose events keep theirs.
 _SHARED = """
 CREATE TABLE IF NOT EXISTS tables (
     name TEXT PRIMARY KEY, definition TEXT NOT NULL, created_ms INTEGER NOT NULL,
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS tokens (
     token TEXT PRIMARY KEY, digest BLOB NOT NULL, at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS tokens_by_age ON tokens (at_ms);
+CREATE TABLE IF NOT EXISTS folder (id TEXT NOT NULL);
 """
 
 # Columns without a type keep text and binary as they are and compare them bytewise. The item is
@@ -79,16 +81,33 @@ class Table:
         return f"changes:{self.spec.name}"
 
 
-def create_tables(connection: sqlite3.Connection, tables: list[Table], now_ms: int) -> None:
-    """Make what is missing; OtherFormError where something is there in another form."""
+def create_tables(
+    connection: sqlite3.Connection, tables: list[Table], now_ms: int, folder_id: str
+) -> None:
+    """Make what is missing; an empty database gets `folder_id`.
+
+    Raises OtherFormError if something is there in another form.
+    """
     wanted = _wanted(tuple(tables))
     # Checked first: tables of another version stay as they are.
     for name, columns in _columns(connection).items():
         if name in wanted and columns != wanted[name]:
             raise OtherFormError(f"the table {name} has the columns {', '.join(columns)}")
     _create(connection, tables)
+    # In one statement: whoever is stopped before it has registered no table yet.
+    connection.execute(
+        "INSERT INTO folder (id) SELECT iif(EXISTS (SELECT 1 FROM tables), '', ?) "
+        "WHERE NOT EXISTS (SELECT 1 FROM folder)",
+        (folder_id,),
+    )
     for table in tables:
         _register(connection, table.spec, now_ms)
+
+
+def read_folder_id(connection: sqlite3.Connection) -> str:
+    """The id of the folder that the database is in; "" if an earlier release made it."""
+    (folder_id,) = connection.execute("SELECT id FROM folder").fetchone()
+    return str(folder_id)
 
 
 @cache

@@ -6,7 +6,7 @@ Only resources that keep messages have a counter, and are read.
 from __future__ import annotations
 
 from cirrusmq.base.errors import QueueNotFound
-from cirrusmq.metering.meter import RECORD_SECONDS, usage_entry, usage_place
+from cirrusmq.metering.meter import usage_entry, usage_record
 from cirrusmq.metering.usage import Usage
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.resources import Resource, find_existing
@@ -64,17 +64,12 @@ def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
         return
     if kept.rewindable and not _rewinds(core, resource):
         kept = kept._replace(rewindable=0)
-    entries = _entries(resource, kept, hour)
+    entries = _entries(resource_id, resource, kept, hour)
     if not entries:
         return
-    pk, sk = usage_place(f"gauge#{resource_id}#{hour}")
-    gauge = {
-        **key(pk, sk),
-        "records": {"L": entries},
-        "expires_at": {"N": str(core.now_ms() // 1000 + RECORD_SECONDS)},
-    }
+    name = f"gauge#{resource_id}#{hour}"
     try:
-        core.store.put_if_absent(core.tables.usage, gauge)
+        core.store.put_if_absent(core.tables.usage, usage_record(core, name, name, entries))
     except ConditionFailed:
         return  # an earlier sweep of this hour wrote it
 
@@ -90,11 +85,10 @@ def _rewinds(core: Core, resource: Resource) -> bool:
         return False
 
 
-def _entries(resource: Resource, kept: Kept, hour: int) -> list[Item]:
-    minute = hour * 60
-    entries = []
+def _entries(resource_id: str, resource: Resource, kept: Kept, hour: int) -> list[Item]:
+    gauges = []
     if kept.messages or kept.bytes:
-        entries.append(usage_entry(resource, "kept", minute, Usage(kept.messages, kept.bytes)))
+        gauges.append(("kept", Usage(kept.messages, kept.bytes)))
     if kept.rewindable:
-        entries.append(usage_entry(resource, "rewindable", minute, Usage(kept.rewindable)))
-    return entries
+        gauges.append(("rewindable", Usage(kept.rewindable)))
+    return [usage_entry(resource_id, resource, kind, hour * 60, usage) for kind, usage in gauges]

@@ -1,11 +1,15 @@
 """Metering a batch of the message table's stream: one usage record, and the counters with it.
 
-The record is keyed by the batch's first event and written over the record of an earlier delivery
-of that batch; the counters change by the difference, in the same transaction:
+A record is keyed by the batch's first event, and its usage never changes. If the stream repeats the
+batch with another length, the difference is a record of its own. The counters change with it, in
+the same transaction:
 
-    batch e1..e9  ──> record e1 = {9 events}, counters + 9      (answer lost: the stream repeats)
-    batch e1..e5  ──> record e1 = {5 events}, counters - 4
-    batch e6..e9  ──> record e6 = {4 events}, counters + 4
+    batch e1..e9  ──> record e1   = {9 events}, counters + 9    (answer lost: the stream repeats)
+    batch e1..e5  ──> record e1#2 = {-4 events}, counters - 4
+    batch e6..e9  ──> record e6   = {4 events}, counters + 4
+
+So the usage of a table is the sum of its records, whenever each of them is read. The first record
+keeps `version`, the number of its newest difference, and `counters`, what is counted in all.
 
 A resource that keeps as much as before has rates alone to add. They are added behind the record, by
 a write of half the price each: of a meter that is stopped between the two they are missing.
@@ -13,7 +17,7 @@ a write of half the price each: of a meter that is stopped between the two they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from operator import add
 from typing import Any, NamedTuple, TypeAlias
@@ -24,15 +28,18 @@ from cirrusmq.metering.usage import Kind, Usage
 from cirrusmq.queues.resources import Resource, find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
-from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key
+from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, put_if_absent
 from cirrusmq.storage.counters import Kept, change_counter
 from cirrusmq.storage.shards import shard_key
 
 RECORD_SECONDS = 40 * 86_400
 _TRIES = 5
+_ZERO = {"N": "0"}
 
 _Step: TypeAlias = Mapping[str, int]
 """What is added to a counter, by its attributes; those that do not change are left out."""
+_Write: TypeAlias = dict[str, Any]
+"""One write of a transaction."""
 Resources: TypeAlias = Callable[[str], Resource]
 """Finds a resource by its id."""
 
@@ -54,7 +61,12 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
         return Metered(0, {})
     resource_of: Resources = cache(partial(_resource, core))
     folded = fold(records, resource_of)
-    _write(core, records[0].event_id, folded, resource_of)
+    entries = [
+        usage_entry(place.source_id, resource_of(place.source_id), place.kind, place.minute, usage)
+        for place, usage in sorted(folded.usage.items())
+        if any(usage)
+    ]
+    _write(core, records[0].event_id, entries, _counted(folded))
     happened: dict[tuple[Resource, Kind], Usage] = {}
     for place, usage in folded.usage.items():
         what = resource_of(place.source_id), place.kind
@@ -66,48 +78,50 @@ def _resource(core: Core, source_id: str) -> Resource:
     return find_resource(core, source_id) or Resource("unknown", "queue", source_id)
 
 
-def usage_entry(resource: Resource, kind: str, minute: int, usage: Usage) -> dict[str, Any]:
+def usage_entry(
+    resource_id: str, resource: Resource, kind: str, minute: int, usage: Usage
+) -> dict[str, Any]:
     """One entry of a usage record, in wire shape."""
     prefix = "queue" if resource.kind in ("queue", "receiver") else resource.kind
     entry = {
         "account": {"S": resource.account},
         "resource": {"S": f"{prefix}:{resource.name}"},
+        "id": {"S": resource_id},
         "kind": {"S": kind},
         "minute": {"N": str(minute)},
-        "count": {"N": str(usage.messages)},
-        "bytes": {"N": str(usage.bytes)},
     }
-    if usage.attempts:
-        entry["attempts"] = {"N": str(usage.attempts)}
-    return {"M": entry}
+    return {"M": entry | _amounts(usage)}
 
 
-def usage_place(event_id: str) -> tuple[str, str]:
-    """Key of a usage record."""
-    return shard_key("U", event_id), event_id
-
-
-def _write(core: Core, event_id: str, folded: Folded, resource_of: Resources) -> None:
-    pk, sk = usage_place(event_id)
-    steps = _counted(folded)
-    item: Item = {
-        **key(pk, sk),
-        "records": {
-            "L": [
-                usage_entry(resource_of(place.source_id), place.kind, place.minute, usage)
-                for place, usage in sorted(folded.usage.items())
-                if any(usage)
-            ]
-        },
-        "counters": {"M": {source_id: _to_map(step) for source_id, step in steps.items()}},
-        "expires_at": {"N": str(core.now_ms() // 1000 + RECORD_SECONDS)},
+def usage_record(core: Core, event_id: str, name: str, entries: Sequence[Item]) -> Item:
+    """A usage record as it is written now. `name`: the event's id, or that of a difference."""
+    now_ms = core.now_ms()
+    return {
+        **key(shard_key("U", event_id), name),
+        "records": {"L": list(entries)},
+        "w": {"N": str(now_ms)},
+        "expires_at": {"N": str(now_ms // 1000 + RECORD_SECONDS)},
     }
+
+
+def _amounts(usage: Usage) -> dict[str, Any]:
+    """The counts of an entry, in wire shape."""
+    amounts = {"count": {"N": str(usage.messages)}, "bytes": {"N": str(usage.bytes)}}
+    return amounts | ({"attempts": {"N": str(usage.attempts)}} if usage.attempts else {})
+
+
+def _write(core: Core, event_id: str, entries: Sequence[Item], steps: Mapping[str, _Step]) -> None:
     for _ in range(_TRIES):
-        old = core.store.get(core.tables.usage, pk, sk)
+        old = core.store.get(core.tables.usage, *_place(event_id))
         changes = dict(_changes(steps, old))
         exact = [each for each, step in changes.items() if not step.keys().isdisjoint(Kept._fields)]
+        record = (
+            [_first(core, event_id, entries, steps)]
+            if old is None
+            else _difference(core, event_id, old, entries, steps)
+        )
         try:
-            _put(core, _record(core, item, old), [_counter(core, changes, each) for each in exact])
+            _put(core, record, [_counter(core, changes, each) for each in exact])
         except (ConditionFailed, TransactionRefused):
             continue  # another delivery of this batch was faster
         for each in changes.keys() - exact:
@@ -117,31 +131,83 @@ def _write(core: Core, event_id: str, folded: Folded, resource_of: Resources) ->
     raise Unavailable
 
 
-def _put(core: Core, record: dict[str, Any], counters: Sequence[dict[str, Any]]) -> None:
+def _place(event_id: str) -> tuple[str, str]:
+    return shard_key("U", event_id), event_id
+
+
+def _put(core: Core, record: Sequence[_Write], counters: Sequence[Item]) -> None:
     """The record and the counters, or neither."""
-    if counters:
-        core.store.transact([{"Put": record}, *({"Update": each} for each in counters)])
-    else:
-        core.store.write("PutItem", record)
+    writes = [*record, *({"Update": each} for each in counters)]
+    if len(writes) == 1 and "Put" in writes[0]:
+        core.store.write("PutItem", writes[0]["Put"])
+    elif writes:
+        core.store.transact(writes)
 
 
-def _record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
-    """The record over the one that was read.
+def _first(
+    core: Core, event_id: str, entries: Sequence[Item], steps: Mapping[str, _Step]
+) -> _Write:
+    """The record of the first delivery."""
+    item = usage_record(core, event_id, event_id, entries)
+    item |= {"counters": _counters(steps), "version": {"N": "1"}}
+    return {"Put": put_if_absent(core.tables.usage, item)}
+
+
+def _difference(
+    core: Core, event_id: str, old: Item, entries: Sequence[Item], steps: Mapping[str, _Step]
+) -> list[_Write]:
+    """The writes of a repeated delivery, none if it counts what is counted already.
 
     A: batch e1..e5, reads version 1 ──────────(on its way)──────────> refused: version 2
-    B:            batch e1..e9, the same as version 1 ──> version 2
+    B:            batch e1..e9, reads version 1 ──> e1#2, version 2
     """
-    seen = int(old["version"]["N"]) if old else 0
-    put: dict[str, Any] = {
+    seen = int(old["version"]["N"])
+    # An earlier release wrote over the record instead: its versions have no differences.
+    names = [f"{event_id}#{number}" for number in range(2, seen + 1)]
+    differences = [core.store.get(core.tables.usage, _place(event_id)[0], name) for name in names]
+    before = [old, *(each for each in differences if each is not None)]
+    more = _missing(before, entries)
+    counters = _counters(steps)
+    if not more and old["counters"] == counters:
+        return []
+    update = {
         "TableName": core.tables.usage,
-        "Item": item | {"version": {"N": str(seen + 1)}},
+        "Key": key(*_place(event_id)),
+        "UpdateExpression": "SET version = :next, counters = :counters",
+        "ConditionExpression": "version = :seen",
+        "ExpressionAttributeValues": {
+            ":seen": {"N": str(seen)},
+            ":next": {"N": str(seen + 1)},
+            ":counters": counters,
+        },
     }
-    if old is None:
-        put["ConditionExpression"] = "attribute_not_exists(pk)"
-    else:
-        put["ConditionExpression"] = "version = :seen"
-        put["ExpressionAttributeValues"] = {":seen": {"N": str(seen)}}
-    return put
+    if not more:
+        return [{"Update": update}]
+    item = usage_record(core, event_id, f"{event_id}#{seen + 1}", more)
+    return [{"Update": update}, {"Put": put_if_absent(core.tables.usage, item)}]
+
+
+def _missing(records: Iterable[Item], entries: Sequence[Item]) -> list[Item]:
+    """The entries by which `entries` are more than those records together, signed."""
+    sums: dict[tuple[str, ...], Usage] = {}
+    named: dict[tuple[str, ...], Item] = {}
+    stored = [(-1, entry) for record in records for entry in record["records"]["L"]]
+    for sign, each in [*stored, *((1, entry) for entry in entries)]:
+        entry = each["M"]
+        # By the name: entries of earlier releases have no id.
+        names = (entry[name]["S"] for name in ("account", "resource", "kind"))
+        what = (*names, entry["minute"]["N"])
+        step = Usage(*(sign * number for number in _usage_of(entry)))
+        sums[what] = Usage(*map(add, sums.get(what, Usage()), step))
+        named[what] = {name: value for name, value in entry.items() if name != "attempts"}
+    return [
+        {"M": named[what] | _amounts(usage)} for what, usage in sorted(sums.items()) if any(usage)
+    ]
+
+
+def _usage_of(entry: Item) -> Usage:
+    count, size, attempts = (entry.get(name, _ZERO) for name in ("count", "bytes", "attempts"))
+    return Usage(int(count["N"]), int(size["N"]), int(attempts["N"]))
 
 
 def _counted(folded: Folded) -> dict[str, _Step]:
@@ -167,6 +233,10 @@ def _changes(steps: Mapping[str, _Step], old: Item | None) -> Iterator[tuple[str
 
 def _counter(core: Core, changes: Mapping[str, _Step], source_id: str) -> dict[str, Any]:
     return change_counter(core, source_id, changes[source_id], core.now_ms() // 60_000)
+
+
+def _counters(steps: Mapping[str, _Step]) -> dict[str, Any]:
+    return {"M": {source_id: _to_map(step) for source_id, step in steps.items()}}
 
 
 def _to_map(step: _Step) -> dict[str, Any]:
