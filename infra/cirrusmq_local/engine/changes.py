@@ -33,12 +33,12 @@ class StreamRecord:
     def __init__(
         self,
         spec: TableSpec,
+        folder_id: str,
         sequence: int,
         at_ms: int,
         by_service: int,
         old: bytes | None,
         new: bytes | None,
-        folder_id: str,
     ) -> None:
         """`old` and `new`: the images as they are stored."""
         self.spec = spec
@@ -137,7 +137,7 @@ def read_stream(core: Core, table: Table, after: int, limit: int) -> list[Stream
     )
     with core.store.reading() as connection:
         rows = connection.execute(sql, (after, table.spec.name, limit)).fetchall()
-    return [StreamRecord(table.spec, *row, core.folder_id) for row in rows]
+    return [StreamRecord(table.spec, core.folder_id, *row) for row in rows]
 
 
 def trim_stream(core: Core, table: Table, up_to: int) -> None:

@@ -22,7 +22,7 @@ def inspect_store(path: Path, specs: Sequence[TableSpec]) -> None:
     with closing(sqlite3.connect(where, timeout=BUSY_TIMEOUT_SECONDS, uri=True)) as connection:
         check_file(connection)
         try:
-            create_tables(connection, [Table(spec) for spec in specs], 0)
+            create_tables(connection, [Table(spec) for spec in specs], 0, "")
         except sqlite3.OperationalError as error:
             # Something is not there yet, which a start makes.
             if code_of(error) != sqlite3.SQLITE_READONLY:

@@ -94,12 +94,10 @@ def create_tables(
         if name in wanted and columns != wanted[name]:
             raise OtherFormError(f"the table {name} has the columns {', '.join(columns)}")
     _create(connection, tables)
-    # In one statement: whoever is stopped before it has registered no table yet.
-    connection.execute(
-        "INSERT INTO folder (id) SELECT iif(EXISTS (SELECT 1 FROM tables), '', ?) "
-        "WHERE NOT EXISTS (SELECT 1 FROM folder)",
-        (folder_id,),
-    )
+    if connection.execute("SELECT id FROM folder").fetchone() is None:
+        # A start that was stopped before this has registered no table yet.
+        (old,) = connection.execute("SELECT COUNT(*) FROM tables").fetchone()
+        connection.execute("INSERT INTO folder (id) VALUES (?)", ("" if old else folder_id,))
     for table in tables:
         _register(connection, table.spec, now_ms)
 
