@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from cirrusmq_reports.backlog_history import TREND_PART, plan_history
 from cirrusmq_reports.backlog_page import render_backlog
 from cirrusmq_reports.backlog_summary import backlog_summaries
 from cirrusmq_reports.command import (
+    OUTDATED_AGAIN,
+    TRIES,
     Session,
     add_common_arguments,
     count_argument,
@@ -26,8 +29,8 @@ from cirrusmq_reports.command import (
     time_argument,
 )
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.manifests import Export, check_no_gap
-from cirrusmq_reports.publication import Outputs
+from cirrusmq_reports.manifests import Export, check_no_gap, check_one_table
+from cirrusmq_reports.publication import Outdated, Outputs
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES, MESSAGES_WITH_DELETIONS
 from cirrusmq_reports.session import without_generated_code, without_rows
@@ -115,7 +118,25 @@ def _parser() -> ArgumentParser:
 def _report(options: Namespace, session: Session) -> None:
     exports = open_exports(options.exports, session)
     directories = open_exports(options.directories, session)
+    for tables in (exports, directories):
+        check_one_table(tables)
     points = plan_points(exports, options.at)
+    for _ in range(TRIES):
+        try:
+            _make(options, session, points, directories)
+        except Outdated:
+            print(OUTDATED_AGAIN, file=sys.stderr)
+            continue
+        return
+    raise BadInput(f"{options.output}: other runs were published {TRIES} times meanwhile")
+
+
+def _make(
+    options: Namespace,
+    session: Session,
+    points: Sequence[Point],
+    directories: Sequence[Export],
+) -> None:
     with open_outputs(options.output, session, REPORT, BACKLOG_TABLE, TREND_TABLE) as outputs:
         spark = session()
         readers: list[Reader] = []
@@ -125,17 +146,21 @@ def _report(options: Namespace, session: Session) -> None:
         current = materialize(reduce(DataFrame.unionByName, frames), readers)
         try:
             with named_failures(readers), without_generated_code(spark):
-                _write(spark, outputs, current, points, options.history)
+                _write(spark, outputs, current, points, options)
         finally:
             spark.catalog.clearCache()
 
 
 def _write(
-    spark: SparkSession, outputs: Outputs, current: DataFrame, points: Sequence[Point], most: int
+    spark: SparkSession,
+    outputs: Outputs,
+    current: DataFrame,
+    points: Sequence[Point],
+    options: Namespace,
 ) -> None:
     """Everything is worked out first, then written, then published."""
-    at_ms, times_ms = points[-1].at_ms, [point.at_ms for point in points]
-    published = outputs.published
+    most: int = options.history
+    published, times_ms = outputs.published, [point.at_ms for point in points]
     known_ms = [int(time_ms) for time_ms in published.state.get("times_ms", ())]
     history = plan_history(published.of(BACKLOG_TABLE).values(), known_ms, times_ms, most)
     repeated = sf.col("at_ms").isin(times_ms)
@@ -144,7 +169,14 @@ def _write(
     kept = sf.col("active") + sf.col("inactive") + sf.col("delayed")
     now = current.select("id", "at_ms", kept.alias("messages"))
     times = known.unionByName(now).where(sf.col("at_ms").isin(list(history.times_ms))).persist()
-    newest = current.where(sf.col("at_ms") == at_ms)
+    # A run over an older export writes its point in its place, and shows the newest one again.
+    at_ms = max([*times_ms, *known_ms])
+    place = {iso_day(at_ms), iso_day(at_ms)[:7]}
+    own = [part for part in published.of(BACKLOG_TABLE).values() if part.part in place]
+    stored = outputs.read(spark, own, _stored_schema(current))
+    newest = (current if at_ms in times_ms else stored.select(current.columns)).where(
+        sf.col("at_ms") == at_ms
+    )
     rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
     accounts = outputs.summarized_accounts()
     summaries = backlog_summaries(rows, accounts, at_ms, outputs.generated_ms)
@@ -156,9 +188,11 @@ def _write(
         *outputs.write(rewritten, BACKLOG_TABLE, "kept_in"),
         *outputs.write(times.withColumn("kept_in", sf.lit(TREND_PART)), TREND_TABLE, "kept_in"),
     ]
-    outputs.write_documents(summaries, page)
+    for account, summary in summaries.items():
+        outputs.write_summary(account, summary)
+    outputs.write_page(page)
     state = {"at": iso_time(at_ms), "times_ms": list(history.times_ms)}
-    outputs.publish(state, [*history.kept, *written])
+    outputs.publish(state, [*history.kept, *written], propose=options.propose)
 
 
 def _figures(

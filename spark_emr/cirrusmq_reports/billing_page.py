@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from cirrusmq_reports.billing_plan import State
 from cirrusmq_reports.charts import HALF, show_number, stacked_columns, stacked_rows
+from cirrusmq_reports.coverage import Stretch
 from cirrusmq_reports.page import (
     folded,
     nothing,
@@ -23,6 +23,8 @@ from cirrusmq_reports.times import iso_time
 from cirrusmq_reports.transforms.unusual_hours import RULE
 
 _DAYS_SHOWN, _KINDS_SHOWN, _ROWS_SHOWN = 40, 7, 12
+ACCOUNTS_SHOWN, LINES_SHOWN = 200, 50
+"""On the page; tables and documents have all of them."""
 _OTHERS = "others"
 _NO_AMOUNT = "No line of an invoice reaches the smallest amount."
 _GAUGES = ("kept", "rewindable")
@@ -30,17 +32,44 @@ _GAUGES = ("kept", "rewindable")
 Row = Mapping[str, Any]
 
 
-def render_billing(
-    summaries: Mapping[str, Mapping[str, Any]], daily: Sequence[Row], from_ms: int, state: State
-) -> str:
-    """The page about all accounts; `daily` has the columns of `daily_charges`."""
-    title = "Billing"
-    period = f"{iso_time(from_ms)} to {iso_time(state.to_ms)}; days and months are of UTC"
-    missing = [
-        warning(f"The use of {gap.days} is missing: no export shows it.") for gap in state.gaps
-    ]
+class PageInput(NamedTuple):
+    """What the page is made of."""
+
+    summaries: Mapping[str, Mapping[str, Any]]
+    """Of some accounts, shortened by `shortened`."""
+    accounts: int
+    """All that have a summary."""
+    daily: Sequence[Row]
+    """The rows of `daily_charges`."""
+    from_ms: int
+    to_ms: int
+    gaps: Sequence[Stretch]
+    waiting: Sequence[tuple[str, Sequence[Stretch]]]
+    """Months that cannot close, and the times that no export has shown."""
+    set_aside: Mapping[str, int]
+    """Reason → entries of usage records that are in the quarantine."""
+
+
+def shortened(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """A summary with the dearest lines of each invoice alone, for a page."""
+    invoices = []
+    for invoice in summary["invoices"]:
+        by_price = sorted(invoice["lines"], key=lambda line: -abs(Decimal(line["amount"])))
+        kept = by_price[:LINES_SHOWN]
+        lines = [line for line in invoice["lines"] if line in kept]
+        more = len(invoice["lines"]) - len(lines)
+        invoices.append({**invoice, "lines": lines, "more": more})
+    return {**summary, "invoices": invoices}
+
+
+def render_billing(page: PageInput) -> str:
+    """The page about all accounts."""
+    title, summaries, daily = "Billing", page.summaries, page.daily
+    period = f"{iso_time(page.from_ms)} to {iso_time(page.to_ms)}; days and months are of UTC"
+    missing = _warnings(page)
     if not summaries:
-        return render_page(title, period, [*missing, nothing("The exports hold no usage.")])
+        parts = [*missing, nothing("The exports hold no usage."), _left_out(page)]
+        return render_page(title, period, parts)
     invoices = [
         (account, invoice)
         for account, summary in summaries.items()
@@ -55,8 +84,32 @@ def render_billing(
         parts += _currency(currency, own, charged, kinds)
     parts.append(section("Unusual hours", _unusual(summaries)))
     parts.append(section("Operations by day", _by_day(daily, kinds, "count", without=_GAUGES)))
-    parts.append(section("Invoices", _invoices(invoices)))
+    parts.append(section("Invoices", _invoices(invoices, page)))
+    parts.append(section("In no bill", _left_out(page)))
     return render_page(title, period, parts)
+
+
+def _warnings(page: PageInput) -> list[str]:
+    found = [f"The use of {gap.days} is missing: no export shows it." for gap in page.gaps]
+    for month, missing in page.waiting:
+        days = ", ".join(stretch.days for stretch in missing)
+        found.append(
+            f"The invoices of {month} wait: no export shows what was written from {days}. Give an "
+            "export of that time, or --accept-gaps."
+        )
+    if page.set_aside:
+        count = sum(page.set_aside.values())
+        found.append(f"{count:,} entries of usage are set aside as odd, and not billed.")
+    return [warning(text) for text in found]
+
+
+def _left_out(page: PageInput) -> str:
+    given_up = nothing(
+        "Changes that the meter could not count within 12 hours are in no bill: they wait for a "
+        "person among the service's unprocessed events."
+    )
+    rows = [(reason, show_number(count)) for reason, count in sorted(page.set_aside.items())]
+    return given_up + (table(("set aside, since", "entries"), rows) if rows else "")
 
 
 def _unusual(summaries: Mapping[str, Mapping[str, Any]]) -> str:
@@ -166,23 +219,28 @@ def _dearest(resources: Sequence[tuple[str, str, Decimal]], kinds: Sequence[str]
     return stacked_rows(rows, shown, title="Charges of resources by kind", width=HALF)
 
 
-def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]], page: PageInput) -> str:
     shown = []
     for account, invoice in sorted(invoices, key=lambda entry: (entry[1]["month"], entry[0])):
         rows = [
             (
                 line["resource"],
                 line["kind"],
-                f"correction of {line['correction']}" if line["correction"] else "",
+                f"of {line['correction']}" if line["correction"] else "",
                 show_number(line["count"]),
                 show_number(line["bytes"]),
                 line["amount"],
             )
             for line in invoice["lines"]
         ]
+        if invoice["more"]:
+            more = f"and {invoice['more']:,} more lines: in the document and the tables"
+            rows.append((more, "", "", "", "", ""))
         rows.append(("total", "", "", "", "", invoice["total"]))
         heads = ("resource", "kind", "", "count", "bytes", "amount")
-        state = "closed" if invoice["closed"] else f"open until {invoice['closes_at'][:10]}"
+        state = f"open until {invoice['closes_at'][:10]}"
+        if invoice["closed"]:
+            state = f"{invoice['type'].replace('_', ' ')} {invoice['number']}"
         shown.append(
             folded(
                 f"{invoice['month']} · {account} · {state}",
@@ -190,4 +248,7 @@ def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
                 table(heads, rows, texts=3, summed=True),
             )
         )
+    others = page.accounts - len(page.summaries)
+    if others:
+        shown.append(nothing(f"{others:,} more accounts are in the tables."))
     return "".join(shown)

@@ -1,18 +1,18 @@
-"""The plan of a run of billing: gaps between exports, days and months to replace."""
+"""The plan of a run of billing: tables that are followed, coverage, months that close."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
+from cirrusmq_reports.billing_state import FollowedTable, State
+from cirrusmq_reports.coverage import Stretch, holes, union, without
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.manifests import Export, check_one_table
 from cirrusmq_reports.schemas import USAGE_LIVES_DAYS
 from cirrusmq_reports.times import (
     DAY_MS,
     closes_ms,
-    days_between,
     iso_day,
     iso_month,
     iso_time,
@@ -20,138 +20,114 @@ from cirrusmq_reports.times import (
     next_month,
     parse_time,
 )
-from cirrusmq_reports.transforms.open_usage import Reach
 
 REPORT_DAYS_MOST = 400
-
-
-class Gap(NamedTuple):
-    """A stretch of time whose usage no export has shown."""
-
-    from_ms: int
-    to_ms: int
-
-    @property
-    def days(self) -> str:
-        """`2026-11-05 to 2026-11-09`."""
-        days = days_between(self.from_ms, self.to_ms)
-        return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """The exports that the current invoices were made from."""
-
-    to_ms: int = 0
-    """The end of the exports; 0 before the first run."""
-    closed_through: str = ""
-    """The last month whose invoices are closed; "" = none."""
-    gaps: Sequence[Gap] = ()
-
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> State:
-        """The state that `as_dict` made."""
-        gaps = [Gap(*map(int, pair)) for pair in state.get("gaps", ())]
-        return cls(
-            to_ms=int(state.get("to_ms", 0)),
-            closed_through=str(state.get("closed_through", "")),
-            gaps=gaps,
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The state as JSON has it."""
-        return {
-            "to_ms": self.to_ms,
-            "to": iso_time(self.to_ms),
-            "closed_through": self.closed_through,
-            "gaps": [list(gap) for gap in self.gaps],
-        }
+LIFE_MS = USAGE_LIVES_DAYS * DAY_MS
+_TTL_LATE_DAYS = 10
+"""Records are looked for so far behind their time to live; older ones cost a second look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A run over exports, after the runs that left `before`."""
+    """A run over exports: what they cover, and the tables they are of."""
 
-    before: State
-    after: State
-    since_ms: int
-    """From when on the exports show every usage record, or could not have shown more.
-
-    Before that, TTL has begun to remove records, or no window of changes reaches back::
-
-        day   | 1 | 2 | 3 | …                    | 41 |
-                 ^ 40 days before the export          ^ export
-                   so day 1 is no longer whole, day 2 is
-    """
     to_ms: int
-    """The end of the exports."""
+    tables: Sequence[FollowedTable]
+    coverage: Sequence[Stretch]
+    accepted: Sequence[Stretch]
 
-    @property
-    def open_month(self) -> str:
-        """The month that takes what comes late for a closed one."""
-        closed = self.before.closed_through
-        return next_month(closed) if closed else iso_month(self.to_ms)
 
-    @property
-    def earliest_month(self) -> str:
-        """The first month that the exports, or an open invoice, may say something of."""
-        return min(self.open_month, iso_month(self.since_ms))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """Months whose time to close is over."""
 
-    def reach(self, billed_days: Iterable[str], known_to_ms: int) -> Reach:
-        """The days to replace.
-
-        `billed_days` are in the exports and in earlier reports; `known_to_ms` is how far those
-        reports knew the day that the exports end in.
-        """
-        unseen = {day for gap in self.after.gaps for day in days_between(*gap)}
-        kept = {day for day in billed_days if parse_time(day) < self.since_ms or day in unseen}
-        last = iso_day(self.to_ms)
-        if known_to_ms > self.to_ms:
-            kept.add(last)
-        whole_from_ms = -(-self.since_ms // DAY_MS) * DAY_MS
-        return Reach(
-            first_day=iso_day(whole_from_ms),
-            last_day=last,
-            kept_days=sorted(kept),
-            unseen_days=sorted(unseen),
-            closed_through=self.before.closed_through,
-            open_month=self.open_month,
-        )
+    closing: Sequence[str]
+    waiting: Sequence[tuple[str, Sequence[Stretch]]]
+    """With the times that no export has shown."""
 
 
 def plan_bill(
-    exports: Sequence[Export], before: State, close_days: int, *, accept_gaps: bool
+    exports: Sequence[Export], before: State, follow: Sequence[str], *, accept_gaps: bool
 ) -> Plan:
-    """The run over these exports. Raises BadInput: usage was lost, and that is not accepted."""
-    stretches = sorted((_since_ms(export), export.at_ms, export.folder) for export in exports)
-    gaps = []
-    covered_ms = before.to_ms or stretches[0][0]
-    for since_ms, at_ms, folder in stretches:
-        if since_ms > covered_ms:
-            gap = Gap(covered_ms, since_ms)
-            if not accept_gaps:
-                raise BadInput(
-                    f"{folder}: no export shows the changes from {iso_time(gap.from_ms)} to "
-                    f"{iso_time(gap.to_ms)}, and the use of {gap.days} would be missing; "
-                    "--accept-gaps bills without it"
-                )
-            gaps.append(gap)
-        covered_ms = max(covered_ms, at_ms)
-    known = list(before.gaps)
-    for since_ms, at_ms, _ in stretches:
-        known = [part for gap in known for part in _without(gap, since_ms, at_ms)]
-    to_ms = max(export.at_ms for export in exports)
-    closed = _closed_through(max(to_ms, before.to_ms), close_days)
+    """The run over these exports. Raises BadInput: a table is not known, or usage was lost."""
+    tables = _followed(exports, before, follow)
+    by_id = {(table.id, table.arn): table for table in tables}
+    covered, accepted = list(before.coverage), list(before.accepted)
+    if not covered and not any(export.full for export in exports) and not accept_gaps:
+        raise BadInput(
+            f"{exports[0].folder}: a window of changes without a whole export before it: use from "
+            f"before {iso_time(exports[0].since_ms or 0)} would be missing; --accept-gaps bills "
+            "without it"
+        )
+    own = [
+        (_clamped(shown(export), by_id[export.table_id, export.table]), export)
+        for export in exports
+    ]
+    covered = union([*covered, *(stretch for stretch, _ in own)])
+    # Up to where a table took over, the one before it must have been shown.
+    begins = [Stretch(table.from_ms, table.from_ms + 1) for table in tables[1:]]
+    gaps = [gap for hole in holes([*covered, *begins]) for gap in without(hole, accepted)]
+    if gaps and not accept_gaps:
+        behind = [export.folder for stretch, export in own if stretch.from_ms == gaps[0].to_ms]
+        raise BadInput(
+            f"{(*behind, exports[0].folder)[0]}: no export shows the changes from "
+            f"{iso_time(gaps[0].from_ms)} to {iso_time(gaps[0].to_ms)}, and the use of "
+            f"{gaps[0].days} would be missing; --accept-gaps bills without it"
+        )
+    accepted = union([*accepted, *gaps])
+    accepted = [part for gap in accepted for part in without(gap, covered)]
     return Plan(
-        before=before,
-        after=State(
-            to_ms=max(to_ms, before.to_ms),
-            closed_through=max(before.closed_through, closed),
-            gaps=sorted({*known, *gaps}),
-        ),
-        since_ms=stretches[0][0],
-        to_ms=to_ms,
+        to_ms=max(before.to_ms, *(export.at_ms for export in exports)),
+        tables=tables,
+        coverage=covered,
+        accepted=accepted,
     )
+
+
+def shown(export: Export) -> Stretch:
+    """The times of writing whose records an export shows."""
+    since_ms = export.at_ms - LIFE_MS if export.since_ms is None else export.since_ms
+    return Stretch(max(0, since_ms), export.at_ms)
+
+
+def shown_days(exports: Iterable[Export]) -> set[str]:
+    """The days of writing whose records the exports can show, TTL's late work included."""
+    days: set[str] = set()
+    for export in exports:
+        first_ms = shown(export).from_ms
+        spans = [(first_ms - _TTL_LATE_DAYS * DAY_MS, export.at_ms)]
+        if not export.full:
+            late_ms = first_ms - LIFE_MS
+            spans = [(first_ms, export.at_ms), (late_ms - DAY_MS, export.at_ms - LIFE_MS + DAY_MS)]
+        for from_ms, to_ms in spans:
+            first = max(0, from_ms - DAY_MS)
+            days |= {iso_day(at_ms) for at_ms in range(first, to_ms + 2 * DAY_MS, DAY_MS)}
+    return days
+
+
+def due_months(
+    plan: Plan, before: State, used_months: Iterable[str], close_days: int, *, accept_gaps: bool
+) -> tuple[Due, Plan]:
+    """The months to close, and the plan with the gaps that are accepted for that."""
+    used = sorted(used_months)
+    closing: list[str] = []
+    waiting: list[tuple[str, list[Stretch]]] = []
+    accepted = list(plan.accepted)
+    # What was never used has no invoice to wait for.
+    month = used[0] if used else iso_month(plan.to_ms)
+    while closes_ms(month, close_days) <= plan.to_ms:
+        whole = Stretch(month_ms(month), closes_ms(month, close_days))
+        missing = without(whole, [*plan.coverage, *accepted])
+        if month in before.closed:
+            pass
+        elif missing and not accept_gaps:
+            waiting.append((month, missing))
+        else:
+            accepted = union([*accepted, *missing])
+            closing.append(month)
+        month = next_month(month)
+    changed = Plan(to_ms=plan.to_ms, tables=plan.tables, coverage=plan.coverage, accepted=accepted)
+    return Due(closing=closing, waiting=waiting), changed
 
 
 def first_ms(to_ms: int, months: Iterable[str]) -> int:
@@ -161,21 +137,39 @@ def first_ms(to_ms: int, months: Iterable[str]) -> int:
     return min(starts, default=parse_time(iso_day(to_ms)))
 
 
-def _closed_through(to_ms: int, close_days: int) -> str:
-    """The last month that has closed by then."""
-    month = iso_month(max(0, to_ms - close_days * DAY_MS))
-    earlier = iso_month(max(0, month_ms(month) - DAY_MS))
-    return earlier if closes_ms(earlier, close_days) <= to_ms else ""
+def _clamped(stretch: Stretch, table: FollowedTable) -> Stretch:
+    """The part of a stretch in which the table was in use."""
+    until_ms = stretch.to_ms if table.until_ms is None else min(stretch.to_ms, table.until_ms)
+    return Stretch(max(stretch.from_ms, table.from_ms), until_ms)
 
 
-def _without(gap: Gap, since_ms: int, to_ms: int) -> list[Gap]:
-    """The parts of a gap that a stretch leaves."""
-    parts = [Gap(gap.from_ms, min(gap.to_ms, since_ms)), Gap(max(gap.from_ms, to_ms), gap.to_ms)]
-    return [part for part in parts if part.from_ms < part.to_ms]
+def _followed(
+    exports: Sequence[Export], before: State, follow: Sequence[str]
+) -> list[FollowedTable]:
+    """The tables of before and those that are followed from now on.
 
+    The new table's records count from the end of the old one's last export in this run::
 
-def _since_ms(export: Export) -> int:
-    """From when on an export shows the records that were written."""
-    if export.since_ms is not None:
-        return export.since_ms
-    return export.at_ms - USAGE_LIVES_DAYS * DAY_MS
+        old table   ──── night ──── whole export, callers stopped
+        new table                   |──── night       from here on
+    """
+    tables = list(before.tables)
+    known = {(table.id, table.arn) for table in tables}
+    fresh = [export for export in exports if (export.table_id, export.table) not in known]
+    check_one_table(fresh)
+    for export in fresh[:1]:
+        new = FollowedTable(id=export.table_id, arn=export.table)
+        if not tables:
+            return [new]
+        if not any(new.named(name) for name in follow):
+            raise BadInput(
+                f"{export.folder}: it is of the table {export.table_id} ({export.table}), and the "
+                f"bills are made from {tables[-1].id} ({tables[-1].arn}); if it took that one's "
+                f"place, as after a restore, give --follow {export.table_id}"
+            )
+        old = [each.at_ms for each in exports if each.table == tables[-1].arn]
+        from_ms = max(old) if old else min(each.at_ms for each in fresh)
+        last = tables[-1]
+        tables[-1] = FollowedTable(id=last.id, arn=last.arn, from_ms=last.from_ms, until_ms=from_ms)
+        tables.append(FollowedTable(id=new.id, arn=new.arn, from_ms=from_ms))
+    return tables

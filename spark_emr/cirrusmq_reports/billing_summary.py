@@ -1,143 +1,124 @@
-"""From invoice lines to the answers of `GET /reports/billing`, and to invoices as CSV."""
+"""From lines of documents and open months to the answers of `GET /reports/billing`."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from cirrusmq_reports.billing_plan import State
+from cirrusmq_reports.currencies import rounded, shown
+from cirrusmq_reports.documents import INVOICE, ROUNDING
 from cirrusmq_reports.times import DAY_MS, closes_ms, iso_month, iso_time, month_ms, next_month
 
 Row = Mapping[str, Any]
-_CSV_HEADS = (
-    "month", "account", "currency", "resource", "kind", "correction", "count", "bytes", "amount",
-)  # fmt: skip
 _LINE = ("resource", "kind", "correction", "count", "bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """The rows that a report is made of."""
+class Facts:
+    """What the answers of all accounts have in common, and small tables by account."""
 
-    lines: Sequence[Row]
-    """Of `invoice_lines`."""
+    from_ms: int
+    to_ms: int
+    generated_ms: int
+    close_days: int
+    gaps: Sequence[tuple[int, int]]
+    documents: Mapping[str, Row]
+    """Number → the document's row."""
     so_far: Sequence[Row]
     """Of `month_so_far`."""
     unusual: Sequence[Row]
     """Of `unusual_hours`, with `hour_ms` for `hour`."""
-    daily: Sequence[Row]
-    """Of `daily_charges`."""
 
 
-def billing_summaries(
-    figures: Figures,
-    state: State,
-    from_ms: int,
-    generated_ms: int,
-    *,
-    decimals: int,
-    close_days: int,
-) -> dict[str, dict[str, Any]]:
-    """Account → its answer: an invoice a month and currency, amounts with `decimals` places."""
-    forecasts = _forecasts(figures.so_far, state.to_ms, decimals)
-    running = iso_month(state.to_ms)
+def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Account → its answer: a document each, and the open months.
+
+    `rows`: lines of one account after the other, then by month and document: `account`, `month`,
+    `number` ("" = open), `currency`, `resource`, `kind`, `used_month`, `count`, `bytes`, `charge`.
+    """
+    forecasts = {
+        (row["account"], row["currency"]): _forecast(row, facts.to_ms) for row in facts.so_far
+    }
+    unusual: dict[str, list[Row]] = {}
+    for row in facts.unusual:
+        unusual.setdefault(row["account"], []).append(_unusual(row))
     head = {
-        "from": iso_time(from_ms),
-        "to": iso_time(state.to_ms),
-        "generated_at": iso_time(generated_ms),
+        "from": iso_time(facts.from_ms),
+        "to": iso_time(facts.to_ms),
+        "generated_at": iso_time(facts.generated_ms),
         "time_zone": "UTC",
-        "gaps": [{"from": iso_time(gap.from_ms), "to": iso_time(gap.to_ms)} for gap in state.gaps],
+        "gaps": [{"from": iso_time(since), "to": iso_time(until)} for since, until in facts.gaps],
     }
-    shown = [line for line in figures.lines if month_ms(line["month"]) >= from_ms]
-    order = sorted(shown, key=_order)
-    return {
-        account: {
-            **head,
-            "invoices": [
+    running = iso_month(facts.to_ms)
+    for account, of_account in groupby(rows, key=lambda row: str(row["account"])):
+        invoices = []
+        for (month, number, currency), own in groupby(of_account, key=_document_of):
+            forecast = forecasts.get((account, currency)) if month == running else None
+            state = {
+                "month": month,
+                "currency": currency,
+                "closed": bool(number),
+                "closes_at": iso_time(closes_ms(month, facts.close_days)),
+                "forecast": None if number else forecast,
+            }
+            lines = [_line(row, currency) for row in own]
+            total = sum((Decimal(line["amount"]) for line in lines), Decimal(0))
+            if not number:
+                lines += _rounding(total, currency)
+            made = facts.documents.get(number, _OPEN)
+            invoices.append(
                 {
-                    "month": month,
-                    "currency": currency,
-                    "closed": month <= state.closed_through,
-                    "closes_at": iso_time(closes_ms(month, close_days)),
-                    "forecast": forecasts.get((account, currency)) if month == running else None,
-                    **_lines(list(rows), decimals),
+                    **state,
+                    **{name: made[name] for name in ("number", "type", "refers_to")},
+                    "lines": lines,
+                    "total": shown(rounded(total, currency), currency),
                 }
-                for (month, currency), rows in groupby(of_account, key=_invoice_of)
-            ],
-            "unusual": [_unusual(row) for row in figures.unusual if row["account"] == account],
-        }
-        for account, of_account in groupby(order, key=lambda row: row["account"])
-    }
+            )
+        yield account, {**head, "invoices": invoices, "unusual": unusual.get(account, [])}
 
 
-def invoices_as_csv(summaries: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """`2026-11/acme-USD` and the text of that invoice, a row a line and the total last."""
-    for account, summary in summaries.items():
-        for invoice in summary["invoices"]:
-            month, currency = invoice["month"], invoice["currency"]
-            text = io.StringIO()
-            writer = csv.writer(text)
-            writer.writerow(_CSV_HEADS)
-            for line in invoice["lines"]:
-                use = [line[name] for name in _LINE]
-                writer.writerow([month, account, currency, *use, line["amount"]])
-            writer.writerow([month, account, currency, "total", *[""] * 4, invoice["total"]])
-            yield f"{month}/{account}-{currency}", text.getvalue()
+_OPEN: Row = {"number": None, "type": INVOICE, "refers_to": None}
 
 
-def total_forecasts(summaries: Mapping[str, Mapping[str, Any]]) -> dict[str, Decimal]:
+def total_forecasts(rows: Iterable[Row], to_ms: int) -> dict[str, Decimal]:
     """Currency → the forecasts of all accounts together."""
     totals: dict[str, Decimal] = {}
-    for summary in summaries.values():
-        for invoice in summary["invoices"]:
-            if invoice["forecast"] is not None:
-                before = totals.get(invoice["currency"], Decimal(0))
-                totals[invoice["currency"]] = before + Decimal(invoice["forecast"])
+    for row in rows:
+        before = totals.get(row["currency"], Decimal(0))
+        totals[row["currency"]] = before + Decimal(_forecast(row, to_ms))
     return totals
 
 
-def _forecasts(rows: Iterable[Row], to_ms: int, decimals: int) -> dict[tuple[str, str], str]:
-    """(account, currency) → the running month's total if use goes on as in the last day."""
+def _forecast(row: Row, to_ms: int) -> str:
+    """The running month's total if use goes on as in the last day."""
     left_ms = month_ms(next_month(iso_month(to_ms))) - to_ms
     days_left = Decimal(left_ms) / DAY_MS
-    place = Decimal(1).scaleb(-decimals)
-    return {
-        (row["account"], row["currency"]): _show(
-            (row["so_far"] + row["last_day"] * days_left).quantize(place, ROUND_HALF_UP), decimals
-        )
-        for row in rows
-    }
+    currency = str(row["currency"])
+    return shown(rounded(row["so_far"] + row["last_day"] * days_left, currency), currency)
+
+
+def _document_of(row: Row) -> tuple[str, str, str]:
+    return row["month"], row["number"], row["currency"]
+
+
+def _line(row: Row, currency: str) -> dict[str, Any]:
+    values = {**row, "correction": row["used_month"] if row["used_month"] != row["month"] else None}
+    amount = shown(row["charge"], currency)
+    return {**{name: values[name] for name in _LINE}, "amount": amount}
+
+
+def _rounding(total: Decimal, currency: str) -> list[dict[str, Any]]:
+    """The line that an open month's lines lack to add up to its total."""
+    difference = rounded(total, currency) - total
+    if not difference:
+        return []
+    none = {"resource": "", "kind": ROUNDING, "correction": None, "count": 0, "bytes": 0}
+    return [{**none, "amount": shown(difference, currency)}]
 
 
 def _unusual(row: Row) -> dict[str, Any]:
-    shown = {name: row[name] for name in ("resource", "kind", "count", "usual_most")}
-    return {"hour": iso_time(row["hour_ms"]), **shown}
-
-
-def _order(row: Row) -> tuple[str, ...]:
-    correction = row["correction"] or ""
-    return (*(row["account"], *_invoice_of(row)), correction, row["resource"], row["kind"])
-
-
-def _invoice_of(row: Row) -> tuple[str, str]:
-    return row["month"], row["currency"]
-
-
-def _lines(rows: list[Row], decimals: int) -> dict[str, Any]:
-    total = sum((row["amount"] for row in rows), Decimal(0))
-    return {
-        "lines": [
-            {**{name: row[name] for name in _LINE}, "amount": _show(row["amount"], decimals)}
-            for row in rows
-        ],
-        "total": _show(total, decimals),
-    }
-
-
-def _show(amount: Decimal, decimals: int) -> str:
-    return f"{amount:.{decimals}f}"
+    figures = {name: row[name] for name in ("resource", "kind", "count", "usual_most")}
+    return {"hour": iso_time(row["hour_ms"]), **figures}

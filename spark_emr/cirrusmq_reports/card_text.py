@@ -15,7 +15,8 @@ from cirrusmq_reports.errors import BadInput
 
 Value: TypeAlias = "str | dict[str, Value] | list[Value]"
 
-_PAIR = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?: +(?P<value>[A-Za-z0-9.-]+))?")
+_PAIR = re.compile(r'(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?: +(?P<value>[A-Za-z0-9.-]+|"[^"]*"))?')
+_COMMENT = re.compile(r'^((?:[^"#]|"[^"]*")*)#.*$')
 _ITEM = "- "
 
 
@@ -29,7 +30,7 @@ def read_card_text(path: str, text: str) -> dict[str, Value]:
     """The mapping in `text`; `path` is for errors. Raises BadInput."""
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
-        content = line.partition("#")[0].rstrip()
+        content = _COMMENT.sub(r"\1", line).rstrip()
         if content:
             stripped = content.lstrip(" ")
             lines.append(_Line(number, len(content) - len(stripped), stripped))
@@ -52,7 +53,8 @@ class _Reader:
             if match["name"] in found:
                 raise self._error(line, f"{match['name']} stands here twice")
             self._place += 1
-            found[match["name"]] = match["value"] or self._inside(line)
+            value = match["value"]
+            found[match["name"]] = value.strip('"') if value else self._inside(line)
         return found
 
     def end(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +24,10 @@ from cirrusmq_reports.records import Reader
 from cirrusmq_reports.times import parse_moment
 
 SUCCEEDED, REFUSED = 0, 2
+TRIES = 3
+"""Of a run that others were faster than."""
+OUTDATED_AGAIN = "another run was published meanwhile: once more, from there"
 _COUNT_MOST = 10_000
-_DAYS_MOST = 27
 
 _NO_ROOM = os.strerror(errno.ENOSPC)
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -63,7 +66,7 @@ def _refuse(message: str) -> int:
 
 
 def add_common_arguments(parser: ArgumentParser, table: str) -> None:
-    """`--export`, `--output`."""
+    """`--export`, `--output`, `--propose`."""
     parser.add_argument(
         "--export",
         action="append",
@@ -80,6 +83,12 @@ def add_common_arguments(parser: ArgumentParser, table: str) -> None:
         metavar="FOLDER",
         help="where the reports are written",
     )
+    parser.add_argument(
+        "--propose",
+        type=name_argument,
+        metavar="NAME",
+        help="write a proposal of that name, and leave the publishing to who calls",
+    )
 
 
 def place_argument(text: str) -> str:
@@ -89,17 +98,17 @@ def place_argument(text: str) -> str:
     return text if "://" in text else os.path.abspath(text)
 
 
+def name_argument(text: str) -> str:
+    """An option that is part of a file's name."""
+    if not re.fullmatch("[A-Za-z0-9_-]{1,64}", text):
+        raise ArgumentTypeError(f"{text} is not 1 to 64 letters and digits")
+    return text
+
+
 def count_argument(text: str) -> int:
     """An option that is one or more."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _COUNT_MOST:
         raise ArgumentTypeError(f"{text} is not a number from 1 to {_COUNT_MOST}")
-    return int(text)
-
-
-def days_argument(text: str) -> int:
-    """An option that is a number of days within a month."""
-    if not text.isascii() or not text.isdigit() or int(text) > _DAYS_MOST:
-        raise ArgumentTypeError(f"{text} is not a number of days from 0 to {_DAYS_MOST}")
     return int(text)
 
 

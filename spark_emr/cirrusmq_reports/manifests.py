@@ -50,6 +50,8 @@ class Export:
     folder: str
     table: str
     """The ARN of the table."""
+    table_id: str
+    """What tells the table from one that had or gets its name; the ARN in old manifests."""
     at_ms: int
     """The time whose state it shows; of an incremental one, the end of its window."""
     since_ms: int | None
@@ -73,13 +75,16 @@ def read_exports(files: Files, folders: Sequence[str]) -> list[Export]:
     Raises BadInput: a manifest is missing, damaged, or of a format that is not read.
     """
     exports = {folder: _read_export(files, folder) for folder in map(_trimmed, folders)}
-    ordered = sorted(exports.values(), key=lambda export: (export.at_ms, not export.full))
-    tables = {export.table for export in ordered}
+    return sorted(exports.values(), key=lambda export: (export.at_ms, not export.full))
+
+
+def check_one_table(exports: Iterable[Export]) -> None:
+    """Raise BadInput if the exports are of different tables."""
+    tables = {export.table for export in exports}
     if len(tables) > 1:
         names = {table.rpartition("/")[2] for table in tables}
         shown = sorted(names if len(names) == len(tables) else tables)
         raise BadInput(f"the exports are of different tables: {', '.join(shown)}")
-    return ordered
 
 
 def check_data_files(files: Files, exports: Iterable[Export]) -> None:
@@ -132,6 +137,7 @@ def _read_export(files: Files, folder: str) -> Export:
         export = Export(
             folder=folder,
             table=_text(summary, "tableArn"),
+            table_id=_text(summary, "tableId" if summary.get("tableId") else "tableArn"),
             at_ms=_time(summary, "exportToTime" if incremental else "exportTime"),
             since_ms=_time(summary, "exportFromTime") if incremental else None,
             files=tuple(_read_listing(files, folder, summary.get("s3Prefix"))),

@@ -5,7 +5,9 @@ current/billing.json, current/backlog.json    the pointers
 tables/<table>/<run>/part=2026-11/*.parquet    rows, by the table's parts: months, or days
 runs/<report>/<run>/summaries/<account>.json   the answer of GET /reports/<report>
 runs/<report>/<run>/<report>.html              for a person to look at
-runs/billing/<run>/invoices/2026-11/<account>-USD.csv
+runs/<report>/<run>/proposal.json              the pointer to be, and the run it began from
+runs/billing/<run>/documents/<account>/<number>.json, .csv, .html
+documents/<account>/<number>.json, .csv, .html  the same, copied once the pointer names the run
 ```
 
 A pointer has the run's state in its first line, then a line for each part of a table with the run
@@ -15,6 +17,9 @@ replaced leaves files that nobody reads; a later run removes them::
     run 1   writes its folders ──> pointer: run 1
     run 2   writes its folders ── disk full              (readers: run 1)
     run 3   writes its folders ──> pointer: run 3, and parts of run 1
+
+The pointer is swapped by a condition (`swap`): on one machine by the run itself, under a lock; in a
+bucket the run only proposes, since Hadoop's files have no conditions.
 """
 
 from __future__ import annotations
@@ -35,12 +40,17 @@ from pyspark.sql import functions as sf
 
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, escape_pattern
+from cirrusmq_reports.local_place import LocalPlace
 from cirrusmq_reports.session import without_rows
+from cirrusmq_reports.swap import OUTDATED, Proposal, copy_documents, swap
 from cirrusmq_reports.times import DAY_MS, compact_time
 
 CURRENT, TABLES, RUNS = "current", "tables", "runs"
-_SUMMARIES, _INVOICES = "summaries", "invoices"
+PROPOSALS = "proposals"
+_SUMMARIES = "summaries"
 _PART = "part"
+_EMPTY = "empty"
+"""In the place of a run; no run's name, which is a time, comes after it."""
 _NAME_SAFE = "()"
 
 
@@ -53,6 +63,12 @@ class Part:
     """`2026-11` or `2026-11-20`."""
     run: str
     row_count: int
+    sequence: int = 0
+    """The number of the run that wrote it."""
+
+
+class Outdated(Exception):
+    """Another run was published since this one began: it has to be made again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +80,12 @@ class Published:
     parts: Sequence[Part] = ()
 
     def of(self, table: str) -> dict[str, Part]:
-        """The parts of a table by their names."""
-        return {each.part: each for each in self.parts if each.dataset == table}
+        """The parts of a table by their names, if each has one run alone."""
+        return {each.part: each for each in self.all_of(table)}
+
+    def all_of(self, table: str) -> list[Part]:
+        """All parts of a table."""
+        return [each for each in self.parts if each.dataset == table]
 
 
 class Outputs:
@@ -74,6 +94,8 @@ class Outputs:
     def __init__(self, files: Files, folder: str, report: str, tables: Sequence[str]) -> None:
         self.files, self.folder, self.report = files, folder.rstrip("/"), report
         self._tables, self._moving = tables, False
+        self._written: list[str] = []
+        self.sequence = 0
         now_ms = time.time_ns() // 1_000_000
         self.generated_ms = now_ms
         self.run = f"{compact_time(now_ms)}-{uuid.uuid4().hex[:8]}"
@@ -100,7 +122,9 @@ class Outputs:
         written = Observation()
         counted = frame.observe(written, sf.count(sf.lit(1)).alias("rows"))
         rows = counted.withColumns({"run": sf.lit(self.run), _PART: sf.col(part)})
-        rows.repartition(_PART).write.partitionBy(_PART).parquet(folder, mode="errorifexists")
+        # Near one size each, also if a part has nearly all rows.
+        sized = rows.hint("rebalance", _PART)
+        sized.write.partitionBy(_PART).parquet(folder, mode="errorifexists")
         expected = _observed(written, frame)
         if not expected:
             return []
@@ -113,36 +137,103 @@ class Outputs:
         # A stage that was repeated counts twice: then the rows themselves are counted.
         if count != expected and count != frame.count():
             raise OSError(errno.EIO, "not all rows that were written are read back", folder)
-        return [Part(table, name, self.run, count) for name, count in sorted(parts.items())]
+        return [
+            Part(table, name, self.run, count, self.sequence)
+            for name, count in sorted(parts.items())
+        ]
 
-    def write_documents(
-        self, summaries: Mapping[str, Any], page: str, invoices: Mapping[str, str] | None = None
-    ) -> None:
-        """Write an account's summaries, the page, and invoices by `<month>/<name>`."""
-        home = f"{self.folder}/{RUNS}/{self.report}/{self.run}"
-        contents = {
-            f"{home}/{_SUMMARIES}/{_file_name(account)}.json": json.dumps(summary, indent=1)
-            for account, summary in summaries.items()
-        }
-        for name, text in (invoices or {}).items():
-            contents[f"{home}/{_INVOICES}/{name}.csv"] = text
-        contents[f"{home}/{self.report}.html"] = page
-        self.files.write({path: text.encode() for path, text in contents.items()})
-        for folder in {path.rpartition("/")[0] for path in contents}:
-            named = {path for path in contents if path.rpartition("/")[0] == folder}
-            if not named <= {f"{folder}/{name}" for name in self.files.names(folder)}:
+    def write_empty(self, session: SparkSession, table: str, schema: str) -> None:
+        """Have the table a file without rows, for who reads all files of a table that has none."""
+        folder = f"{self.folder}/{TABLES}/{table}/{_EMPTY}/{_PART}={_EMPTY}"
+        if self.files.is_folder(folder) is None:
+            without_rows(session, schema).coalesce(1).write.parquet(folder)
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write a file of the run."""
+        path = f"{self._home}/{name}"
+        self.files.write({path: content})
+        self._written.append(path)
+
+    def write_summary(self, account: str, summary: Any) -> None:
+        """Write an account's summary."""
+        text = json.dumps(summary, indent=1)
+        self.write_file(f"{_SUMMARIES}/{_file_name(account)}.json", text.encode())
+
+    def write_page(self, page: str) -> None:
+        """Write the page."""
+        self.write_file(f"{self.report}.html", page.encode())
+
+    def _check_written(self) -> None:
+        """Raise OSError if a file that was written is not there."""
+        by_folder: dict[str, set[str]] = {}
+        for path in self._written:
+            folder, _, name = path.rpartition("/")
+            by_folder.setdefault(folder, set()).add(name)
+        for folder, names in by_folder.items():
+            if not names <= set(self.files.names(folder)):
                 raise OSError(errno.EIO, "not all files that were written are there", folder)
 
-    def publish(self, state: Mapping[str, Any], parts: Iterable[Part]) -> None:
-        """Make this run's outputs the current ones; then remove runs that nobody reads."""
-        kept = sorted(parts, key=lambda part: (part.dataset, part.part))
+    def publish(
+        self,
+        state: Mapping[str, Any],
+        parts: Iterable[Part],
+        *,
+        propose: str | None = None,
+        documents_run: str = "",
+    ) -> list[str]:
+        """Make this run's outputs the current ones, or only propose that, under a name.
+
+        Returns the names of documents whose copies have another content. Raises Outdated.
+        """
+        kept = sorted(parts, key=lambda part: (part.dataset, part.part, part.run))
         lines = [{"report": self.report, "run": self.run, **state}]
         lines += [{"report": self.report, **asdict(part)} for part in kept]
-        text = "".join(f"{json.dumps(line)}\n" for line in lines)
-        self._moving = True
-        self.files.replace(self._pointer, text.encode())
+        proposal = Proposal(
+            report=self.report,
+            run=self.run,
+            began_from=self.published.run,
+            pointer="".join(f"{json.dumps(line)}\n" for line in lines),
+            documents_run=documents_run,
+        )
+        text = proposal.as_text().encode()
+        self.write_file("proposal.json", text)
+        self._check_written()
         with suppress(OSError, Py4JJavaError):  # a later run tries again
             self._remove_old({self.run, self.published.run, *(part.run for part in kept)})
+        if propose is not None:
+            self._moving = True
+            name = f"{PROPOSALS}/{self.report}/{propose}.json"
+            self.files.replace(f"{self.folder}/{name}", text)
+            return []
+        if "://" in self.folder:
+            # Hadoop's files have no conditions: a bucket is published by a step of its own.
+            raise BadInput(f"{self.folder}: give --propose NAME, and publish that proposal")
+        place = LocalPlace(self.folder)
+        with place.locked(self.report):
+            self._moving = True
+            if swap(place, proposal) == OUTDATED:
+                self._moving = False
+                raise Outdated
+            return copy_documents(place, proposal).different
+
+    def finish_copies(self, documents_run: str) -> list[str]:
+        """Copy documents of the published run that are missing; as `publish`."""
+        if "://" in self.folder or not documents_run:
+            return []
+        proposal = Proposal(
+            report=self.report,
+            run=self.published.run,
+            began_from="",
+            pointer="",
+            documents_run=documents_run,
+        )
+        place = LocalPlace(self.folder)
+        with place.locked(self.report):
+            return copy_documents(place, proposal).different
+
+    @property
+    def _home(self) -> str:
+        return f"{self.folder}/{RUNS}/{self.report}/{self.run}"
 
     def discard(self) -> None:
         """Remove what a run that failed has written, as far as that can be done.
@@ -198,7 +289,16 @@ class Outputs:
             return Published()
         try:
             state, *lines = map(json.loads, text.splitlines())
-            parts = [Part(*(line[name] for name in Part.__slots__)) for line in lines]
+            parts = [
+                Part(
+                    dataset=line["dataset"],
+                    part=line["part"],
+                    run=line["run"],
+                    row_count=line["row_count"],
+                    sequence=line.get("sequence", 0),
+                )
+                for line in lines
+            ]
             return Published(str(state["run"]), state, parts)
         except (ValueError, KeyError, TypeError):
             raise BadInput(f"{self._pointer}: not a pointer to reports") from None

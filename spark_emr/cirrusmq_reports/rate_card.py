@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 
 from cirrusmq_reports.card_text import Value, read_card_text
 from cirrusmq_reports.errors import BadInput
@@ -26,7 +29,9 @@ GIGABYTE = Decimal(1_000_000_000)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PRICE = re.compile(r"[0-9]{1,5}(\.[0-9]{1,6})?")
 _CURRENCY = re.compile(r"[A-Z]{3}")
-_DECIMALS = re.compile("[0-6]")
+_ANY = re.compile(".*")
+_PREFIX = re.compile(r"[A-Za-z0-9]{1,12}")
+_SERIES = re.compile("account|issuer")
 _VOLUME = re.compile(r"[1-9][0-9]{0,14}")
 _PERCENT = re.compile(r"([0-9]{1,2}(\.[0-9]{1,2})?|100)")
 _PRICE_MEANING = "a price below 100000 with at most six decimals"
@@ -53,22 +58,80 @@ class Prices:
     discounts: Mapping[str, Decimal]
     """Account → the part of its charges that it does not pay, from 0 to 1."""
 
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as documents keep it: the same for each text that means the same."""
+        return {
+            "from": iso_day(self.from_ms),
+            "currency": self.currency,
+            "tiers": {
+                kind: [[tier.above, f"{tier.price.normalize():f}"] for tier in tiers]
+                for kind, tiers in sorted(self.tiers.items())
+            },
+            "discounts": {
+                account: f"{part.normalize():f}" for account, part in sorted(self.discounts.items())
+            },
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the entry's canonical JSON."""
+        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateCard:
     """All dated prices; a kind without a price is an error, not free."""
 
     path: str
-    decimals: int
-    """Places that an invoice's line is rounded to."""
     prices: Sequence[Prices]
     """The earliest first."""
+    prefix: str = "INV"
+    """The begin of each document's number."""
+    series: str = "account"
+    """Whether numbers are gap-free in each account, or in all together: `issuer`."""
+    seller: Mapping[str, str] = field(default_factory=dict)
+    buyers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Account → the fields of its documents' buyer."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all entries and parties: whether anything would be charged or shown anew."""
+        parties = [self.prefix, self.series, dict(self.seller), dict(self.buyers)]
+        content = [[prices.digest for prices in self.prices], parties]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def check_unchanged(self, entries: Sequence[Sequence[str]], before_ms: int) -> None:
+        """Raise BadInput if an entry that issued documents name is another one now.
+
+        `entries`: the first day and digest of each entry that began before `before_ms`, the end of
+        the last month with documents.
+        """
+        now = {iso_day(prices.from_ms): prices.digest for prices in self.in_force(before_ms)}
+        known = {str(entry[0]): str(entry[1]) for entry in entries}
+        for day in sorted({*known, *now}):
+            if known.get(day) != now.get(day):
+                raise BadInput(
+                    f"{self.path}: prices: {day}: issued documents are made with this entry, and "
+                    "it was changed, removed or added since: put it back as it was; a wrong price "
+                    "is mended by an adjustment"
+                )
+
+    def in_force(self, before_ms: int) -> list[Prices]:
+        """The entries that begin before a time."""
+        return [prices for prices in self.prices if prices.from_ms < before_ms]
 
 
 def read_rate_card(path: str, text: str) -> RateCard:
     """The card in `text`; `path` is for errors. Raises BadInput."""
     card = _Section(path, "", read_card_text(path, text))
-    decimals = card.word("decimals", _DECIMALS, "a number from 0 to 6")
+    # Cards of before have it; amounts are rounded once a document, to the currency's minor unit.
+    card.optional_word("decimals", _ANY, "a text", "")
+    prefix = card.optional_word("number_prefix", _PREFIX, "1 to 12 letters and digits", "INV")
+    series = card.optional_word("series", _SERIES, "account or issuer", "account")
+    seller = card.section("seller", optional=True).words()
+    buyers = card.section("buyers", optional=True)
+    fields = {account: buyers.section(account).words() for account in buyers.names}
     prices = [_read_prices(section) for section in card.sections("prices")]
     card.end()
     for earlier, later in pairwise(prices):
@@ -77,7 +140,9 @@ def read_rate_card(path: str, text: str) -> RateCard:
             raise BadInput(f"{path}: prices: {day} is not after the day of the prices before it")
         if later.currency != earlier.currency and not day.endswith("-01"):
             raise BadInput(f"{path}: prices: {day}: the currency changes within a month")
-    return RateCard(path=path, decimals=int(decimals), prices=prices)
+    return RateCard(
+        path=path, prices=prices, prefix=prefix, series=series, seller=seller, buyers=fields
+    )
 
 
 class _Section:
@@ -98,6 +163,12 @@ class _Section:
             shown = value if isinstance(value, str) else "it"
             raise self.error(f"{name}: {shown} is not {meaning}")
         return value
+
+    def optional_word(self, name: str, pattern: re.Pattern[str], meaning: str, default: str) -> str:
+        return self.word(name, pattern, meaning) if name in self._content else default
+
+    def words(self) -> dict[str, str]:
+        return {name: self.word(name, _ANY, "a text") for name in self.names}
 
     def section(self, name: str, *, optional: bool = False) -> _Section:
         if optional and name not in self._content:

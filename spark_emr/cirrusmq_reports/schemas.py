@@ -39,6 +39,7 @@ _BINARY = _struct(B=StringType())
 _USAGE_ENTRY = _struct(
     account=_TEXT,
     resource=_TEXT,
+    id=_TEXT,
     kind=_TEXT,
     minute=_NUMBER,
     count=_NUMBER,
@@ -65,6 +66,8 @@ class TableSchema:
     """
     filtered_first: bool = False
     """Whether the reports filter items before they use them, which would drop bad ones."""
+    set_aside: bool = False
+    """Whether the reports set odd items aside; else they refuse them."""
 
     @property
     def full_record(self) -> StructType:
@@ -102,7 +105,7 @@ class TableSchema:
                 f"AND ({self.read_of[column.name]})"
             )
             for column in self.item
-            if column.name not in ("pk", "sk")
+            if column.name not in ("pk", "sk") and not self.set_aside
         }
         return keys | others
 
@@ -117,7 +120,7 @@ def _not_numbers(name: str) -> str:
 
 
 def _too_large(number: str) -> str:
-    return f"{number} NOT BETWEEN -{_LARGEST} AND {_LARGEST}"
+    return f"{number} NOT BETWEEN -{LARGEST} AND {LARGEST}"
 
 
 def _not_a_number(name: str) -> str:
@@ -128,17 +131,14 @@ _ENTRY = "try_cast(get_json_object(entry, '$.N') AS BIGINT)"
 """SQL: the number in the text `entry` of a list."""
 USAGE_LIVES_DAYS = 40
 """From the writing of a usage record to its `expires_at`."""
-LAST_MINUTE = 4_223_371_679
-"""The last minute of the year 9999, since 1970."""
-_LARGEST = 10**15
+LARGEST = 10**15
 """As milliseconds far beyond any message's time; thousands of such numbers can be added up."""
-_IS_USAGE = "substring(item.pk.S, 1, 2) = 'U#'"
 _KIND = "substring(item.pk.S, 1, 2)"
 _THREE_PARTS = "item.pk.S LIKE '%#%#%'"
 """Tables use some letters alike, but not with as many parts."""
 _IS_QUEUE = "substring(item.pk.S, 1, 2) = 'A#' AND substring(item.sk.S, 1, 6) = 'queue#'"
 _IS_RESOURCE = "substring(item.pk.S, 1, 2) = 'I#'"
-_IS_ACCOUNT = r"RLIKE '^[A-Za-z][A-Za-z0-9_-]{0,63}\\z'"
+IS_ACCOUNT = r"RLIKE '^[A-Za-z][A-Za-z0-9_-]{0,63}\\z'"
 """The grammar of account names. Spark reads a value that is no JSON string as its text."""
 DOCUMENT = "account STRING, kind STRING, name STRING"
 """The fields read of a resource's document in Directory."""
@@ -232,40 +232,12 @@ USAGE = TableSchema(
         pk=_TEXT,
         sk=_TEXT,
         records=_struct(L=ArrayType(_struct(M=_USAGE_ENTRY))),
+        w=_NUMBER,
         expires_at=_NUMBER,
     ),
-    faults={
-        "records is missing": f"{_IS_USAGE} AND item.records IS NULL",
-        **{
-            f"{name} of a record is not a string": (
-                f"{_IS_USAGE} AND exists(item.records.L, entry -> entry.M.{name}.S IS NULL)"
-            )
-            for name in ("account", "resource", "kind")
-        },
-        **{
-            f"{name} of a record is not a whole number": (
-                f"{_IS_USAGE} AND "
-                f"exists(item.records.L, entry -> try_cast(entry.M.{name}.N AS BIGINT) IS NULL)"
-            )
-            for name in ("minute", "count", "bytes")
-        },
-        "minute of a record is no time that has a date": (
-            f"{_IS_USAGE} AND exists(item.records.L, "
-            f"entry -> try_cast(entry.M.minute.N AS BIGINT) NOT BETWEEN 0 AND {LAST_MINUTE})"
-        ),
-        "attempts of a record is not a whole number": (
-            f"{_IS_USAGE} AND exists(item.records.L, entry -> entry.M.attempts IS NOT NULL "
-            "AND try_cast(entry.M.attempts.N AS BIGINT) IS NULL)"
-        ),
-        "expires_at is not a whole number": f"{_IS_USAGE} AND {_not_a_number('expires_at')}",
-    },
-    wrong_values={
-        **_of_another_table("Usage"),
-        "account of a record is no account's name": (
-            f"{_IS_USAGE} AND exists(item.records.L, entry -> NOT entry.M.account.S {_IS_ACCOUNT})"
-        ),
-    },
-    read_of=dict.fromkeys(("records", "expires_at"), _IS_USAGE),
+    faults={},
+    wrong_values=_of_another_table("Usage"),
+    set_aside=True,
 )
 
 DIRECTORY = TableSchema(
@@ -279,7 +251,7 @@ DIRECTORY = TableSchema(
         "document is missing": f"{_IS_RESOURCE} AND item.document IS NULL",
         "document is not JSON with account, kind and name": (
             f"{_IS_RESOURCE} AND exists(array({_DOCUMENT}), document -> "
-            f"NOT coalesce(document.account {_IS_ACCOUNT}, false) "
+            f"NOT coalesce(document.account {IS_ACCOUNT}, false) "
             "OR document.kind IS NULL OR document.name IS NULL)"
         ),
     },

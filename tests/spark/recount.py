@@ -7,7 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -138,4 +138,5 @@ def recount_amount(kind: str, count: int, size: int, card_file: Path) -> str:
         exact = Decimal(count) * Decimal(card["per_million_rewindable_hours"]) / 10**6
     else:
         exact = Decimal(count) * Decimal(card["per_million_operations"][kind]) / 10**6
-    return str(exact.quantize(Decimal("0.01"), ROUND_HALF_UP) + 0)  # never "-0.00"
+    places = max(2, -int(exact.normalize().as_tuple().exponent))
+    return f"{exact + 0:.{places}f}"  # never "-0.00"

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
-from cirrusmq_reports.billing_page import render_billing
-from cirrusmq_reports.billing_plan import Gap, State
+from cirrusmq_reports.billing_page import PageInput, render_billing, shortened
 from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked_rows
+from cirrusmq_reports.coverage import Stretch
 from cirrusmq_reports.figures import RECEIVE_RANGES, SIZE_RANGES
 
 AT_MS = 1_795_161_600_000
@@ -82,6 +82,9 @@ def invoice(month: str, currency: str, *, closed: bool) -> dict[str, Any]:
         "forecast": None if closed else "1234.56",
         "lines": [{**line, "correction": None}, corrected],
         "total": "0.14",
+        "number": "INV-acme-000007" if closed else None,
+        "type": "invoice",
+        "refers_to": None,
     }
 
 
@@ -90,7 +93,6 @@ def billing_page() -> str:
     daily = [
         {
             "day": f"2026-11-{day:02}",
-            "account": "acme",
             "kind": "sent",
             "currency": "USD" if day < 10 else "CNY",
             "count": day,
@@ -106,16 +108,35 @@ def billing_page() -> str:
         "count": 5_001,
         "usual_most": 1_600,
     }
-    state = State(to_ms=AT_MS, gaps=[Gap(AT_MS - 5 * 86_400_000, AT_MS - 4 * 86_400_000)])
-    return render_billing({"acme": {"invoices": invoices, "unusual": [hour]}}, daily, AT_MS, state)
+    return bill_page(
+        {"invoices": invoices, "unusual": [hour]},
+        daily,
+        accounts=3,
+        gaps=[Stretch(AT_MS - 5 * 86_400_000, AT_MS - 4 * 86_400_000)],
+        waiting=[("2026-09", [Stretch(AT_MS - 90 * 86_400_000, AT_MS - 89 * 86_400_000)])],
+        set_aside={"kind is not known to this release": 1_234},
+    )
+
+
+def bill_page(summary: dict[str, Any], daily: list[dict[str, Any]], **more: Any) -> str:
+    values = {"accounts": 1, "gaps": [], "waiting": [], "set_aside": {}, **more}
+    summaries = {"acme": shortened(summary)}
+    return render_billing(
+        PageInput(summaries=summaries, daily=daily, from_ms=AT_MS, to_ms=AT_MS, **values)
+    )
 
 
 def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
     text = re.sub(r"<[^>]+>", "|", billing_page)
     assert "2026-11-20T08:00:00.000Z; days and months are of UTC" in text
-    assert "2026-10 · acme · closed" in text
+    assert "2026-10 · acme · invoice INV-acme-000007" in text
+    assert "The invoices of 2026-09 wait: no export shows what was written from 2026-08-22" in text
+    assert "1,234 entries of usage are set aside as odd" in text
+    assert "kind is not known to this release||1,234" in text
+    assert "could not count within 12 hours are in no bill" in text
+    assert "2 more accounts are in the tables" in text
     assert "2026-11 · acme · open until 2026-12-04" in text
-    assert "correction of 2026-09" in text
+    assert "of 2026-09" in text
     assert "The use of 2026-11-15 to 2026-11-16 is missing" in text
     assert "1,234.56||CNY at this month's end, if each day is like the last" in text.replace(
         "&#x27;", "'"
@@ -223,8 +244,7 @@ def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar
         for kind, amount in (("sent", "0.10"), ("kept", "3.00"), ("deleted", "0.00"))
     ]  # fmt: skip
     one = {**invoice("2026-11", "USD", closed=False), "lines": lines_of, "total": "3.10"}
-    summaries = {"acme": {"invoices": [one], "unusual": []}}
-    page = render_billing(summaries, daily, AT_MS, State(to_ms=AT_MS))
+    page = bill_page({"invoices": [one], "unusual": []}, daily)
     legends = [
         dict(re.findall(r'<i class="(c\d)"></i>(\w+)', legend))
         for legend in re.findall(r'<ul class="legend">.*?</ul>', page)
@@ -237,7 +257,5 @@ def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar
     assert "queue:deleted" not in "".join(re.findall(r"<svg.*?</svg>", page))
     assert "USD, 1 invoice<" in page
     free = {**one, "lines": lines_of[2:], "total": "0.00"}
-    page = render_billing(
-        {"acme": {"invoices": [free], "unusual": []}}, daily, AT_MS, State(to_ms=AT_MS)
-    )
+    page = bill_page({"invoices": [free], "unusual": []}, daily)
     assert page.count("No line of an invoice reaches the smallest amount.") == 2

@@ -13,7 +13,7 @@ from tests.spark.transforms.frames import frame
 
 from cirrusmq_reports.command import open_outputs
 
-TABLES = ("usage", "invoice_lines")
+TABLES = ("usage", "documents")
 
 
 def run(output: Path, spark: SparkSession, count: int) -> None:
@@ -21,15 +21,17 @@ def run(output: Path, spark: SparkSession, count: int) -> None:
     row = frame(spark, "month STRING, count BIGINT", [{"month": "2026-11", "count": count}])
     with open_outputs(str(output), lambda: spark, "billing", *TABLES) as outputs:
         parts = [part for table in TABLES for part in outputs.write(row, table, "month")]
-        outputs.write_documents({"acme": {"count": count}}, "a page", {"2026-11/acme-USD": "csv"})
+        outputs.write_summary("acme", {"count": count})
+        outputs.write_file("documents/acme/1.csv", b"csv")
+        outputs.write_page("a page")
         outputs.publish({}, parts)
 
 
-@pytest.mark.parametrize("rooms", [(1, 3, 5), pytest.param(range(6), marks=pytest.mark.long)])
+@pytest.mark.parametrize("rooms", [(1, 3, 6), pytest.param(range(7), marks=pytest.mark.long)])
 def test_a_full_disk_at_any_write_replaces_nothing(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, rooms: Sequence[int]
 ) -> None:
-    """Two tables, a summary, an invoice, the page, the pointer: six writes."""
+    """Two tables, a summary, a document, the page, the proposal, the pointer: seven writes."""
     output = tmp_path / "out"
     run(output, spark, 1)
     before = fingerprints(output)
@@ -43,7 +45,7 @@ def test_a_full_disk_at_any_write_replaces_nothing(
         # A pointer may have been on its way: what it names is then not removed.
         if "current/" not in refused.value.filename:
             assert seen == before
-    disk.left = 6
+    disk.left = 7
     run(output, spark, 2)
     assert summaries_in(output, "billing") == {"acme": {"count": 2}}
     assert [[row["count"] for row in rows_in(output, table).collect()] for table in TABLES] == [

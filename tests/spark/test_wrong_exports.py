@@ -88,27 +88,6 @@ def test_tables_of_one_name_in_two_accounts_are_two_tables(
         assert arn.format(account) in ended.message
 
 
-def usage(minute: int) -> dict[str, object]:
-    entry = {
-        "account": {"S": "acme"},
-        "resource": {"S": "queue:q"},
-        "kind": {"S": "sent"},
-        **{name: {"N": str(n)} for name, n in (("minute", minute), ("count", 1), ("bytes", 1))},
-    }
-    expires = {"N": str(AT_MS // 1000 + 3_000_000)}
-    records = {"L": [{"M": entry}]}
-    return {"pk": {"S": "U#0"}, "sk": {"S": "a"}, "records": records, "expires_at": expires}
-
-
-def test_use_after_the_exports_time_is_refused(tmp_path: Path, jobs: Jobs) -> None:
-    later = export_of(tmp_path, "Usage", usage(AT_MS // 60_000 + 1))
-    assert_refused(
-        jobs.bill(tmp_path / "out", [later]),
-        tmp_path / "out",
-        "usage of acme queue:q sent at 2026-11-20 08:01 is after 2026-11-20T08:00:00.000Z",
-    )
-
-
 def parcel(pk: str = "Q#q#0") -> dict[str, object]:
     lists = {"v": AT_MS - 9, "r": 0, "z": 5}
     numbers = {"t": AT_MS - 9, "x": AT_MS + 9_999, "expires_at": AT_MS // 1000 + 10}

@@ -1,71 +1,119 @@
-"""Usage by the hour, with its charge."""
+"""Usage by the hour with its charge: a row is of one tier and one price date."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import refuse_saying
-from cirrusmq_reports.rate_card import KEPT, KINDS, Prices, RateCard, Tier
-
-USAGE_SCHEMA = (
-    "account STRING, resource STRING, kind STRING, hour TIMESTAMP, day STRING, month STRING, "
-    "count BIGINT, bytes BIGINT, currency STRING, charge DECIMAL(38,19), shown_to_ms BIGINT"
-)
+from cirrusmq_reports.rate_card import KEPT, Prices, RateCard
+from cirrusmq_reports.times import iso_day
 
 _EXACT_COUNT = "DECIMAL(19,0)"
-_EXACT_PRICE = "DECIMAL(15,15)"
+UNIT_PRICE = "DECIMAL(15,15)"
 _LISTED = "DECIMAL(30,15)"
-_PART_PAID = "DECIMAL(5,4)"
-_CHARGE = "DECIMAL(38,19)"
+PART_PAID = "DECIMAL(5,4)"
+CHARGE = "DECIMAL(38,19)"
+_TIERS = f"array<struct<above:bigint,below:bigint,price:{UNIT_PRICE}>>"
+_PLACE = ("account", "kind", "month", "billed", "hour")
 
 
-def charged_usage(usage: DataFrame, billed: DataFrame, card: RateCard) -> DataFrame:
-    """The columns of USAGE_SCHEMA: `charge` is exact, with the prices of the hour's day.
+def charged_usage(usage: DataFrame, card: RateCard) -> DataFrame:
+    """Usage with `currency`, `tier` (from 1), `price_date`, `quantity`, `unit_price`, `paid`,
+    `charge`.
 
-    `usage` has the columns of `open_usage`, `billed` those of `billed_volumes`. A tier begins
-    where the account's use of a kind in a month reaches it, in the order of hours; what is billed
-    in a later month continues behind what that month had::
+    `usage`: the columns of USAGE_SCHEMA, and `billed`, whether documents have it. A tier begins
+    where the account's use of a kind in a month reaches it: what documents have comes first, then
+    hour by hour. Only in an hour in which a tier begins are resources put in order::
 
         volume of the month   0 ──────── free ────────────── above ───────────
-        hours of resources    | 1 | 2 | 3 |  4  (a part of it free)  | 5 | …
+        hours                 |  1  |  2  |  3: by resource  |  4  |  5  | …
     """
-    used = sf.substring("day", 1, 7)
-    volume = volume_column()
-    in_order = (
-        Window.partitionBy("account", "kind", "used_month")
-        .orderBy("month", "hour", "resource")
-        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    keys = ("resource", "resource_id", "day")
+    sums = usage.groupBy(*_PLACE, *keys).agg(
+        *[sf.sum(name).alias(name) for name in ("count", "bytes")]
     )
-    rows = usage.withColumns({"used_month": used, "volume": volume}).join(
-        sf.broadcast(billed), ["account", "kind", "used_month"], "left"
+    volume = sf.when(sf.col("kind") == KEPT, sf.col("bytes")).otherwise(sf.col("count"))
+    rows = sums.where("count != 0 OR bytes != 0").withColumns(
+        {"volume": volume, "tiers": _dated(card, _tiers).cast(_TIERS)}
     )
-    begin = sf.coalesce("billed_volume", sf.lit(0))
-    volumes = rows.withColumn("until", begin + sf.sum("volume").over(in_order))
-    volumes = volumes.withColumn("since", sf.col("until") - sf.col("volume"))
-    listed = _dated(card, lambda prices: _by_kind(card, prices)).cast(_LISTED)
-    paid = _dated(card, _part_paid).cast(_PART_PAID)
-    return volumes.select(
+    placed = rows.join(_running(rows), [*_PLACE], "inner")
+    low, high = sf.least("since", "until"), sf.greatest("since", "until")
+    crossed = sf.exists("tiers", lambda tier: (tier["above"] > low) & (tier["above"] < high))
+    placed = placed.withColumn("crossed", sf.coalesce(crossed, sf.lit(False)))
+    index = sf.size(sf.filter("tiers", lambda tier: tier["above"] <= low))
+    plain = placed.where("NOT crossed").withColumn(
+        "pieces", sf.array(_piece(index, sf.col("volume")))
+    )
+    pieces = plain.unionByName(_split(placed.where("crossed"))).select(
+        *_PLACE, *keys, "count", "bytes", "tiers", sf.posexplode("pieces").alias("place", "piece")
+    )
+    first = sf.col("place") == 0
+    price = sf.element_at("tiers", sf.col("piece.tier") + 1)["price"].cast(UNIT_PRICE)
+    priced = pieces.select(
         "account",
-        "resource",
+        *keys,
         "kind",
         "hour",
-        "day",
         "month",
-        "count",
-        "bytes",
+        "billed",
+        # So that sums of a resource's rows are its usage, whatever tiers it is split into.
+        *[sf.when(first, sf.col(name)).otherwise(0).alias(name) for name in ("count", "bytes")],
         _dated(card, lambda prices: sf.lit(prices.currency)).alias("currency"),
-        (listed * paid).cast(_CHARGE).alias("charge"),
-        "shown_to_ms",
+        (sf.col("piece.tier") + 1).alias("tier"),
+        _dated(card, lambda prices: sf.lit(iso_day(prices.from_ms))).alias("price_date"),
+        sf.col("piece.quantity").alias("quantity"),
+        price.alias("unit_price"),
+        _dated(card, _part_paid).cast(PART_PAID).alias("paid"),
     )
+    listed = (sf.col("quantity").cast(_EXACT_COUNT) * sf.col("unit_price")).cast(_LISTED)
+    return priced.withColumn("charge", (listed * sf.col("paid")).cast(CHARGE))
 
 
-def volume_column() -> Column:
-    """The volume that tiers are made of: bytes of what is kept, else messages."""
-    return sf.when(sf.col("kind") == KEPT, sf.col("bytes")).otherwise(sf.col("count"))
+def _running(rows: DataFrame) -> DataFrame:
+    """The volume of the month before and after each hour: at most 744 rows an account and kind."""
+    hours = rows.groupBy(*_PLACE).agg(sf.sum("volume").alias("hour_volume"))
+    in_order = (
+        Window.partitionBy("account", "kind", "month")
+        .orderBy(~sf.col("billed"), "hour")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    until = hours.withColumn("until", sf.sum("hour_volume").over(in_order))
+    since = sf.col("until") - sf.col("hour_volume")
+    return until.withColumn("since", since).drop("hour_volume")
+
+
+def _split(rows: DataFrame) -> DataFrame:
+    """Rows of hours in which a tier begins, with their pieces: one for each tier."""
+    in_order = (
+        Window.partitionBy(*_PLACE)
+        .orderBy("resource_id", "resource")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    until = sf.col("since") + sf.sum("volume").over(in_order)
+    placed = rows.withColumn("until", until)
+    placed = placed.withColumn("since", sf.col("until") - sf.col("volume"))
+
+    def piece(tier: Column, index: Column) -> Column:
+        width = _within("until", tier) - _within("since", tier)
+        return _piece(index, width)
+
+    pieces = sf.filter(sf.transform("tiers", piece), lambda each: each["quantity"] != 0)
+    none = sf.array(_piece(sf.lit(0), sf.lit(0)))
+    return placed.withColumn("pieces", sf.when(sf.size(pieces) > 0, pieces).otherwise(none))
+
+
+def _piece(tier: Column, quantity: Column) -> Column:
+    return sf.struct(tier.cast("int").alias("tier"), quantity.cast("bigint").alias("quantity"))
+
+
+def _within(name: str, tier: Column) -> Column:
+    """A volume, as far as it is in the tier; the first tier has no lower end, for signed use."""
+    # Both pass over a null.
+    return sf.least(sf.greatest(sf.col(name), tier["above"]), tier["below"])
 
 
 def _dated(card: RateCard, value: Callable[[Prices], Column]) -> Column:
@@ -79,40 +127,26 @@ def _dated(card: RateCard, value: Callable[[Prices], Column]) -> Column:
     return chosen
 
 
-def _by_kind(card: RateCard, prices: Prices) -> Column:
-    said = sf.concat(sf.lit(f"{card.path}: it has no price for the kind "), sf.col("kind"))
-    charge = refuse_saying(said).cast(_LISTED)
-    for kind in KINDS:
-        charge = sf.when(sf.col("kind") == kind, _tiered(prices.tiers[kind])).otherwise(charge)
-    return charge
-
-
-def _tiered(tiers: Sequence[Tier]) -> Column:
-    """The charge from `since` to `until`: each tier's part of it, signed, at the tier's price."""
-    parts = []
-    for place, tier in enumerate(tiers):
-        # Signed counting may go below 0 for a while: the first tier has no lower end.
-        low = tier.above if place else None
-        high = tiers[place + 1].above if place + 1 < len(tiers) else None
-        width = _within("until", low, high) - _within("since", low, high)
-        price = sf.lit(f"{tier.price:f}").cast(_EXACT_PRICE)
-        parts.append(width.cast(_EXACT_COUNT) * price)
-    charge = parts[0]
-    for part in parts[1:]:
-        charge = charge + part
-    return charge.cast(_LISTED)
-
-
-def _within(name: str, low: int | None, high: int | None) -> Column:
-    value = sf.col(name)
-    if low is not None:
-        value = sf.greatest(value, sf.lit(low))
-    return value if high is None else sf.least(value, sf.lit(high))
+def _tiers(prices: Prices) -> Column:
+    """The tiers of the row's kind."""
+    by_kind: list[Column] = []
+    for kind, tiers in sorted(prices.tiers.items()):
+        ends = [*(tier.above for tier in tiers[1:]), None]
+        listed = [
+            sf.struct(
+                sf.lit(tier.above if place else None).cast("bigint").alias("above"),
+                sf.lit(end).cast("bigint").alias("below"),
+                sf.lit(f"{tier.price:f}").cast(UNIT_PRICE).alias("price"),
+            )
+            for place, (tier, end) in enumerate(zip(tiers, ends, strict=True))
+        ]
+        by_kind += [sf.lit(kind), sf.array(*listed)]
+    return sf.create_map(*by_kind)[sf.col("kind")].cast(_TIERS)
 
 
 def _part_paid(prices: Prices) -> Column:
-    paid = sf.lit("1").cast(_PART_PAID)
+    paid = sf.lit("1").cast(PART_PAID)
     for account, discount in prices.discounts.items():
-        exact = sf.lit(f"{1 - discount:f}").cast(_PART_PAID)
+        exact = sf.lit(f"{1 - discount:f}").cast(PART_PAID)
         paid = sf.when(sf.col("account") == account, exact).otherwise(paid)
     return paid

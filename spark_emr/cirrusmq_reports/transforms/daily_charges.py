@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 
 def daily_charges(usage: DataFrame) -> DataFrame:
-    """Columns `day`, `account`, `kind`, `currency`, `count`, `charge`: for the page's charts."""
-    return usage.groupBy("day", "account", "kind", "currency").agg(
+    """Columns `day`, `kind`, `currency`, `count`, `charge`: for the page's charts."""
+    return usage.groupBy("day", "kind", "currency").agg(
         sf.sum("count").alias("count"), sf.sum("charge").alias("charge")
     )

@@ -1,35 +1,45 @@
-"""The lines of invoices: a month of one resource and kind each."""
+"""The lines of invoices: a month of one resource, kind, tier and price date each."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-INVOICE_SCHEMA = (
-    "account STRING, month STRING, currency STRING, resource STRING, kind STRING, "
-    "correction STRING, count BIGINT, bytes BIGINT, amount DECIMAL(38,6)"
+_KEYS = (
+    "account", "month", "billed", "currency", "resource", "resource_id", "kind", "tier",
+    "price_date", "unit_price", "paid",
+)  # fmt: skip
+LINE_SCHEMA = (
+    "account STRING, month STRING, used_month STRING, currency STRING, resource STRING, "
+    "resource_id STRING, kind STRING, tier INT, price_date STRING, quantity BIGINT, "
+    "unit_price DECIMAL(15,15), paid DECIMAL(5,4), charge DECIMAL(38,19), count BIGINT, "
+    "bytes BIGINT, reason STRING"
 )
+"""`month`: of the document; `used_month`: of the use."""
+DOCUMENT_LINE_SCHEMA = f"{LINE_SCHEMA}, number STRING"
 
 
-def invoice_lines(usage: DataFrame, decimals: int) -> DataFrame:
-    """The columns of INVOICE_SCHEMA: a line an account, month, currency, resource and kind.
-
-    `correction` is the month of the use where that was closed already, else null. Here, and
-    nowhere before, an amount is rounded: half up.
-    """
-    used = sf.substring("day", 1, 7)
-    correction = sf.when(used != sf.col("month"), used)
-    monthly = usage.groupBy(
-        "account", "month", "currency", "resource", "kind", correction.alias("correction")
-    ).agg(*[sf.sum(name).alias(name) for name in ("count", "bytes", "charge")])
-    return monthly.select(
+def invoice_lines(charged: DataFrame) -> DataFrame:
+    """The columns of LINE_SCHEMA and `billed`, from the rows of `charged_usage`."""
+    sums = charged.groupBy(*_KEYS).agg(
+        *[sf.sum(name).alias(name) for name in ("quantity", "charge", "count", "bytes")]
+    )
+    return sums.select(
         "account",
         "month",
+        sf.col("month").alias("used_month"),
         "currency",
         "resource",
+        "resource_id",
         "kind",
-        "correction",
+        "tier",
+        "price_date",
+        "quantity",
+        "unit_price",
+        "paid",
+        sf.col("charge").cast("DECIMAL(38,19)").alias("charge"),
         "count",
         "bytes",
-        sf.round("charge", decimals).cast("DECIMAL(38,6)").alias("amount"),
+        sf.lit(None).cast("string").alias("reason"),
+        "billed",
     )

@@ -1,41 +1,35 @@
-"""Sums of usage, by the hour and the month that it is billed in."""
+"""Rows of the ledger, and the sums of them by the hour."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.times import DAY_MS
+USAGE_SCHEMA = (
+    "account STRING, resource STRING, resource_id STRING, kind STRING, hour TIMESTAMP, "
+    "day STRING, month STRING, count BIGINT, bytes BIGINT"
+)
 
-_MINUTES_PER_DAY, _MINUTES_PER_HOUR = 1_440, 60
+
+def ledger_rows(entries: DataFrame) -> DataFrame:
+    """The columns of LEDGER_SCHEMA: a row a record, resource, kind and hour of its entries."""
+    hour = sf.timestamp_seconds(sf.floor(sf.col("minute") / 60) * 3600)
+    day = sf.date_format(sf.timestamp_millis("written_ms"), "yyyy-MM-dd")
+    of_record = ("record", "content", "written_ms", "table_id", "export", "shown_ms")
+    return (
+        entries.withColumns({"hour": hour, "written_day": day})
+        .groupBy(*of_record, "written_day", "account", "resource", "resource_id", "kind", "hour")
+        .agg(*[sf.sum(name).alias(name) for name in ("count", "bytes", "attempts")])
+    )
 
 
-def usage_by_hour(entries: DataFrame, close_days: int) -> DataFrame:
-    """Columns `account`, `resource`, `kind`, `hour` (its start, UTC), `day`, `month`, and sums.
-
-    `month` is that of the use, or, where it was written down only when that month was closed
-    already, the month of the writing::
-
-        use of October  | Oct                | Nov .. 4      | Nov 4 ..
-        written                 ^ October        ^ October     ^ November: a correction
+def usage_by_hour(ledger: DataFrame) -> DataFrame:
+    """The columns of USAGE_SCHEMA: sums by the hour of use.
 
     Posts to URLs become usage of their own: the kind `attempted`.
     """
-    used = _month_number(sf.floor(sf.col("minute") / _MINUTES_PER_DAY))
-    lately = sf.floor((sf.col("written_ms") - close_days * DAY_MS) / DAY_MS)
-    written = sf.floor(sf.col("written_ms") / DAY_MS)
-    billed = sf.when(_month_number(lately) > used, _month_number(written)).otherwise(used)
-    places = entries.select(
-        "account",
-        "resource",
-        "kind",
-        sf.floor(sf.col("minute") / _MINUTES_PER_HOUR).alias("hour_number"),
-        billed.alias("month_number"),
-        "count",
-        "bytes",
-        "attempts",
-    )
-    sums = places.groupBy("account", "resource", "kind", "hour_number", "month_number").agg(
+    places = ("account", "resource", "resource_id", "hour")
+    sums = ledger.groupBy(*places, "kind").agg(
         *[sf.sum(name).alias(name) for name in ("count", "bytes", "attempts")]
     )
     posts = sf.struct(
@@ -44,26 +38,19 @@ def usage_by_hour(entries: DataFrame, close_days: int) -> DataFrame:
         sf.lit(0).cast("bigint").alias("bytes"),
     )
     use = sf.explode(sf.array(sf.struct("kind", "count", "bytes"), posts)).alias("use")
-    rows = sums.select("account", "resource", "hour_number", "month_number", use)
-    hour = sf.timestamp_seconds(sf.col("hour_number") * 3600)
-    return rows.where("use.count != 0 OR use.bytes != 0").select(
-        "account",
-        "resource",
-        "use.kind",
-        hour.alias("hour"),
-        sf.date_format(hour, "yyyy-MM-dd").alias("day"),
-        _month_text(sf.col("month_number")).alias("month"),
-        "use.count",
-        "use.bytes",
+    rows = sums.select(*places, use).where("use.count != 0 OR use.bytes != 0")
+    return (
+        rows.groupBy(*places, sf.col("use.kind").alias("kind"))
+        .agg(sf.sum("use.count").alias("count"), sf.sum("use.bytes").alias("bytes"))
+        .select(
+            "account",
+            "resource",
+            "resource_id",
+            "kind",
+            "hour",
+            sf.date_format("hour", "yyyy-MM-dd").alias("day"),
+            sf.date_format("hour", "yyyy-MM").alias("month"),
+            "count",
+            "bytes",
+        )
     )
-
-
-def _month_number(day: Column) -> Column:
-    """Months since the year 0, of a day since 1970."""
-    date = sf.date_from_unix_date(day.cast("int"))
-    return sf.year(date) * 12 + sf.month(date) - 1
-
-
-def _month_text(number: Column) -> Column:
-    year = sf.lpad(sf.floor(number / 12).cast("string"), 4, "0")
-    return sf.concat_ws("-", year, sf.lpad((number % 12 + 1).cast("string"), 2, "0"))

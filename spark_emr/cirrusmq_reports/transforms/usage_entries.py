@@ -1,57 +1,84 @@
-"""The entries of usage records, a row each."""
+"""The entries of usage records, a row each, and what is odd about them."""
 
 from __future__ import annotations
+
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.columns import refuse, refuse_saying, whole
-from cirrusmq_reports.schemas import LAST_MINUTE, USAGE_LIVES_DAYS
-from cirrusmq_reports.times import DAY_MS, iso_time
+from cirrusmq_reports.columns import whole
+from cirrusmq_reports.rate_card import KINDS
+from cirrusmq_reports.schemas import IS_ACCOUNT, LARGEST
+from cirrusmq_reports.times import HOUR_MS
+
+EARLIEST_MS, LATEST_MS = 26 * HOUR_MS, 2 * 60_000
+"""A record is of use at most so long before its writing, and so little after it."""
+WHOLE_RECORD = -1
+"""In the place of an entry's index."""
+_MINUTE_MS = 60_000
+_COUNTS = ("count", "bytes", "attempts")
 
 
-def usage_entries(items: DataFrame, to_ms: int) -> DataFrame:
-    """Column `item` of Usage → one row an entry of a usage record.
+def usage_entries(records: DataFrame) -> DataFrame:
+    """One row an entry of each record; a record that cannot be read is one row.
 
-    Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`, `written_ms`.
-    Counters, which are in the same table, are left out. `to_ms` is the end of the exports: they
-    can show no use after it.
+    `records` has the columns `record` and those of `first`. Returns them, and `entry` (its index,
+    or WHOLE_RECORD), `odd` (a sentence, or null), `account`, `resource`, `resource_id`, `kind`,
+    `minute`, `count`, `bytes`, `attempts`.
     """
-    records = items.where(sf.substring("item.pk.S", 1, 2) == "U#")
-    lacking = sf.col("item.records.L").isNull() | whole("item.expires_at").isNull()
-    sound = records.where(refuse(lacking))
-    written_ms = whole("item.expires_at") * 1000 - USAGE_LIVES_DAYS * DAY_MS
-    exploded = sound.select(
-        written_ms.alias("written_ms"), sf.explode("item.records.L").alias("entry")
+    unreadable = sf.coalesce(
+        sf.when(sf.col("item.records.L").isNull(), sf.lit("records is missing or no list")),
+        sf.when(sf.col("written_ms").isNull(), sf.lit("w and expires_at are no whole numbers")),
+        sf.when(
+            sf.col("written_ms") > sf.col("shown_ms") + LATEST_MS,
+            sf.lit("it was written after the export's time"),
+        ),
     )
-    entries = exploded.select("written_ms", "entry.M.*")
-    countable = entries.where(
-        refuse(sf.expr("attempts IS NOT NULL AND try_cast(attempts.N AS BIGINT) IS NULL"))
+    entries = records.select(
+        "*", unreadable.alias("unreadable"), sf.posexplode_outer("item.records.L")
     )
-    rows = countable.select(
-        sf.col("account.S").alias("account"),
-        sf.col("resource.S").alias("resource"),
-        sf.col("kind.S").alias("kind"),
-        whole("minute").alias("minute"),
-        whole("count").alias("count"),
-        whole("bytes").alias("bytes"),
-        sf.coalesce(whole("attempts"), sf.lit(0)).alias("attempts"),
-        "written_ms",
+    whole_record = sf.col("unreadable").isNotNull()
+    # One row is enough for a record that is set aside whole; one without entries has no use.
+    kept = sf.when(whole_record, sf.coalesce("pos", sf.lit(0)) == 0).otherwise(
+        sf.col("pos").isNotNull()
     )
-    later = sf.when(sf.col("minute") * 60_000 > to_ms, _after(to_ms).cast("boolean"))
-    return rows.where(refuse(sf.expr(_LACKING))).where(sf.coalesce(later, sf.lit(True)))
+    rows = entries.where(kept).select(
+        *records.columns,
+        sf.when(whole_record, sf.lit(WHOLE_RECORD)).otherwise(sf.col("pos")).alias("entry"),
+        "unreadable",
+        sf.col("col.M.account.S").alias("account"),
+        sf.col("col.M.resource.S").alias("resource"),
+        sf.col("col.M.id.S").alias("resource_id"),
+        sf.col("col.M.kind.S").alias("kind"),
+        whole("col.M.minute").alias("minute"),
+        whole("col.M.count").alias("count"),
+        whole("col.M.bytes").alias("bytes"),
+        sf.when(sf.col("col.M.attempts").isNull(), sf.lit(0))
+        .otherwise(whole("col.M.attempts"))
+        .cast("bigint")
+        .alias("attempts"),
+    )
+    return rows.withColumn("odd", sf.coalesce("unreadable", _odd())).drop("unreadable")
 
 
-def _after(to_ms: int) -> Column:
-    minute = sf.date_format(sf.timestamp_seconds(sf.col("minute") * 60), "yyyy-MM-dd HH:mm")
-    words = (
-        sf.lit("usage of"), "account", "resource", "kind", sf.lit("at"), minute,
-        sf.lit(f"is after {iso_time(to_ms)}, the end of the exports"),
-    )  # fmt: skip
-    return refuse_saying(sf.concat_ws(" ", *words))
-
-
-_LACKING = (
-    "account IS NULL OR resource IS NULL OR kind IS NULL OR count IS NULL OR bytes IS NULL "
-    f"OR minute IS NULL OR minute NOT BETWEEN 0 AND {LAST_MINUTE}"
-)
+def _odd() -> Column:
+    """What is odd about an entry; null if nothing is."""
+    used_ms = sf.when(
+        sf.abs(sf.col("minute")) <= LARGEST // _MINUTE_MS, sf.col("minute") * _MINUTE_MS
+    )
+    no_account = ~sf.expr(f"account {IS_ACCOUNT}")
+    too_large = reduce(Column.__or__, [sf.abs(sf.col(name)) > LARGEST for name in _COUNTS])
+    in_time = used_ms.between(sf.col("written_ms") - EARLIEST_MS, sf.col("written_ms") + LATEST_MS)
+    faults = [
+        *[
+            (sf.col(name).isNull(), f"{name} is missing or of another type")
+            for name in ("account", "resource", "kind", "minute", *_COUNTS)
+        ],
+        (no_account, "account is no account's name"),
+        (~sf.col("kind").isin(*KINDS), "kind is not known to this release"),
+        (too_large, "a number is too large"),
+        (sf.abs(sf.col("minute")) > LARGEST // _MINUTE_MS, "minute is too large"),
+        (~in_time, "minute is not near the time of its writing"),
+    ]
+    return sf.coalesce(*[sf.when(fault, sf.lit(said)) for fault, said in faults])

@@ -5,8 +5,7 @@ from decimal import Decimal
 from pyspark.sql import SparkSession
 from tests.spark.transforms.frames import Values, at, frame, ms, rows_of
 
-from cirrusmq_reports.billing_plan import State
-from cirrusmq_reports.billing_summary import Figures, billing_summaries
+from cirrusmq_reports.billing_summary import Facts, billing_summaries
 from cirrusmq_reports.transforms.month_so_far import month_so_far
 
 SCHEMA = "account STRING, currency STRING, hour TIMESTAMP, month STRING, charge DECIMAL(38,19)"
@@ -40,18 +39,24 @@ def test_the_last_day_is_of_whole_hours_and_the_month_of_what_it_bills(
 
 def test_a_forecast_adds_days_like_the_last_one() -> None:
     def line(month: str) -> Values:
-        row = {"account": "acme", "month": month, "currency": "USD", "resource": "queue:q"}
-        return {**row, "kind": "sent", "correction": None, "count": 1, "bytes": 1,
-                "amount": Decimal("12.00")}  # fmt: skip
+        row = {"account": "acme", "month": month, "number": "", "currency": "USD"}
+        used = {"resource": "queue:q", "kind": "sent", "used_month": month}
+        return {**row, **used, "count": 1, "bytes": 1, "charge": Decimal("12.004")}
 
     so_far = {"account": "acme", "currency": "USD"}
-    figures = Figures(
-        lines=[line("2026-10"), line("2026-11")],
+    facts = Facts(
+        from_ms=0,
+        to_ms=ms("2026-11-20 12:00"),
+        generated_ms=0,
+        close_days=3,
+        gaps=[],
+        documents={},
         so_far=[{**so_far, "so_far": Decimal("12.004"), "last_day": Decimal("2.5")}],
         unusual=[],
-        daily=[],
     )
-    state = State(to_ms=ms("2026-11-20 12:00"), closed_through="2026-10")
-    shown = billing_summaries(figures, state, 0, 0, decimals=2, close_days=3)["acme"]["invoices"]
+    ((_, summary),) = billing_summaries([line("2026-10"), line("2026-11")], facts)
+    shown = summary["invoices"]
     # Ten days and a half are left.
     assert [each["forecast"] for each in shown] == [None, "38.25"]
+    assert [each["total"] for each in shown] == ["12.00", "12.00"]
+    assert [line["amount"] for line in shown[0]["lines"]] == ["12.004", "-0.004"]

@@ -16,7 +16,6 @@ from cirrusmq_reports.manifests import Export, read_exports
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, USAGE
 from cirrusmq_reports.transforms.current_items import current_items
-from cirrusmq_reports.transforms.usage_records import usage_records
 from cirrusmq_reports.transforms.versions import versions_of
 from export_writer import ExportWriter
 
@@ -142,37 +141,3 @@ def test_a_window_that_begins_before_the_whole_export_brings_nothing_old_back(
         (MORNING, None, image("b", "1")),
     )
     assert texts(current_items(directory.reader, whole, [window])) == {("a", "2"), ("b", "1")}
-
-
-def test_a_usage_record_counts_once_as_last_written(usage: Table) -> None:
-    far = NOON + 40 * 86_400_000
-    image = usage.image
-    whole = usage.whole(MORNING, image("a", "one", far), image("b", "one", far))
-    window = usage.window(
-        MORNING,
-        NOON,
-        (MORNING + 1, image("a", "one", far), image("a", "two", far)),
-        (MORNING + 2, None, image("c", "one", far)),
-    )
-    records = usage_records(usage.reader, [whole, window, whole])
-    assert texts(records) == {("a", "two"), ("b", "one"), ("c", "one")}
-
-
-def test_use_that_ttl_removed_counts_and_use_that_was_withdrawn_does_not(usage: Table) -> None:
-    image = usage.image
-    far = NOON + 40 * 86_400_000
-    over, withdrawn = image("ttl", "one", MORNING), image("withdrawn", "one", far)
-    again = image("again", "one", far)
-    whole = usage.whole(NIGHT, over, withdrawn, again)
-    window = usage.window(
-        NIGHT,
-        NOON,
-        (MORNING + 1, over, None),
-        (MORNING + 1, withdrawn, None),
-        (MORNING + 1, again, None),
-        (MORNING + 1, image("only shown by its removal", "one", MORNING), None),
-    )
-    later = usage.window(NOON, NOON + 1, (NOON, None, image("again", "two", far)))
-    assert texts(usage_records(usage.reader, [whole, window, later])) == {
-        ("ttl", "one"), ("again", "two"), ("only shown by its removal", "one"),
-    }  # fmt: skip

@@ -1,0 +1,1 @@
+../../spark_emr/cirrusmq_reports/swap.py

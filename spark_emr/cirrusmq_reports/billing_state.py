@@ -1,0 +1,91 @@
+"""What a pointer to bills says of the runs before: tables, coverage, closed months, the card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cirrusmq_reports.coverage import Stretch
+from cirrusmq_reports.times import iso_time
+
+FORMAT = 2
+"""The bills by record; pointers of before have no format."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedTable:
+    """A table whose exports are billed."""
+
+    id: str
+    arn: str
+    from_ms: int = 0
+    """From then on it was in use, as far as the exports can tell."""
+    until_ms: int | None = None
+    """When the next one took over."""
+
+    def named(self, name: str) -> bool:
+        """Whether a person's name for a table means this one."""
+        return name in (self.id, self.arn, self.arn.rpartition("/")[2])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The state that the current bills were made from."""
+
+    sequence: int = 0
+    """The number of the run; 0 before the first."""
+    to_ms: int = 0
+    """The end of the newest export."""
+    tables: Sequence[FollowedTable] = ()
+    coverage: Sequence[Stretch] = ()
+    accepted: Sequence[Stretch] = ()
+    """Gaps that a person accepted."""
+    closed: Mapping[str, int] = field(default_factory=dict)
+    """Month with issued invoices → the last run whose rows of it are on documents."""
+    card: Sequence[Sequence[Any]] = ()
+    """The first day and digest of each entry of the card that a closed month had."""
+    prices: str = ""
+    """The digest of the whole card that the open months were charged by."""
+    adjusted: int = 0
+    """The last run whose adjustments are on documents."""
+    documents_run: str = ""
+    """The newest run that issued documents."""
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> State:
+        """The state that `as_dict` made."""
+        return cls(
+            sequence=int(state["sequence"]),
+            to_ms=int(state["to_ms"]),
+            tables=[FollowedTable(**table) for table in state["tables"]],
+            coverage=[Stretch(*pair) for pair in state["coverage"]],
+            accepted=[Stretch(*pair) for pair in state["accepted"]],
+            closed={str(month): int(number) for month, number in state["closed"].items()},
+            card=[tuple(entry) for entry in state["card"]],
+            prices=str(state["prices"]),
+            adjusted=int(state["adjusted"]),
+            documents_run=str(state["documents_run"]),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The state as JSON has it."""
+        return {
+            "format": FORMAT,
+            "sequence": self.sequence,
+            "to_ms": self.to_ms,
+            "to": iso_time(self.to_ms),
+            "tables": [asdict(table) for table in self.tables],
+            "coverage": [list(stretch) for stretch in self.coverage],
+            "accepted": [list(stretch) for stretch in self.accepted],
+            "closed": dict(sorted(self.closed.items())),
+            "card": [list(entry) for entry in self.card],
+            "prices": self.prices,
+            "adjusted": self.adjusted,
+            "documents_run": self.documents_run,
+        }
+
+    @property
+    def closed_through(self) -> str:
+        """The last closed month; "" = none."""
+        return max(self.closed, default="")

@@ -1,0 +1,215 @@
+"""Closing months: the lines of each document, its number, its files and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+from typing import Any
+from urllib.parse import quote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports.documents import (
+    DOCUMENT_SCHEMA,
+    INVOICE,
+    LEGACY,
+    ROUNDING,
+    Header,
+    Series,
+    document,
+    files_of,
+    issue,
+)
+from cirrusmq_reports.publication import Outputs, Part
+from cirrusmq_reports.rate_card import RateCard
+from cirrusmq_reports.swap import DOCUMENTS, INDEX, index_of
+from cirrusmq_reports.times import iso_day, month_ms, next_month
+from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA, LINE_SCHEMA
+
+DOCUMENT_TABLE, LINE_TABLE, CARRIED_TABLE = "documents", "document_lines", "carried_lines"
+GROUPED_SCHEMA = f"{LINE_SCHEMA}, group STRING"
+"""Lines with their group: carried, of a closing month, or what came later for a closed one."""
+CARRIED_PART = "all"
+LEGACY_LINES = (
+    "account STRING, month STRING, currency STRING, resource STRING, kind STRING, "
+    "correction STRING, count BIGINT, bytes BIGINT, amount DECIMAL(38,6)"
+)
+_NUMBER_SCHEMA = (
+    "account STRING, currency STRING, group STRING, number STRING, month STRING, closed STRING"
+)
+_ORDER = ("number", "resource", "resource_id", "kind", "used_month", "price_date", "tier")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """What the closing of months has written."""
+
+    parts: Sequence[Part]
+    """New ones of documents and their lines, and all of the carried lines from now on."""
+    headers: Sequence[Header]
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Issues the documents of months, from grouped lines."""
+
+    spark: SparkSession
+    outputs: Outputs
+    card: RateCard
+
+    def close(self, lines: DataFrame, months: Sequence[str], made_of: Mapping[str, Any]) -> Closed:
+        """Issue the documents of these months. `lines` has GROUPED_SCHEMA."""
+        sums = lines.groupBy("account", "currency", "group").agg(sf.sum("charge").alias("charge"))
+        totals = {
+            (row["account"], row["currency"], row["group"]): row["charge"] for row in sums.collect()
+        }
+        issued = iso_day(self.outputs.generated_ms)
+        headers = issue(totals, months, self._series(), issued)
+        return self._write(lines, headers, made_of)
+
+    def take_over(self, parts: Sequence[Part], made_of: Mapping[str, Any]) -> Closed:
+        """Make documents of the closed invoices of a release of before, as they stand."""
+        old = self.outputs.read(self.spark, parts, LEGACY_LINES)
+        price = "DECIMAL(15,15)"
+        lines = old.select(
+            "account",
+            "month",
+            sf.coalesce("correction", "month").alias("used_month"),
+            "currency",
+            "resource",
+            sf.lit(None).cast("string").alias("resource_id"),
+            "kind",
+            sf.lit(None).cast("int").alias("tier"),
+            sf.lit(None).cast("string").alias("price_date"),
+            sf.lit(None).cast("bigint").alias("quantity"),
+            sf.lit(None).cast(price).alias("unit_price"),
+            sf.lit(None).cast("DECIMAL(5,4)").alias("paid"),
+            sf.col("amount").cast("DECIMAL(38,19)").alias("charge"),
+            "count",
+            "bytes",
+            sf.lit(None).cast("string").alias("reason"),
+            sf.col("month").alias("group"),
+        )
+        sums = lines.groupBy("account", "currency", "group").agg(sf.sum("charge").alias("charge"))
+        headers = [
+            Header(
+                number=f"{LEGACY}-{row['account']}-{row['group']}-{row['currency']}",
+                ordinal=0,
+                account=row["account"],
+                type=INVOICE,
+                month=row["group"],
+                closed=row["group"],
+                refers_to=None,
+                currency=row["currency"],
+                sum=row["charge"],
+                rounding=Decimal(0),
+                total=row["charge"],
+                issued=iso_day(self.outputs.generated_ms),
+                groups=(row["group"],),
+            )
+            for row in sums.orderBy("account", "group", "currency").collect()
+        ]
+        return self._write(lines, headers, made_of)
+
+    def _series(self) -> Series:
+        by_account = self.card.series == "account"
+        parts = self.outputs.published.all_of(DOCUMENT_TABLE)
+        known = self.outputs.read(self.spark, parts, DOCUMENT_SCHEMA)
+        own = sf.col("account") if by_account else sf.lit("")
+        ends = known.groupBy(own.alias("own")).agg(sf.max("ordinal").alias("last")).collect()
+        named = known.where(sf.col("type") == INVOICE).select(
+            "account", "month", "currency", "number"
+        )
+        return Series(
+            prefix=self.card.prefix,
+            by_account=by_account,
+            last={row["own"]: row["last"] for row in ends},
+            invoices={
+                (row["account"], row["month"], row["currency"]): row["number"]
+                for row in named.collect()
+            },
+        )
+
+    def _write(
+        self, lines: DataFrame, headers: Sequence[Header], made_of: Mapping[str, Any]
+    ) -> Closed:
+        spark, outputs = self.spark, self.outputs
+        places = [
+            (each.account, each.currency, group, each.number, each.month, each.closed)
+            for each in headers
+            for group in each.groups
+        ]
+        numbers = spark.createDataFrame(places, _NUMBER_SCHEMA).withColumnsRenamed(
+            {"month": "of_month"}
+        )
+        numbered = lines.join(numbers, ["account", "currency", "group"], "left").persist()
+        own = numbered.where("number IS NOT NULL").drop("group")
+        listed = own.withColumn("month", sf.col("of_month")).drop("of_month").persist()
+        rows = spark.createDataFrame([each.row() for each in headers], DOCUMENT_SCHEMA)
+        columns = [part.split(" ")[0] for part in DOCUMENT_LINE_SCHEMA.split(", ")]
+        roundings = rows.where("rounding != 0").select(
+            *[
+                sf.lit(None).alias(name)
+                if name not in _ROUNDING_VALUES
+                else _ROUNDING_VALUES[name]()
+                for name in columns
+            ],
+            "closed",
+        )
+        stored = listed.select(*columns, "closed").unionByName(roundings)
+        carried = numbered.where("number IS NULL").drop("number", "closed", "of_month")
+        parts = [
+            *outputs.write(rows, DOCUMENT_TABLE, "closed"),
+            *outputs.write(stored, LINE_TABLE, "closed"),
+            *outputs.write(
+                carried.withColumn("kept_in", sf.lit(CARRIED_PART)), CARRIED_TABLE, "kept_in"
+            ),
+        ]
+        self._write_files(listed, headers, made_of)
+        return Closed(parts=parts, headers=headers)
+
+    def _write_files(
+        self, lines: DataFrame, headers: Sequence[Header], made_of: Mapping[str, Any]
+    ) -> None:
+        """The files of all documents, an account's after the other's."""
+        by_number = {each.number: each for each in headers}
+        ordered = lines.orderBy(*_ORDER).toLocalIterator()
+        index: list[tuple[str, bytes]] = []
+        for number, own in groupby(map(_as_dict, ordered), key=lambda row: str(row["number"])):
+            header = by_number[number]
+            buyer = {"account": header.account, **self.card.buyers.get(header.account, {})}
+            made = document(
+                header, own, self.card.seller, buyer, {**made_of, "card": self._card(header)}
+            )
+            for end, content in files_of(made).items():
+                name = f"{quote(header.account, safe='')}/{number}.{end}"
+                self.outputs.write_file(f"{DOCUMENTS}/{name}", content)
+                # The copies are made from these; of each the index has name and digest.
+                index.append((name, content))
+        self.outputs.write_file(INDEX, index_of(index).encode())
+
+    def _card(self, header: Header) -> dict[str, Any]:
+        """The entries that were in force by the period's end."""
+        entries = self.card.in_force(month_ms(next_month(header.month)))
+        return {"entries": [{**each.as_dict(), "sha256": each.digest} for each in entries]}
+
+
+_ROUNDING_VALUES = {
+    "account": lambda: sf.col("account"),
+    "month": lambda: sf.col("month"),
+    "used_month": lambda: sf.col("month").alias("used_month"),
+    "currency": lambda: sf.col("currency"),
+    "resource": lambda: sf.lit("").alias("resource"),
+    "kind": lambda: sf.lit(ROUNDING).alias("kind"),
+    "charge": lambda: sf.col("rounding").alias("charge"),
+    "count": lambda: sf.lit(0).cast("bigint").alias("count"),
+    "bytes": lambda: sf.lit(0).cast("bigint").alias("bytes"),
+    "number": lambda: sf.col("number"),
+}
+
+
+def _as_dict(row: Any) -> dict[str, Any]:
+    return dict(row.asDict())

@@ -1,0 +1,258 @@
+"""Invoices, credit and debit notes: which lines are on which, their numbers, their files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from cirrusmq_reports.currencies import rounded, shown
+from cirrusmq_reports.page import render_page, section, table
+from cirrusmq_reports.rate_card import KEPT, REWINDABLE
+from cirrusmq_reports.times import iso_time, month_ms, next_month
+
+Row = Mapping[str, Any]
+CARRIED, NOTE = "", "note "
+"""Groups of lines: carried from before, and, before a month, what came later for it."""
+INVOICE, CREDIT_NOTE, DEBIT_NOTE = "invoice", "credit_note", "debit_note"
+ROUNDING = "rounding"
+LEGACY = "legacy"
+DOCUMENT_SCHEMA = (
+    "number STRING, ordinal BIGINT, account STRING, type STRING, month STRING, closed STRING, "
+    "refers_to STRING, currency STRING, sum DECIMAL(38,19), rounding DECIMAL(38,19), "
+    "total DECIMAL(38,19), issued STRING"
+)
+"""`month`: of the use; `closed`: the month with whose invoices it was issued."""
+_LINE_FIELDS = (
+    "resource", "resource_id", "kind", "tier", "price_date", "quantity", "unit",
+    "list_unit_price", "discount_percent", "used_month", "charge", "reason",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A document without its lines."""
+
+    number: str
+    ordinal: int
+    """In its series, from 1; 0 for documents of before."""
+    account: str
+    type: str
+    month: str
+    closed: str
+    refers_to: str | None
+    currency: str
+    sum: Decimal
+    rounding: Decimal
+    total: Decimal
+    issued: str
+    groups: Sequence[str] = field(default=())
+    """The groups of lines that it has."""
+
+    def row(self) -> tuple[Any, ...]:
+        """The row of DOCUMENT_SCHEMA."""
+        return tuple(getattr(self, name) for name in self.__slots__ if name != "groups")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Where numbers go on."""
+
+    prefix: str
+    by_account: bool
+    last: Mapping[str, int]
+    """The last number of each series: by account, or of "" alone."""
+    invoices: Mapping[tuple[str, str, str], str]
+    """Account, month and currency → the number of its invoice."""
+
+
+def issue(
+    totals: Mapping[tuple[str, str, str], Decimal],
+    closing: Sequence[str],
+    series: Series,
+    issued: str,
+) -> list[Header]:
+    """The documents to issue, in the order of their numbers.
+
+    `totals`: account, currency and group of lines → their exact sum. Groups below one minor unit
+    together are on no document yet: they are CARRIED to the next one.
+    """
+    drafts: list[Header] = []
+    for account, currency in sorted({key[:2] for key in totals}):
+        of_both = {
+            group: total for (*key, group), total in totals.items() if key == [account, currency]
+        }
+        drafts += _drafts(account, currency, of_both, closing, issued)
+    order = {month: place for place, month in enumerate(closing)}
+    drafts.sort(
+        key=lambda each: (order[each.closed], each.account, each.type != INVOICE, each.month)
+    )
+    last, invoices = dict(series.last), dict(series.invoices)
+    headers = []
+    for draft in drafts:
+        own = draft.account if series.by_account else ""
+        last[own] = last.get(own, 0) + 1
+        parts = [series.prefix, own, f"{last[own]:06d}"]
+        number = "-".join(part for part in parts if part)
+        place = draft.account, draft.month, draft.currency
+        if draft.type == INVOICE:
+            invoices[place] = number
+        named = None if draft.type == INVOICE else invoices.get(place)
+        values = {name: getattr(draft, name) for name in draft.__slots__}
+        headers.append(
+            Header(**values | {"number": number, "ordinal": last[own], "refers_to": named})
+        )
+    return headers
+
+
+def _drafts(
+    account: str, currency: str, totals: Mapping[str, Decimal], closing: Sequence[str], issued: str
+) -> Iterator[Header]:
+    """The documents of an account and currency, without numbers."""
+    waiting = [CARRIED] if CARRIED in totals else []
+    for place, month in enumerate(closing):
+        groups = [*waiting, *([month] if month in totals else [])]
+        notes = sorted(group for group in totals if group.startswith(NOTE)) if place == 0 else []
+        for own, kind, period in [
+            (groups, INVOICE, month),
+            *(([note], NOTE, note.removeprefix(NOTE)) for note in notes),
+        ]:
+            exact = sum((totals[group] for group in own), Decimal(0))
+            total = rounded(exact, currency)
+            if not total:
+                if kind == INVOICE:
+                    waiting = groups
+                continue
+            if kind == INVOICE:
+                waiting = []
+            yield Header(
+                number="",
+                ordinal=0,
+                account=account,
+                type=_type(kind, total),
+                month=period,
+                closed=month,
+                refers_to=None,
+                currency=currency,
+                sum=exact,
+                rounding=total - exact,
+                total=total,
+                issued=issued,
+                groups=tuple(own),
+            )
+
+
+def _type(kind: str, total: Decimal) -> str:
+    if total < 0:
+        return CREDIT_NOTE
+    return INVOICE if kind == INVOICE else DEBIT_NOTE
+
+
+def document(
+    header: Header, lines: Iterable[Row], seller: Row, buyer: Row, made_of: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The document as JSON has it. `made_of`: card, code, exports and gaps."""
+    listed = [_line(line) for line in lines]
+    if header.rounding:
+        listed.append(_line({"kind": ROUNDING, "charge": header.rounding}))
+    for number, line in enumerate(listed, 1):
+        line["line"] = number
+    return {
+        "number": header.number,
+        "type": header.type,
+        "refers_to": header.refers_to,
+        "account": header.account,
+        "period": {
+            "month": header.month,
+            "from": iso_time(month_ms(header.month)),
+            "to": iso_time(month_ms(next_month(header.month))),
+        },
+        "issued": header.issued,
+        "seller": dict(seller),
+        "buyer": dict(buyer),
+        "currency": header.currency,
+        "lines": listed,
+        "sum": _exact(header.sum),
+        "rounding": _exact(header.rounding),
+        "total": shown(header.total, header.currency),
+        **made_of,
+    }
+
+
+def _line(row: Row) -> dict[str, Any]:
+    price, paid = row.get("unit_price"), row.get("paid")
+    units = {KEPT: "byte hours", REWINDABLE: "message hours", ROUNDING: None, "adjustment": None}
+    values = {name: row.get(name) for name in _LINE_FIELDS}
+    return values | {
+        "unit": units.get(row["kind"], "messages"),
+        "list_unit_price": None if price is None else _exact(price),
+        "discount_percent": None if paid is None else _exact((1 - paid) * 100),
+        "charge": _exact(row["charge"]),
+    }
+
+
+def files_of(made: Mapping[str, Any]) -> dict[str, bytes]:
+    """The document's files by the ends of their names."""
+    return {
+        "json": json.dumps(made, indent=1).encode(),
+        "csv": _as_csv(made).encode(),
+        "html": _as_html(made).encode(),
+    }
+
+
+def _as_csv(made: Mapping[str, Any]) -> str:
+    """A row a line, the rounding included and no total: a sum over the rows is the total."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["number", "type", "account", "month", "currency", "line", *_LINE_FIELDS])
+    head = [
+        made["number"],
+        made["type"],
+        made["account"],
+        made["period"]["month"],
+        made["currency"],
+    ]
+    for line in made["lines"]:
+        writer.writerow([*head, line["line"], *(line[name] for name in _LINE_FIELDS)])
+    return text.getvalue()
+
+
+def _as_html(made: Mapping[str, Any]) -> str:
+    names = (
+        "resource",
+        "kind",
+        "used_month",
+        "tier",
+        "quantity",
+        "unit",
+        "list_unit_price",
+        "charge",
+    )
+    rows = [
+        ["" if line[name] is None else str(line[name]) for name in names] for line in made["lines"]
+    ]
+    rows.append(["total", *[""] * 6, f"{made['total']} {made['currency']}"])
+    parties = [
+        (who, ", ".join(f"{name}: {value}" for name, value in made[who].items()))
+        for who in ("seller", "buyer")
+    ]
+    facts = [
+        *parties,
+        ("issued", made["issued"]),
+        *([("refers to", made["refers_to"])] if made["refers_to"] else []),
+    ]
+    title = f"{made['type'].replace('_', ' ').capitalize()} {made['number']}"
+    parts = [
+        section("Document", table(("field", "value"), facts, texts=2)),
+        section("Lines", table(names, rows, texts=3, summed=True)),
+    ]
+    return render_page(title, f"{made['account']}, {made['period']['month']} (UTC)", parts)
+
+
+def _exact(amount: Decimal) -> str:
+    text = f"{amount.normalize():f}"
+    return "0" if text in ("-0", "0") else text

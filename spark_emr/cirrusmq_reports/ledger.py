@@ -1,0 +1,187 @@
+"""Taking the exports' usage records into the ledger, and setting aside what is odd."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports.billing_plan import shown_days
+from cirrusmq_reports.command import materialize
+from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.publication import Outputs, Part
+from cirrusmq_reports.records import Reader
+from cirrusmq_reports.schemas import USAGE
+from cirrusmq_reports.times import iso_day
+from cirrusmq_reports.transforms.usage_by_hour import ledger_rows, usage_by_hour
+from cirrusmq_reports.transforms.usage_entries import WHOLE_RECORD, usage_entries
+from cirrusmq_reports.transforms.usage_records import (
+    LEDGER_SCHEMA,
+    compared,
+    conflicting,
+    usage_records,
+)
+
+LEDGER, USAGE_TABLE, QUARANTINE = "ledger", "usage", "quarantine"
+QUARANTINE_SCHEMA = (
+    "record BINARY, entry INT, reason STRING, item STRING, written_ms BIGINT, content BIGINT, "
+    "table_id STRING, export STRING, shown_ms BIGINT"
+)
+QUARANTINE_PART = "all"
+CONFLICT = "conflict: the record was shown with another content before, which is billed"
+_ODD_MOST, _ODD_SHARE_MOST = 100, 0.01
+_OF_RECORD = ("item", "written_ms", "content", "table_id", "export", "shown_ms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What a run took from its exports."""
+
+    parts: Sequence[Part]
+    """New ones of the ledger and of usage."""
+    quarantine: Sequence[Part]
+    """All of the quarantine from now on."""
+    set_aside: Counter[str]
+    """Reason → how many entries and records are set aside now."""
+    changed: bool
+    """Whether the ledger or the quarantine is another one than before."""
+
+
+def take(
+    spark: SparkSession, outputs: Outputs, exports: Sequence[Export], *, accept_removed: bool
+) -> Taken:
+    """Write the rows of records that the ledger lacks. Raises BadInput, as `Intake` says."""
+    reader = Reader(spark, USAGE)
+    intake = _Intake(spark, outputs, exports, reader)
+    return intake.take(accept_removed=accept_removed)
+
+
+@dataclass(frozen=True)
+class _Intake:
+    """One run's exports beside the ledger.
+
+    A record is found in the ledger by its key, in the days of writing that the exports can show.
+    """
+
+    spark: SparkSession
+    outputs: Outputs
+    exports: Sequence[Export]
+    reader: Reader
+
+    def take(self, *, accept_removed: bool) -> Taken:
+        days = shown_days(self.exports)
+        records = usage_records(self.reader, self.exports)
+        found = materialize(compared(records, self._ledger(days), self.exports), [self.reader])
+        if not accept_removed:
+            self._refuse_missing(found)
+        odd_before = self._quarantined()
+        fresh = self._without_known(found.where("known_content IS NULL"), days)
+        fresh = fresh.join(odd_before.select("record").distinct(), "record", "left_anti")
+        entries = usage_entries(fresh.select("record", "first.*"))
+        retried = self._retried(odd_before)
+        columns = entries.columns
+        rows = entries.unionByName(retried.select(columns)).persist()
+        odd = self._odd(rows, found, odd_before).persist()
+        counts = Counter(
+            {row["reason"]: row["count"] for row in odd.groupBy("reason").count().collect()}
+        )
+        before = Counter(
+            {row["reason"]: row["count"] for row in odd_before.groupBy("reason").count().collect()}
+        )
+        self._refuse_share(counts.total() - before.total())
+        ledger = ledger_rows(rows.where("odd IS NULL")).persist()
+        parts = self.outputs.write(ledger, LEDGER, "written_day")
+        if parts:
+            parts += self.outputs.write(usage_by_hour(ledger), USAGE_TABLE, "month")
+        changed = counts != before
+        kept = self.outputs.published.all_of(QUARANTINE)
+        if changed:
+            kept = self.outputs.write(
+                odd.withColumn("kept_in", sf.lit(QUARANTINE_PART)), QUARANTINE, "kept_in"
+            )
+        return Taken(parts=parts, quarantine=kept, set_aside=counts, changed=changed or bool(parts))
+
+    def _ledger(self, days: set[str]) -> DataFrame:
+        parts = [part for part in self.outputs.published.all_of(LEDGER) if part.part in days]
+        return self.outputs.read(self.spark, parts, LEDGER_SCHEMA)
+
+    def _quarantined(self) -> DataFrame:
+        parts = self.outputs.published.all_of(QUARANTINE)
+        return self.outputs.read(self.spark, parts, QUARANTINE_SCHEMA)
+
+    def _refuse_missing(self, found: DataFrame) -> None:
+        """Raise BadInput if a whole export lacks records whose time to live is not over."""
+        rows = found.select(sf.explode("missing").alias("number"), "known_day", "record")
+        counts = rows.groupBy("number", "known_day").count().collect()
+        if counts:
+            number = min(row["number"] for row in counts)
+            by_day = {row["known_day"]: row["count"] for row in counts if row["number"] == number}
+            total, days = sum(by_day.values()), sorted(by_day)
+            shown = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+            raise BadInput(
+                f"{self.exports[number].folder}: it lacks {total:,} usage records of {shown} that "
+                "were shown before and whose time to live is not over: is it of a table that was "
+                "emptied or restored? --accept-removed goes on, and keeps them billed"
+            )
+
+    def _without_known(self, fresh: DataFrame, days: set[str]) -> DataFrame:
+        """Without those that the ledger has in a day that was not looked at: TTL is very late."""
+        kept = {part.part for part in self.outputs.published.all_of(LEDGER)} - days
+        if not kept:
+            return fresh
+        day = sf.date_format(sf.timestamp_millis("first.written_ms"), "yyyy-MM-dd")
+        older = {row["day"] for row in fresh.select(day.alias("day")).distinct().collect()} & kept
+        if not older:
+            return fresh
+        return fresh.join(self._ledger(older).select("record").distinct(), "record", "left_anti")
+
+    def _retried(self, odd: DataFrame) -> DataFrame:
+        """The entries of the quarantine as this release reads them."""
+        waiting = odd.where(sf.col("reason") != CONFLICT)
+        items = waiting.groupBy("record").agg(
+            *[sf.first(name).alias(name) for name in _OF_RECORD],
+            sf.collect_set("entry").alias("entries"),
+        )
+        read = items.withColumn("item", sf.from_json("item", USAGE.item))
+        entries = usage_entries(read)
+        mine = sf.array_contains("entries", sf.col("entry"))
+        return entries.where(mine | sf.array_contains("entries", sf.lit(WHOLE_RECORD)))
+
+    def _odd(self, rows: DataFrame, found: DataFrame, before: DataFrame) -> DataFrame:
+        """The quarantine from now on."""
+        columns = [part.split(" ")[0] for part in QUARANTINE_SCHEMA.split(", ")]
+        odd = rows.where("odd IS NOT NULL").withColumns(
+            {"reason": sf.col("odd"), "item": sf.to_json("item")}
+        )
+        conflicts = before.where(sf.col("reason") == CONFLICT)
+        differing = found.where("differs")
+        if not differing.isEmpty():
+            later = conflicting(self.reader, self.exports, differing).withColumns(
+                {
+                    "reason": sf.lit(CONFLICT),
+                    "entry": sf.lit(WHOLE_RECORD),
+                    "item": sf.to_json("item"),
+                }
+            )
+            new = later.select(columns).join(conflicts, ["record", "content"], "left_anti")
+            conflicts = conflicts.unionByName(new.select(columns))
+        return odd.select(columns).unionByName(conflicts.select(columns))
+
+    def _refuse_share(self, more: int) -> None:
+        """Raise BadInput if so much is odd that the exports themselves are."""
+        items = sum(file.items for export in self.exports for file in export.distinct_files)
+        if more > _ODD_MOST and more > _ODD_SHARE_MOST * items:
+            raise BadInput(
+                f"{self.exports[-1].folder}: {more:,} of {items:,} items are odd, more than "
+                f"{_ODD_MOST} and 1 %: nothing is billed"
+            )
+
+
+def ledger_parts(published: Sequence[Part], to_ms: int, months: int) -> list[Part]:
+    """The ledger's parts that are kept: of so many months."""
+    oldest = iso_day(max(0, to_ms - months * 31 * 86_400_000))
+    return [part for part in published if part.part >= oldest]

@@ -1,0 +1,165 @@
+"""Numbers, rounding and notes: pure, without Spark."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from decimal import Decimal
+
+import pytest
+
+from cirrusmq_reports.adjustments import read_adjustments
+from cirrusmq_reports.coverage import Stretch, holes, union, without
+from cirrusmq_reports.currencies import rounded, shown
+from cirrusmq_reports.documents import CARRIED, Header, Series, document, files_of, issue
+from cirrusmq_reports.errors import BadInput
+
+Totals = Mapping[tuple[str, str, str], Decimal]
+
+
+def series(*, by_account: bool = True, last: Mapping[str, int] | None = None) -> Series:
+    invoices = {("a", "2026-09", "USD"): "INV-a-000004"}
+    return Series(prefix="INV", by_account=by_account, last=last or {}, invoices=invoices)
+
+
+def told(headers: list[Header]) -> list[tuple[str, str, str, str, str | None]]:
+    return [
+        (each.number, each.type, each.month, str(each.total), each.refers_to) for each in headers
+    ]
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "expected"),
+    [
+        ("0.005", "USD", "0.01"),
+        ("-0.005", "USD", "-0.01"),
+        ("0.0049999", "USD", "0.00"),
+        ("-0.0049", "USD", "0.00"),
+        ("2.5", "JPY", "3"),
+        ("-2.5", "JPY", "-3"),
+        ("0.0005", "KWD", "0.001"),
+        ("1.00005", "CLF", "1.0001"),
+    ],
+)
+def test_amounts_are_rounded_half_away_from_zero(amount: str, currency: str, expected: str) -> None:
+    assert str(rounded(Decimal(amount), currency)) == expected
+
+
+def test_amounts_are_shown_with_all_places() -> None:
+    assert shown(Decimal("4.8000"), "USD") == "4.80"
+    assert shown(Decimal("0.0048"), "USD") == "0.0048"
+    assert shown(Decimal(7), "JPY") == "7"
+    assert shown(Decimal("-0.00"), "USD") == "0.00"
+
+
+def test_each_account_has_a_series_without_gaps_in_the_order_of_months() -> None:
+    totals: Totals = {
+        ("b", "USD", "2026-10"): Decimal(3),
+        ("a", "USD", "2026-11"): Decimal(2),
+        ("a", "USD", "2026-10"): Decimal(1),
+        ("a", "USD", "note 2026-09"): Decimal("0.5"),
+        ("a", "CNY", "note 2026-08"): Decimal("-0.5"),
+    }
+    months = ["2026-10", "2026-11"]
+
+    issued = issue(totals, months, series(last={"a": 6}), "2026-12-04")
+
+    assert told(issued) == [
+        ("INV-a-000007", "invoice", "2026-10", "1.00", None),
+        ("INV-a-000008", "credit_note", "2026-08", "-0.50", None),
+        ("INV-a-000009", "debit_note", "2026-09", "0.50", "INV-a-000004"),
+        ("INV-b-000001", "invoice", "2026-10", "3.00", None),
+        ("INV-a-000010", "invoice", "2026-11", "2.00", None),
+    ]
+    one = issue(totals, months, series(by_account=False, last={"": 41}), "2026-12-04")
+    assert [each.number for each in one] == [f"INV-{n:06d}" for n in range(42, 47)]
+
+
+def test_months_closed_together_or_one_by_one_have_the_same_documents() -> None:
+    totals: Totals = {
+        ("a", "USD", CARRIED): Decimal("0.003"),
+        ("a", "USD", "2026-10"): Decimal("0.001"),
+        ("a", "USD", "2026-11"): Decimal("0.001"),
+        ("b", "USD", "2026-10"): Decimal(5),
+        ("b", "USD", "2026-11"): Decimal(6),
+    }
+    both = issue(totals, ["2026-10", "2026-11"], series(), "x")
+
+    first = issue(
+        {key: total for key, total in totals.items() if key[2] != "2026-11"},
+        ["2026-10"],
+        series(),
+        "x",
+    )
+    carried = {("a", "USD", CARRIED): Decimal("0.004")}
+    november = {key: total for key, total in totals.items() if key[2] == "2026-11"}
+    second = issue({**carried, **november}, ["2026-11"], series(last={"b": 1}), "x")
+
+    assert told(both) == told([*first, *second])
+    assert told(both)[-2:][0][:4] == ("INV-a-000001", "invoice", "2026-11", "0.01")
+
+
+def test_below_a_minor_unit_nothing_is_issued() -> None:
+    totals: Totals = {
+        ("a", "USD", "2026-10"): Decimal("0.0049"),
+        ("a", "USD", "note 2026-09"): Decimal("-0.004"),
+        ("a", "JPY", "2026-10"): Decimal("0.49"),
+    }
+    assert issue(totals, ["2026-10"], series(), "x") == []
+
+
+def test_lines_of_a_document_add_up_to_its_total() -> None:
+    header = Header(
+        number="INV-a-000001", ordinal=1, account="a", type="invoice", month="2026-10",
+        closed="2026-10", refers_to=None, currency="USD", sum=Decimal("0.147"),
+        rounding=Decimal("0.003"), total=Decimal("0.15"), issued="2026-11-04",
+    )  # fmt: skip
+    line = {
+        "resource": "queue:q", "kind": "sent", "quantity": 12_250,
+        "unit_price": Decimal("0.000012"), "paid": Decimal("1.0000"), "charge": Decimal("0.147"),
+    }  # fmt: skip
+    made = document(header, [line], {"name": "Us"}, {"account": "a"}, {"code": "2"})
+
+    assert [each["charge"] for each in made["lines"]] == ["0.147", "0.003"]
+    assert made["lines"][1]["kind"] == "rounding"
+    assert (made["sum"], made["rounding"], made["total"]) == ("0.147", "0.003", "0.15")
+    rows = list(csv.DictReader(io.StringIO(files_of(made)["csv"].decode())))
+    assert sum(Decimal(row["charge"]) for row in rows) == Decimal("0.15")
+    assert Decimal(rows[0]["quantity"]) * Decimal(rows[0]["list_unit_price"]) == Decimal("0.147")
+
+
+def test_stretches() -> None:
+    one, two, three = Stretch(0, 5), Stretch(5, 9), Stretch(12, 20)
+    assert union([three, two, one]) == [Stretch(0, 9), three]
+    assert holes([three, one]) == [Stretch(5, 12)]
+    assert without(Stretch(3, 15), [one, three]) == [Stretch(5, 12)]
+    assert without(Stretch(3, 15), []) == [Stretch(3, 15)]
+    assert without(Stretch(3, 4), [one]) == []
+
+
+GIVEN = (
+    '{"id": "1", "account": "a", "month": "2026-10", "kind": "goodwill", "currency": "USD", '
+    '"amount": "-5.5", "reason": "an outage"}'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "line 1: not JSON"),
+        ("[]", "not a JSON object"),
+        (GIVEN.replace("-5.5", "5,5"), "amount: 5,5 is not"),
+        (GIVEN.replace("-5.5", "0.00"), "other than 0"),
+        (GIVEN.replace("2026-10", "2026-13"), "month: 2026-13"),
+        (GIVEN.replace("USD", "usd"), "currency: usd"),
+        (GIVEN.replace("an outage", ""), "not empty"),
+        (GIVEN.replace("reason", "why"), "its names are not"),
+        (GIVEN.replace('"kind"', '"quantity": 5, "kind"'), "quantity"),
+        (f"{GIVEN}\n{GIVEN.replace('5.5', '6')}", "line 2: the id 1 is of another"),
+    ],
+)
+def test_a_wrong_adjustment_is_refused(text: str, said: str) -> None:
+    with pytest.raises(BadInput, match="file") as refused:
+        read_adjustments("file", text)
+    assert said in str(refused.value)
