@@ -1,16 +1,17 @@
 """Publishes what a report's job proposed, if no other run was published since it began.
 
-Started by the state machine of the reports, after each job. `swap.py` is the jobs' own module.
+Started by the state machine of the reports, after each job. `swap.py` is the jobs' own module and
+beside this one in Lambda. It is imported by the first call: on one machine, where all functions are
+loaded and jobs publish themselves, there is none.
 """
 
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.exceptions import ClientError
-from swap import PUBLISHED, Proposal, copy_documents, swap
 
 if TYPE_CHECKING:
     from cirrusmq_lambda.http import Context
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 SAVE_MS = 20_000
 """Kept back, to answer how far the copies of documents are."""
 _REFUSALS = ("PreconditionFailed", "ConditionalRequestConflict")
-_s3 = boto3.client("s3")
+
+
+@cache
+def _s3() -> Any:
+    import boto3
+
+    return boto3.client("s3")
 
 
 class Bucket:
@@ -30,8 +37,8 @@ class Bucket:
     def read(self, name: str) -> tuple[bytes, str] | None:
         """An object and its entity tag, or None if it is missing."""
         try:
-            found = _s3.get_object(Bucket=self._name, Key=name)
-        except _s3.exceptions.NoSuchKey:
+            found = _s3().get_object(Bucket=self._name, Key=name)
+        except _s3().exceptions.NoSuchKey:
             return None
         return found["Body"].read(), found["ETag"]
 
@@ -39,7 +46,7 @@ class Bucket:
         """Write an object if its version is still this one; None: if it is missing."""
         held: dict[str, str] = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
         try:
-            _s3.put_object(Bucket=self._name, Key=name, Body=content, **held)
+            _s3().put_object(Bucket=self._name, Key=name, Body=content, **held)
         except ClientError as error:
             if error.response["Error"]["Code"] in _REFUSALS:
                 return False
@@ -49,6 +56,8 @@ class Bucket:
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     """`report`, `proposal`: their names; `next`: where the copies go on."""
+    from swap import PUBLISHED, Proposal, copy_documents, swap
+
     bucket = Bucket(os.environ["REPORTS_BUCKET"])
     found = bucket.read(f"proposals/{event['report']}/{event['proposal']}.json")
     if found is None:

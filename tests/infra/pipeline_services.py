@@ -87,6 +87,8 @@ class Services:
     objects: dict[str, bytes] = field(default_factory=dict)
     """What was put, and can be read, by bucket and key."""
     waits: list[float] = field(default_factory=list)
+    publishing: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Report -> what publish_report answers, call by call; the last stays."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, operation: str) -> list[dict[str, Any]]:
@@ -107,6 +109,16 @@ class Services:
                 "PutObject": lambda asked: {},
             }
             return 200, known[operation](asked)
+
+    def invoke(self, function: str, event: dict[str, Any]) -> dict[str, Any]:
+        """What a function answers; there is publish_report alone."""
+        assert function.startswith("PublishReport"), function
+        with self._lock:
+            self.calls.append(("Invoke", event))
+            return cast(
+                dict[str, Any],
+                _next(self.publishing, event["report"], {"outcome": "published", "next": None}),
+            )
 
     def read(self, path: str) -> bytes | None:
         """The object at a path; None where there is none."""
@@ -165,6 +177,10 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             target = self.headers.get("X-Amz-Target", "").rpartition(".")[2]
             asked = json.loads(body or b"{}")
+            if "/functions/" in self.path:
+                function = unquote(self.path).split("/functions/")[1].split("/")[0]
+                self._tell(200, services.invoke(function, asked))
+                return
             if not target:
                 target, asked["applicationId"] = "StartJobRun", self.path.split("/")[2]
             self._tell(*services.answer(target, asked))

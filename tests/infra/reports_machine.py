@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from tests.infra.pipeline_services import Services
 
 from cirrusmq_local.cloud import executions
@@ -35,7 +34,7 @@ class Machine:
             machine_arn=ARN,
             arn=f"{ARN.replace('stateMachine', 'execution')}:{name}",
             given={} if at is None else {"at": at},
-            run=lambda function, event: pytest.fail(f"{function} is no part of this"),
+            run=self.services.invoke,
             clock=ManualClock(),
         )
         return interpretation.run()

@@ -89,6 +89,48 @@ def arguments(asked: dict[str, Any]) -> list[str]:
     return listed
 
 
+def test_each_job_proposes_and_its_proposal_is_published(machine: Machine) -> None:
+    machine.run()
+    published = {each["report"]: each for each in machine.services.of("Invoke")}
+    assert set(published) == {"billing", "backlog"}
+    for name, asked in published.items():
+        given = arguments(machine.job(name))
+        assert given[given.index("--propose") + 1] == asked["proposal"]
+    assert published["billing"]["proposal"] != published["backlog"]["proposal"]
+
+
+def test_an_outdated_run_is_made_again_with_a_proposal_of_its_own(machine: Machine) -> None:
+    outdated = {"outcome": "outdated", "next": None}
+    machine.services.publishing["billing"] = [outdated, {"outcome": "published", "next": None}]
+    assert machine.run().status == "SUCCEEDED"
+    jobs = [each for each in machine.services.of("StartJobRun") if each["name"] == "billing"]
+    asked = [each for each in machine.services.of("Invoke") if each["report"] == "billing"]
+    assert len(jobs) == len(asked) == len({each["clientToken"] for each in jobs}) == 2
+    assert [arguments(each)[-1] for each in jobs] == [each["proposal"] for each in asked]
+
+
+def test_a_run_that_is_always_outdated_fails(machine: Machine) -> None:
+    machine.services.publishing["backlog"] = [{"outcome": "outdated", "next": None}]
+    ending = machine.run()
+    assert ending.status == "FAILED"
+    assert ending.error == (
+        "ReportFailed: The backlog job: Outdated: other runs were published meanwhile"
+    )
+    jobs = [each["name"] for each in machine.services.of("StartJobRun")]
+    assert sorted(jobs) == ["backlog"] * 3 + ["billing"]
+
+
+def test_documents_are_copied_in_as_many_calls_as_it_takes(machine: Machine) -> None:
+    machine.services.publishing["billing"] = [
+        {"outcome": "published", "next": 400},
+        {"outcome": "published", "next": 800},
+        {"outcome": "published", "next": None},
+    ]
+    assert machine.run().status == "SUCCEEDED"
+    asked = [each for each in machine.services.of("Invoke") if each["report"] == "billing"]
+    assert [each["next"] for each in asked] == [0, 400, 800]
+
+
 def test_what_was_made_from_what_is_recorded_beside_the_reports(machine: Machine) -> None:
     machine.run("night-7")
     _, record = machine.services.of("PutObject")

@@ -742,11 +742,11 @@ class InvoiceLine(TypedDict):
     count: int
     bytes: int
     amount: str
-    """a decimal number"""
+    """a decimal number, exact"""
 
 
 class Invoice(TypedDict):
-    """A month of an account, in one currency."""
+    """A month of an account, in one currency: a document, or what is not issued yet."""
 
     month: str
     currency: str
@@ -757,7 +757,12 @@ class Invoice(TypedDict):
     """of the running month: its total if each day is like the last one"""
     lines: list[InvoiceLine]
     total: str
-    """a decimal number"""
+    """a decimal number: the lines' sum, in whole minor units"""
+    number: str | None
+    """of the document; null: not issued yet"""
+    type: Literal["invoice", "credit_note", "debit_note"]
+    refers_to: str | None
+    """the number of a note's invoice"""
 
 
 class UnusualHour(TypedDict):

@@ -20,11 +20,11 @@ class InvoiceLine(Body):
     ]
     count: int
     bytes: int
-    amount: Annotated[str, Meta(description="a decimal number")]
+    amount: Annotated[str, Meta(description="a decimal number, exact")]
 
 
 class Invoice(Body):
-    """A month of an account, in one currency."""
+    """A month of an account, in one currency: a document, or what is not issued yet."""
 
     month: str
     currency: str
@@ -35,7 +35,12 @@ class Invoice(Body):
         Meta(description="of the running month: its total if each day is like the last one"),
     ]
     lines: list[InvoiceLine]
-    total: Annotated[str, Meta(description="a decimal number")]
+    total: Annotated[
+        str, Meta(description="a decimal number: the lines' sum, in whole minor units")
+    ]
+    number: Annotated[str | None, Meta(description="of the document; null: not issued yet")] = None
+    type: Literal["invoice", "credit_note", "debit_note"] = "invoice"
+    refers_to: Annotated[str | None, Meta(description="the number of a note's invoice")] = None
 
 
 class BillingGap(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
