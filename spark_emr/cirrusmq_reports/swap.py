@@ -116,7 +116,7 @@ def copy_documents(
     index = place.read(f"{proposal.documents_home}/{INDEX}") if proposal.documents_run else None
     if index is None or place.read(mark) is not None:
         return Copied(different=[])
-    different = []
+    different: list[str] = []
     for number, entry in enumerate(json.loads(index[0])):
         if number < start:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tests.spark.bills import documents, state, totals, use, whole
 from tests.spark.job_runs import Jobs, fingerprints
 from tests.spark.test_documents import NOVEMBER, OCTOBER
 
-from cirrusmq_reports import local_place, publication
+from cirrusmq_reports import publication
 from cirrusmq_reports.local_place import LocalPlace
 from cirrusmq_reports.swap import (
     OUTDATED,
@@ -145,7 +146,7 @@ def test_two_runs_at_once_lose_nothing(
     assert jobs.bill(output, [whole(tmp_path, "2026-11-10 01:00", nights[:9])]).code == 0
     older = whole(tmp_path, "2026-11-11 01:00", nights[:10])
     newer = whole(tmp_path, "2026-11-12 01:00", nights[:11])
-    real = publication.swap
+    real = swap
 
     def swap_after_another(*arguments: Any) -> str:
         monkeypatch.setattr(publication, "swap", real)
@@ -219,11 +220,11 @@ def _kill_at(step: str, patch: pytest.MonkeyPatch) -> None:
     elif step == "swapped":
         patch.setattr(publication, "copy_documents", kill)
     else:
-        link, copied = local_place.os.link, []
+        link, copied = os.link, list[None]()
 
         def link_some(*arguments: Any) -> None:
             if step == "half a copy" or copied:
                 raise Killed
             copied.append(link(*arguments))
 
-        patch.setattr(local_place.os, "link", link_some)
+        patch.setattr(os, "link", link_some)
