@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports import VERSION
 from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA, Adjustment
-from cirrusmq_reports.billing_page import (
-    ACCOUNTS_SHOWN,
-    PageInput,
-    render_billing,
-    shortened,
-)
+from cirrusmq_reports.billing_lines import OpenLines
 from cirrusmq_reports.billing_plan import (
-    REPORT_DAYS_MOST,
     Due,
     Plan,
     due_months,
-    first_ms,
 )
+from cirrusmq_reports.billing_show import Showing
 from cirrusmq_reports.billing_state import FORMAT, State
-from cirrusmq_reports.billing_summary import Facts, billing_summaries, total_forecasts
 from cirrusmq_reports.closing import (
     CARRIED_TABLE,
     DOCUMENT_TABLE,
-    GROUPED_SCHEMA,
     LINE_TABLE,
     Closed,
     Closing,
@@ -44,16 +34,13 @@ from cirrusmq_reports.ledger import LEDGER, QUARANTINE, USAGE_TABLE, Taken, ledg
 from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.publication import Outputs, Part, Published
 from cirrusmq_reports.rate_card import RateCard
-from cirrusmq_reports.times import DAY_MS, iso_day, iso_month, month_ms, next_month
+from cirrusmq_reports.times import DAY_MS, iso_day, month_ms, next_month
 from cirrusmq_reports.transforms.charged_usage import charged_usage
-from cirrusmq_reports.transforms.daily_charges import daily_charges
 from cirrusmq_reports.transforms.invoice_lines import (
     DOCUMENT_LINE_SCHEMA,
     LINE_SCHEMA,
     invoice_lines,
 )
-from cirrusmq_reports.transforms.month_so_far import month_so_far
-from cirrusmq_reports.transforms.unusual_hours import unusual_hours
 from cirrusmq_reports.transforms.usage_by_hour import USAGE_SCHEMA
 from cirrusmq_reports.transforms.usage_records import LEDGER_SCHEMA
 
@@ -71,7 +58,6 @@ _EMPTY_TABLES = {
 }
 """The tables that analysts read, with the columns of their files."""
 LEDGER_MONTHS = 13
-_CHART_DAYS = 40
 _OPEN_PART = "all"
 _LINE_COLUMNS = [part.split(" ")[0] for part in LINE_SCHEMA.split(", ")]
 
@@ -112,8 +98,6 @@ class Bill:
             last = month_ms(next_month(before.closed_through))
             self.card.check_unchanged(before.card, last)
         self._tell_different(outputs.finish_copies(before.documents_run))
-        for table, schema in _EMPTY_TABLES.items():
-            outputs.write_empty(self.spark, table, schema)
         outputs.sequence = before.sequence + 1
         try:
             taken = take(self.spark, outputs, exports, accept_removed=self.options.accept_removed)
@@ -127,6 +111,9 @@ class Bill:
                 self.options.close_days,
                 accept_gaps=self.options.accept_gaps,
             )
+            if old:
+                # One run, one index of documents: months that are due close in the next one.
+                due = Due(closing=[], waiting=due.waiting)
             after = replace(
                 before,
                 sequence=outputs.sequence,
@@ -221,17 +208,17 @@ class Bill:
         due: Due,
         exports: Sequence[Export],
     ) -> None:
-        outputs = self.outputs
+        outputs, own = self.outputs, OpenLines(self.spark, self.outputs, self.before)
         billed_before = {
             **self.before.closed,
             **dict.fromkeys(self._old_months(), outputs.sequence),
         }
-        charged = charged_usage(self._usage(usage, billed_before, after.to_ms), self.card).persist()
+        charged = charged_usage(own.usage(usage, billed_before, after.to_ms), self.card).persist()
         lines = invoice_lines(charged).where("NOT billed").drop("billed")
-        pending = self._pending([*outputs.published.all_of(ADJUSTMENT_TABLE), *adjusted])
+        pending = own.pending([*outputs.published.all_of(ADJUSTMENT_TABLE), *adjusted])
         carried = outputs.published.all_of(CARRIED_TABLE)
-        target = due.closing[0] if due.closing else self._target(after, usage)
-        grouped = self._grouped(lines, pending, carried, billed_before, target).persist()
+        target = due.closing[0] if due.closing else own.target(after, usage)
+        grouped = own.grouped(lines, pending, carried, billed_before, target).persist()
         documents = [
             *outputs.published.all_of(DOCUMENT_TABLE),
             *outputs.published.all_of(LINE_TABLE),
@@ -253,7 +240,7 @@ class Bill:
             left = outputs.read(self.spark, carried, LINE_SCHEMA).withColumn(
                 "group", sf.lit(CARRIED)
             )
-            target = self._target(after, usage)
+            target = own.target(after, usage)
             open_lines = grouped.where(~on).unionByName(left.select(grouped.columns))
         month = sf.when(
             (sf.col("group") == CARRIED) | sf.col("group").startswith(NOTE), sf.lit(target)
@@ -263,7 +250,9 @@ class Bill:
             open_lines.withColumn("kept_in", sf.lit(_OPEN_PART)), OPEN_TABLE, "kept_in"
         )
         documents += [part for part in written if part.dataset in (DOCUMENT_TABLE, LINE_TABLE)]
-        self._show(after, charged, open_lines, documents, taken, due)
+        Showing(self.spark, outputs, self.options.close_days).show(
+            after, charged, open_lines, documents, taken, due
+        )
         kept = [
             *ledger_parts(outputs.published.all_of(LEDGER), after.to_ms, LEDGER_MONTHS),
             *outputs.published.all_of(USAGE_TABLE),
@@ -274,6 +263,8 @@ class Bill:
             *taken.quarantine,
             *([] if due.closing else carried),
         ]
+        for table, schema in _EMPTY_TABLES.items():
+            outputs.write_empty(self.spark, table, schema)
         self._tell_different(
             outputs.publish(
                 after.as_dict(),
@@ -281,64 +272,6 @@ class Bill:
                 propose=self.options.propose,
                 documents_run=after.documents_run,
             )
-        )
-
-    def _usage(self, parts: Sequence[Part], billed: dict[str, int], to_ms: int) -> DataFrame:
-        """The usage of the months to charge, with `billed`: whether documents have it."""
-        shown_from = iso_month(max(0, to_ms - _CHART_DAYS * DAY_MS))
-        fresh = {part.part for part in parts if part.sequence > billed.get(part.part, 0)}
-        wanted = [part for part in parts if part.part in fresh or part.part >= shown_from]
-        on = [part for part in wanted if part.sequence <= billed.get(part.part, 0)]
-        off = [part for part in wanted if part.sequence > billed.get(part.part, 0)]
-        read = self.outputs.read
-        return (
-            read(self.spark, on, USAGE_SCHEMA)
-            .withColumn("billed", sf.lit(True))
-            .unionByName(read(self.spark, off, USAGE_SCHEMA).withColumn("billed", sf.lit(False)))
-        )
-
-    def _target(self, after: State, usage: Sequence[Part]) -> str:
-        """The open month that shows what goes on the next document."""
-        months = sorted({part.part for part in usage} - set(after.closed))
-        return months[0] if months else iso_month(after.to_ms)
-
-    def _grouped(
-        self,
-        lines: DataFrame,
-        pending: DataFrame,
-        carried: Sequence[Part],
-        billed: dict[str, int],
-        target: str,
-    ) -> DataFrame:
-        """All lines that are on no document, in the columns of GROUPED_SCHEMA."""
-        late = sf.col("month").isin(*billed) if billed else sf.lit(False)
-        own = sf.when(late, sf.concat(sf.lit(NOTE), "month")).otherwise(sf.col("month"))
-        earlier = self.outputs.read(self.spark, carried, LINE_SCHEMA)
-        columns = [part.split(" ")[0] for part in GROUPED_SCHEMA.split(", ")]
-        return (
-            lines.withColumn("group", own)
-            .select(columns)
-            .unionByName(pending.withColumn("group", sf.lit(target)).select(columns))
-            .unionByName(earlier.withColumn("group", sf.lit(CARRIED)).select(columns))
-        )
-
-    def _pending(self, parts: Sequence[Part]) -> DataFrame:
-        """The adjustments that are on no document, as lines."""
-        fresh = [part for part in parts if part.sequence > self.before.adjusted]
-        rows = self.outputs.read(self.spark, fresh, ADJUSTMENT_SCHEMA)
-        values = {
-            "month": sf.col("used_month"),
-            "resource": sf.concat(sf.lit("adjustment:"), "id"),
-            "kind": sf.col("kind"),
-            "count": sf.lit(0).cast("bigint"),
-            "bytes": sf.lit(0).cast("bigint"),
-        }
-        known = rows.withColumns(values)
-        return known.select(
-            *[
-                sf.col(name) if name in known.columns else sf.lit(None).cast(kind).alias(name)
-                for name, kind in (part.split(" ") for part in LINE_SCHEMA.split(", "))
-            ]
         )
 
     def _exports(self, months: Sequence[str], taken: Taken, exports: Sequence[Export]) -> list[str]:
@@ -349,77 +282,6 @@ class Bill:
         known = self.outputs.read(self.spark, within, LEDGER_SCHEMA).select("export").distinct()
         own = {export.folder.rpartition("/")[2] for export in exports}
         return sorted({row["export"] for row in known.collect()} | own)
-
-    # Showing.
-
-    def _show(
-        self,
-        after: State,
-        charged: DataFrame,
-        open_lines: DataFrame,
-        documents: Sequence[Part],
-        taken: Taken,
-        due: Due,
-    ) -> None:
-        outputs, to_ms = self.outputs, after.to_ms
-        oldest = iso_month(max(0, to_ms - REPORT_DAYS_MOST * DAY_MS))
-        recent = [part for part in documents if part.part >= oldest]
-        headers = outputs.read(self.spark, self._of(recent, DOCUMENT_TABLE), DOCUMENT_SCHEMA)
-        rows = self._summed(open_lines, self._of(recent, LINE_TABLE)).persist()
-        months = {row["month"] for row in rows.select("month").distinct().collect()}
-        unusual = unusual_hours(charged, to_ms).withColumn("hour_ms", sf.unix_millis("hour"))
-        facts = Facts(
-            from_ms=first_ms(to_ms, months),
-            to_ms=to_ms,
-            generated_ms=outputs.generated_ms,
-            close_days=self.options.close_days,
-            gaps=after.accepted,
-            documents={row["number"]: row.asDict() for row in headers.toLocalIterator()},
-            so_far=_rows(month_so_far(charged, to_ms)),
-            unusual=_rows(unusual.drop("hour").orderBy("account", "hour_ms", "resource", "kind")),
-        )
-        shown: dict[str, Any] = {}
-        accounts = 0
-        for account, summary in billing_summaries(_in_order(rows, facts.from_ms), facts):
-            outputs.write_summary(account, summary)
-            accounts += 1
-            if accounts <= ACCOUNTS_SHOWN:
-                shown[account] = shortened(summary)
-        page = PageInput(
-            summaries=shown,
-            accounts=accounts,
-            daily=_rows(daily_charges(charged)),
-            from_ms=facts.from_ms,
-            to_ms=to_ms,
-            gaps=after.accepted,
-            waiting=due.waiting,
-            set_aside=taken.set_aside,
-        )
-        outputs.write_page(render_billing(page))
-        self._tell(after, facts, taken, due)
-
-    def _summed(self, open_lines: DataFrame, parts: Sequence[Part]) -> DataFrame:
-        """Lines over all tiers, of documents and open months."""
-        issued = self.outputs.read(self.spark, parts, DOCUMENT_LINE_SCHEMA)
-        both = issued.unionByName(open_lines.withColumn("number", sf.lit("")))
-        keys = ("account", "month", "number", "currency", "used_month", "resource", "kind")
-        return both.groupBy(*keys).agg(
-            *[sf.sum(name).alias(name) for name in ("count", "bytes", "charge")]
-        )
-
-    def _tell(self, after: State, facts: Facts, taken: Taken, due: Due) -> None:
-        """Lines for a person, and lines of the job's log that filters make metrics of."""
-        for gap in after.accepted:
-            print(f"the use of {gap.days} is missing: no export shows it", file=sys.stderr)
-        for month, missing in due.waiting:
-            days = ", ".join(stretch.days for stretch in missing)
-            print(f"the invoices of {month} wait: no export shows {days}", file=sys.stderr)
-        for reason, count in sorted(taken.set_aside.items()):
-            print(f"{count:,} entries of usage are set aside: {reason}", file=sys.stderr)
-        print(json.dumps({"unusual_hours": len(facts.unusual)}))
-        print(json.dumps({"set_aside": taken.set_aside.total()}))
-        for currency, total in sorted(total_forecasts(facts.so_far, facts.to_ms).items()):
-            print(json.dumps({"currency": currency, "forecast": float(total)}))
 
     def _tell_different(self, names: Sequence[str]) -> None:
         for name in names:
@@ -432,17 +294,3 @@ class Bill:
     def _read(self, table: str, schema: str) -> DataFrame:
         parts = self.outputs.published.all_of(table)
         return self.outputs.read(self.spark, parts, schema)
-
-
-def _rows(frame: DataFrame) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.collect()]
-
-
-def _in_order(rows: DataFrame, from_ms: int) -> Iterator[dict[str, Any]]:
-    """The lines of one account after the other."""
-    shown = rows.where(sf.col("month") >= iso_month(from_ms))
-    ordered = shown.orderBy(
-        "account", "month", "number", "currency", "used_month", "resource", "kind"
-    )
-    for row in ordered.toLocalIterator():
-        yield row.asDict()

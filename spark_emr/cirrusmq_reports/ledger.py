@@ -92,7 +92,7 @@ class _Intake:
         before = Counter(
             {row["reason"]: row["count"] for row in odd_before.groupBy("reason").count().collect()}
         )
-        self._refuse_share(counts.total() - before.total())
+        self._refuse_share(_records(odd) - _records(odd_before))
         ledger = ledger_rows(rows.where("odd IS NULL")).persist()
         parts = self.outputs.write(ledger, LEDGER, "written_day")
         if parts:
@@ -179,6 +179,11 @@ class _Intake:
                 f"{self.exports[-1].folder}: {more:,} of {items:,} items are odd, more than "
                 f"{_ODD_MOST} and 1 %: nothing is billed"
             )
+
+
+def _records(odd: DataFrame) -> int:
+    """How many records have something in the quarantine."""
+    return odd.select("record").distinct().count()
 
 
 def ledger_parts(published: Sequence[Part], to_ms: int, months: int) -> list[Part]:

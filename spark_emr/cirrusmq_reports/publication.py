@@ -142,6 +142,13 @@ class Outputs:
             for name, count in sorted(parts.items())
         ]
 
+    def _place(self) -> LocalPlace | None:
+        """The output folder, if it is on this machine's disk."""
+        scheme, _, path = self.folder.rpartition("://")
+        if scheme not in ("", "file"):
+            return None
+        return LocalPlace(unquote(path) if scheme else self.folder)
+
     def write_empty(self, session: SparkSession, table: str, schema: str) -> None:
         """Have the table a file without rows, for who reads all files of a table that has none."""
         folder = f"{self.folder}/{TABLES}/{table}/{_EMPTY}/{_PART}={_EMPTY}"
@@ -205,10 +212,10 @@ class Outputs:
             name = f"{PROPOSALS}/{self.report}/{propose}.json"
             self.files.replace(f"{self.folder}/{name}", text)
             return []
-        if "://" in self.folder:
+        place = self._place()
+        if place is None:
             # Hadoop's files have no conditions: a bucket is published by a step of its own.
             raise BadInput(f"{self.folder}: give --propose NAME, and publish that proposal")
-        place = LocalPlace(self.folder)
         with place.locked(self.report):
             self._moving = True
             if swap(place, proposal) == OUTDATED:
@@ -218,7 +225,8 @@ class Outputs:
 
     def finish_copies(self, documents_run: str) -> list[str]:
         """Copy documents of the published run that are missing; as `publish`."""
-        if "://" in self.folder or not documents_run:
+        place = self._place()
+        if place is None or not documents_run:
             return []
         proposal = Proposal(
             report=self.report,
@@ -227,7 +235,6 @@ class Outputs:
             pointer="",
             documents_run=documents_run,
         )
-        place = LocalPlace(self.folder)
         with place.locked(self.report):
             return copy_documents(place, proposal).different
 

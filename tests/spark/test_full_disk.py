@@ -90,7 +90,7 @@ def report(request: pytest.FixtureRequest, tmp_path: Path, jobs: Jobs) -> tuple[
 
 def seen_by_readers(output: Path, name: str) -> object:
     """All that the pointer leads to."""
-    tables = {"billing": ("usage", "invoice_lines"), "backlog": ("backlog", "backlog_trend")}
+    tables = {"billing": ("usage", "ledger", "open_lines"), "backlog": ("backlog", "backlog_trend")}
     rows = [sorted(map(repr, rows_in(output, table).collect())) for table in tables[name]]
     return run_of(output, name), page_in(output, name).read_text(), summaries_in(output, name), rows
 

@@ -290,7 +290,7 @@ def test_a_damaged_file_of_an_earlier_report(
 ) -> None:
     output = tmp_path / "out"
     assert jobs.report_backlog(output, [messages_export]).code == 0
-    (damaged,) = output.glob("tables/backlog/*/part=*/*.parquet")
+    damaged = min(output.glob("tables/backlog/*/part=*/*.parquet"))
     damaged.write_bytes(b"x")
     before = fingerprints(output)
     ended = jobs.report_backlog(output, [messages_export])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -25,12 +26,25 @@ def billing(
     since: Annotated[str | None, typer.Option("--from", help="2026-11-01T00:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option("--to", help="2026-12-01T00:00:00Z.")] = None,
     make: Make = True,
+    adjustments: Annotated[
+        Path | None, typer.Option(help="Amounts to add to bills, one in JSON a line.")
+    ] = None,
+    accept_gaps: Annotated[
+        bool, typer.Option("--accept-gaps", help="Bill without use that no export shows.")
+    ] = False,
+    accept_removed: Annotated[
+        bool, typer.Option("--accept-removed", help="Go on although records are missing.")
+    ] = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Show the newest bills of the account; on one machine they are made now."""
     client = connect(data)
-    page = _make(client, "billing", make)
+    accepted = {"--accept-gaps": accept_gaps, "--accept-removed": accept_removed}
+    options = [option for option, given in accepted.items() if given]
+    if adjustments is not None:
+        options += ["--adjustments", str(adjustments.absolute())]
+    page = _make(client, "billing", make, options)
     report = client.report_billing(since, until)
     if as_json:
         print_json(report)
@@ -40,7 +54,7 @@ def billing(
         print(f"missing: the use from {gap['from']} to {gap['to']}, which no export shows")
     for invoice in report["invoices"]:
         rows = [[line.get(column) for column in _LINES] for line in invoice["lines"]]
-        state = "closed" if invoice["closed"] else "open"
+        state = invoice.get("number") or "open"
         title = f"{invoice['month']}: {invoice['total']} {invoice['currency']}, {state}"
         print_table(_LINES, rows, title=title)
     _tell(page)
@@ -70,7 +84,7 @@ def _tell(page: Path | None) -> None:
         print(f"the page: {page}")
 
 
-def _make(client: Client, report: str, wanted: bool) -> Path | None:
+def _make(client: Client, report: str, wanted: bool, options: Sequence[str] = ()) -> Path | None:
     if not wanted:
         return None
     from cirrusmq_local.stack.report_run import ReportFailedError, make_report
@@ -79,6 +93,6 @@ def _make(client: Client, report: str, wanted: bool) -> Path | None:
         print("reports are made by Spark, which is not installed: make report", file=sys.stderr)
         raise typer.Exit(1)
     try:
-        return make_report(client, report)
+        return make_report(client, report, options)
     except ReportFailedError:
         raise typer.Exit(1) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cirrusmq_client import Client
@@ -20,10 +20,10 @@ class ReportFailedError(Exception):
     """The job failed; it has said why."""
 
 
-def make_report(client: Client, report: str) -> Path | None:
-    """Make a report anew; its page, or None where the service is no stack on this machine.
+def make_report(client: Client, report: str, options: Sequence[str] = ()) -> Path | None:
+    """Make a report; its page, or None if the service is no stack on this machine.
 
-    Raises ReportFailedError.
+    `options`: more of the job's own. Raises ReportFailedError.
     """
     try:
         client.call("POST", "/local/run/sweep")
@@ -34,7 +34,7 @@ def make_report(client: Client, report: str) -> Path | None:
     exports: Mapping[str, str] = answer["exports"]
     # The stack serves the reports beside its exports.
     output = Path(exports["Usage"]).parents[_levels(exports["Usage"])] / "reports"
-    command = [sys.executable, *_command(report, exports, output)]
+    command = [sys.executable, *_command(report, exports, output), *options]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise ReportFailedError

@@ -1,0 +1,122 @@
+"""What a run of billing shows: answers by account, the page, lines for a person and for metrics."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports.billing_page import ACCOUNTS_SHOWN, PageInput, render_billing, shortened
+from cirrusmq_reports.billing_plan import REPORT_DAYS_MOST, Due, first_ms
+from cirrusmq_reports.billing_state import State
+from cirrusmq_reports.billing_summary import Facts, billing_summaries, total_forecasts
+from cirrusmq_reports.closing import DOCUMENT_TABLE, LINE_TABLE
+from cirrusmq_reports.documents import DOCUMENT_SCHEMA
+from cirrusmq_reports.ledger import Taken
+from cirrusmq_reports.publication import Outputs, Part
+from cirrusmq_reports.times import DAY_MS, iso_month
+from cirrusmq_reports.transforms.daily_charges import daily_charges
+from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA
+from cirrusmq_reports.transforms.month_so_far import month_so_far
+from cirrusmq_reports.transforms.unusual_hours import unusual_hours
+
+
+@dataclass(frozen=True)
+class Showing:
+    """Writes the answers and the page of a run."""
+
+    spark: SparkSession
+    outputs: Outputs
+    close_days: int
+
+    def show(
+        self,
+        after: State,
+        charged: DataFrame,
+        open_lines: DataFrame,
+        documents: Sequence[Part],
+        taken: Taken,
+        due: Due,
+    ) -> None:
+        outputs, to_ms = self.outputs, after.to_ms
+        oldest = iso_month(max(0, to_ms - REPORT_DAYS_MOST * DAY_MS))
+        recent = [part for part in documents if part.part >= oldest]
+        headers = outputs.read(self.spark, _of(recent, DOCUMENT_TABLE), DOCUMENT_SCHEMA)
+        rows = self._summed(open_lines, _of(recent, LINE_TABLE)).persist()
+        months = {row["month"] for row in rows.select("month").distinct().collect()}
+        unusual = unusual_hours(charged, to_ms).withColumn("hour_ms", sf.unix_millis("hour"))
+        facts = Facts(
+            from_ms=first_ms(to_ms, months),
+            to_ms=to_ms,
+            generated_ms=outputs.generated_ms,
+            close_days=self.close_days,
+            gaps=after.accepted,
+            documents={row["number"]: row.asDict() for row in headers.toLocalIterator()},
+            so_far=_rows(month_so_far(charged, to_ms)),
+            unusual=_rows(unusual.drop("hour").orderBy("account", "hour_ms", "resource", "kind")),
+        )
+        shown: dict[str, Any] = {}
+        accounts = 0
+        for account, summary in billing_summaries(_in_order(rows, facts.from_ms), facts):
+            outputs.write_summary(account, summary)
+            accounts += 1
+            if accounts <= ACCOUNTS_SHOWN:
+                shown[account] = shortened(summary)
+        page = PageInput(
+            summaries=shown,
+            accounts=accounts,
+            daily=_rows(daily_charges(charged)),
+            from_ms=facts.from_ms,
+            to_ms=to_ms,
+            gaps=after.accepted,
+            waiting=due.waiting,
+            set_aside=taken.set_aside,
+        )
+        outputs.write_page(render_billing(page))
+        self._tell(after, facts, taken, due)
+
+    def _summed(self, open_lines: DataFrame, parts: Sequence[Part]) -> DataFrame:
+        """Lines over all tiers, of documents and open months."""
+        issued = self.outputs.read(self.spark, parts, DOCUMENT_LINE_SCHEMA)
+        both = issued.unionByName(open_lines.withColumn("number", sf.lit("")))
+        keys = ("account", "month", "number", "currency", "used_month", "resource", "kind")
+        return both.groupBy(*keys).agg(
+            *[sf.sum(name).alias(name) for name in ("count", "bytes", "charge")]
+        )
+
+    def _tell(self, after: State, facts: Facts, taken: Taken, due: Due) -> None:
+        """Lines for a person, and lines of the job's log that filters make metrics of."""
+        for gap in after.accepted:
+            print(f"the use of {gap.days} is missing: no export shows it", file=sys.stderr)
+        for month, missing in due.waiting:
+            days = ", ".join(stretch.days for stretch in missing)
+            print(f"the invoices of {month} wait: no export shows {days}", file=sys.stderr)
+        for reason, count in sorted(taken.set_aside.items()):
+            print(f"{count:,} entries of usage are set aside: {reason}", file=sys.stderr)
+        print(json.dumps({"unusual_hours": len(facts.unusual)}))
+        print(json.dumps({"set_aside": taken.set_aside.total()}))
+        for currency, total in sorted(total_forecasts(facts.so_far, facts.to_ms).items()):
+            print(json.dumps({"currency": currency, "forecast": float(total)}))
+
+
+def _of(parts: Sequence[Part], table: str) -> list[Part]:
+    return [part for part in parts if part.dataset == table]
+
+
+def _rows(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in frame.collect()]
+
+
+def _in_order(rows: DataFrame, from_ms: int) -> Iterator[dict[str, Any]]:
+    """The lines of one account after the other."""
+    shown = rows.where(sf.col("month") >= iso_month(from_ms))
+    ordered = shown.orderBy(
+        "account", "month", "number", "currency", "used_month", "resource", "kind"
+    )
+    for row in ordered.toLocalIterator():
+        yield row.asDict()
