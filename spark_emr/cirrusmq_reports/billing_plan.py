@@ -120,6 +120,9 @@ def due_months(
         missing = without(whole, [*plan.coverage, *accepted])
         if month in before.closed:
             pass
+        elif waiting:
+            # In order, so that numbers do not depend on what was shown first.
+            waiting.append((month, waiting[0][1]))
         elif missing and not accept_gaps:
             waiting.append((month, missing))
         else:

@@ -231,3 +231,25 @@ def test_two_million_items_equal_a_plain_recount(tmp_path: Path, jobs: Jobs) -> 
     resources = messages.all_resources()
     recount = recount_backlog(items_of(export), AT_MS, windows(resources))
     assert_equals_recount(tmp_path / "out", recount, resources)
+
+
+def test_a_run_over_an_older_export_leaves_the_newest_one_the_newest(
+    tmp_path: Path, jobs: Jobs
+) -> None:
+    output = tmp_path / "out"
+    older, newer = (
+        Messages(seed=5, items=items, at_ms=at_ms, resources=3).export(tmp_path / str(items))
+        for items, at_ms in ((20, AT_MS), (40, AT_MS + 86_400_000))
+    )
+    assert jobs.report_backlog(output, [newer]).code == 0
+    before = summaries_in(output, "backlog")
+
+    assert jobs.report_backlog(output, [older]).code == 0
+
+    after = summaries_in(output, "backlog")
+    for account, summary in before.items():
+        assert after[account]["at"] == summary["at"]
+        shown = {each["id"]: each["active"] for each in after[account]["resources"]}
+        assert shown == {each["id"]: each["active"] for each in summary["resources"]}
+    times = {row["at_ms"] for row in rows_in(output, "backlog").collect()}
+    assert times == {AT_MS, AT_MS + 86_400_000}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from tests.spark.bills import RATE_CARD
+from tests.spark.job_runs import RATE_CARD
 from tests.spark.transforms.frames import Values, at, frame, rows_of
 
 from cirrusmq_reports.rate_card import RateCard, read_rate_card
