@@ -12,14 +12,14 @@ from tests.simulation.scenario import FAIR
 
 from cirrusmq.fanout import returning, topics
 from cirrusmq.invoking import slots, worker
-from cirrusmq.lifecycle import age_limit
+from cirrusmq.lifecycle import age_limit, moves
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
 from cirrusmq.operations import redrive
 from cirrusmq.publishing import checks
 from cirrusmq.receiving import fair, ordered, receive
 from cirrusmq.sending import parcels
-from cirrusmq.settlement import requeue, visibility
+from cirrusmq.settlement import requeue
 from cirrusmq.storage.halves import delete_mark
 from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.subscriptions import writes
@@ -29,7 +29,7 @@ from cirrusmq.subscriptions.sources import present_source
 @plant("redriven groups")
 def a_redriven_dead_letter_of_a_group_arrives_nowhere(patch: pytest.MonkeyPatch) -> None:
     """It is taken out of the dead-letter queue, and put nowhere."""
-    move_out = returning.move_out
+    move_out = moves.move_out
 
     def taken_out(*given: Any, **named: Any) -> Any:
         core, source, parcel, places, _, *more = given
@@ -162,9 +162,9 @@ def a_redrive_to_a_url_is_a_delete(patch: pytest.MonkeyPatch) -> None:
 def what_is_given_back_untried_counts(patch: pytest.MonkeyPatch) -> None:
     """A give-back does not say whether a message was tried."""
     given_back = transitions.given_back
-    patch.setattr(visibility.transitions, "untried", lambda parcel, places: parcel)
+    patch.setattr(transitions, "untried", lambda parcel, places: parcel)
     patch.setattr(
-        visibility.transitions, "given_back", lambda *given, tried=True: given_back(*given)
+        transitions, "given_back", lambda *given, tried=True: given_back(*given)
     )
 
 
@@ -177,7 +177,7 @@ def what_is_given_back_untried_counts_less_than_before(patch: pytest.MonkeyPatch
         change = given_back(*given, tried=tried)
         return change if tried else replace(change, untried=2)
 
-    patch.setattr(visibility.transitions, "given_back", twice)
+    patch.setattr(transitions, "given_back", twice)
 
 
 @plant("fair ages")
