@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.__main__ import main
-from bench.counted import cost, fair, heat, keys, reads
+from bench.counted import cost, fair, heat, reads
 from bench.counted.designs import (
     AWS_SAMPLE,
     HIDDEN_UNTIL_FILTER,
@@ -19,6 +19,8 @@ from bench.counted.designs import (
     INDEX_ON_VISIBILITY,
     Design,
 )
+from bench.counted.environments import heat_by_environments
+from bench.counted.keys import Units
 from bench.counted.lives import (
     BATCH_1_KB,
     BATCH_64_KB,
@@ -316,7 +318,7 @@ def test_quiet_groups_wait_no_longer_beside_a_noisy_one() -> None:
 
 
 @cache
-def busy_topic(protocol: str) -> dict[str, keys.Units]:
+def busy_topic(protocol: str) -> dict[str, Units]:
     return heat.hottest(protocol, 20, 48)
 
 
@@ -329,6 +331,16 @@ def test_no_key_of_a_busy_topic_is_too_hot(protocol: str) -> None:
 
 def test_a_topic_of_few_partitions_would_be_too_hot() -> None:
     assert heat.hottest("pull", 1, 8)["parcels"].writes > heat.MOST_WRITES
+
+
+def test_keys_that_grow_with_environments_stay_within_what_a_key_takes() -> None:
+    found = {(each.environments, each.key): each for each in heat_by_environments()}
+    assert {environments for environments, _ in found} == {100, 1_000, 3_500}
+    for each in found.values():
+        assert each.units.writes < heat.MOST_WRITES / 2
+        assert each.units.reads <= 2_000
+    assert found[3_500, "calls of the account"].units.writes == 437.5
+    assert found[3_500, "access key"].seconds == 2
 
 
 def test_queues_of_a_topic_do_not_heat_the_attributes_of_their_account() -> None:
