@@ -167,18 +167,28 @@ class _Source:
         What was not begun has none, behind a failure of its group; in a call that Lambda refused it
         has the visibility timeout.
         """
-        timeout_ms = 1_000 * self._attributes.get("visibility_timeout_seconds", 30)
+        timeouts_ms = self._timeouts_ms()
         if _is_untried(delivery):
-            return (timeout_ms, timeout_ms) if delivery.call.outcome == "refused" else (0, 0)
+            return timeouts_ms if delivery.call.outcome == "refused" else (0, 0)
         retry = self._attributes.get("retry")
         if retry is None and "protocol" in self._attributes:
             waits = _WAITS_OF_ORDERED if self._attributes.get("ordered") else _WAITS_OF_GROUPS
             retry = {"waits": waits, "jitter": 0}
         if retry is None:
-            return timeout_ms, timeout_ms
+            return timeouts_ms
         waits = retry["waits"]
         wait_ms = round(1_000 * waits[min(delivery.count, len(waits)) - 1])
         return round(wait_ms * (1 - retry["jitter"])), wait_ms
+
+    def _timeouts_ms(self) -> tuple[int, int]:
+        """The shortest and the longest visibility timeout that the source had."""
+        timeouts = [self._attributes.get("visibility_timeout_seconds", 30)]
+        timeouts += [
+            call.given["visibility_timeout_seconds"]
+            for call in self._book.effective("change", self._place)
+            if "visibility_timeout_seconds" in call.given
+        ]
+        return 1_000 * min(timeouts), 1_000 * max(timeouts)
 
     def lost(self, drain: Drain) -> Iterator[Violation]:
         """Messages that the function never succeeded at, and nobody else was to have."""

@@ -126,7 +126,8 @@ class _Hook:
         within, between = self._within_rounds(), self._between_rounds()
         for post in self._posts:
             push = post.given["invocation"]
-            if push.kind != "push":
+            # Who resumes has a worker begin with what waits.
+            if push.kind != "push" or push.actor.startswith("push<pauser"):
                 continue
             retried = [
                 call
