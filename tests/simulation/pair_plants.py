@@ -163,21 +163,7 @@ def what_is_given_back_untried_counts(patch: pytest.MonkeyPatch) -> None:
     """A give-back does not say whether a message was tried."""
     given_back = transitions.given_back
     patch.setattr(transitions, "untried", lambda parcel, places: parcel)
-    patch.setattr(
-        transitions, "given_back", lambda *given, tried=True: given_back(*given)
-    )
-
-
-@plant("untried letters", "untried groups")
-def what_is_given_back_untried_counts_less_than_before(patch: pytest.MonkeyPatch) -> None:
-    """An untried give-back takes an earlier try away too."""
-    given_back = transitions.given_back
-
-    def twice(*given: Any, tried: bool = True) -> transitions.Change:
-        change = given_back(*given, tried=tried)
-        return change if tried else replace(change, untried=2)
-
-    patch.setattr(transitions, "given_back", twice)
+    patch.setattr(transitions, "given_back", lambda *given, tried=True: given_back(*given))
 
 
 @plant("fair ages")
