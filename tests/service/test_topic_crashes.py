@@ -3,7 +3,7 @@ once: nothing is lost, nothing stays stuck, and one at a time delivers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +11,11 @@ from tests.service.conftest import TestQueue, to_ms
 from tests.service.topic_crashes import Crash, Crashes
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.transitions import failed
+from cirrusmq.storage.changes import as_read, change
+from cirrusmq.storage.parcels import parcel_key, read_parcel
+from cirrusmq.subscriptions.due_marks import Mark, marks_key, put_mark
 from cirrusmq_local.testing import Delivery, Subscriber, World
 
 STUCK_MS = 120_000
@@ -223,6 +228,63 @@ class TestOneAtATime:
             world.endpoint = endpoint
 
         return arrange
+
+    def test_what_a_poster_writes_down_behind_its_lease_is_found_by_the_next(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        during: Callable[[Callable[[], Any]], None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """The next one has read the marks by then, and its look is still to come."""
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [1, 3, 3]})
+        place = {"topic_id": topic.shown["id"], "subscription": "web", "id": web.id}
+        execute, core = world.engine.execute, world.core
+        late: list[Mark] = []
+        stored: list[Parcel] = []
+
+        def write_down() -> None:
+            """As the first one does, whose call of the store took so long."""
+            (parcel,), now_ms = stored, core.now_ms()
+            late.append(Mark(parcel.sent_ms + 1_000, parcel.sort_key, 0, 0, "status 503"))
+            put_mark(core, parcel, late[0])
+            changes = {0: failed(parcel, 0, late[0].due_ms, b"", now_ms)}
+            still = as_read(parcel, changes, "visible_ms", "receives")
+            core.store.write(
+                "UpdateItem", change(core.tables.messages, parcel_key(parcel), changes, still)
+            )
+
+        def behind_the_marks(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            answer: dict[str, Any] = execute(operation, request)
+            asked = request.get("ExpressionAttributeValues", {}).get(":pk", {}).get("S", "")
+            of_parcel = asked == marks_key(web.id, stored[0].partition)
+            if operation == "Query" and of_parcel and not late:
+                write_down()
+            return answer
+
+        def another() -> None:
+            subscriber.up()
+            stored.extend(
+                read_parcel(each) for each in world.items() if each["pk"]["S"].startswith("Q#")
+            )
+            world.clock.pass_seconds(40)  # its lease is over
+            with monkeypatch.context() as patch:
+                patch.setattr(world.engine, "execute", behind_the_marks)
+                world.run("push_slow", {"deliver": place})
+
+        subscriber.down()
+        during(another)
+        topic.publish("x")
+        assert late, "no mark was read"
+        schedules.run_out()
+        for _ in range(3):
+            world.clock.pass_seconds(60)
+            world.run("sweep")
+            world.settle()
+        assert web.show()["counts"]["active"] == 0
+        assert len(subscriber.times("x")) >= 2
 
     @pytest.mark.parametrize("policy", ["backoff", "ordered"])
     def test_in_order_nobody_else_posts_while_one_does(

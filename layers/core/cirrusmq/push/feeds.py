@@ -214,6 +214,8 @@ class Feed(ABC):
                     (to_give_up if self._must_give_up(candidate) else found).append(candidate)
             if self._marks_missing:
                 self._mark_waiting(parcel)
+            elif not self.push.blocks:
+                self._wait_for_late(parcel)
             if len(to_give_up) >= GIVEN_UP_AT_A_TIME:
                 self._give_up(to_give_up)
                 to_give_up = []
@@ -225,10 +227,23 @@ class Feed(ABC):
         now_ms = self.push.core.now_ms()
         for place in range(parcel.count):
             if parcel.receives[place] and is_pending(parcel, place, now_ms):
-                due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
-                mark = Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+                mark = _mark_of(parcel, place)
                 put_mark(self.push.core, parcel, mark)
                 self._mark_lists[parcel.partition].add(mark)
+
+    def _wait_for_late(self, parcel: Parcel) -> None:
+        """Wait for what a poster that had lost its lease wrote down, where its mark is passed.
+
+        the one before   posts m ── its lease lapses ────── mark 1 ── m: v = 1, r = 1
+        this one                          reads marks up to 9 ────────────── looks: m waits
+        """
+        now_ms = self.push.core.now_ms()
+        marks = self._mark_lists[parcel.partition]
+        for place in range(parcel.count):
+            if parcel.receives[place] and is_pending(parcel, place, now_ms):
+                mark = _mark_of(parcel, place)
+                if marks.has_passed(mark):
+                    marks.add(mark)
 
     def _must_give_up(self, candidate: Candidate) -> bool:
         """Whether a message is to be given up instead of being posted."""
@@ -290,6 +305,12 @@ class Feed(ABC):
         """Whether the deliveries of a parcel are written down now, not with others of it."""
         begun_ms = min(each.post.at_ms for each in self._ended[key])
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
+
+
+def _mark_of(parcel: Parcel, place: int) -> Mark:
+    """The mark by which a message waits, as its parcel says it."""
+    due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
+    return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 
 
 def _key_of(candidate: Candidate) -> _ParcelKey:

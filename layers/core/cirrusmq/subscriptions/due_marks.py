@@ -188,6 +188,12 @@ class MarkList:
             self._waiting.add(_text(mark))
             heapq.heappush(self._put_since if self._hurried else self._heap, mark)
 
+    def has_passed(self, mark: Mark) -> bool:
+        """Whether no page that is still to be read can have this mark."""
+        if not self._more:
+            return True
+        return mark.due_ms < self._unread_ms if self._after is None else _text(mark) <= self._after
+
     def _fill(self) -> None:
         """Read on until no mark of the store is unread before the heap's first."""
         while self._more and (
