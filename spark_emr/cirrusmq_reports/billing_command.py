@@ -23,6 +23,7 @@ from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import open_files
 from cirrusmq_reports.publication import Outdated
 from cirrusmq_reports.rate_card import RateCard, read_rate_card
+from cirrusmq_reports.session import partitioned_for
 
 REPORT = "billing"
 CLOSE_DAYS = 3
@@ -93,8 +94,10 @@ def _report(options: Namespace, session: Session) -> None:
             gaps = options.accept_gaps
             plan = plan_bill(exports, before, options.follow, accept_gaps=gaps)
             bill = Bill(session, outputs, card, before, options)
+            items = sum(file.items for each in exports for file in each.distinct_files)
             try:
-                bill.make(plan, exports, adjustments)
+                with partitioned_for(session(), items):
+                    bill.make(plan, exports, adjustments)
             except Outdated:
                 outputs.discard()
                 print(OUTDATED_AGAIN, file=sys.stderr)

@@ -42,7 +42,7 @@ from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, escape_pattern
 from cirrusmq_reports.local_place import LocalPlace
 from cirrusmq_reports.session import without_rows
-from cirrusmq_reports.swap import OUTDATED, Proposal, copy_documents, swap
+from cirrusmq_reports.swap import DOCUMENTS, OUTDATED, Proposal, copy_documents, swap
 from cirrusmq_reports.times import DAY_MS, compact_time
 
 CURRENT, TABLES, RUNS = "current", "tables", "runs"
@@ -152,8 +152,9 @@ class Outputs:
     def write_empty(self, session: SparkSession, table: str, schema: str) -> None:
         """Have the table a file without rows, for who reads all files of a table that has none."""
         folder = f"{self.folder}/{TABLES}/{table}/{_EMPTY}/{_PART}={_EMPTY}"
-        if self.files.is_folder(folder) is None:
-            without_rows(session, schema).coalesce(1).write.parquet(folder)
+        if not any(name.endswith(".parquet") for name in self.files.names(folder)):
+            rows = without_rows(session, schema).coalesce(1)
+            rows.write.parquet(folder, mode="overwrite")
 
     def write_file(self, name: str, content: bytes) -> None:
         """Write a file of the run."""
@@ -282,7 +283,7 @@ class Outputs:
 
         To be called first: a run that cannot be published need not be worked out.
         """
-        above = [f"{self.folder}/{name}" for name in (CURRENT, TABLES, RUNS)]
+        above = [f"{self.folder}/{name}" for name in (CURRENT, TABLES, RUNS, DOCUMENTS)]
         for path in (self.folder, *above, *self._homes()):
             if self.files.is_folder(path) is False:
                 raise BadInput(f"{path}: a file, where the reports need a folder")

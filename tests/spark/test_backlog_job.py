@@ -249,7 +249,7 @@ def test_a_run_over_an_older_export_leaves_the_newest_one_the_newest(
     after = summaries_in(output, "backlog")
     for account, summary in before.items():
         assert after[account]["at"] == summary["at"]
-        shown = {each["id"]: each["active"] for each in after[account]["resources"]}
-        assert shown == {each["id"]: each["active"] for each in summary["resources"]}
+        shown = {each["name"]: each["active"] for each in after[account]["resources"]}
+        assert shown == {each["name"]: each["active"] for each in summary["resources"]}
     times = {row["at_ms"] for row in rows_in(output, "backlog").collect()}
     assert times == {AT_MS, AT_MS + 86_400_000}

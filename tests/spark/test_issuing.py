@@ -14,6 +14,7 @@ from cirrusmq_reports.coverage import Stretch, holes, union, without
 from cirrusmq_reports.currencies import rounded, shown
 from cirrusmq_reports.documents import CARRIED, Header, Series, document, files_of, issue
 from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.session import partitions_for
 
 Totals = Mapping[tuple[str, str, str], Decimal]
 
@@ -163,3 +164,8 @@ def test_a_wrong_adjustment_is_refused(text: str, said: str) -> None:
     with pytest.raises(BadInput, match="file") as refused:
         read_adjustments("file", text)
     assert said in str(refused.value)
+
+
+def test_a_shuffle_has_partitions_of_near_one_size() -> None:
+    sizes = (0, 1_000_000, 36_000_000, 10**12)
+    assert [partitions_for(items, 4) for items in sizes] == [4, 5, 180, 4_000]
