@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
@@ -59,6 +60,14 @@ def _parser() -> ArgumentParser:
         help="bill another table from now on, by its id: after a restore",
     )
     parser.add_argument(
+        "--release",
+        action="append",
+        type=_record,
+        default=[],
+        metavar="RECORD",
+        help="bill a record that is set aside for the time of its use, by its 32 digits",
+    )
+    parser.add_argument(
         "--adjustments",
         type=place_argument,
         metavar="FILE",
@@ -75,6 +84,12 @@ def _parser() -> ArgumentParser:
         help="go on with a whole export that lacks records, and keep them billed",
     )
     return parser
+
+
+def _record(text: str) -> str:
+    if not re.fullmatch("[0-9a-fA-F]{32}", text):
+        raise ArgumentTypeError(f"{text} is not 32 hexadecimal digits")
+    return text.lower()
 
 
 def _close_days(text: str) -> int:

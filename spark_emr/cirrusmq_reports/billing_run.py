@@ -100,7 +100,13 @@ class Bill:
         self._tell_different(outputs.finish_copies(before.documents_run))
         outputs.sequence = before.sequence + 1
         try:
-            taken = take(self.spark, outputs, exports, accept_removed=self.options.accept_removed)
+            taken = take(
+                self.spark,
+                outputs,
+                exports,
+                accept_removed=self.options.accept_removed,
+                released=self.options.release,
+            )
             old = self._take_over()
             adjusted = self._adjustments(adjustments)
             usage = [*self._usage_parts(), *self._of(taken.parts, USAGE_TABLE)]

@@ -52,11 +52,16 @@ class Taken:
 
 
 def take(
-    spark: SparkSession, outputs: Outputs, exports: Sequence[Export], *, accept_removed: bool
+    spark: SparkSession,
+    outputs: Outputs,
+    exports: Sequence[Export],
+    *,
+    accept_removed: bool,
+    released: Sequence[str] = (),
 ) -> Taken:
     """Write the rows of records that the ledger lacks. Raises BadInput, as `Intake` says."""
     reader = Reader(spark, USAGE)
-    intake = _Intake(spark, outputs, exports, reader)
+    intake = _Intake(spark, outputs, exports, reader, released)
     return intake.take(accept_removed=accept_removed)
 
 
@@ -71,6 +76,7 @@ class _Intake:
     outputs: Outputs
     exports: Sequence[Export]
     reader: Reader
+    released: Sequence[str]
 
     def take(self, *, accept_removed: bool) -> Taken:
         days = shown_days(self.exports)
@@ -81,7 +87,7 @@ class _Intake:
         odd_before = self._quarantined()
         fresh = self._without_known(found.where("known_content IS NULL"), days)
         fresh = fresh.join(odd_before.select("record").distinct(), "record", "left_anti")
-        entries = usage_entries(fresh.select("record", "first.*"))
+        entries = usage_entries(fresh.select("record", "first.*"), self.released)
         retried = self._retried(odd_before)
         columns = entries.columns
         rows = entries.unionByName(retried.select(columns)).persist()
@@ -147,7 +153,7 @@ class _Intake:
             sf.collect_set("entry").alias("entries"),
         )
         read = items.withColumn("item", sf.from_json("item", USAGE.item))
-        entries = usage_entries(read)
+        entries = usage_entries(read, self.released)
         mine = sf.array_contains("entries", sf.col("entry"))
         return entries.where(mine | sf.array_contains("entries", sf.lit(WHOLE_RECORD)))
 

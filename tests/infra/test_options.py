@@ -112,3 +112,11 @@ def test_exports_are_kept_as_long_as_a_night_needs_them(
     assert rule["ExpirationInDays"] == 30
     held = of(transformed).document["Parameters"]["ExportDays"]
     assert (held["MinValue"], held["Default"]) == (8, 14)  # a whole one is a week old at most
+
+
+def test_documents_are_kept_for_ten_years(transformed: list[Path]) -> None:
+    made = of(transformed, "reports", InvoiceDays=4_000).resources("AWS::S3::Bucket")
+    rules = made["ReportsBucket"]["LifecycleConfiguration"]["Rules"]
+    (rule,) = (each for each in rules if each["Id"] == "DocumentsEnd")
+    assert (rule["Prefix"], rule["ExpirationInDays"]) == ("documents/", 4_000)
+    assert of(transformed).document["Parameters"]["InvoiceDays"]["Default"] == 3_650

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.bills import (
     MILLION,
     Item,
+    card_with,
     documents,
     invoices,
     state,
@@ -264,6 +265,34 @@ def test_an_odd_entry_is_set_aside_and_its_siblings_are_billed_until_it_is_known
         for each in (output / "current/billing.json").read_text().splitlines()
         if '"quarantine"' in each
     ]
+
+
+def test_a_record_of_use_long_before_is_billed_when_it_is_released(
+    tmp_path: Path, jobs: Jobs
+) -> None:
+    """Of a closed month: in the allowance and the tier that its invoice left."""
+    output = tmp_path / "out"
+    card = card_with(
+        tmp_path,
+        end="    free_each_month:\n      sent: 10000000\n    tiers:\n      sent:\n"
+        "        - above: 20000000\n          price: 0.20\n",
+    )
+    begin = use("b", "2026-10-01 05:00", 0)
+    october = use("o", "2026-10-20 05:00", 15 * MILLION)
+    late = use("l", "2026-10-20 06:00", 8 * MILLION, written="2026-11-05 00:00")
+    first = whole(tmp_path, "2026-11-04 01:00", [begin, october])
+    second = whole(tmp_path, "2026-11-06 01:00", [begin, october, late])
+    for export in (first, second):
+        assert jobs.bill(output, [export], card=card).code == 0
+    assert totals(output) == [("2026-10", "2.00", "INV-acme-000001")]
+    (row,) = rows_in(output, "quarantine").collect()
+    record = bytes(row["record"]).hex()
+
+    for _ in range(2):
+        assert jobs.bill(output, [second], "--release", record, card=card).code == 0
+        (_, pending) = invoices(output)
+        # 5 million at 0.40, then 3 million at 0.20.
+        assert (pending["total"], pending["lines"][0]["correction"]) == ("2.60", "2026-10")
 
 
 def test_an_export_that_is_odd_as_a_whole_is_refused(tmp_path: Path, jobs: Jobs) -> None:
