@@ -146,7 +146,9 @@ def _make(
         current = materialize(reduce(DataFrame.unionByName, frames), readers)
         try:
             with named_failures(readers), without_generated_code(spark):
-                _write(spark, outputs, current, points, options)
+                # Spark joins a union with one that it is part of, and then no longer knows that
+                # it has its rows already: all files would be read again. A filter keeps them apart.
+                _write(spark, outputs, current.where("at_ms IS NOT NULL"), points, options)
         finally:
             spark.catalog.clearCache()
 

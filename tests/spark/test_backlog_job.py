@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from tests.spark.job_runs import Ended, Jobs, page_in, rows_in, summaries_in
 from tests.spark.recount import Backlog, in_ranges, items_of, recount_backlog
 
@@ -142,6 +143,34 @@ def test_windows_bring_an_older_export_up_to_date(tmp_path: Path, jobs: Jobs) ->
     assert_equals_recount(
         tmp_path / "out", recount_backlog(final, AT_MS, windows(resources)), resources
     )
+
+
+def input_bytes(spark: SparkSession) -> int:
+    """What all stages so far have read of files and caches, by Spark's own account."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    none = gateway.new_array(gateway.jvm.double, 0)
+    store = spark.sparkContext._jsc.sc().statusStore()
+    stages = store.stageList(None, False, False, none, gateway.jvm.java.util.ArrayList())
+    return sum(stages.apply(place).inputBytes() for place in range(stages.size()))
+
+
+def test_a_window_has_each_file_read_once_for_each_time(
+    tmp_path: Path, jobs: Jobs, spark: SparkSession
+) -> None:
+    """The export's own time, and the one that the window brings it to."""
+    messages = make_messages(items=20_000)
+    items = list(messages.items_of(0, 20_000))
+    full = export_of(tmp_path, AT_MS - HOUR_MS, items)
+    writer = ExportWriter(root=tmp_path, table="Messages", at_ms=AT_MS, since_ms=AT_MS - HOUR_MS)
+    writer.write_file([change(item, AT_MS - 9) for item in items[:10]])
+    size = next((full / "data").iterdir()).stat().st_size
+    before = input_bytes(spark)
+
+    succeed(jobs.report_backlog(tmp_path / "out", [full, writer.finish()]))
+
+    read = input_bytes(spark) - before
+    assert read < 2.5 * size, (read, size)
 
 
 def parcel(identity: str, sent_ms: int, count: int = 1) -> str:
