@@ -116,5 +116,13 @@ def rows_in(output: Path, table: str) -> DataFrame:
     return rows
 
 
+def input_bytes(spark: SparkSession) -> int:
+    """What Spark has read of files so far."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    found = gateway.jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics()
+    return sum(each.getBytesRead() for each in found)
+
+
 def _exports(folders: Sequence[Path | str]) -> list[str]:
     return [part for folder in folders for part in ("--export", str(folder))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.job_runs import Ended, Jobs, page_in, rows_in, summaries_in
+from tests.spark.job_runs import Ended, Jobs, input_bytes, page_in, rows_in, summaries_in
 from tests.spark.recount import Backlog, in_ranges, items_of, recount_backlog
 
 from export_writer import ExportWriter
@@ -143,16 +143,6 @@ def test_windows_bring_an_older_export_up_to_date(tmp_path: Path, jobs: Jobs) ->
     assert_equals_recount(
         tmp_path / "out", recount_backlog(final, AT_MS, windows(resources)), resources
     )
-
-
-def input_bytes(spark: SparkSession) -> int:
-    """What all stages so far have read of files and caches, by Spark's own account."""
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None
-    none = gateway.new_array(gateway.jvm.double, 0)
-    store = spark.sparkContext._jsc.sc().statusStore()
-    stages = store.stageList(None, False, False, none, gateway.jvm.java.util.ArrayList())
-    return sum(stages.apply(place).inputBytes() for place in range(stages.size()))
 
 
 def test_a_window_has_each_file_read_once_for_each_time(

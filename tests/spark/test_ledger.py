@@ -21,7 +21,10 @@ from tests.spark.bills import (
     whole,
     window,
 )
-from tests.spark.job_runs import Jobs, fingerprints, page_in, rows_in
+from tests.spark.job_runs import Jobs, fingerprints, input_bytes, page_in, rows_in
+from tests.spark.transforms.frames import ms
+
+from synthetic_usage import Usage
 
 NIGHTS = [use(f"n{day}", f"2026-11-{day:02} 05:00", MILLION) for day in range(1, 15)]
 
@@ -326,3 +329,16 @@ def test_records_of_two_folders_are_two_although_their_resources_have_one_name(
     assert totals(output) == [("2026-11", "1.60", None)]
     (month,) = invoices(output)
     assert [line["count"] for line in month["lines"]] == [4 * MILLION]
+
+
+def test_exports_are_read_once(tmp_path: Path, jobs: Jobs, spark: SparkSession) -> None:
+    records = Usage(seed=2, records=12_000, at_ms=ms("2026-11-20 08:00"), days=15)
+    export = records.export(tmp_path)
+    night = window(tmp_path, "2026-11-20 08:00", "2026-11-21 08:00", [])
+    size = sum(path.stat().st_size for path in (export / "data").iterdir())
+    before = input_bytes(spark)
+
+    assert jobs.bill(tmp_path / "out", [export, night]).code == 0
+
+    read = input_bytes(spark) - before
+    assert read < 1.9 * size, (read, size)
