@@ -91,11 +91,12 @@ def render_billing(page: PageInput) -> str:
 
 def _warnings(page: PageInput) -> list[str]:
     found = [f"The use of {gap.days} is missing: no export shows it." for gap in page.gaps]
-    for month, missing in page.waiting:
+    # Months close in order: the others wait for the first one.
+    for month, missing in page.waiting[:1]:
         days = ", ".join(stretch.days for stretch in missing)
         found.append(
-            f"The invoices of {month} wait: no export shows what was written from {days}. Give an "
-            "export of that time, or --accept-gaps."
+            f"The invoices of {month} and of all later months wait: no export shows what was "
+            f"written from {days}. Give an export of that time, or --accept-gaps."
         )
     if page.set_aside:
         count = sum(page.set_aside.values())

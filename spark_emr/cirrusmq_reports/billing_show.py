@@ -93,9 +93,12 @@ class Showing:
         """Lines for a person, and lines of the job's log that filters make metrics of."""
         for gap in after.accepted:
             print(f"the use of {gap.days} is missing: no export shows it", file=sys.stderr)
-        for month, missing in due.waiting:
+        # Months close in order: the others wait for the first one.
+        for month, missing in due.waiting[:1]:
             days = ", ".join(stretch.days for stretch in missing)
-            print(f"the invoices of {month} wait: no export shows {days}", file=sys.stderr)
+            others = " and of later months" if due.waiting[1:] else ""
+            said = f"the invoices of {month}{others} wait: no export shows {days}"
+            print(said, file=sys.stderr)
         for reason, count in sorted(taken.set_aside.items()):
             print(f"{count:,} entries of usage are set aside: {reason}", file=sys.stderr)
         print(json.dumps({"unusual_hours": len(facts.unusual)}))

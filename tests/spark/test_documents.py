@@ -68,7 +68,10 @@ def test_an_invoice_waits_for_times_that_no_export_has_shown(tmp_path: Path, job
     assert (ended.code, "the invoices of 2026-10 wait" in ended.message) == (0, True)
     assert "no export shows 2026-10-01 to 2026-10-11" in ended.message
     assert documents(output) == []
-    assert "The invoices of 2026-10 wait" in page_in(output, "billing").read_text()
+    assert (
+        "The invoices of 2026-10 and of all later months wait"
+        in page_in(output, "billing").read_text()
+    )
     # An export that was kept aside shows it.
     early = whole(tmp_path, "2026-10-20 12:00", OCTOBER)
     assert jobs.bill(output, [early]).code == 0

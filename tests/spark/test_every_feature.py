@@ -136,5 +136,5 @@ def test_items_of_an_unknown_kind_are_told_and_stop_no_report(
         ended = jobs.report_backlog(tmp_path / "out", [exports["Messages"]], [exports["Directory"]])
 
     assert ended.code == 0, ended.errors
-    assert ended.message.startswith(f"2 items of {table} are of the kind {kind.partition('#')[0]},")
+    assert ended.errors.startswith(f"2 items of {table} are of the kind {kind.partition('#')[0]},")
     assert (tmp_path / "out/current").exists()

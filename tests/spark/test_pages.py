@@ -130,7 +130,8 @@ def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
     text = re.sub(r"<[^>]+>", "|", billing_page)
     assert "2026-11-20T08:00:00.000Z; days and months are of UTC" in text
     assert "2026-10 · acme · invoice INV-acme-000007" in text
-    assert "The invoices of 2026-09 wait: no export shows what was written from 2026-08-22" in text
+    assert "The invoices of 2026-09 and of all later months wait" in text
+    assert "no export shows what was written from 2026-08-22" in text
     assert "1,234 entries of usage are set aside as odd" in text
     assert "kind is not known to this release||1,234" in text
     assert "could not count within 12 hours are in no bill" in text
