@@ -57,8 +57,9 @@ GIVERS_UP = {"Receive", "Delete", "Push", "PushSlow", "Call", "Sweep"}
 # Functions that answer over HTTP, and count the calls of each account.
 CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage", "Dialects"}
 
-# The policies of the bucket that a function may carry, beside its own.
+# Functions that read no table and no message.
 OF_NO_TABLE = ("WebPages", "PublishReport")
+# The policies of the bucket that a function may carry, beside its own.
 OF_BODIES = (["ReadBodies"], ["WriteBodies"], ["ReadBodies", "WriteBodies"])
 
 WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}

@@ -120,9 +120,9 @@ def test_a_function_writes_no_log_but_the_services_own(
     assert len(of_functions) == len(FUNCTIONS)
     bounds = [role["PermissionsBoundary"]["Ref"] for role in of_functions.values()]
     assert set(bounds) == {"OwnLogsAlone", "Boundary"}
-    assert bounds.count("Boundary") == 2
+    assert bounds.count("Boundary") == 3
     documents = [read(path) for path in transformed]
-    for nested in ("OtherSdks", "Trial"):
+    for nested in ("OtherSdks", "Trial", "ReportPipeline"):
         given = documents[0]["Resources"][nested]["Properties"]["Parameters"]
         assert given["Boundary"] == {"Ref": "OwnLogsAlone"}
     policy = documents[0]["Resources"]["OwnLogsAlone"]["Properties"]["PolicyDocument"]
