@@ -94,6 +94,27 @@ class TestNew:
         assert max(runs.seconds["push"]) == 0
         assert max(runs.seconds["push_slow"]) > SLOW_SECONDS
 
+    def test_another_accounts_delivery_waits_for_none_of_them(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        """60 new URLs that never answer in time, 12 messages; of push_slow nothing has run yet."""
+        others = TestTopic(world.client("bob"), "others")
+        subscribe(others, "quick")
+        hold_to_be_fast(world)
+        subscribe(topic, *(f"web{number:02d}" for number in range(60)), max_in_flight=1)
+        begun_ms = world.clock.now_ms()
+        for number in range(12):
+            topic.try_publish([{"body": str(number)}])
+        others.try_publish([{"body": "x"}])
+        world.run_stream("fan_out")
+        waiting = [event for role, event in world.invoked if role == "push"]
+        world.invoked.clear()
+        for event in waiting:
+            world.run("push", event)
+        assert [url.rpartition("/")[2] for url, _, _ in world.posts] == ["quick"]
+        assert world.clock.now_ms() == begun_ms
+        assert {role for role, _ in world.invoked} == {"push_slow"}
+
     def test_those_of_an_account_share_an_invocation_of_push_slow(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
