@@ -117,6 +117,27 @@ class TestPosting:
         schedules.pass_seconds(60)
         assert subscriber.bodies("web") == ["one", "one"]
 
+    def test_who_goes_on_is_not_one_above_the_share(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        """20 posts of 14 s, one after the other, are more than an invocation has time for."""
+        counted: list[list[tuple[str, int]]] = []
+        invoke = world.core.invoke
+
+        def noted(role: str, event: dict[str, Any]) -> None:
+            if role == "push_slow" and event["deliver"]["hops"]:
+                counted.append(counts(world))
+            invoke(role, event)
+
+        world.core = replace(world.core, invoke=noted)
+        url(topic, max_in_flight=1)
+        world.endpoint = lambda url: world.clock.pass_seconds(14)
+        for _ in range(2):
+            topic.try_publish([{"body": "x"}] * 10)
+        world.settle()
+        assert len(world.posts) == 20
+        assert counted == [[], []]
+
     def test_a_confirmation_is_posted_later(self, world: World, topic: TestTopic) -> None:
         settings = replace(world.core.settings, confirm_endpoints=True)
         world.core = replace(world.core, settings=settings)
@@ -197,6 +218,26 @@ class TestCalling:
         alice.send("orders", "one")
         world.settle()
         assert seen == [[("calling", 1)]]
+
+    def test_who_goes_on_is_not_one_above_the_share(self, world: World, alice: Client) -> None:
+        counted: list[list[tuple[str, int]]] = []
+        invoke = world.core.invoke
+
+        def noted(role: str, event: dict[str, Any]) -> None:
+            if role == "call" and event["invoke"]["hops"]:
+                counted.append(counts(world))
+            invoke(role, event)
+
+        world.core = replace(world.core, invoke=noted)
+        invoke_one = {"function": "handler", "batch": 1, "max_concurrency": 1}
+        alice.put("/queues/slow", {"invoke": {**invoke_one, "timeout_seconds": 600}})
+        world.handle = lambda event: world.clock.pass_seconds(500)
+        for _ in range(2):
+            alice.send("slow", "x")
+        world.settle()
+        assert len(world.batches) == 2
+        assert counted
+        assert not any(counted)
 
 
 class TestManySlow:

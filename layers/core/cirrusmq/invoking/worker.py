@@ -57,9 +57,14 @@ def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
     source = present_source(core, event["source"])
     if source is None:
         return
+    worker = _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms)
     with shares.calling(core, source.account, most_ms) as admitted:
-        if admitted:  # else the sweep comes back
-            _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms).run()
+        if not admitted:
+            return  # the sweep comes back
+        worker.run()
+    # Behind the count: who goes on must not be one above the account's share.
+    if worker.leaves_some:
+        worker.wake_another()
 
 
 class _Worker:
@@ -72,6 +77,8 @@ class _Worker:
         """Whether the next message is claimed alone: some of the last batch had to wait for it."""
         self._handed = False
         """Whether it handed anything over."""
+        self.leaves_some = False
+        """Whether another worker is to go on."""
         self._dues_ms: list[int] = []
         """When messages that failed here are ready again."""
         self._pause_ms = PAUSE_MS[0]
@@ -134,7 +141,7 @@ class _Worker:
             renewed = slots.renew(core, held, invoke)
             if renewed is None:
                 return_all(core, source, batch)
-                self._go_on()
+                self.leaves_some = True
                 return "gone"
             held = renewed
             # Claiming may have taken long, where the store is slow: slot and leases are for calls.
@@ -210,13 +217,13 @@ class _Worker:
         """Behind the release: take a slot once more where something is ready, or soon will be."""
         core = self._core
         if ending == "late" and self._handed:
-            self._go_on()
+            self.leaves_some = True
         if ending in ("late", "gone"):
             return None
         now = slots.read(core, self._owner_id)
         if now.asked_ms:
             if not self._has_time(SETTLE_SECONDS):
-                self._go_on()
+                self.leaves_some = True
                 return None
             core.wait_until(now.asked_ms + SEEN_MS)
             if slots.answer_asked(core, self._owner_id, now.asked_ms):
@@ -255,9 +262,10 @@ class _Worker:
     def _wake_others(self, slot: Slot) -> None:
         """There is more than one batch: as many work on it as may, each waking two others."""
         for _ in range(min(slot.spare, 2)):
-            self._go_on()
+            self.wake_another()
 
-    def _go_on(self) -> None:
+    def wake_another(self) -> None:
+        """Start another worker, unless too many in a row have led to this one."""
         if self._hops >= HOPS:
             return
         try:

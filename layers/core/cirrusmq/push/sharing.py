@@ -83,11 +83,20 @@ def deliver_all(
         for place in places
     )
     pushes = [push for push in found if push is not None]
+    deliver_them = _side_by_side if sharing else _alone
     if takes_slow:
         with _admitted(core, pushes, most_ms + POST_MS) as admitted:
-            _deliver_all(core, admitted, alone=len(places) == 1)
+            ended = deliver_them(core, admitted)
     else:
-        _deliver_all(core, pushes, alone=len(places) == 1)
+        ended = deliver_them(core, pushes)
+    # Behind the count: who goes on for this invocation must not be one above the account's share.
+    errors = [each.error for each in ended if each.error is not None]
+    errors += _pass_on(core, ended)
+    errors.sort(key=lambda error: isinstance(error, CirrusMQError))
+    for error in errors[1:]:
+        _logger.error("not delivered", exc_info=error)
+    if errors:
+        raise errors[0]
 
 
 @contextlib.contextmanager
@@ -103,40 +112,32 @@ def _admitted(core: Core, pushes: Sequence[Push], most_ms: float) -> Iterator[li
         yield [push for push in pushes if push.subscription.account in admitted]
 
 
-def _deliver_all(core: Core, pushes: Sequence[Push], *, alone: bool) -> None:
-    if alone:
-        for push in pushes:
-            _pass_on(core, [_Ended(push.subscription.account, deliver(push))])
-        return
-    errors = _side_by_side(core, pushes)
-    for error in errors[1:]:
-        _logger.error("not delivered", exc_info=error)
-    if errors:
-        raise errors[0]
+def _alone(core: Core, pushes: Sequence[Push]) -> list[_Ended]:
+    return [_Ended(push.subscription.account, deliver(push)) for push in pushes]
 
 
-def _side_by_side(core: Core, pushes: Sequence[Push]) -> list[Exception]:
-    """Deliver each in a thread of its own; answers the errors, unexpected ones first.
+def _side_by_side(core: Core, pushes: Sequence[Push]) -> list[_Ended]:
+    """Deliver each in a thread of its own.
 
-    What slow ones leave waits for all to end, so that it is for few invocations.
+    What a slow one leaves waits for all to end, so that it is for few invocations; what is refused
+    as slow does not.
     """
     # Where one's key takes no writes, its calls wait in a pool that nobody else needs.
     own = replace(core, in_parallel=core.in_own_pool)
     together = any(push.takes_slow for push in pushes)
-    left, waiting = len(pushes), list[_Ended]()
-    errors: list[Exception] = []
+    left, done, waiting = len(pushes), list[_Ended](), list[_Ended]()
     with core.window(max(1, left)) as window:
         for push in pushes:
             window.start(partial(_deliver, replace(push, core=own)))
-        while left or waiting:
-            ended = window.wait(_REFUSED_SECONDS if waiting else _WAIT_SECONDS) if left else []
+        while left:
+            ended = window.wait(_REFUSED_SECONDS if waiting else _WAIT_SECONDS)
             left -= len(ended)
-            errors += [each.error for each in ended if each.error is not None]
+            done += [each for each in ended if each.rest is None]
             waiting += [each for each in ended if each.rest is not None]
-            if waiting and not (left if together else ended):
-                errors += _try_to_pass_on(core, waiting)
+            if waiting and not ended and not together:
+                done += [_Ended("", error=error) for error in _pass_on(core, waiting)]
                 waiting = []
-    return sorted(errors, key=lambda error: isinstance(error, CirrusMQError))
+    return done + waiting
 
 
 def _deliver(push: Push) -> _Ended:
@@ -147,19 +148,16 @@ def _deliver(push: Push) -> _Ended:
         return _Ended(account, error=error)
 
 
-def _try_to_pass_on(core: Core, ended: Sequence[_Ended]) -> list[Exception]:
-    try:
-        _pass_on(core, ended)
-    except Exception as error:
-        return [error]
-    return []
-
-
-def _pass_on(core: Core, ended: Iterable[_Ended]) -> None:
-    """Leave what is left to `push_slow`: that of each account to one invocation."""
+def _pass_on(core: Core, ended: Iterable[_Ended]) -> list[Exception]:
+    """Leave what is left to `push_slow`: that of each account to one invocation. The errors."""
     by_account = defaultdict[str, list[dict[str, Any]]](list)
     for each in ended:
         if each.rest is not None:
             by_account[each.account].append(each.rest)
+    errors: list[Exception] = []
     for rests in by_account.values():
-        delivery_state.notify(core, *rests, slow=True)
+        try:
+            delivery_state.notify(core, *rests, slow=True)
+        except Exception as error:
+            errors.append(error)
+    return errors
