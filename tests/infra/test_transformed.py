@@ -23,6 +23,7 @@ ADDED_BY_SAM = {
 STARS_BY_DESIGN = {
     *("FindTheStream", "DeliverLogs", "FindLogs", "FollowExports", "FollowJobs", "ShowReports"),
     *("WriteExports", "Record", "ReadCodeAndExports", "ReadAndReplaceReports", "Report"),
+    *("ProposeOnly", "ReadProposals", "SwapAndCopy"),
 }
 
 

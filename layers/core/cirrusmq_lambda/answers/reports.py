@@ -38,9 +38,12 @@ class Invoice(Body):
     total: Annotated[
         str, Meta(description="a decimal number: the lines' sum, in whole minor units")
     ]
-    number: Annotated[str | None, Meta(description="of the document; null: not issued yet")] = None
-    type: Literal["invoice", "credit_note", "debit_note"] = "invoice"
-    refers_to: Annotated[str | None, Meta(description="the number of a note's invoice")] = None
+    number: Annotated[str | None, Meta(description="of the document; null: not issued yet")]
+    type: Literal["invoice", "credit_note", "debit_note"]
+    refers_to: Annotated[str | None, Meta(description="the number of a note's invoice")]
+
+
+_WITHOUT_NUMBER = {"number": None, "type": "invoice", "refers_to": None}
 
 
 class BillingGap(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
@@ -74,13 +77,15 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
     @classmethod
     def of(cls, report: dict[str, Any]) -> Self:
         """The answer of the pipeline's report, whose invoices stay as they were read."""
+        # Those of a release before this one have no numbers.
+        invoices: list[Any] = [{**_WITHOUT_NUMBER, **each} for each in report["invoices"]]
         return cls(
             start=report["from"],
             end=report["to"],
             generated_at=report["generated_at"],
             time_zone=report["time_zone"],
             gaps=[BillingGap(start=gap["from"], end=gap["to"]) for gap in report["gaps"]],
-            invoices=report["invoices"],
+            invoices=invoices,
             unusual=report["unusual"],
         )
 
