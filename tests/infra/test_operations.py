@@ -15,10 +15,13 @@ OWN = "CirrusMQ/cirrusmq"
 HOOK = "CodeDeployHook_cirrusmq"
 WATCHED_IF_ASKED = {"Call", "PushSlow"}
 """Functions whose own alarm of rollouts is of AlarmLevel=all."""
+# So does the state machine of the reports, whose failures have an alarm.
+AWAITED = {HOOK, "cirrusmq-publish_report"}
 DIALECTS = "cirrusmq-dialects"
 """In deployments that have them; its alarms are made with it."""
 # Each of these failures has an alarm, of any name.
 WATCHED = {
+    ("cirrusmq", "UsageSetAside"),
     ("AWS/ApiGateway", "5xx"),
     ("AWS/ApiGateway", "Count"),
     ("AWS/DynamoDB", "ConsumedReadCapacityUnits"),
@@ -60,6 +63,7 @@ def alarms(resources: dict[str, Any]) -> dict[str, Any]:
     return of_type(resources, "AWS::CloudWatch::Alarm")
 
 
+OF_JOBS = {"UsageSetAside"}
 SHOWN_ALONE = {"UnusualHours", "ForecastOfTheMonth"}
 """Figures of the reports, which somebody has to judge: what is dear is no fault."""
 BY_RELEASE = {"cirrusmq_release_errors_total", "cirrusmq_release_refusals_total"}
@@ -111,7 +115,8 @@ def test_figures_of_our_own_are_those_that_the_functions_tell(
     watched = {
         name for alarm in alarms.values() for space, name, _ in metrics(alarm) if space == OWN
     }
-    assert filtered == SHOWN_ALONE | BY_RELEASE | {figure.name for figure in figures.LOGGED}
+    logged = {figure.name for figure in figures.LOGGED}
+    assert filtered == SHOWN_ALONE | OF_JOBS | BY_RELEASE | logged
     told = {figure.name for figure in (*figures.TOLD, *figures.LOGGED)}
     assert watched <= told | BY_RELEASE
 
@@ -132,7 +137,7 @@ def test_every_function_is_watched(template: Template, alarms: dict[str, Any]) -
         for space, name, dimensions in metrics(alarm)
         if (space, name) == ("AWS/Lambda", "Errors")
     }
-    assert watched == {function.name for function in template.functions} - {HOOK} | {DIALECTS}
+    assert watched == {function.name for function in template.functions} - AWAITED | {DIALECTS}
 
 
 def test_lost_usage_is_announced_hours_before(
@@ -178,7 +183,7 @@ def test_new_code_goes_back_when_its_alarm_rings(
     functions = of_type(document["Resources"], "AWS::Serverless::Function")
     assert {held["FunctionName"] for held in functions.values()} == {
         each.name for each in template.functions
-    } - {HOOK}
+    } - AWAITED
     for name, held in functions.items():
         # SAM takes it from no globals.
         assert "AutoPublishCodeSha256" in held, name
@@ -219,7 +224,7 @@ def test_what_failed_for_good_is_parked_by_all_that_nobody_waits_for(
     readers = {stream.function for stream in template.streams}
     scheduled = {schedule.function for schedule in template.schedules}
     for function in template.functions:
-        if function.name in behind_the_api | readers | scheduled | {HOOK}:
+        if function.name in behind_the_api | readers | scheduled | AWAITED:
             continue
         events = resources[function.logical_id]["Properties"]["EventInvokeConfig"]
         destination = events["DestinationConfig"]["OnFailure"]["Destination"]
@@ -232,6 +237,6 @@ def test_the_dashboard_shows_what_there_is(resources: dict[str, Any], template: 
     widgets = json.loads(body)["widgets"]
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets)
     for function in template.functions:
-        assert f'"{function.name}"' in body or function.name == HOOK
+        assert f'"{function.name}"' in body or function.name in AWAITED
     for told in ("messages_dead_lettered_total", "oldest_message_age_seconds", "stuck_schedules"):
         assert f'"cirrusmq_{told}", {{"stat"' in body
