@@ -258,7 +258,7 @@ class Service:
         return {"time_scale": 1.0}
 
     async def show_queue(self, name: str) -> Any:
-        return {"ordered": self._ordered, "retry": None}
+        return {"ordered": self._ordered, "retry": None, "dead_letter": None}
 
     async def receive(self, *_: Any, **__: Any) -> list[Received]:
         return [Received({"id": "1", "receipt": "r1", "visible_at": "1970-01-01T00:10:00Z"})]

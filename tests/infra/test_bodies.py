@@ -100,7 +100,7 @@ def test_whoever_reads_can_tell_what_is_missing_and_open_what_is_there(template:
 
 
 def test_whoever_writes_can_encrypt_and_only_through_s3(template: Template) -> None:
-    assert who(template, "kms:GenerateDataKey", "Key.Arn", S3) == WRITERS
+    assert who(template, "kms:GenerateDataKey", "Key.Arn", S3) == WRITERS | {"PublishReport"}
     assert not who(template, "kms:GenerateDataKey", "Key.Arn", "dynamodb.local.amazonaws.com")
 
 

@@ -542,7 +542,7 @@ def test_usage_is_the_same_as_without_the_bucket(make_queue: MakeQueue, world: W
         assert bool(bucket.keys) == bool(least)
         shown = queue.show()
         usage = [
-            {kind: value for kind, value in record["M"].items() if kind not in ("resource",)}
+            {kind: value for kind, value in record["M"].items() if kind not in ("resource", "id")}
             for item in world.items("usage")
             for record in item.get("records", {"L": []})["L"]
             if record["M"]["resource"]["S"].endswith(name)

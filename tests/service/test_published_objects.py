@@ -273,7 +273,13 @@ def test_usage_of_a_publish_is_the_same_as_without_the_bucket(world: World, alic
         world.settle()
         told.append(
             sorted(
-                str({key: value for key, value in record["M"].items() if key != "resource"})
+                str(
+                    {
+                        key: value
+                        for key, value in record["M"].items()
+                        if key not in ("resource", "id")
+                    }
+                )
                 for item in world.items("usage")
                 for record in item.get("records", {"L": []})["L"]
                 if name in record["M"]["resource"]["S"]

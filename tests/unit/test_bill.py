@@ -22,7 +22,9 @@ def test_its_fixed_parts_are_those_of_the_templates() -> None:
     for kind, counted in (("KMS::Key", "keys"), ("SecretsManager::Secret", "secrets")):
         written = len(re.findall(rf"Type: AWS::{kind}\n", text))
         assert getattr(bill.fixed(), counted) == written == 1
-    versions = re.findall(r"^  \w+Errors:\n    Type: AWS::CloudWatch::Alarm", text_of_top(), re.M)
+    versions = re.findall(
+        r"^  \w+Errors:\n    Type: AWS::CloudWatch::Alarm\n    Prop", text_of_top(), re.M
+    )
     alarms = (folder / "infra/alarms/template.yaml").read_text()
     few = re.findall(r"    Condition: (?:Any|Nightly)\n", alarms)
     # Of the few one is of two metrics, the release's alarm is of eight.
