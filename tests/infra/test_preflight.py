@@ -40,11 +40,11 @@ def test_a_new_account_can_deploy_with_nothing_reserved(root: Path) -> None:
 
 def test_what_a_stack_has_reserved_counts_once(root: Path) -> None:
     template = make_template(root)
-    assert reserved(template) == 171
-    assert reserved(make_template(root, ReceiveConcurrency="600")) == 771
+    assert reserved(template) == 211
+    assert reserved(make_template(root, ReceiveConcurrency="600")) == 811
     usual = Concurrency(limit=1_000, unreserved=1_000)
     assert not list(wrong_concurrency(template, None, usual))
-    its_own = Concurrency(limit=280, unreserved=109)
+    its_own = Concurrency(limit=320, unreserved=109)
     assert list(wrong_concurrency(template, None, its_own))
     there = Stack("UPDATE_COMPLETE", {})
     assert not list(wrong_concurrency(template, there, its_own))

@@ -22,7 +22,10 @@ def test_its_fixed_parts_are_those_of_the_templates() -> None:
     for kind, counted in (("KMS::Key", "keys"), ("SecretsManager::Secret", "secrets")):
         written = len(re.findall(rf"Type: AWS::{kind}\n", text))
         assert getattr(bill.fixed(), counted) == written == 1
+    kept = r"    Condition: (?:Rollouts|Pages)GoBack\n"  # of a function's alarm at any level
     versions = re.findall(
+        rf"^  \w+Errors:\n    Type: AWS::CloudWatch::Alarm\n{kept}", text_of_top(), re.M
+    )
         r"^  \w+Errors:\n    Type: AWS::CloudWatch::Alarm\n    Prop", text_of_top(), re.M
     )
     alarms = (folder / "infra/alarms/template.yaml").read_text()
