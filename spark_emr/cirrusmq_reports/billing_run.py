@@ -105,6 +105,7 @@ class Bill:
                 outputs,
                 exports,
                 accept_removed=self.options.accept_removed,
+                removed_ms={table.id: table.removed_ms for table in plan.tables},
                 released=self.options.release,
             )
             old = self._take_over()
@@ -124,7 +125,10 @@ class Bill:
                 before,
                 sequence=outputs.sequence,
                 to_ms=plan.to_ms,
-                tables=plan.tables,
+                tables=[
+                    replace(each, removed_ms=taken.removed.get(each.id, each.removed_ms))
+                    for each in plan.tables
+                ],
                 coverage=plan.coverage,
                 accepted=plan.accepted,
                 prices=self.card.digest,

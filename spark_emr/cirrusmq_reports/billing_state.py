@@ -23,6 +23,8 @@ class FollowedTable:
     """From then on it was in use, as far as the exports can tell."""
     until_ms: int | None = None
     """When the next one took over."""
+    removed_ms: int = 0
+    """A person accepted that records which were shown until then may be missing."""
 
     def named(self, name: str) -> bool:
         """Whether a person's name for a table means this one."""

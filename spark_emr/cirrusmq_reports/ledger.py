@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +47,8 @@ class Taken:
     """All of the quarantine from now on."""
     set_aside: Counter[str]
     """Reason → how many entries and records are set aside now."""
+    removed: Mapping[str, int]
+    """Table → the time of an export that lacks records, as was accepted."""
     changed: bool
     """Whether the ledger or the quarantine is another one than before."""
 
@@ -57,11 +59,12 @@ def take(
     exports: Sequence[Export],
     *,
     accept_removed: bool,
+    removed_ms: Mapping[str, int],
     released: Sequence[str] = (),
 ) -> Taken:
     """Write the rows of records that the ledger lacks. Raises BadInput, as `Intake` says."""
     reader = Reader(spark, USAGE)
-    intake = _Intake(spark, outputs, exports, reader, released)
+    intake = _Intake(spark, outputs, exports, reader, removed_ms, released)
     return intake.take(accept_removed=accept_removed)
 
 
@@ -76,14 +79,15 @@ class _Intake:
     outputs: Outputs
     exports: Sequence[Export]
     reader: Reader
+    removed_ms: Mapping[str, int]
     released: Sequence[str]
 
     def take(self, *, accept_removed: bool) -> Taken:
         days = shown_days(self.exports)
         records = usage_records(self.reader, self.exports)
-        found = materialize(compared(records, self._ledger(days), self.exports), [self.reader])
-        if not accept_removed:
-            self._refuse_missing(found)
+        both = compared(records, self._ledger(days), self.exports, self.removed_ms)
+        found = materialize(both, [self.reader])
+        removed = self._missing(found, accept=accept_removed)
         odd_before = self._quarantined()
         fresh = self._without_known(found.where("known_content IS NULL"), days)
         fresh = fresh.join(odd_before.select("record").distinct(), "record", "left_anti")
@@ -109,7 +113,13 @@ class _Intake:
             kept = self.outputs.write(
                 odd.withColumn("kept_in", sf.lit(QUARANTINE_PART)), QUARANTINE, "kept_in"
             )
-        return Taken(parts=parts, quarantine=kept, set_aside=counts, changed=changed or bool(parts))
+        return Taken(
+            parts=parts,
+            quarantine=kept,
+            set_aside=counts,
+            removed=removed,
+            changed=changed or bool(parts),
+        )
 
     def _ledger(self, days: set[str]) -> DataFrame:
         parts = [part for part in self.outputs.published.all_of(LEDGER) if part.part in days]
@@ -119,10 +129,17 @@ class _Intake:
         parts = self.outputs.published.all_of(QUARANTINE)
         return self.outputs.read(self.spark, parts, QUARANTINE_SCHEMA)
 
-    def _refuse_missing(self, found: DataFrame) -> None:
-        """Raise BadInput if a whole export lacks records whose time to live is not over."""
+    def _missing(self, found: DataFrame, *, accept: bool) -> dict[str, int]:
+        """Tables whose whole exports lack records that should be there, and the export's time.
+
+        Raises BadInput if that is not accepted.
+        """
         rows = found.select(sf.explode("missing").alias("number"), "known_day", "record")
         counts = rows.groupBy("number", "known_day").count().collect()
+        if accept:
+            # By time: of a table's exports the last one counts.
+            numbers = sorted({row["number"] for row in counts})
+            return {self.exports[each].table_id: self.exports[each].at_ms for each in numbers}
         if counts:
             number = min(row["number"] for row in counts)
             by_day = {row["known_day"]: row["count"] for row in counts if row["number"] == number}
@@ -133,6 +150,7 @@ class _Intake:
                 "were shown before and whose time to live is not over: is it of a table that was "
                 "emptied or restored? --accept-removed goes on, and keeps them billed"
             )
+        return {}
 
     def _without_known(self, fresh: DataFrame, days: set[str]) -> DataFrame:
         """Without those that the ledger has in a day that was not looked at: TTL is very late."""

@@ -69,6 +69,13 @@ def test_an_export_that_lacks_records_is_refused_with_their_days(
 
     assert jobs.bill(output, [restored], "--accept-removed").code == 0
     assert totals(output) == [("2026-11", "3.60", None)]
+    # It is accepted once: later exports lack them as well. What is new must not be missing.
+    more = use("more", "2026-11-11 05:00", MILLION)
+    later = whole(tmp_path, "2026-11-12 01:00", [*until(5), more])
+    assert jobs.bill(output, [later]).code == 0
+    assert totals(output) == [("2026-11", "4.00", None)]
+    lacking = whole(tmp_path, "2026-11-13 01:00", until(5))
+    assert "lacks 1 usage records of 2026-11-11" in jobs.bill(output, [lacking]).message
 
 
 def test_another_table_is_refused_until_it_is_followed(tmp_path: Path, jobs: Jobs) -> None:

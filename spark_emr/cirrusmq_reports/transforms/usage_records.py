@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -42,12 +42,17 @@ def usage_records(reader: Reader, exports: Sequence[Export]) -> DataFrame:
     )
 
 
-def compared(records: DataFrame, ledger: DataFrame, exports: Sequence[Export]) -> DataFrame:
+def compared(
+    records: DataFrame,
+    ledger: DataFrame,
+    exports: Sequence[Export],
+    removed_ms: Mapping[str, int],
+) -> DataFrame:
     """The columns of `usage_records`, and `known_content`, `known_day`, `missing`.
 
     Only of records that are new, differ from what was shown before, or are `missing`: the numbers
     of whole exports that lack a record which their table has shown before, though its time to live
-    is not over.
+    is not over. `removed_ms`: table → until when a person accepted that.
     """
     known = ledger.groupBy("record").agg(
         sf.min("content").alias("known_content"),
@@ -58,7 +63,7 @@ def compared(records: DataFrame, ledger: DataFrame, exports: Sequence[Export]) -
     )
     both = records.join(known, "record", "full_outer")
     absent = [
-        sf.when(_is_missing(number, export), sf.lit(number))
+        sf.when(_is_missing(number, export, removed_ms.get(export.table_id, 0)), sf.lit(number))
         for number, export in enumerate(exports)
         if export.full
     ]
@@ -102,11 +107,12 @@ def _records(reader: Reader, export: Export, number: int) -> DataFrame:
     )
 
 
-def _is_missing(number: int, export: Export) -> Column:
+def _is_missing(number: int, export: Export, removed_ms: int) -> Column:
     expires_ms = sf.floor(sf.col("known_ms") / 1000) * 1000 + LIFE_MS
     shown = sf.coalesce(sf.array_contains("numbers", sf.lit(number)), sf.lit(False))
     return (
         (sf.col("known_table") == export.table_id)
+        & (sf.col("known_shown_ms") > removed_ms)
         & (sf.col("known_shown_ms") <= export.at_ms)
         & (expires_ms > export.at_ms)
         & ~shown
