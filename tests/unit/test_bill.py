@@ -26,8 +26,6 @@ def test_its_fixed_parts_are_those_of_the_templates() -> None:
     versions = re.findall(
         rf"^  \w+Errors:\n    Type: AWS::CloudWatch::Alarm\n{kept}", text_of_top(), re.M
     )
-        r"^  \w+Errors:\n    Type: AWS::CloudWatch::Alarm\n    Prop", text_of_top(), re.M
-    )
     alarms = (folder / "infra/alarms/template.yaml").read_text()
     few = re.findall(r"    Condition: (?:Any|Nightly)\n", alarms)
     # Of the few one is of two metrics, the release's alarm is of eight.
