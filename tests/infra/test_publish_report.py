@@ -112,11 +112,12 @@ def app(objects: Objects, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "y")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{server.server_address[1]}")
     monkeypatch.syspath_prepend(str(root / "functions/publish_report"))
-    sys.modules.pop("app", None)
+    for name in ("app", "reports_bucket"):
+        sys.modules.pop(name, None)
     module = import_module("app")
     yield module
-    module._s3().close()
-    for name in ("app", "swap"):
+    import_module("reports_bucket")._s3().close()
+    for name in ("app", "swap", "reports_bucket"):
         sys.modules.pop(name, None)
     server.shutdown()
     thread.join()
