@@ -59,6 +59,7 @@ def test_an_invoice_is_issued_by_the_first_run_after_its_close(tmp_path: Path, j
     assert fingerprints(output / "documents") == issued
 
 
+@pytest.mark.long
 def test_an_invoice_waits_for_times_that_no_export_has_shown(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     late = whole(tmp_path, "2026-11-20 01:00", [*OCTOBER, *NOVEMBER])
@@ -149,6 +150,7 @@ def test_a_thousand_small_lines_are_rounded_once(
     assert totals(tmp_path / "out") == [("2026-11", total, None)]
 
 
+@pytest.mark.long
 def test_what_is_below_a_cent_waits_for_the_next_invoice(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     little = [BEGIN, use("l", "2026-10-20 05:00", 12_000)]
@@ -171,6 +173,7 @@ def test_what_is_below_a_cent_waits_for_the_next_invoice(tmp_path: Path, jobs: J
     assert sum(row["charge"] for row in lines) == Decimal("0.01")
 
 
+@pytest.mark.long
 def test_a_price_of_an_issued_invoice_cannot_be_edited(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     first = whole(tmp_path, "2026-11-04 01:00", OCTOBER)
@@ -223,6 +226,7 @@ def test_parties_are_copied_into_a_document(tmp_path: Path, jobs: Jobs) -> None:
     assert "Acme &amp; Sons" in (output / "documents/acme/XY-000001.html").read_text()
 
 
+@pytest.mark.long
 def test_an_adjustment_is_on_the_next_document_once(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     given = tmp_path / "adjustments.jsonl"
@@ -247,6 +251,7 @@ def test_an_adjustment_is_on_the_next_document_once(tmp_path: Path, jobs: Jobs) 
     assert jobs.bill(output, [last], "--adjustments", str(given)).code == 2
 
 
+@pytest.mark.long
 def test_a_closed_invoice_is_kept_after_it_has_left_the_answer(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     assert jobs.bill(output, [whole(tmp_path, "2026-11-04 01:00", OCTOBER)]).code == 0
@@ -262,6 +267,7 @@ def test_a_closed_invoice_is_kept_after_it_has_left_the_answer(tmp_path: Path, j
     assert state(output)["closed"]["2026-10"] > 0
 
 
+@pytest.mark.long
 def test_closed_invoices_of_an_earlier_release_become_documents(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     spark = jobs.session()

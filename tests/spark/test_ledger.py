@@ -115,6 +115,7 @@ def test_a_window_alone_is_refused_in_an_empty_output(tmp_path: Path, jobs: Jobs
     assert totals(tmp_path / "out") == [("2026-11", "0.40", None)]
 
 
+@pytest.mark.long
 def test_windows_that_do_not_join_are_refused(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     assert jobs.bill(output, [whole(tmp_path, "2026-11-08 01:00", until(8))]).code == 0
@@ -149,6 +150,7 @@ def test_late_work_of_ttl_bills_nothing_again(tmp_path: Path, jobs: Jobs) -> Non
     assert documents(output) == [issued]
 
 
+@pytest.mark.long
 def test_a_batch_repeated_shorter_is_billed_as_it_counts(tmp_path: Path, jobs: Jobs) -> None:
     """9 events; then 5 of them, and the other 4, between two nights and across a close."""
     output = tmp_path / "out"
@@ -171,6 +173,7 @@ def test_a_batch_repeated_shorter_is_billed_as_it_counts(tmp_path: Path, jobs: J
     assert counts.keys() == {"2026-10"}
 
 
+@pytest.mark.long
 def test_the_same_key_with_another_content_is_set_aside(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     first = whole(tmp_path, "2026-11-10 01:00", [use("a", "2026-11-09 05:00", MILLION)])
@@ -217,6 +220,7 @@ ODD: dict[str, list[Item]] = {
 }
 
 
+@pytest.mark.long
 def test_what_is_odd_is_set_aside_and_others_are_billed(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     odd = [
@@ -277,6 +281,7 @@ def test_an_odd_entry_is_set_aside_and_its_siblings_are_billed_until_it_is_known
     ]
 
 
+@pytest.mark.long
 def test_a_record_of_use_long_before_is_billed_when_it_is_released(
     tmp_path: Path, jobs: Jobs
 ) -> None:
@@ -338,6 +343,7 @@ def test_records_of_two_folders_are_two_although_their_resources_have_one_name(
     assert [line["count"] for line in month["lines"]] == [4 * MILLION]
 
 
+@pytest.mark.long
 def test_exports_are_read_once(tmp_path: Path, jobs: Jobs, spark: SparkSession) -> None:
     records = Usage(seed=2, records=12_000, at_ms=ms("2026-11-20 08:00"), days=15)
     export = records.export(tmp_path)

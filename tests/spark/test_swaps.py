@@ -172,10 +172,12 @@ class _Free:
         return
 
 
-STEPS = ["proposed", "locked", "swapped", "first copy", "half a copy"]
+STEPS = ["proposed", "locked", "first copy", "half a copy"]
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", ["swapped", *(pytest.param(step, marks=pytest.mark.long) for step in STEPS)]
+)
 def test_a_run_killed_at_any_step_loses_and_doubles_no_number(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
