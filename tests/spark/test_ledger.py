@@ -249,6 +249,7 @@ def test_what_is_odd_is_set_aside_and_others_are_billed(tmp_path: Path, jobs: Jo
         )
 
 
+@pytest.mark.long
 def test_an_odd_entry_is_set_aside_and_its_siblings_are_billed_until_it_is_known(
     tmp_path: Path, jobs: Jobs, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +311,7 @@ def test_a_record_of_use_long_before_is_billed_when_it_is_released(
         assert (pending["total"], pending["lines"][0]["correction"]) == ("2.60", "2026-10")
 
 
+@pytest.mark.long
 def test_an_export_that_is_odd_as_a_whole_is_refused(tmp_path: Path, jobs: Jobs) -> None:
     odd = [use(f"o{n}", "2026-11-19 05:00", 1, kind="peeked") for n in range(101)]
     good = [use(f"g{n}", "2026-11-19 05:00", 1) for n in range(9_000)]
