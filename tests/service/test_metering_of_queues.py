@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +10,9 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.storage.counters import read_kept
+from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import Client, Subscriber, World
 
 
@@ -144,8 +146,41 @@ def test_a_batch_repeated_with_another_length_adds_the_difference(
         seen = stored
 
     first = records[0].as_lambda_record()["eventID"]
-    changes = 1 + sum(after != before for before, after in pairwise(lengths))
-    assert seen.keys() == {first, *(f"{first}#{number}" for number in range(2, changes + 1))}
+    # Each delivery is a version, also one that adds nothing: what is on its way is refused by it.
+    differ = [number for number, (one, next_) in enumerate(pairwise(lengths), 2) if one != next_]
+    assert seen.keys() == {first, *(f"{first}#{number}" for number in differ)}
+
+
+def test_what_is_on_its_way_is_refused_behind_a_shorter_batch_that_adds_nothing(
+    world: World, alice: Client, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer was lost, and it takes effect when the batch was counted in two."""
+    for number in range(4):
+        queue.send("x" * (number + 1))
+    records = world.engine.read_stream(world.tables.messages, 0, 4)
+    events = [record.as_lambda_record() for record in records]
+    execute, late = world.engine.execute, []
+
+    def lose(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if operation == "TransactWriteItems":
+            late.append(request)
+            raise EngineError("InternalServerError", "lost")
+        answer: dict[str, Any] = execute(operation, request)
+        return answer
+
+    world.run("meter", {"Records": events[:1]})
+    with monkeypatch.context() as patch:
+        patch.setattr(world.engine, "execute", lose)
+        with pytest.raises(Unavailable):
+            world.run("meter", {"Records": events})
+    for batch in (events[:1], events[1:]):
+        world.run("meter", {"Records": batch})
+    assert late
+    for request in late:
+        with pytest.raises(EngineError):
+            execute("TransactWriteItems", request)
+    assert sum(usage(world).values()) == 4
+    assert kept(world, queue) == 4
 
 
 def test_a_record_of_an_earlier_release_that_was_put_over_is_added_to(

@@ -156,10 +156,11 @@ def _first(
 def _difference(
     core: Core, event_id: str, old: Item, entries: Sequence[Item], steps: Mapping[str, _Step]
 ) -> list[_Write]:
-    """The writes of a repeated delivery, none if it counts what is counted already.
+    """The writes of a repeated delivery. A next version is written in any case:
 
-    A: batch e1..e5, reads version 1 ──────────(on its way)──────────> refused: version 2
-    B:            batch e1..e9, reads version 1 ──> e1#2, version 2
+    A: batch e1..e9, reads version 1 ──────────(on its way)──────────> refused: version 2
+    B:            batch e1..e5, reads version 1 ──> nothing is more, version 2
+    C:                           batch e6..e9 ──> e6
     """
     seen = int(old["version"]["N"])
     # An earlier release wrote over the record instead: its versions have no differences.
@@ -168,8 +169,6 @@ def _difference(
     before = [old, *(each for each in differences if each is not None)]
     more = _missing(before, entries)
     counters = _counters(steps)
-    if not more and old["counters"] == counters:
-        return []
     update = {
         "TableName": core.tables.usage,
         "Key": key(*_place(event_id)),
