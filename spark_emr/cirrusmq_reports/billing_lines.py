@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA
 from cirrusmq_reports.billing_state import State
 from cirrusmq_reports.closing import GROUPED_SCHEMA
+from cirrusmq_reports.columns import columns_of
 from cirrusmq_reports.documents import CARRIED, NOTE
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.times import DAY_MS, iso_month
@@ -59,7 +60,7 @@ class OpenLines:
         late = sf.col("month").isin(*billed) if billed else sf.lit(False)
         own = sf.when(late, sf.concat(sf.lit(NOTE), "month")).otherwise(sf.col("month"))
         earlier = self.outputs.read(self.spark, carried, LINE_SCHEMA)
-        columns = [part.split(" ")[0] for part in GROUPED_SCHEMA.split(", ")]
+        columns = [*columns_of(GROUPED_SCHEMA)]
         return (
             lines.withColumn("group", own)
             .select(columns)
@@ -82,6 +83,6 @@ class OpenLines:
         return known.select(
             *[
                 sf.col(name) if name in known.columns else sf.lit(None).cast(kind).alias(name)
-                for name, kind in (part.split(" ") for part in LINE_SCHEMA.split(", "))
+                for name, kind in columns_of(LINE_SCHEMA).items()
             ]
         )

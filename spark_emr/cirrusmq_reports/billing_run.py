@@ -59,7 +59,6 @@ _EMPTY_TABLES = {
 """The tables that analysts read, with the columns of their files."""
 LEDGER_MONTHS = 13
 _OPEN_PART = "all"
-_LINE_COLUMNS = [part.split(" ")[0] for part in LINE_SCHEMA.split(", ")]
 
 
 def state_of(published: Published, exports: Sequence[Export]) -> State:

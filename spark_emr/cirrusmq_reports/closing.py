@@ -12,6 +12,7 @@ from urllib.parse import quote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from cirrusmq_reports.columns import columns_of
 from cirrusmq_reports.documents import (
     DOCUMENT_SCHEMA,
     INVOICE,
@@ -149,7 +150,7 @@ class Closing:
         own = numbered.where("number IS NOT NULL").drop("group")
         listed = own.withColumn("month", sf.col("of_month")).drop("of_month").persist()
         rows = spark.createDataFrame([each.row() for each in headers], DOCUMENT_SCHEMA)
-        columns = [part.split(" ")[0] for part in DOCUMENT_LINE_SCHEMA.split(", ")]
+        columns = [*columns_of(DOCUMENT_LINE_SCHEMA)]
         roundings = rows.where("rounding != 0").select(
             *[
                 sf.lit(None).alias(name)

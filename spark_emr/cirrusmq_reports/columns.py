@@ -14,6 +14,12 @@ SAID = "SAID:"
 _BEFORE_NUMBER, _AFTER_NUMBER = '{"N":"', '"}'
 
 
+def columns_of(schema: str) -> dict[str, str]:
+    """The names of a schema's columns, each with its type."""
+    named = (part.partition(" ") for part in schema.split(", "))
+    return {name: kind for name, _, kind in named}
+
+
 def refuse(fault: Column) -> Column:
     """A condition for `where` that keeps every row, and fails the job where `fault` is true.
 

@@ -10,13 +10,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.billing_plan import shown_days
+from cirrusmq_reports.columns import columns_of
 from cirrusmq_reports.command import materialize
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import USAGE
-from cirrusmq_reports.times import iso_day
+from cirrusmq_reports.times import DAY_MS, iso_day
 from cirrusmq_reports.transforms.usage_by_hour import ledger_rows, usage_by_hour
 from cirrusmq_reports.transforms.usage_entries import WHOLE_RECORD, usage_entries
 from cirrusmq_reports.transforms.usage_records import (
@@ -177,7 +178,7 @@ class _Intake:
 
     def _odd(self, rows: DataFrame, found: DataFrame, before: DataFrame) -> DataFrame:
         """The quarantine from now on."""
-        columns = [part.split(" ")[0] for part in QUARANTINE_SCHEMA.split(", ")]
+        columns = [*columns_of(QUARANTINE_SCHEMA)]
         odd = rows.where("odd IS NOT NULL").withColumns(
             {"reason": sf.col("odd"), "item": sf.to_json("item")}
         )
@@ -212,5 +213,5 @@ def _records(odd: DataFrame) -> int:
 
 def ledger_parts(published: Sequence[Part], to_ms: int, months: int) -> list[Part]:
     """The ledger's parts that are kept: of so many months."""
-    oldest = iso_day(max(0, to_ms - months * 31 * 86_400_000))
+    oldest = iso_day(max(0, to_ms - months * 31 * DAY_MS))
     return [part for part in published if part.part >= oldest]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from tests.infra.test_behaviours import collected
 from tests.infra.tools import ROOT
 
 PAGE = (ROOT / "infra/manual/access.md").read_text(encoding="utf-8")
@@ -16,16 +16,10 @@ ROWS = [
 ]
 
 
-def names_of_tests() -> set[str]:
-    found: set[str] = set()
-    for path in Path(ROOT / "tests").rglob("test_*.py"):
-        found |= set(re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
-    return found
-
-
 def test_each_row_names_tests_that_there_are() -> None:
     assert len(ROWS) >= 20
-    there = names_of_tests()
+    paths = (path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
+    there = set[str]().union(*(collected(str(path)) for path in paths))
     for row in ROWS:
         named = re.findall(r"`(test_\w+)`", row[-1])
         assert named, row[0]

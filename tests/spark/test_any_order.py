@@ -31,7 +31,6 @@ from tests.spark.transforms.frames import ms
 from cirrusmq_reports.times import iso_time
 
 FIRST_MS, LAST_MS = ms("2026-10-01 00:00"), ms("2026-11-19 00:00")
-CLOSE_MS = ms("2026-11-04 00:00")
 CARD = (
     "    free_each_month:\n      sent: 40\n"
     "    tiers:\n      sent:\n        - above: 90\n          price: 20000\n"

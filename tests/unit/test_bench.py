@@ -39,6 +39,7 @@ from bench.counted.lives import (
 from bench.drawing import svg
 from bench.measured import calls
 from cirrusmq_local.commands import prices
+from cirrusmq_local.commands.quotas import KEY_READS, KEY_WRITES
 
 KB = 1_024
 
@@ -325,19 +326,19 @@ def busy_topic(protocol: str) -> dict[str, Units]:
 @pytest.mark.parametrize("protocol", ["pull", "queue"])
 def test_no_key_of_a_busy_topic_is_too_hot(protocol: str) -> None:
     for kind, units in busy_topic(protocol).items():
-        assert units.writes < heat.MOST_WRITES, kind
-        assert units.reads < heat.MOST_READS, kind
+        assert units.writes < KEY_WRITES, kind
+        assert units.reads < KEY_READS, kind
 
 
 def test_a_topic_of_few_partitions_would_be_too_hot() -> None:
-    assert heat.hottest("pull", 1, 8)["parcels"].writes > heat.MOST_WRITES
+    assert heat.hottest("pull", 1, 8)["parcels"].writes > KEY_WRITES
 
 
 def test_keys_that_grow_with_environments_stay_within_what_a_key_takes() -> None:
     found = {(each.environments, each.key): each for each in heat_by_environments()}
     assert {environments for environments, _ in found} == {100, 1_000, 3_500}
     for each in found.values():
-        assert each.units.writes < heat.MOST_WRITES / 2
+        assert each.units.writes < KEY_WRITES / 2
         assert each.units.reads <= 2_000
     assert found[3_500, "calls of the account"].units.writes == 437.5
     assert found[3_500, "access key"].seconds == 2

@@ -24,6 +24,7 @@ from cirrusmq.storage.shards import SHARDS
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq.subscriptions.topics import find_topic
+from cirrusmq_local.commands.quotas import KEY_READS, KEY_WRITES
 from cirrusmq_local.testing.world import Client, World
 
 from ..drawing.tables import show
@@ -33,7 +34,6 @@ from .keys import Keys, Units
 from .lives import subscribe
 
 RATE = 5_000
-MOST_WRITES, MOST_READS = 1_000.0, 3_000.0
 PARTITIONS = {1: 32, 20: 32, 100: 192}
 """Of the topic, by its subscriptions."""
 QUEUE_PARTITIONS = 32
@@ -62,9 +62,7 @@ def run() -> None:
         ["subscriptions", "to", "partitions", "key", "writes", "reads"],
         rows,
     )
-    print(
-        f"\nA key takes {MOST_WRITES:,.0f} writes and {MOST_READS:,.0f} reads a second. Queues of"
-    )
+    print(f"\nA key takes {KEY_WRITES:,} writes and {KEY_READS:,} reads a second. Queues of")
     print(f"subscriptions have {QUEUE_PARTITIONS} partitions each.")
     show(
         "Units a second on keys of one account, by the environments that it keeps busy",
@@ -209,7 +207,7 @@ def _metered(world: World, changes: float, writes: float, sources: int) -> dict[
     source is in no more batches a second than it has keys.
     """
     batches = changes / METERED
-    keys_of_a_shard = 1 + MOST_WRITES * sources / writes
+    keys_of_a_shard = 1 + KEY_WRITES * sources / writes
     world.run_stream("meter")
     items = [item for item in world.items("usage") if "counters" in item]
     item = max(items, key=item_bytes)

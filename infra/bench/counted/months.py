@@ -126,7 +126,7 @@ def handed() -> Usage:
         read_units=reads,
         calls=1,
         invocations=2 + CHANGES / METER_RECORDS,
-        gb_seconds=waits + waiting.CALL_SECONDS * (prices.CALL_GB + prices.HOT_GB + prices.PUSH_GB),
+        gb_seconds=waits + waiting.HANDING_GB_SECONDS,
     )
 
 

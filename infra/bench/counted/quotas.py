@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import ceil
 
 from cirrusmq_local.cloud.cloudformation import StackTemplate
@@ -23,6 +24,9 @@ from .lives import Workload, carried_life, metering_units, published_life
 SIZE = 1_024
 POST_SECONDS = 0.2
 """Assumed: a post to a URL, with its answer."""
+PUBLISHES_AT_ONCE, MOST_IN_FLIGHT = 4, 16
+"""Assumed: an invocation of push posts the messages of so many calls side by side, and no more
+than `max_in_flight` has by default."""
 COPY_MS = 0.7
 """CPU of fan_out for a copy, on a whole CPU (`push_cpu`)."""
 MEMORY_MB, WHOLE_CPU_MB = (512, 1_024, 1_769), 1_769
@@ -82,6 +86,7 @@ class Need:
         return self.needed / self.quota.default
 
 
+@cache
 def units(load: Load) -> tuple[float, float]:
     """(write units, read units) a second of the table of messages."""
     workload = Workload(name="a call's", count=load.batch, size=SIZE)
@@ -101,7 +106,7 @@ def needs(load: Load) -> list[Need]:
     batches = shards(writes) * 2
     posts = load.sends * load.urls if load.topics else 0.0
     working = (load.sends * CALL_MS + load.receives * RECEIVE_MS) / 1_000
-    posting = posts * POST_SECONDS / min(load.batch * 4, 16)
+    posting = posts * POST_SECONDS / min(load.batch * PUBLISHES_AT_ONCE, MOST_IN_FLIGHT)
     at_once = working + load.waiting + batches + posting
     changes = writes  # at most: a change of the stream for each unit
     objects = load.sends * load.large

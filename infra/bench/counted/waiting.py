@@ -18,6 +18,8 @@ MEMORY_GB = {"512 MB": 0.5, "256 MB": 0.25}
 PARTITIONS = 4
 CALL_SECONDS = 0.025
 """Assumed of each call of ours, beside the time for which `call` waits for the function."""
+HANDING_GB_SECONDS = CALL_SECONDS * (prices.CALL_GB + prices.HOT_GB + prices.PUSH_GB)
+"""Of the three calls by which a batch is sent, seen by `fan_out` and handed over."""
 HANDLER_SECONDS = (0.1, 1.0)
 """How long the function may take for a batch."""
 
@@ -50,13 +52,12 @@ def handed_dollars(workload: Workload, handler_seconds: float) -> dict[str, floa
     time is not among them.
     """
     write_units, read_units = handed_life(workload, PARTITIONS)
-    gb_seconds = CALL_SECONDS * (prices.CALL_GB + prices.HOT_GB + prices.PUSH_GB)
     lines = {
         "writes": write_units * prices.WRITE_UNITS_PER_MILLION,
         "reads": read_units * prices.READ_UNITS_PER_MILLION,
         "HTTP API": prices.HTTP_API_PER_MILLION,
         "Lambda calls": 3 * prices.LAMBDA_REQUESTS_PER_MILLION,
-        "Lambda time": gb_seconds * prices.LAMBDA_GB_SECOND * prices.MILLION,
+        "Lambda time": HANDING_GB_SECONDS * prices.LAMBDA_GB_SECOND * prices.MILLION,
         "waiting for the function": handler_seconds
         * prices.PUSH_GB
         * prices.LAMBDA_GB_SECOND

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, urlsplit
 from uuid import uuid4
 
 import typer
@@ -43,28 +43,25 @@ def admin(
 
 
 def event(method: str, path: str, body: str | None, data: Path) -> dict[str, Any]:
-    """The call as an event of a function's URL (payload format 2.0), marked as invoked."""
+    """The call as an event of a function's URL, marked as invoked."""
     from cirrusmq_lambda.http import INVOKED
+    from cirrusmq_local.cloud.events import Request, make_url_event
 
-    parts = urlsplit(path)
-    return {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": parts.path,
-        "rawQueryString": parts.query,
-        "queryStringParameters": dict(parse_qsl(parts.query)),
-        "headers": {
-            "authorization": find_connection(data).authorization,
-            "content-type": "application/json",
-        },
-        "requestContext": {
-            "requestId": str(uuid4()),
-            "http": {"method": method, "path": parts.path},
-        },
-        "isBase64Encoded": False,
-        **({} if body is None else {"body": body}),
-        INVOKED: True,
+    raw_path, _, query = path.partition("?")
+    headers = {
+        "authorization": find_connection(data).authorization,
+        "content-type": "application/json",
     }
+    request = Request(
+        method=method,
+        raw_path=raw_path,
+        query=query,
+        headers=[*headers.items()],
+        body=(body or "").encode(),
+        source="",
+        http_version="1.1",
+    )
+    return {**make_url_event(request, str(uuid4()), time.time_ns() // 1_000_000), INVOKED: True}
 
 
 def invoke(function: str, asked: dict[str, Any]) -> dict[str, Any]:

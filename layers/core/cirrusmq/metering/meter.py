@@ -138,9 +138,10 @@ def _place(event_id: str) -> tuple[str, str]:
 def _put(core: Core, record: Sequence[_Write], counters: Sequence[Item]) -> None:
     """The record and the counters, or neither."""
     writes = [*record, *({"Update": each} for each in counters)]
-    if len(writes) == 1 and "Put" in writes[0]:
-        core.store.write("PutItem", writes[0]["Put"])
-    elif writes:
+    if len(writes) == 1:
+        ((verb, request),) = writes[0].items()
+        core.store.write(f"{verb}Item", request)
+    else:
         core.store.transact(writes)
 
 
