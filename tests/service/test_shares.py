@@ -55,6 +55,20 @@ def url(topic: TestTopic, name: str = "web", **fields: Any) -> None:
     topic.subscribe(name, "http", endpoint=f"http://127.0.0.1:9/{name}", **fields)
 
 
+def counted_by_who_goes_on(world: World, role: str, kind: str) -> list[list[tuple[str, int]]]:
+    """What is counted whenever an invocation starts another one to go on, from now on."""
+    counted: list[list[tuple[str, int]]] = []
+    invoke = world.core.invoke
+
+    def noted(to: str, event: dict[str, Any]) -> None:
+        if to == role and event[kind]["hops"]:
+            counted.append(counts(world))
+        invoke(to, event)
+
+    world.core = replace(world.core, invoke=noted)
+    return counted
+
+
 class TestPosting:
     def test_above_the_share_an_invocation_ends_and_the_sweep_finds_the_message(
         self, world: World, topic: TestTopic, subscriber: Subscriber
@@ -121,15 +135,7 @@ class TestPosting:
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         """20 posts of 14 s, one after the other, are more than an invocation has time for."""
-        counted: list[list[tuple[str, int]]] = []
-        invoke = world.core.invoke
-
-        def noted(role: str, event: dict[str, Any]) -> None:
-            if role == "push_slow" and event["deliver"]["hops"]:
-                counted.append(counts(world))
-            invoke(role, event)
-
-        world.core = replace(world.core, invoke=noted)
+        counted = counted_by_who_goes_on(world, "push_slow", "deliver")
         url(topic, max_in_flight=1)
         world.endpoint = lambda url: world.clock.pass_seconds(14)
         for _ in range(2):
@@ -220,15 +226,7 @@ class TestCalling:
         assert seen == [[("calling", 1)]]
 
     def test_who_goes_on_is_not_one_above_the_share(self, world: World, alice: Client) -> None:
-        counted: list[list[tuple[str, int]]] = []
-        invoke = world.core.invoke
-
-        def noted(role: str, event: dict[str, Any]) -> None:
-            if role == "call" and event["invoke"]["hops"]:
-                counted.append(counts(world))
-            invoke(role, event)
-
-        world.core = replace(world.core, invoke=noted)
+        counted = counted_by_who_goes_on(world, "call", "invoke")
         invoke_one = {"function": "handler", "batch": 1, "max_concurrency": 1}
         alice.put("/queues/slow", {"invoke": {**invoke_one, "timeout_seconds": 600}})
         world.handle = lambda event: world.clock.pass_seconds(500)

@@ -110,18 +110,24 @@ def _fair_functions(draw: Draw) -> Scenario:
     return _with(scenario, orders=orders, tenants=_TENANTS, attempts=0.5)
 
 
-def _operated_functions(draw: Draw) -> Scenario:
-    """A queue that names a function, and is rewound, purged or changed."""
-    scenario = _until(trigger_scenario, draw, lambda each: not each.quiet)
-    orders, cast = {}, []
-    if draw.random() < 0.6:
+def _operated(draw: Draw, scenario: Scenario, *, rewound: float, purged: float) -> Scenario:
+    """With who rewinds, changes or purges its queue, so often; one of them at least."""
+    orders: dict[str, Any] = {}
+    cast: list[Cast] = []
+    if draw.random() < rewound:
         orders["rewind_seconds"] = 3_600
         cast.append(Cast("rewinder", "rewinder", ORDERS, 2))
     if draw.random() < 0.4:
         cast.append(Cast("changer", "changer", ORDERS, 2))
-    if draw.random() < 0.2 or not cast:
+    if draw.random() < purged or not cast:
         cast.append(Cast("purger", "purger", ORDERS, 1))
     return _with(scenario, *cast, orders=orders)
+
+
+def _operated_functions(draw: Draw) -> Scenario:
+    """A queue that names a function, and is rewound, purged or changed."""
+    scenario = _until(trigger_scenario, draw, lambda each: not each.quiet)
+    return _operated(draw, scenario, rewound=0.6, purged=0.2)
 
 
 def _delayed_functions(draw: Draw) -> Scenario:
@@ -175,16 +181,7 @@ def _cancelled_receivers(draw: Draw) -> Scenario:
 
 def _cancelled_operated(draw: Draw) -> Scenario:
     """Cancelled messages in a queue that is rewound, changed or purged."""
-    scenario, cast = cancelled_scenario(draw), []
-    orders: dict[str, Any] = {}
-    if draw.random() < 0.5:
-        orders["rewind_seconds"] = 3_600
-        cast.append(Cast("rewinder", "rewinder", ORDERS, 2))
-    if draw.random() < 0.4:
-        cast.append(Cast("changer", "changer", ORDERS, 2))
-    if draw.random() < 0.3 or not cast:
-        cast.append(Cast("purger", "purger", ORDERS, 1))
-    return _with(scenario, *cast, orders=orders)
+    return _operated(draw, cancelled_scenario(draw), rewound=0.5, purged=0.3)
 
 
 def _delayed_rewound(draw: Draw) -> Scenario:
