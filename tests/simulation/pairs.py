@@ -28,7 +28,7 @@ from tests.simulation.own_families import (
     rewound_scenario,
 )
 from tests.simulation.places import Place
-from tests.simulation.scenario import DEAD, ORDERS, PAIRS, REDRIVEN, Cast, Scenario
+from tests.simulation.scenario import DEAD, ORDERS, PAIRS, Cast, Scenario
 from tests.simulation.specials import in_objects, turned_over
 
 from cirrusmq.model.objects import DAY_MS
@@ -47,9 +47,7 @@ def pair_scenario(name: str, draw: Draw) -> Scenario:
     scenario = replace(_SCENARIOS[name](draw), family=name, features=PAIRS[name])
     if draw.random() < _UNTRIED and not scenario.untried:
         scenario = replace(scenario, untried=0.5)
-    # A look of a unit does not pass what many moves have left of an ordered group.
-    moving = "invoke" in scenario.queues["orders"] and REDRIVEN in scenario.features
-    if draw.random() < _SMALL_PAGES and not moving:
+    if draw.random() < _SMALL_PAGES:
         scenario = replace(scenario, small_pages=True)
     if draw.random() < _WAITING:
         scenario = replace(scenario, waits=(0, 2, 10, 20))

@@ -11,7 +11,7 @@ others behind it (see `lifecycle.rewound_groups`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -31,6 +31,7 @@ from cirrusmq.queues.receivers import all_sources, source_with_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key, put_if_absent
 from cirrusmq.storage.changes import as_read, change
+from cirrusmq.storage.head_marks import void_mark
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,
@@ -101,7 +102,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
                 waits = source.ordered and not (archived and group in waiting)
                 now_ms = core.now_ms()
                 changes = {place: reopened(parcel, place, now_ms, waits=waits) for place in places}
-                if places and bring_back(core, parcel, changes):
+                if places and bring_back(core, source, parcel, changes):
                     done += len(places)
                     if waits:
                         within = group if archived else f"{group}#{parcel.sort_key}"
@@ -127,7 +128,7 @@ def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms:
     ]
 
 
-def _restore(core: Core, parcel: Parcel, changes: Changes) -> bool:
+def _restore(core: Core, source: Source, parcel: Parcel, changes: Changes) -> bool:
     """Move an archived parcel back under its own key, with these changes.
 
     If that key is taken, the same send is in the queue already, by a repeated attempt: then the
@@ -142,19 +143,32 @@ def _restore(core: Core, parcel: Parcel, changes: Changes) -> bool:
     active = replace(changed(parcel, changes), moved_from=REWOUND)
     put = put_if_absent(core.tables.messages, parcel_item(active))
     try:
-        core.store.transact([{"Delete": removal}, {"Put": put}])
+        core.store.transact([{"Delete": removal}, {"Put": put}, *_voided(core, source, parcel)])
     except TransactionRefused:
         return False
     return True
 
 
-def _reopen(core: Core, parcel: Parcel, changes: Changes) -> bool:
+def _reopen(core: Core, source: Source, parcel: Parcel, changes: Changes) -> bool:
     """Make deleted messages of a parcel active under their key."""
     # Deleted again since, a message has another time of its deletion.
     still = as_read(parcel, changes, "visible_ms", "first_received_ms")
     request = change(core.tables.messages, parcel_key(parcel), changes, still)
+    voided = _voided(core, source, parcel)
     try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed:
+        if voided:
+            core.store.transact([{"Update": request}, *voided])
+        else:
+            core.store.write("UpdateItem", request)
+    except (ConditionFailed, TransactionRefused):
         return False
     return True
+
+
+def _voided(core: Core, source: Source, parcel: Parcel) -> list[dict[str, Any]]:
+    """The write after which no look passes what comes back to an ordered group."""
+    if not source.ordered:
+        return []
+    pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
+    head = f"{pk}#{group_of(parcel)}"
+    return [{"Update": void_mark(core.tables.messages, head, core.now_ms())}]

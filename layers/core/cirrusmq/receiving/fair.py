@@ -34,7 +34,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving import cleanup
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.filling import Batch, Wanted
-from cirrusmq.receiving.ordered import Walk
+from cirrusmq.receiving.ordered_pages import Walk
 from cirrusmq.receiving.search import (
     FEWEST_PER_PAGE,
     Head,

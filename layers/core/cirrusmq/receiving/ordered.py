@@ -16,9 +16,6 @@ from __future__ import annotations
 
 import logging
 
-import msgspec
-from msgspec import field
-
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import dead_letters, rewound_groups, tombstones
 from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
@@ -26,34 +23,15 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.cleanup import Budget
+from cirrusmq.receiving.ended_heads import LONG, Beginning, first_left, has_ended
 from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.ordered_pages import Pages, Walk
 from cirrusmq.receiving.unordered import claimed_of
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import PARCELS, Page, partition_key
-from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY
 
 _logger = logging.getLogger(__name__)
-_FEWEST_PER_PAGE = 4
-"""Half a read unit pays for so many: a parcel has at most 1 KiB."""
-_FIRST_PAGE = 8
-_MOST_AT_ONCE = 64
-"""Parcels of a partition that is read in one page while looks there get nothing."""
-_MOST_PER_PAGE = 80
-_PARCELS_PER_UNIT = 8
-"""Of 1 KiB, read with eventual consistency; half as many with strong."""
-
-
-class Walk(msgspec.Struct):
-    """The looks of a receive around the groups of partitions."""
-
-    start: str
-    """24 hex digits: the first look at a partition begins behind them."""
-    looked_at: set[int] = field(default_factory=set)
-    """The partitions that a look was at: the next one goes on where the last one was cut."""
-    units_left: float = 0.0
-    """Read units that the look at a partition has left."""
-    units: float = 0.0
-    """Read units of all looks so far."""
 
 
 def take_from_groups(
@@ -62,7 +40,7 @@ def take_from_groups(
     """Claim up to the wanted number of messages, of each group its first ones in order."""
     batch = Batch(wanted, in_order=True)
     pk = partition_key(PARCELS, source.id, partition)
-    pages, turn = _Pages(core, pk, walk, wanted.most), core.hints.turn(pk)
+    pages, turn = Pages(core, pk, walk, wanted.most), core.hints.turn(pk)
     free: list[str] = []
     try:
         if not turn or partition not in walk.looked_at:
@@ -90,71 +68,7 @@ def take_from_groups(
     return claimed_of(core, source, batch)
 
 
-class _Pages:
-    """Reads a partition's pages, and pays for them."""
-
-    def __init__(self, core: Core, pk: str, walk: Walk, most: int) -> None:
-        self._core, self._pk, self._walk, self._most = core, pk, walk, most
-        self.start = walk.start
-        self._limit = max(_FIRST_PAGE, most)
-        self.consistent = False
-        self.budget = Budget(core)
-        """The tidying up that is allowed on the way."""
-        self.behind: str | None = None
-        """The key to continue behind; None at the end."""
-        self.passed = 0
-        """Parcels that were read on the way around."""
-
-    def read(self, after: str, until: str, at_once: int = 0) -> list[Parcel]:
-        """The next parcels; only so many that they can be paid for."""
-        paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
-        limit = max(_FEWEST_PER_PAGE, min(max(self._limit, at_once), paid))
-        self._limit = min(2 * self._limit, _MOST_PER_PAGE)
-        parcels = self._read(after, until, limit)
-        self.passed += len(parcels)
-        return parcels
-
-    def remember(self, *, barren: bool, cut: bool) -> None:
-        """Where the next look goes on behind one that got nothing, or whether it reads at once."""
-        hints = self._core.hints
-        if barren:
-            hints.take_turn(self._pk, (self.behind or FIRST_KEY) if cut else "")
-        small = barren and not cut and self.passed <= _MOST_AT_ONCE
-        hints.read_at_once(self._pk, self.passed + _FEWEST_PER_PAGE if small else 0)
-
-    def read_to_take(self, after: str, until: str) -> list[Parcel]:
-        """As many parcels as are wanted, strongly consistent from now on."""
-        self.consistent = True
-        return self._read(after, until, max(_FEWEST_PER_PAGE, self._most))
-
-    def go_on(self, passed: str) -> str | None:
-        """The key to continue behind, if the group `passed` has no more messages; None: enough."""
-        if self.behind is not None and _group(self.behind) == passed:
-            self.behind = f"{passed}#{LAST_KEY}"
-        return self.behind if self.paid else None
-
-    @property
-    def paid(self) -> bool:
-        """Whether the look may cost more."""
-        return self._walk.units_left > 0
-
-    def _read(self, after: str, until: str, limit: int) -> list[Parcel]:
-        page: Page = read_page(
-            self._core,
-            self._pk,
-            after,
-            until,
-            limit,
-            from_exclusive=True,
-            consistent=self.consistent,
-        )
-        self._walk.units += page.units
-        self._walk.units_left -= page.units
-        self.behind = page.more_after
-        return page.parcels
-
-
-def _take_of(core: Core, source: Source, pages: _Pages, free: list[str], batch: Batch) -> None:
+def _take_of(core: Core, source: Source, pages: Pages, free: list[str], batch: Batch) -> None:
     """Take from these groups of a small partition, all of which are behind each other."""
     if not free:
         return
@@ -164,26 +78,53 @@ def _take_of(core: Core, source: Source, pages: _Pages, free: list[str], batch: 
         _take_between(core, source, pages, FIRST_KEY, first, batch)
 
 
-def _look_around(core: Core, source: Source, pages: _Pages, begin: str, batch: Batch) -> None:
+def _look_around(core: Core, source: Source, pages: Pages, begin: str, batch: Batch) -> None:
     """Look at the groups from `begin` around, and take from the first free one on."""
     for after, until in ((begin, LAST_KEY), (FIRST_KEY, begin)):
-        free = after if pages.consistent else _find_free(core, source, pages, after, until)
+        free, long = (
+            (_begin_of(after), False)
+            if pages.consistent
+            else _find_free(core, source, pages, after, until)
+        )
         if free is not None:
-            _take_between(core, source, pages, free, until, batch)
+            _take_between(core, source, pages, free, until, batch, long=long)
         if batch.full or not pages.paid:
             return
 
 
-def _find_free(core: Core, source: Source, pages: _Pages, after: str, until: str) -> str | None:
-    """The first group that has something to take, as far as can be paid for."""
+def _begin_of(key: str) -> str:
+    """The key before the group that a key is within; the key itself behind a group, or before."""
+    return key if key.endswith(LAST_KEY) else _group(key)
+
+
+def _find_free(
+    core: Core, source: Source, pages: Pages, after: str, until: str
+) -> tuple[str | None, bool]:
+    """The first group that may have something to take, as far as can be paid for, and whether a
+    page was all of what has ended of it.
+    """
     passed = ""
     behind: str | None = after
     while behind is not None:
-        free, passed = _free_groups(core, source, pages.read(behind, until), passed)
+        parcels = pages.read(behind, until)
+        free, passed = _free_groups(core, source, parcels, passed)
         if free:
-            return free[0]
+            return free[0], False
+        if pages.behind is not None and (group := _long_ended(core, source, parcels)):
+            return group, True
         behind = pages.go_on(passed)
-    return None
+    return None, False
+
+
+def _long_ended(core: Core, source: Source, parcels: list[Parcel]) -> str:
+    """The last group of a page, if so much of it is there that has ended that more may follow."""
+    group, now_ms = _group(parcels[-1].sort_key) if parcels else "", core.now_ms()
+    count = 0
+    for parcel in reversed(parcels):
+        if _group(parcel.sort_key) != group or not has_ended(source, parcel, now_ms):
+            break
+        count += 1
+    return group if count and count >= min(LONG, len(parcels)) else ""
 
 
 def _free_groups(
@@ -197,7 +138,7 @@ def _free_groups(
     free = []
     for parcel in parcels:
         group = _group(parcel.sort_key)
-        if group == passed or _over(source, parcel, now_ms) or parcel.spent():
+        if group == passed or has_ended(source, parcel, now_ms):
             continue
         passed = group
         if source.withholds(parcel):
@@ -210,37 +151,69 @@ def _free_groups(
 
 
 def _take_between(
-    core: Core, source: Source, pages: _Pages, after: str, until: str, batch: Batch
+    core: Core,
+    source: Source,
+    pages: Pages,
+    after: str,
+    until: str,
+    batch: Batch,
+    *,
+    long: bool = False,
 ) -> None:
-    done_with = ""
-    parcels = pages.read_to_take(after, until)
+    """Take from the groups between two keys, of which the first one is not within a group.
+
+    long: much has ended at the beginning of the first group, which `after` names.
+    """
+    done_with, beginning = "", Beginning()
+    if not long:
+        parcels = pages.read_to_take(after, until)
+    else:
+        parcels = _first_left(core, source, pages, after)
+        beginning.close(after)
     while True:
         for parcel in parcels:
             group = _group(parcel.sort_key)
             if group == done_with:
                 continue
+            beginning.meet(group, ended=has_ended(source, parcel, core.now_ms()))
             if not _take_first(core, source, parcel, batch, pages.budget):
                 done_with = group
             if batch.full:
                 return
+        if beginning.goes_on(pages):
+            parcels = _first_left(core, source, pages, beginning.group)
+            beginning.close(beginning.group)
+            if parcels:
+                continue
         behind = pages.go_on(done_with)
         if behind is None:
             return
         parcels = pages.read(behind, until)
 
 
+def _first_left(core: Core, source: Source, pages: Pages, group: str) -> list[Parcel]:
+    """What is left of a group of which much has ended, some of which is removed on the way."""
+    now_ms = core.now_ms()
+    return first_left(
+        *(core, source, pages, group),
+        lambda parcel: _tidy(core, source, parcel, pages.budget, now_ms),
+    )
+
+
+def _tidy(core: Core, source: Source, parcel: Parcel, budget: Budget, now_ms: int) -> None:
+    """Remove a tombstone that has served its time."""
+    states, scale = parcel.visible_ms, core.clock.scale
+    if not parcel.spent() or not tombstones.may_vanish(source, states, parcel, now_ms, scale):
+        return
+    if budget.spend():
+        tombstones.clear(core, source, parcel, now_ms)
+
+
 def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget: Budget) -> bool:
     """Take what can be had of a group's next parcel; whether the group's next one may follow."""
     now_ms = core.now_ms()
-    if _over(source, parcel, now_ms):
-        return True
-    if parcel.spent():
-        scale = core.clock.scale
-        if (
-            tombstones.may_vanish(source, parcel.visible_ms, parcel, now_ms, scale)
-            and budget.spend()
-        ):
-            tombstones.clear(core, source, parcel, now_ms)
+    if has_ended(source, parcel, now_ms):
+        _tidy(core, source, parcel, budget, now_ms)
         return True
     if source.withholds(parcel):
         return False
@@ -285,11 +258,6 @@ def _give_up_first(
         _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
         budget.end()
         return None
-
-
-def _over(source: Source, parcel: Parcel, now_ms: int) -> bool:
-    """Whether the parcel's life is over, or it was purged."""
-    return now_ms >= parcel.expires_ms or not source.keeps(parcel)
 
 
 def _group(sort_key: str) -> str:

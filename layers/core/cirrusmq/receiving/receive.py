@@ -18,7 +18,8 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving import polling
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.filling import Wanted
-from cirrusmq.receiving.ordered import Walk, take_from_groups
+from cirrusmq.receiving.ordered import take_from_groups
+from cirrusmq.receiving.ordered_pages import Walk
 from cirrusmq.receiving.randomness import Chance
 from cirrusmq.receiving.unclaim import read_claimed
 from cirrusmq.receiving.unordered import take_from_partition

@@ -1,8 +1,8 @@
 """Marks of heads in the Messages table: between values and items, and the writes that change them.
 
-pk `H#<source id>#<partition>`, sk `H`, in fair sources `H#<hash of the group>`, and behind it
-`#~<reach>` for receives that pass over large messages; the fields of `model.head_mark.Mark` under
-one letter each.
+pk `H#<source id>#<partition>`, sk `H`, in sources with groups `H#<hash of the group>`, and behind
+it `#~<reach>` for receives that pass over large messages; the fields of `model.head_mark.Mark`
+under one letter each.
 """
 
 from __future__ import annotations
@@ -55,6 +55,23 @@ def put_mark(table: str, head: str, mark: Mark, now_ms: int) -> dict[str, Any]:
     }
     request = put_if_absent(table, item)
     return request if mark.version == 1 else request | _over(mark.version - 1)
+
+
+def void_mark(table: str, head: str, now_ms: int) -> dict[str, Any]:
+    """An update after which the mark passes nothing, and whoever read it before writes none."""
+    numbers = {"u": "0", "c": "0", "n": "0", "l": "0", "a": "0"}
+    numbers["expires_at"] = str(ttl_seconds(now_ms + _KEPT_MS))
+    names = [*(f"{name} = :{name}" for name in numbers), "b = :none", "g = :none", "y = :none"]
+    return {
+        "TableName": table,
+        "Key": key(*mark_place(head)),
+        "UpdateExpression": f"SET {', '.join(names)} ADD v :one",
+        "ExpressionAttributeValues": {
+            **{f":{name}": {"N": number} for name, number in numbers.items()},
+            ":none": {"S": ""},
+            ":one": {"N": "1"},
+        },
+    }
 
 
 def delete_mark(table: str, head: str, version: int) -> dict[str, Any]:

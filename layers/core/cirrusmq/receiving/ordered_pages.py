@@ -1,0 +1,108 @@
+"""Pages of a partition of an ordered source, and the units that a receive has for its looks."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import field
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.receiving.cleanup import Budget
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import Page
+from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
+
+_FEWEST_PER_PAGE = 4
+"""Half a read unit pays for so many: a parcel has at most 1 KiB."""
+_FIRST_PAGE = 8
+_MOST_AT_ONCE = 64
+"""Parcels of a partition that is read in one page while looks there get nothing."""
+_MOST_PER_PAGE = 80
+_PARCELS_PER_UNIT = 8
+"""Of 1 KiB, read with eventual consistency; half as many with strong."""
+
+
+class Walk(msgspec.Struct):
+    """The looks of a receive around the groups of partitions."""
+
+    start: str
+    """24 hex digits: the first look at a partition begins behind them."""
+    looked_at: set[int] = field(default_factory=set)
+    """The partitions that a look was at: the next one goes on where the last one was cut."""
+    units_left: float = 0.0
+    """Read units that the look at a partition has left."""
+    units: float = 0.0
+    """Read units of all looks so far."""
+
+
+class Pages:
+    """Reads a partition's pages, and pays for them."""
+
+    def __init__(self, core: Core, pk: str, walk: Walk, most: int) -> None:
+        self._core, self.pk, self._walk, self._most = core, pk, walk, most
+        self.start = walk.start
+        self._limit = max(_FIRST_PAGE, most)
+        self.consistent = False
+        self.budget = Budget(core)
+        """The tidying up that is allowed on the way."""
+        self.behind: str | None = None
+        """The key to continue behind; None at the end."""
+        self.passed = 0
+        """Parcels that were read on the way around."""
+
+    def read(self, after: str, until: str, at_once: int = 0) -> list[Parcel]:
+        """The next parcels; only so many that they can be paid for."""
+        paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
+        limit = max(_FEWEST_PER_PAGE, min(max(self._limit, at_once), paid))
+        self._limit = min(2 * self._limit, _MOST_PER_PAGE)
+        parcels = self._read(after, until, limit)
+        self.passed += len(parcels)
+        return parcels
+
+    def remember(self, *, barren: bool, cut: bool) -> None:
+        """Where the next look goes on behind one that got nothing, or whether it reads at once."""
+        hints = self._core.hints
+        if barren:
+            hints.take_turn(self.pk, (self.behind or FIRST_KEY) if cut else "")
+        small = barren and not cut and self.passed <= _MOST_AT_ONCE
+        hints.read_at_once(self.pk, self.passed + _FEWEST_PER_PAGE if small else 0)
+
+    def read_to_take(self, after: str, until: str) -> list[Parcel]:
+        """As many parcels as are wanted, strongly consistent from now on."""
+        self.consistent = True
+        return self._read(after, until, max(_FEWEST_PER_PAGE, self._most))
+
+    def go_on(self, passed: str) -> str | None:
+        """The key to continue behind, if the group `passed` has no more messages; None: enough."""
+        if passed and self.behind is not None and self.behind.startswith(f"{passed}#"):
+            self.behind = f"{passed}#{LAST_KEY}"
+        return self.behind if self.paid else None
+
+    def read_ended(self, after: str, until: str, limit: int) -> list[Parcel]:
+        """Parcels behind `after` of a group whose first ones have ended, strongly consistent."""
+        self.consistent = True
+        return self._read(after, until, max(_FEWEST_PER_PAGE, min(limit, _MOST_PER_PAGE)))
+
+    @property
+    def units_left(self) -> float:
+        """Read units that the look has left; below 0 where its last page cost more."""
+        return self._walk.units_left
+
+    @property
+    def paid(self) -> bool:
+        """Whether the look may cost more."""
+        return self._walk.units_left > 0
+
+    def _read(self, after: str, until: str, limit: int) -> list[Parcel]:
+        page: Page = read_page(
+            self._core,
+            self.pk,
+            after,
+            until,
+            limit,
+            from_exclusive=True,
+            consistent=self.consistent,
+        )
+        self._walk.units += page.units
+        self._walk.units_left -= page.units
+        self.behind = page.more_after
+        return page.parcels
