@@ -22,11 +22,11 @@ _ROUTE = "/queues/{queue}/messages/{id}"
 
 
 class Canceller:
-    """Cancels and reschedules messages of one queue, those sent last."""
+    """Cancels and reschedules messages of one queue, or of one receiver of it, those sent last."""
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
-        self._queue = cast.place.name
+        self._place = cast.place
         self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
@@ -59,9 +59,11 @@ class Canceller:
 
     def _call(self, kind: str, method: str, message_id: str, body: Any) -> Call:
         given = {"id": message_id, **(body or {})}
-        path = {"queue": self._queue, "id": message_id}
+        place = self._place
+        path = {"queue": place.holder, "id": message_id}
+        query = {"receiver": place.receiver} if place.receiver else None
         return self._deployment.http(
-            *(self._client, kind, self._queue, given, f"{method} {_ROUTE}", path, body),
+            *(self._client, kind, place.name, given, f"{method} {_ROUTE}", path, body, query),
             read=lambda _, answer: answer and parse_time("visible_at", answer["visible_at"]),
         )
 

@@ -172,9 +172,11 @@ def _cancelled_letters(draw: Draw) -> Scenario:
 
 
 def _cancelled_receivers(draw: Draw) -> Scenario:
-    """Cancelled messages beside a receiver that has its own copy."""
-    auditor = Cast("auditor", "receiver", Place("orders/audit"), 5)
-    return _with(cancelled_scenario(draw), auditor, receivers=("audit",))
+    """Cancelled messages beside a receiver that has its own copy, of which some are cancelled."""
+    audit = Place("orders/audit")
+    auditor = Cast("auditor", "receiver", audit, 5)
+    canceller = Cast("audit canceller", "canceller", audit, 5)
+    return _with(cancelled_scenario(draw), auditor, canceller, receivers=("audit",))
 
 
 def _cancelled_operated(draw: Draw) -> Scenario:
