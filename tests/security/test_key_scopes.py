@@ -404,7 +404,6 @@ class TestLastUse:
     def test_an_older_day_does_not_replace_a_newer_one(self, stage: Stage) -> None:
         """Two environments, one of which has a late clock."""
         from cirrusmq.access.last_use import last_uses, note_use
-        from cirrusmq.runtime.callers import Callers
 
         world = stage.world
         note_use(world.core, "K")
@@ -412,5 +411,5 @@ class TestLastUse:
         world.clock._now_ms = late
         import msgspec
 
-        note_use(msgspec.structs.replace(world.core, callers=Callers()), "K")
+        note_use(msgspec.structs.replace(world.core, memories={}), "K")
         assert last_uses(world.core, ["K"])["K"] > late

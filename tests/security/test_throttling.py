@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from statistics import mean
 from types import SimpleNamespace
@@ -18,9 +19,9 @@ from tests.security.contract import CALLS, names_for, set_stage
 from tests.stack import Stack, Start
 
 from cirrusmq.access.rate_limit import admit
+from cirrusmq.access.throttle import Throttle, next_interval, share_of
 from cirrusmq.base.errors import Throttled, Unavailable
 from cirrusmq.runtime.core import Settings
-from cirrusmq.runtime.throttle import Throttle, next_interval, share_of
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import Client, World
@@ -31,7 +32,7 @@ SEND = {"messages": [{"body": "x"}]}
 def limited(world: World, rate: int) -> World:
     """The world as its deployment has it that gives each account this rate."""
     settings = msgspec.structs.replace(world.core.settings, account_requests_per_second=rate)
-    world.core = msgspec.structs.replace(world.core, settings=settings, throttle=Throttle())
+    world.core = msgspec.structs.replace(world.core, settings=settings, memories={})
     return world
 
 
@@ -300,7 +301,9 @@ class TestManyEnvironments:
             chance.shuffle(calls)
             let_through = 0
             for number in calls:
-                world.core = msgspec.structs.replace(world.core, throttle=throttles[number])
+                world.core = msgspec.structs.replace(
+                    world.core, memories={Throttle: throttles[number]}
+                )
                 let_through += alice.get("/queues").status == 200
             passed.append(let_through)
             world.clock.pass_seconds(1)
@@ -431,6 +434,16 @@ class BusyItem:
         return item
 
 
+def _memory() -> Callable[[type], Any]:
+    """What an environment remembers, an object for each class."""
+    memories: dict[type, Any] = {}
+
+    def memory(kind: type) -> Any:
+        return memories.setdefault(kind, kind())
+
+    return memory
+
+
 class TestThousands:
     """Environments over one item, each of which gets the same calls each second."""
 
@@ -444,7 +457,7 @@ class TestThousands:
         cores: list[Any] = [
             SimpleNamespace(
                 settings=settings,
-                throttle=Throttle(),
+                memory=_memory(),
                 random=chance,
                 store=item,
                 tables=SimpleNamespace(usage="usage"),
@@ -500,7 +513,7 @@ class TestThousands:
         settings = Settings(account_requests_per_second=10)
         core: Any = SimpleNamespace(
             settings=settings,
-            throttle=throttle,
+            memory=lambda _: throttle,
             random=random.Random(1),
             store=item,
             tables=SimpleNamespace(usage="usage"),

@@ -137,7 +137,7 @@ def test_a_function_gets_what_is_behind_many_dead_letters(subscription: Group) -
 
     world = subscription.world
     subscription.end(200)
-    world.core.hints.__init__()  # type: ignore[misc]  # the environment of a function is another one
+    world.core.memories.clear()  # the environment of a function is another one
     world.handle = handle
     assert subscription.source.patch(invoke={"function": "handler"}).status == 200
     last = subscription.send()

@@ -11,7 +11,6 @@ from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.test_costs import fill
 
 from cirrusmq.base import ulid
-from cirrusmq.runtime.head_hints import Hints
 from cirrusmq_local.testing import World
 
 LEASE_SECONDS = 43_200
@@ -23,7 +22,7 @@ class Environments:
 
     def __init__(self, world: World, queue: TestQueue, count: int) -> None:
         self._world, self.queue = world, queue
-        self._cores = [replace(world.core, hints=Hints()) for _ in range(count)]
+        self._cores = [replace(world.core, memories={}) for _ in range(count)]
 
     def use(self, number: int) -> None:
         """Let the following calls use this environment."""

@@ -31,7 +31,6 @@ from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving import rounds
-from cirrusmq.runtime.throttle import Throttle
 from cirrusmq.storage import head_marks, wake_ups
 from cirrusmq.storage.parked import parked_item
 from cirrusmq_local.testing import Client, World
@@ -157,7 +156,7 @@ def rates(alice: Client) -> None:
     settings = msgspec.structs.replace(
         world.core.settings, account_requests_per_second=1_000, account_waiting_receives=2
     )
-    world.core = msgspec.structs.replace(world.core, settings=settings, throttle=Throttle())
+    world.core = msgspec.structs.replace(world.core, settings=settings, memories={})
     for _ in range(40):
         alice.get("/queues")
         world.clock.pass_seconds(1)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
+from cirrusmq.receiving.head_memory import HeadMemory
 from cirrusmq_local.testing import World
 
 FEW, PAGE = 4, 10
@@ -70,7 +71,7 @@ def test_what_another_environment_took_costs_one_further_call(
 ) -> None:
     full.receive(5)
     (pk,) = {item["pk"]["S"] for item in world.items() if item["pk"]["S"].startswith("Q#")}
-    world.core.hints.note_first(pk, clear=True)
+    world.core.memory(HeadMemory).note_first(pk, clear=True)
     pages.clear()
     assert full.receive(1)
     assert full.receive(1)

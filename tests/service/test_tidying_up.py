@@ -111,16 +111,15 @@ def test_a_parcel_that_another_environment_changed_does_not_hold_an_environment_
     queue.send("a", "b")
     queue.receive(visibility_timeout_seconds=1)
     world.clock.pass_seconds(2)
-    hints = vars(world.core.hints)
     with pytest.MonkeyPatch.context() as patch:
         throttle(world, patch, "TransactWriteItems")
         queue.receive()  # this environment remembers the parcel as it was
     world.clock.pass_seconds(10)
-    remembered = dict(hints)
-    world.core.hints.__init__()  # type: ignore[misc]
+    remembered = dict(world.core.memories)
+    world.core.memories.clear()
     queue.receive()  # another one gives the first message up
     assert dead.counts() == {"active": 1}
-    hints.update(remembered)
+    world.core.memories.update(remembered)
 
     for _ in range(3):
         queue.receive()
@@ -134,7 +133,7 @@ def test_they_are_met_again_when_an_environment_ends(world: World, make_queue: M
     poison(world, queue, 300)
     receives = 0
     while queue.counts():
-        world.core.hints.__init__()  # type: ignore[misc]
+        world.core.memories.clear()
         queue.receive()
         receives += 1
         world.clock.pass_seconds(30)

@@ -18,11 +18,7 @@ from msgspec.structs import replace
 from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.callers import Callers
 from cirrusmq.runtime.core import Called, Core
-from cirrusmq.runtime.head_hints import Hints
-from cirrusmq.runtime.throttle import Throttle
-from cirrusmq.runtime.wake_up_memory import WakeUpMemory
 from cirrusmq_lambda import lifecycle_hook, trial
 from cirrusmq_local.cloud.invocation import running
 from cirrusmq_local.testing import Client, World
@@ -101,10 +97,7 @@ def cold(core: Core) -> Core:
         core,
         cache=Cache(core.clock, CACHE_MS, shared=False),
         slow_cache=Cache(core.clock, SLOW_CACHE_MS, shared=True),
-        hints=Hints(),
-        wake_ups=WakeUpMemory(),
-        throttle=Throttle(),
-        callers=Callers(),
+        memories={},
     )
 
 

@@ -14,13 +14,12 @@ import pytest
 from msgspec.structs import replace
 from tests.service.faults import Throttled, Wanted
 
+from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.base import ulid
 from cirrusmq.base.limits import CACHE_MS
 from cirrusmq.receiving.polling import ROUND_SECONDS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.head_hints import Hints
-from cirrusmq.runtime.wake_up_memory import WakeUpMemory
 from cirrusmq_local.testing import Client, World
 
 POLL_SECONDS = 20
@@ -54,7 +53,8 @@ class Apart:
     def environment(self, skew_ms: int = 0) -> Core:
         clock = SkewedClock(self.world, skew_ms)
         cache = Cache(clock, CACHE_MS, shared=False)
-        parts = {"clock": clock, "cache": cache, "hints": Hints(), "wake_ups": WakeUpMemory()}
+        known = {KeyCache: self.world.core.memory(KeyCache)}  # whose key was used today
+        parts = {"clock": clock, "cache": cache, "memories": known}
         return replace(self.world.core, **parts)
 
     def send(self, sender: Core | None = None, **fields: Any) -> None:

@@ -13,7 +13,7 @@ from cirrusmq.lifecycle import rekey
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import key_in_group
 from cirrusmq.receiving import fair
-from cirrusmq.runtime.head_hints import Hints
+from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.sending import parcels
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY
 
@@ -21,14 +21,14 @@ from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY
 @plant(FAIR)
 def the_ring_does_not_go_on(patch: pytest.MonkeyPatch) -> None:
     """Each look begins at the first group, whichever was served last."""
-    patch.setattr(Hints, "turn", lambda *_: FIRST_KEY)
+    patch.setattr(TurnMemory, "turn", lambda *_: FIRST_KEY)
 
 
 @plant(FAIR)
 def the_ring_ends_at_its_last_group(patch: pytest.MonkeyPatch) -> None:
     """The groups in front of the last turn are not looked at."""
     patch.setattr(fair, "FIRST_KEY", LAST_KEY)
-    patch.setattr(Hints, "at_once", lambda *_: 0)
+    patch.setattr(TurnMemory, "at_once", lambda *_: 0)
 
 
 @plant(FAIR)

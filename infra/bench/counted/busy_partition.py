@@ -15,7 +15,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cirrusmq.runtime.head_hints import Hints
 from cirrusmq_local.testing.world import Client, World
 
 from ..drawing.tables import show
@@ -107,8 +106,8 @@ class _Partition:
         self.world = World()
         self._client: Client = self.world.client("alice")
         self._client.put("/queues/work", {"partitions": 1})
-        self._cores = [replace(self.world.core, hints=Hints()) for _ in range(environments)]
-        self._sender = replace(self.world.core, hints=Hints())
+        self._cores = [replace(self.world.core, memories={}) for _ in range(environments)]
+        self._sender = replace(self.world.core, memories={})
         self._held: deque[tuple[int, str]] = deque()
         """(when it is deleted, receipt)"""
         self._ended: dict[str, int] = {}

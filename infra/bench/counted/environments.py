@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from cirrusmq.access.throttle import INTERVALS, next_interval
 from cirrusmq.base.limits import DOCUMENT_SECONDS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.throttle import INTERVALS, Throttle, next_interval
 from cirrusmq_local.testing.world import World
 
 from .keys import Keys, Units
@@ -70,7 +70,7 @@ def _reads_of_one() -> dict[str, Units]:
     alice = world.client("alice")
     settings = replace(world.core.settings, account_requests_per_second=_RATE)
     cache = Cache(world.clock, 1_000, shared=False)
-    world.core = replace(world.core, settings=settings, cache=cache, throttle=Throttle())
+    world.core = replace(world.core, settings=settings, cache=cache, memories={})
     alice.put("/queues/orders")
     calls: tuple[Callable[[], object], ...] = (
         lambda: alice.receive("orders"),

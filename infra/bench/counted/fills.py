@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cirrusmq.runtime.head_hints import Hints
 from cirrusmq_local.testing.world import Client, World
 
 from ..drawing.tables import show
@@ -95,7 +94,7 @@ class _Crowd:
         answers: list[int] = []
 
         def receive(number: int) -> None:
-            self._world.core = replace(self._world.core, hints=Hints())
+            self._world.core = replace(self._world.core, memories={})
             answers.append(len(self._client.receive("work", BATCH)))
 
         self._others = iter([partial(receive, number) for number in range(1, CONSUMERS)])

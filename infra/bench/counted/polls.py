@@ -17,8 +17,6 @@ from cirrusmq.base import ulid
 from cirrusmq.base.limits import CACHE_MS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.head_hints import Hints
-from cirrusmq.runtime.wake_up_memory import WakeUpMemory
 from cirrusmq_local.testing.clock import ManualClock
 from cirrusmq_local.testing.world import Client, World
 
@@ -122,7 +120,7 @@ def environment(world: World, skew_ms: int) -> Core:
     """The core of another environment, with caches, hints and a clock of its own."""
     clock = _SkewedClock(world.clock, skew_ms)
     cache = Cache(clock, CACHE_MS, shared=False)
-    return replace(world.core, clock=clock, cache=cache, hints=Hints(), wake_ups=WakeUpMemory())
+    return replace(world.core, clock=clock, cache=cache, memories={})
 
 
 def _delay(

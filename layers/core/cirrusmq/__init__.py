@@ -13,7 +13,7 @@ The words that it is written in, and the file that defines each:
     walk            parcels group by group, whole or cut             storage/walk.py
     round           walks that go on until every group was seen      receiving/rounds.py
     head mark       how far a head need not be read, for all         model/head_mark.py
-    hint            the same, for one execution environment          runtime/head_hints.py
+    hint            the same, for one execution environment          receiving/head_memory.py
     wake-up         tells receivers which partition to look at       model/wake_up.py
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py

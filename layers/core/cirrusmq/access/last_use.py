@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
+from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
 
@@ -20,7 +21,7 @@ _BATCH = 100
 def note_use(core: Core, key_id: str) -> None:
     """Note that the key was used today. One write unit, once a day in each environment."""
     day = core.now_ms() // DAY_MS
-    if not core.callers.first_use(key_id, day):
+    if not core.memory(KeyCache).first_use(key_id, day):
         return
     request = {
         "TableName": core.tables.usage,

@@ -28,10 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cirrusmq.access.throttle import Count, Throttle, next_interval, share_of
 from cirrusmq.base.errors import Throttled
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key, was_throttled
-from cirrusmq.runtime.throttle import Count, next_interval, share_of
 
 COPIES_A_CALL = 10
 """Copies of a published message that count as one call."""
@@ -47,10 +47,10 @@ def admit(core: Core, account: str) -> None:
     rate = core.settings.account_requests_per_second
     if not rate:
         return
-    count = core.throttle.turn(account, core.now_ms() // 1000, rate, core.random.random)
+    count = core.memory(Throttle).turn(account, core.now_ms() // 1000, rate, core.random.random)
     if count is not None:
         _take_share(core, account, count, rate)
-    if not core.throttle.take(account):
+    if not core.memory(Throttle).take(account):
         raise Throttled(f"account {account} makes more than {rate:,} calls a second")
 
 
@@ -62,7 +62,7 @@ def count_copies(core: Core, account: str, copies: int) -> None:
     """
     rate = core.settings.account_requests_per_second
     if rate and copies:
-        core.throttle.owe(account, copies / COPIES_A_CALL, rate * _MOST_OWED_SECONDS)
+        core.memory(Throttle).owe(account, copies / COPIES_A_CALL, rate * _MOST_OWED_SECONDS)
 
 
 def counter_place(account: str, second: int) -> tuple[str, str]:
@@ -76,14 +76,14 @@ def _take_share(core: Core, account: str, count: Count, rate: int) -> None:
         counted = _report(core, account, count)
     except Exception as error:  # a call never fails because its counter does
         if was_throttled(error):
-            core.throttle.refused(account, count, rate, chance)
+            core.memory(Throttle).refused(account, count, rate, chance)
         else:
-            core.throttle.failed(account, rate)
+            core.memory(Throttle).failed(account, rate)
         return
     demand = _demand(counted, count)
     share = share_of(rate, count.calls_per_second, demand)
     interval = _interval(counted, count)
-    core.throttle.reported(account, share, demand, interval, chance)
+    core.memory(Throttle).reported(account, share, demand, interval, chance)
 
 
 def _report(core: Core, account: str, count: Count) -> Item:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from cirrusmq.access.key_cache import MINUTE_MS, KeyCache
 from cirrusmq.access.keys import AccessKey, Caller
 from cirrusmq.access.last_use import note_use
 from cirrusmq.base.errors import Throttled
-from cirrusmq.runtime.callers import MINUTE_MS
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import key_place
@@ -35,22 +35,22 @@ def verify_signature(
     """
     now_ms = core.now_ms()
     slows = core.settings.account_requests_per_second > 0
-    if slows and core.callers.refuses(source, key_id, _SIGNS, now_ms):
+    if slows and core.memory(KeyCache).refuses(source, key_id, _SIGNS, now_ms):
         left_seconds = (MINUTE_MS - now_ms % MINUTE_MS) // 1_000 + 1
         raise Throttled("too many wrong signatures came from this address", left_seconds)
     key = None
-    if not core.callers.is_unknown(key_id, now_ms):
+    if not core.memory(KeyCache).is_unknown(key_id, now_ms):
         key = directory.read_cached(core, key_place(key_id), AccessKey)
     if key is None or not key.signing:
         is_signed_with(_NOBODY)  # so that the time tells nothing
-        core.callers.note_wrong(source, key_id, now_ms, unknown=key is None)
+        core.memory(KeyCache).note_wrong(source, key_id, now_ms, unknown=key is None)
         raise UnknownKeyError
     if not any(is_signed_with(secret) for secret in _secrets(core, key, now_ms)):
-        core.callers.note_wrong(source, key_id, now_ms, unknown=False)
+        core.memory(KeyCache).note_wrong(source, key_id, now_ms, unknown=False)
         raise WrongSignatureError
     if key.expires_ms is not None and now_ms >= key.expires_ms:
         raise UnknownKeyError
-    core.callers.note_good(key.id, _SIGNS)
+    core.memory(KeyCache).note_good(key.id, _SIGNS)
     note_use(core, key.id)
     return Caller.of(key)
 
@@ -63,8 +63,8 @@ def _secrets(core: Core, key: AccessKey, now_ms: int) -> Iterator[str]:
     for each in sealed:
         if each is None:
             continue
-        secret = core.callers.opened(each, now_ms)
+        secret = core.memory(KeyCache).opened(each, now_ms)
         if secret is None:
             secret = core.sealing.unseal(key.id, each)
-            core.callers.note_opened(each, secret, now_ms)
+            core.memory(KeyCache).note_opened(each, secret, now_ms)
         yield secret

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout import parking_lot
+from cirrusmq.fanout.copies import FannedOut
 from cirrusmq.fanout.handouts import Handout, LogEntry, levels
 from cirrusmq.fanout.notices import Notices
 from cirrusmq.fanout.parking import clear_the_way, put_aside, start_draining
@@ -95,7 +96,7 @@ class _Batch:
             if "undone" in ends:
                 return number
             if "aside" not in ends:
-                self._core.fanned_out.add(entries[number].item["sk"]["S"].partition("#")[2])
+                self._core.memory(FannedOut).add(entries[number].item["sk"]["S"].partition("#")[2])
         return len(plans)
 
     def _plan(self, entry: LogEntry) -> list[Handout] | None:

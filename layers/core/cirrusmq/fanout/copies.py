@@ -14,6 +14,7 @@ from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending.parcels import (
     fits,
@@ -23,6 +24,10 @@ from cirrusmq.sending.parcels import (
     ordered_sort_key,
 )
 from cirrusmq.storage.parcels import parcel_item, put_unless_sent
+
+
+class FannedOut(Recent):
+    """Ids of log records that this environment has fanned out."""
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):

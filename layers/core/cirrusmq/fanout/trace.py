@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageNotFound
-from cirrusmq.fanout.copies import parcels_of
+from cirrusmq.fanout.copies import FannedOut, parcels_of
 from cirrusmq.fanout.returning import given_back
 from cirrusmq.fanout.topics import own_share
 from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel, send_and_position
@@ -96,7 +96,9 @@ def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> T
 def _state(
     core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, position: int
 ) -> TracedState:
-    fanned_out = record.send_id in core.fanned_out or core.now_ms() - record.sent_ms > FAN_OUT_MS
+    fanned_out = (
+        record.send_id in core.memory(FannedOut) or core.now_ms() - record.sent_ms > FAN_OUT_MS
+    )
     if subscription.mode == "broadcasting":
         return TracedState("delivered")
     if subscription.protocol == "queue":

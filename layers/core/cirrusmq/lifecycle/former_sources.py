@@ -28,11 +28,16 @@ from cirrusmq.lifecycle.rewound_groups import group_of
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import LAST_KEY, read_page
 
 _LOOKED_AT = 24
 """Parcels with messages: one receiver, or a few after one another, hold no more of a group."""
+
+
+class GroupsDone(Recent):
+    """Groups that the former sources of a rewound subscription are done with."""
 
 
 def is_first(core: Core, source: Source, parcel: Parcel) -> bool:
@@ -63,7 +68,7 @@ def is_first(core: Core, source: Source, parcel: Parcel) -> bool:
 def _left(core: Core, former: Source, partition: int, group: str) -> tuple[bool, Parcel | None]:
     """Whether a group is held in a former source, or else the first parcel of it that is kept."""
     known = f"{former.id}#{partition}#{group}"
-    if known in core.groups_done:
+    if known in core.memory(GroupsDone):
         return False, None
     now_ms = core.now_ms()
     for each in islice(_live(core, former, partition, group), _LOOKED_AT):
@@ -71,7 +76,7 @@ def _left(core: Core, former: Source, partition: int, group: str) -> tuple[bool,
             return True, None
         if former.keeps(each):
             return False, each
-    core.groups_done.add(known)
+    core.memory(GroupsDone).add(known)
     return False, None
 
 

@@ -19,6 +19,7 @@ from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.undelivered import Look
 from cirrusmq.push.window import Turn, post_all
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import read_page
 from cirrusmq.subscriptions import delivery_state, delivery_writes
@@ -35,6 +36,10 @@ HOPS = 64
 LATER_MS = (10_000, 20_000)
 """A round begins so much later, drawn between the two, if the account's share is in use."""
 _TRIES = 8
+
+
+class LeftToOthers(Recent):
+    """Ids of subscriptions that another worker served when this environment last tried to."""
 
 
 class _Worked(NamedTuple):
@@ -64,23 +69,23 @@ def deliver(push: Push) -> dict[str, Any] | None:
     if not push.takes_slow and shares.is_slow(core, push.subscription.account):
         return _passed_on(push)
     delivery: DeliveryState | None = delivery_state.unread(push.subscription)
-    if subscription_id in core.left_to_others:
+    if subscription_id in core.memory(LeftToOthers):
         delivery = delivery_state.read(core, subscription_id)
     for _ in range(_TRIES):
         if delivery is None:
             return None
         if delivery.held(core.now_ms(), core.clock.scale) and not delivery.paused:
-            core.left_to_others.add(subscription_id)
+            core.memory(LeftToOthers).add(subscription_id)
             if push.wake == "hurried":
                 delivery = poster_lease.request_hurry(core, delivery)
             else:
                 delivery = poster_lease.request_look(core, delivery, push.start)
             continue
         if delivery.paused or (_is_blocked(push, delivery) and not push.wake):
-            core.left_to_others.add(subscription_id)
+            core.memory(LeftToOthers).add(subscription_id)
             return None  # resuming, or its execution when it wakes, looks at all there is
         if delivery.slow(core.now_ms()) and not push.takes_slow:
-            core.left_to_others.add(subscription_id)
+            core.memory(LeftToOthers).add(subscription_id)
             return _passed_on(push)
         begun_ms = core.now_ms()
         blocked_too = bool(push.wake) or not push.blocks
@@ -90,7 +95,7 @@ def deliver(push: Push) -> dict[str, Any] | None:
         if acquired is None:
             return None
         if acquired.mine:
-            core.left_to_others.discard(subscription_id)
+            core.memory(LeftToOthers).discard(subscription_id)
             return _post_and_continue(push, acquired, holder, begun_ms)
         delivery = acquired.delivery
     return None

@@ -18,6 +18,7 @@ from cirrusmq.lifecycle import dead_letters, retry_waits, tombstones
 from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason, gives_up_any
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.receiving.chore_memory import ChoreMemory
 from cirrusmq.runtime.core import Core
 
 MOST_MESSAGES = 16
@@ -76,9 +77,9 @@ def is_chore(
 def do_some(core: Core, source: Source, pk: str) -> None:
     """Tidy some of the remembered parcels up, and some that waited until they were too old."""
     budget = Budget(core)
-    parcels = core.hints.take_chores(pk, MOST_MESSAGES, core.now_ms())
+    parcels = core.memory(ChoreMemory).take(pk, MOST_MESSAGES, core.now_ms())
     left = core.in_parallel(lambda parcel: _tidy(core, source, pk, parcel, budget), parcels)
-    core.hints.remember_chores(pk, [parcel for parcel in left if parcel is not None])
+    core.memory(ChoreMemory).remember(pk, [parcel for parcel in left if parcel is not None])
     _give_up_aged(core, source, pk, budget)
 
 
@@ -111,7 +112,7 @@ def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -
         left = dead_letters.give_up(core, source, parcel, now_ms, budget.spend)
     except CirrusMQError as error:
         _logger.warning("%s is not tidied up now: %r", parcel.sort_key, error.__cause__ or error)
-        core.hints.pause_chores(pk, now_ms)
+        core.memory(ChoreMemory).pause(pk, now_ms)
         budget.end()
         return parcel
     return left if budget.spent and left is not parcel else None
@@ -123,7 +124,7 @@ def _give_up_aged(core: Core, source: Source, pk: str, budget: Budget) -> None:
     Half a read unit, once a second for an environment and partition of a queue with an age.
     """
     by_age = source.dead_letter is not None and source.dead_letter.max_age_seconds is not None
-    if not by_age or not core.hints.may_look_at_ages(pk, core.now_ms()):
+    if not by_age or not core.memory(ChoreMemory).may_look_at_ages(pk, core.now_ms()):
         return
     # Few queues have an age: the others' cold starts do without.
     from cirrusmq.lifecycle import age_limit
@@ -132,4 +133,4 @@ def _give_up_aged(core: Core, source: Source, pk: str, budget: Budget) -> None:
         age_limit.give_up_noted(core, source, int(pk.rpartition("#")[2]), budget.spend)
     except CirrusMQError as error:
         _logger.warning("ages of %s are not looked at: %r", pk, error.__cause__ or error)
-        core.hints.pause_chores(pk, core.now_ms())
+        core.memory(ChoreMemory).pause(pk, core.now_ms())

@@ -32,6 +32,7 @@ from cirrusmq.lifecycle import dead_letters
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import cleanup
+from cirrusmq.receiving.chore_memory import ChoreMemory
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.ordered_pages import Walk
@@ -42,6 +43,7 @@ from cirrusmq.receiving.search import (
     pages_with_something,
     takeable_places,
 )
+from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of, plan, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, Page, partition_key
@@ -200,7 +202,7 @@ class _Ring:
         self._most = batch.wanted.most
         self._walk, self._gives_up = walk, gives_up
         self._now_ms = core.now_ms()
-        self._at_once = core.hints.at_once(pk)
+        self._at_once = core.memory(TurnMemory).at_once(pk)
         self._parcels = 0
         """Those that were read, of all groups so far."""
         self._around = self._groups()
@@ -221,7 +223,7 @@ class _Ring:
             last = prefix
             if count >= self._most:
                 if self._at_once > _FEW:
-                    self._core.hints.read_at_once(self._pk, 0)
+                    self._core.memory(TurnMemory).read_at_once(self._pk, 0)
                 break
         else:
             if self._walk.units_left > 0:
@@ -229,14 +231,14 @@ class _Ring:
                 last = first
                 self._all_was_read(barren=not lots)
         if last:
-            self._core.hints.take_turn(self._pk, f"{last}{LAST_KEY}")
+            self._core.memory(TurnMemory).take_turn(self._pk, f"{last}{LAST_KEY}")
         return lots
 
     def _all_was_read(self, *, barren: bool) -> None:
         """Whether the next look reads the partition at once: it is small, or had nothing to get."""
         parcels = self._parcels + _FEW if barren else max(_FEW, self._parcels)
         most = _MOST_AT_ONCE if barren else _FEW
-        self._core.hints.read_at_once(self._pk, parcels if parcels <= most else 0)
+        self._core.memory(TurnMemory).read_at_once(self._pk, parcels if parcels <= most else 0)
 
     def _as_many_as_may_be_held(self, prefix: str, page: Page) -> Page:
         """A group's first parcels, of which more are read where its messages in flight count."""
@@ -274,7 +276,7 @@ class _Ring:
         ]
         if hopeful or page.more_after is None:
             some = chores(core, source, page.parcels, now_ms, self._gives_up)
-            core.hints.remember_chores(self._pk, some)
+            core.memory(ChoreMemory).remember(self._pk, some)
             return hopeful
         head, left = Head(self._pk, prefix), self._walk.units_left
         pages = pages_with_something(
@@ -290,9 +292,9 @@ class _Ring:
 
         A small partition is read from its beginning at once, also one of which a look got nothing.
         """
-        hints, pk = self._core.hints, self._pk
+        turns, pk = self._core.memory(TurnMemory), self._pk
         limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
-        turn = hints.turn(pk) or f"{self._walk.start}{LAST_KEY}"
+        turn = turns.turn(pk) or f"{self._walk.start}{LAST_KEY}"
         if self._at_once <= self._walk.units_left * _PARCELS_PER_UNIT and self._at_once:
             page = self._read(FIRST_KEY, LAST_KEY, max(limit, self._at_once))
             self._parcels = len(page.parcels)
@@ -301,7 +303,7 @@ class _Ring:
                 yield from (each for each in groups if each[0] >= turn)
                 yield from (each for each in groups if each[0] < turn)
                 return
-            hints.read_at_once(pk, 0)
+            turns.read_at_once(pk, 0)
             self._parcels = 0
         for begin, until in ((turn, LAST_KEY), (FIRST_KEY, turn)):
             after: str | None = begin

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model import head_mark
 from cirrusmq.model.head_mark import Approach, Mark, Stretch
+from cirrusmq.receiving.head_memory import HeadMemory, KnownMark
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.head_hints import KnownMark
 from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.storage.head_marks import delete_mark, mark_place, put_mark, read_mark
 
@@ -116,7 +116,7 @@ def _look_at_young(core: Core, head: str, mark: Mark, now_ms: int) -> Approach:
 
 
 def _read(core: Core, head: str, now_ms: int) -> KnownMark:
-    known = core.hints.known_mark(head)
+    known = core.memory(HeadMemory).known_mark(head)
     if known is not None:
         mark = known.mark
         due = mark is not None and head_mark.anything_due(mark, now_ms)
@@ -132,12 +132,12 @@ def _read(core: Core, head: str, now_ms: int) -> KnownMark:
 
 def _know(core: Core, head: str, met: Item | Mark | None, now_ms: int) -> KnownMark:
     mark = met if met is None or isinstance(met, Mark) else read_mark(met)
-    return core.hints.know(head, KnownMark(mark, now_ms, core.random.random()))
+    return core.memory(HeadMemory).know(head, KnownMark(mark, now_ms, core.random.random()))
 
 
 def _latest(core: Core, head: str) -> Mark | None:
     """The mark as this environment last read it, or met it with a write."""
-    known = core.hints.known_mark(head)
+    known = core.memory(HeadMemory).known_mark(head)
     return None if known is None else known.mark
 
 

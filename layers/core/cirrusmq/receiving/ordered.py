@@ -26,6 +26,7 @@ from cirrusmq.receiving.cleanup import Budget
 from cirrusmq.receiving.ended_heads import LONG, Beginning, first_left, has_ended
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.ordered_pages import Pages, Walk
+from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import claimed_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -40,12 +41,12 @@ def take_from_groups(
     """Claim up to the wanted number of messages, of each group its first ones in order."""
     batch = Batch(wanted, in_order=True)
     pk = partition_key(PARCELS, source.id, partition)
-    pages, turn = Pages(core, pk, walk, wanted.most), core.hints.turn(pk)
+    pages, turn = Pages(core, pk, walk, wanted.most), core.memory(TurnMemory).turn(pk)
     free: list[str] = []
     try:
         if not turn or partition not in walk.looked_at:
             walk.looked_at.add(partition)
-            first = pages.read(FIRST_KEY, LAST_KEY, core.hints.at_once(pk))
+            first = pages.read(FIRST_KEY, LAST_KEY, core.memory(TurnMemory).at_once(pk))
             free, _ = _free_groups(core, source, first, "")
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)

@@ -7,6 +7,7 @@ from msgspec import field
 
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.receiving.cleanup import Budget
+from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import Page
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
@@ -60,11 +61,11 @@ class Pages:
 
     def remember(self, *, barren: bool, cut: bool) -> None:
         """Where the next look goes on behind one that got nothing, or whether it reads at once."""
-        hints = self._core.hints
+        turns = self._core.memory(TurnMemory)
         if barren:
-            hints.take_turn(self.pk, (self.behind or FIRST_KEY) if cut else "")
+            turns.take_turn(self.pk, (self.behind or FIRST_KEY) if cut else "")
         small = barren and not cut and self.passed <= _MOST_AT_ONCE
-        hints.read_at_once(self.pk, self.passed + _FEWEST_PER_PAGE if small else 0)
+        turns.read_at_once(self.pk, self.passed + _FEWEST_PER_PAGE if small else 0)
 
     def read_to_take(self, after: str, until: str) -> list[Parcel]:
         """As many parcels as are wanted, strongly consistent from now on."""

@@ -24,12 +24,17 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.cleanup import Budget
 from cirrusmq.receiving.filling import Batch
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.recent_ids import Recent
 
 REASON = "too_large"
 TAKEN_SECONDS = 30
 """A receiver whose answer holds the message has so long to take it."""
 _HOLDERS = {"plain": "an answer without gzip", "event": "the event of its function"}
 _logger = logging.getLogger(__name__)
+
+
+class Told(Recent):
+    """Messages of which the log has a line."""
 
 
 def settle(core: Core, source: Source, batch: Batch) -> None:
@@ -54,13 +59,13 @@ def _leaves(
 ) -> bool:
     """Whether the message leaves its parcel: set apart at first sight, or given up later."""
     name = f"{batch.wanted.reach} {source.id} {parcel.message_id(place)}"
-    if not core.hints.told(name):
+    if name not in core.memory(Told):
         if parcel.count > 1 and not source.ordered:
             if not budget.spend():
                 return False
             if _set_apart(core, source, parcel, place, batch):
                 return True
-        core.hints.note_told(name)
+        core.memory(Told).add(name)
         _tell(source, parcel, place, batch)
     waited_ms = core.now_ms() - parcel.ready_ms(place)
     if source.dead_letter is None or waited_ms < TAKEN_SECONDS * 1000 or not budget.spend():

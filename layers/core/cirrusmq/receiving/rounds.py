@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from cirrusmq.base.limits import CALLED_BYTES
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import HEAD_MARKS, PARCELS, partition_key, ttl_seconds
@@ -168,7 +169,7 @@ def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> 
 def begin_there(core: Core, seen: Seen) -> None:
     """Have this environment's next receive begin at what was ready."""
     for pk, at in seen.places:
-        core.hints.take_turn(pk, at)
+        core.memory(TurnMemory).take_turn(pk, at)
 
 
 def _begin(core: Core, part: _Part, now_ms: int) -> str | None:

@@ -13,8 +13,10 @@ from cirrusmq.model.head_mark import Approach, Stretch
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import head_marks
+from cirrusmq.receiving.chore_memory import ChoreMemory
 from cirrusmq.receiving.cleanup import is_chore
 from cirrusmq.receiving.filling import Batch
+from cirrusmq.receiving.head_memory import HeadMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import Page
 from cirrusmq.storage.scan import from_key, read_page, until_key
@@ -82,14 +84,14 @@ def pages_with_something(
     `batch`: passes over messages that its answer does not hold; None takes all of them. A look that
     meets the first of them begins again, with the mark for such receives.
     """
-    now_ms, pk = core.now_ms(), head.pk
-    if batch is not None and batch.wanted.reach and core.hints.passes_over(head.name, now_ms):
+    now_ms, pk, heads = core.now_ms(), head.pk, core.memory(HeadMemory)
+    if batch is not None and batch.wanted.reach and heads.passes_over(head.name, now_ms):
         head = replace(head, reach=batch.wanted.reach)
     skip = _Skip(core, head.name, now_ms)
     behind, from_ = skip.start, from_key(core, source, now_ms, head.prefix)
     start, exclusive = max(from_, behind), bool(behind)
     until, limit = until_key(source, now_ms, head.prefix), max(FEWEST_PER_PAGE, most)
-    if most == 1 and core.hints.clear(head.name, now_ms):
+    if most == 1 and heads.clear(head.name, now_ms):
         limit = _FEW_AT_CLEAR_HEAD
     first, found, page = True, False, None if behind else read
     # Other clocks may be ahead: no query may begin behind its own end.
@@ -100,16 +102,16 @@ def pages_with_something(
             )
             pay(page.units)
         hopeful, passes = _hopeful_of(source, page, now_ms, gives_up, batch)
-        core.hints.remember_chores(pk, chores(core, source, page.parcels, now_ms, gives_up))
+        core.memory(ChoreMemory).remember(pk, chores(core, source, page.parcels, now_ms, gives_up))
         if passes and not found and not head.reach:
-            core.hints.pass_over(head.name, now_ms)
+            heads.pass_over(head.name, now_ms)
             at_head = page if first and not behind else None
             yield from pages_with_something(core, source, head, most, gives_up, at_head, pay, batch)
             return
         if first and page.parcels:
             # What is taken of several now will be before what is looked for next.
             clear = most == 1 and not behind and hopeful[:1] == page.parcels[:1]
-            core.hints.note_first(head.name, clear=clear)
+            heads.note_first(head.name, clear=clear)
         start, exclusive, first = skip.pass_page(page, hopeful), True, False
         if hopeful:
             found = True
@@ -145,7 +147,7 @@ class _Skip:
 
     def __init__(self, core: Core, head: str, now_ms: int) -> None:
         self._core, self._head, self._now_ms = core, head, now_ms
-        crowded = core.hints.crowded(head, now_ms)
+        crowded = core.memory(HeadMemory).crowded(head, now_ms)
         self._approach = head_marks.begin(core, head) if crowded else Approach()
         self._stretch: Stretch | None = Stretch(now_ms)
         """Nothing to take so far; None when something was found, or the end was reached."""
@@ -156,7 +158,7 @@ class _Skip:
         approach = self._approach
         if approach.role != "none" or approach.place not in ("before", "young"):
             return approach.start
-        return self._core.hints.seen(self._head, approach.start, self._now_ms)
+        return self._core.memory(HeadMemory).seen(self._head, approach.start, self._now_ms)
 
     def pass_page(self, page: Page, hopeful: list[Parcel]) -> str:
         """The key to continue behind after a page; empty at the end."""
@@ -168,7 +170,7 @@ class _Skip:
             self._tell(stretch)
             self._stretch = None
         elif stretch.units > head_mark.FREE_UNITS:
-            self._core.hints.crowd(self._head, self._now_ms)
+            self._core.memory(HeadMemory).crowd(self._head, self._now_ms)
             self._approach = head_marks.meet(self._core, self._head, self._approach)
             if (further := self.start) > behind:
                 self._stretch = Stretch(self._now_ms)
@@ -179,7 +181,9 @@ class _Skip:
         core, head, approach = self._core, self._head, self._approach
         head_marks.tell(core, head, approach, stretch)
         if approach.place in ("before", "young") and stretch.end:
-            core.hints.see(head, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS)
+            core.memory(HeadMemory).see(
+                head, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS
+            )
 
 
 def chores(

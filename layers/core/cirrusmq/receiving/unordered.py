@@ -15,6 +15,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving import cleanup
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.head_memory import HeadMemory
 from cirrusmq.receiving.search import Head, pages_with_something, takeable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -64,7 +65,7 @@ def claimed_of(core: Core, source: Source, batch: Batch) -> list[Claim]:
 
 def spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
     """In order, unless other receivers take from the same head: then shuffled."""
-    if core.hints.contended(pk, core.now_ms()):
+    if core.memory(HeadMemory).contended(pk, core.now_ms()):
         core.random.shuffle(parcels)
     return parcels
 
@@ -103,7 +104,7 @@ def claim_all(
     for (parcel, places), outcome in zip(plans, outcomes, strict=True):
         if batch.note(parcel, places, outcome) or isinstance(outcome, Unavailable):
             continue
-        core.hints.contend(pk, core.now_ms())
+        core.memory(HeadMemory).contend(pk, core.now_ms())
         left = outcome if isinstance(outcome, Parcel) else None
         lost.append(Lost(parcel=parcel, places=places, left=left))
     return lost

@@ -8,6 +8,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.model import wake_up
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.wake_up_memory import WakeUpMemory
 from cirrusmq.storage.wake_ups import put_waiting, read_wake_ups
 
 _logger = logging.getLogger(__name__)
@@ -17,19 +18,19 @@ def say_that_one_waits(core: Core, source: Source) -> None:
     """Have senders write wake-ups for half a minute: one write unit each quarter, if at all."""
     now_ms = core.now_ms()
     until_ms = now_ms + wake_up.WAITS_MS
-    if not core.wake_ups.says(source.id, until_ms, now_ms):
+    if not core.memory(WakeUpMemory).says(source.id, until_ms, now_ms):
         return
     try:
         put_waiting(core, source.id, until_ms)
     except Unavailable as error:
-        core.wake_ups.unsaid(source.id)
+        core.memory(WakeUpMemory).unsaid(source.id)
         _logger.warning("senders to %s do not know of a wait: %r", source.id, error.__cause__)
 
 
 def woken_partitions(core: Core, source: Source) -> list[int]:
     """The partitions to look at now, those of the newest wake-ups first. Half a read unit."""
     now_ms = core.now_ms()
-    keys = core.wake_ups.follow(source.id, _read(core, source, now_ms, now_ms), now_ms)
+    keys = core.memory(WakeUpMemory).follow(source.id, _read(core, source, now_ms, now_ms), now_ms)
     return _partitions(source, keys)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import UnsetType, field
@@ -14,17 +14,13 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.runtime.bodies import Bodies
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.callers import Callers
 from cirrusmq.runtime.clock import Clock
-from cirrusmq.runtime.head_hints import Hints
-from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.runtime.secret import Secret
 from cirrusmq.runtime.store import Store
-from cirrusmq.runtime.throttle import Throttle
-from cirrusmq.runtime.wake_up_memory import WakeUpMemory
 
 A = TypeVar("A")
 B = TypeVar("B")
+M = TypeVar("M")
 
 
 class Tables(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,16 +196,13 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     real_seconds: Callable[[], int] = lambda: int(time.time())
     """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()
-    hints: Hints = field(default_factory=Hints)
-    wake_ups: WakeUpMemory = field(default_factory=WakeUpMemory)
-    throttle: Throttle = field(default_factory=Throttle)
-    callers: Callers = field(default_factory=Callers)
-    groups_done: Recent = field(default_factory=Recent)
-    """Groups that the former sources of a rewound subscription are done with."""
-    fanned_out: Recent = field(default_factory=Recent)
-    """Ids of log records that this environment has fanned out."""
-    left_to_others: Recent = field(default_factory=Recent)
-    """Ids of subscriptions that another worker served when this environment last tried to."""
+    memories: dict[type, Any] = field(default_factory=dict)
+    """What the environment remembers, an object for each class (`memory`)."""
+
+    def memory(self, kind: type[M]) -> M:
+        """The environment's one object of a class: made at first use, lost with the environment."""
+        found: M | None = self.memories.get(kind)
+        return cast("M", self.memories.setdefault(kind, kind())) if found is None else found
 
     def now_ms(self) -> int:
         """The service's time in milliseconds since the epoch."""

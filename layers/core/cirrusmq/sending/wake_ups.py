@@ -16,6 +16,7 @@ from cirrusmq.model import wake_up
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.wake_up_memory import WakeUpMemory
 from cirrusmq.storage.wake_ups import put_wake_up, read_waiting
 
 _logger = logging.getLogger(__name__)
@@ -35,15 +36,15 @@ def wake_receivers(core: Core, queue: Queue, parcels: Iterable[Parcel], put_ms: 
         if _waits(core, queue.id, now_ms):
             _wake(core, queue.id, parcels, now_ms)
     except Unavailable as error:
-        core.wake_ups.halve(queue.id, now_ms)
+        core.memory(WakeUpMemory).halve(queue.id, now_ms)
         _logger.warning("receivers of %s are not woken: %r", queue.id, error.__cause__)
 
 
 def _waits(core: Core, source_id: str, now_ms: int) -> bool:
-    known = core.wake_ups.waits(source_id, now_ms)
+    known = core.memory(WakeUpMemory).waits(source_id, now_ms)
     if known is None:
         until_ms = read_waiting(core, source_id)
-        core.wake_ups.know(source_id, until_ms, now_ms)
+        core.memory(WakeUpMemory).know(source_id, until_ms, now_ms)
         known = now_ms < until_ms
     return known
 
@@ -56,7 +57,7 @@ def _wake(core: Core, source_id: str, parcels: Iterable[Parcel], now_ms: int) ->
         if parcel.live(place)
     }
     for moment_ms, partition in sorted(due):
-        if not core.wake_ups.may_wake(source_id, now_ms):
+        if not core.memory(WakeUpMemory).may_wake(source_id, now_ms):
             return
         chance = core.random_bytes(2).hex()
         key = wake_up.wake_up_key(moment_ms, partition, chance)

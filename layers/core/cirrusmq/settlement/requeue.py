@@ -19,6 +19,7 @@ from cirrusmq.lifecycle.rekey import rekey, rekeyed, turn_ms
 from cirrusmq.model.parcel import Parcel, key_in_group, key_ms
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
+from cirrusmq.settlement.move_memory import MoveMemory
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
 _logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def move(
     """Move a portion to where it is due; None where the parcel is no longer as it was read."""
     pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
     in_place = stays(source, parcel.sort_key, portion.wait_ms, now_ms)
-    if in_place or not core.hints.may_move(pk, now_ms):
+    if in_place or not core.memory(MoveMemory).may_move(pk, now_ms):
         return InPlace(None)
     due_ms = min(now_ms + portion.wait_ms, parcel.expires_ms)
     at_once = portion.wait_ms < limits.FRESH_KEY_MS

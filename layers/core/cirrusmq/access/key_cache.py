@@ -25,7 +25,7 @@ _MOST = 10_000
 _MOST_OPENED = 1_000
 
 
-class Callers:
+class KeyCache:
     """What an environment knows of access keys without asking the store."""
 
     def __init__(self) -> None:
