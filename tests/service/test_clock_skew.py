@@ -14,8 +14,12 @@ from tests.service.topics import TestSubscription, TestTopic
 from cirrusmq.base import ulid
 from cirrusmq.base.limits import ATTEMPT_AHEAD_MS, CACHE_MS
 from cirrusmq.base.timestamps import format_time
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.queues.receivers import source_named
+from cirrusmq.receiving import rounds
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock
+from cirrusmq.storage.walk import FIRST_PARCELS
 from cirrusmq_local.testing import Client, World
 
 SKEW_SECONDS = 1.999
@@ -62,6 +66,27 @@ def queue(cloud: World) -> TestQueue:
     alice: Client = cloud.client("alice", admin=True)
     assert alice.put("/queues/orders", {"rewind_seconds": 3_600}).status == 201
     return TestQueue(alice, "orders")
+
+
+def test_a_look_sees_what_is_due_behind_a_message_that_a_clock_ahead_has_claimed(
+    cloud: World,
+) -> None:
+    """Its key is still to come by the clock of who looks, and it is held."""
+    alice: Client = cloud.client("alice", admin=True)
+    assert alice.put("/queues/late", {"partitions": 1}).status == 201
+    queue = TestQueue(alice, "late")
+    for _ in range(2 * FIRST_PARCELS):
+        queue.send("soon", delay_seconds=20)
+    queue.send("later", delay_seconds=60)
+    later_ms = cloud.clock.now_ms() + 60_000
+    cloud.clock.pass_seconds(19)
+    with elsewhere(cloud, SKEW_SECONDS):
+        assert len(queue.receive_all()) == 2 * FIRST_PARCELS
+
+    source = source_named(cloud.core, get_queue(cloud.core, "alice", "late"), None)
+    seen = rounds.look(cloud.core, source.all)
+
+    assert seen.answer == rounds.Due(later_ms)
 
 
 def test_what_is_sent_right_after_a_purge_stays_though_the_senders_clock_is_behind(

@@ -15,6 +15,8 @@ from tests.simulation.tracks import Book, Track
 
 _SURVIVABLE = ("throttled", "hot", "unread", "conflict", "stale", "short", "unprocessed")
 """Faults of store calls that say that nothing was done: a receive must tell what it has claimed."""
+_SHORT_SECONDS = 2
+"""A lease that may end while bodies are tried to be read."""
 _OF_WRITES = ("UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem")
 
 
@@ -62,6 +64,9 @@ def _may_have_lost(call: Call) -> bool:
     kinds = [fault.partition(": ") for fault in call.faults]
     if any(fault not in _SURVIVABLE for _, _, fault in kinds):
         return True  # a claim whose answer was lost, though the receive answered the others
+    tried = any(operation == "GetObject" for operation, _, _ in kinds)
+    if tried and call.given.get("timeout", 30) <= _SHORT_SECONDS:
+        return True  # the lease was over before it gave up reading: the give-back came too late
     if call.known or not call.effective:
         return False
     if not kinds:

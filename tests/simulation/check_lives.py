@@ -291,8 +291,9 @@ def excused(
     wait_seconds = max(scenario.queues[queue].get("retry", {}).get("waits", [0]))
     waits = wait_seconds or scenario.queues[queue].get("ordered")
     slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if waits else 0
-    # One with a deduplication id is the first one's, which may be unanswered.
-    begun = min([sending.begun, *(each.begun for each in book.sends_labelled(sent) if sent.key)])
+    # One with a deduplication id is the first one's, which may be unanswered; so is a topic's copy.
+    once = sent.key or sending.place != queue
+    begun = min([sending.begun, *(each.begun for each in book.sends_labelled(sent) if once)])
     if sent_ms + 1_000 * (min(lives) - slack_seconds) <= drain.begun_ms + MOST_SKEW_MS:
         return True
     return any(begun < call.ended for call in book.effective("purge", queue))

@@ -242,7 +242,9 @@ def _meet(source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
         is_ready = _or_never(of_parcel.ready_ms) <= now_ms
         if is_ready and not passed:
             ready.append(group)
-        if is_ready or (not parcel.spent() if source.ordered else parcel.key_ms > now_ms):
+        # A clock ahead may have claimed what is still to come here: what is due behind it counts.
+        to_come = parcel.key_ms > now_ms and of_parcel.ready_ms is not None
+        if is_ready or (not parcel.spent() if source.ordered else to_come):
             walk.pass_group()
             passed = True
     return met, ready
