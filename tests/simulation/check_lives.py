@@ -191,7 +191,15 @@ def _ids(book: Book) -> Iterator[Violation]:
 def _purged_between(book: Book, call: Call, other: Call) -> bool:
     """Whether a purge may have taken what one send stored before another one stored its own."""
     purges = book.effective("purge", call.place)
-    return any(purge.begun < other.ended and purge.ended > call.begun for purge in purges)
+    # A call that is asked for again stored it when it was asked for first.
+    asked = book.by_kind["send"]
+    begun = min((each.begun for each in asked if _is_asked_again(each, call)), default=call.begun)
+    return any(purge.begun < other.ended and purge.ended > begun for purge in purges)
+
+
+def _is_asked_again(first: Call, call: Call) -> bool:
+    """Whether two calls are the same send."""
+    return first.place == call.place and first.given["attempt"] == call.given["attempt"]
 
 
 def _answered_with_purged(book: Book) -> Iterator[Violation]:
