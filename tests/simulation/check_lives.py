@@ -199,7 +199,8 @@ def _purged_between(book: Book, call: Call, other: Call) -> bool:
 
 def _is_asked_again(first: Call, call: Call) -> bool:
     """Whether two calls are the same send."""
-    return first.place == call.place and first.given["attempt"] == call.given["attempt"]
+    attempt = call.given["attempt"]
+    return attempt is not None and first.given["attempt"] == attempt and first.place == call.place
 
 
 def _answered_with_purged(book: Book) -> Iterator[Violation]:
