@@ -228,7 +228,9 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
             track = book.track(reader, message_id)
             if reader == LATE.name and _left_before(book, message_id):
                 continue
-            if not track.deliveries and may_be_cancelled(book, reader, message_id):
+            # What a purge took and a send stored again has deliveries of before.
+            since = any(each.sent_ms >= sent_ms for each in track.deliveries)
+            if not since and may_be_cancelled(book, reader, message_id):
                 continue
             if not track.deliveries:
                 yield Violation(f"lost: {sent.label} was never received by {reader}", (call,))
