@@ -101,15 +101,15 @@ def _due_ms(call: Call) -> int:
 
 
 def _comes_again(book: Book, track: Track, call: Call, delivery: Delivery) -> bool:
-    """Whether it may have been deleted before a call, or purged: a send that is repeated stores it
-    anew then."""
+    """Whether it may have been deleted before a call, or purged before or behind the delivery: a
+    send that is repeated stores it anew then."""
     if any(True for _ in track.acts_before("delete", call.ended)):
         return True
     purges = [each.begun for each in book.effective("purge", track.reader)]
     repeated = (
         any(each.ended > min(purges) for each in book.sends_of(track.id)) if purges else False
     )
-    return repeated and min(purges) < delivery.call.ended
+    return repeated and min(purges) < max(delivery.call.ended, call.ended)
 
 
 def may_be_cancelled(book: Book, reader: str, message_id: str) -> bool:
