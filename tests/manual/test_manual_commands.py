@@ -1,12 +1,13 @@
 """Every command in the manual and the README is run, or there is a reason why not.
 
-The `console` blocks of a page are typed in their order, in a scratch folder, with a key of an
-account of the page's own. What a page shows of their output must come, but for ids and times; `…`
-stands for anything.
+The `console` blocks of a page are typed in their order, in a scratch folder that has the key of an
+account of the page's own, in a shell of 80 columns without a variable of the service. What a page
+shows of their output must come, but for ids and times; `…` stands for anything.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -24,6 +25,7 @@ from tests.commands import run_command
 from tests.manual.pages import PAGES, Command, commands, mentioned, scripts
 from tests.stack import COMMAND, Stack, environment
 
+from cirrusmq_client.connection import DATA, FILE
 from cirrusmq_local.commands.cli import app
 
 NOT_RUN: dict[str, str] = yaml.safe_load(
@@ -37,15 +39,19 @@ SECONDS = 60
 
 
 class Terminal:
-    """A scratch folder in which a page's commands are typed."""
+    """A scratch folder in which a page's commands are typed, in a shell that has nothing but what
+    `make up` leaves there: the key, in the folder of its data.
+    """
 
     def __init__(self, folder: Path, url: str, key: tuple[str, str]) -> None:
         self._folder = folder
         self._url = url
-        names = ("CIRRUSMQ_URL", "CIRRUSMQ_ACCESS_KEY_ID", "CIRRUSMQ_SECRET")
+        held = dict(zip(("url", "access_key_id", "secret"), (url, *key), strict=True))
+        (folder / DATA).mkdir()
+        (folder / DATA / FILE).write_text(json.dumps(held), encoding="utf-8")
         path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
-        self._environment = environment() | dict(zip(names, (url, *key), strict=True))
-        self._environment |= {"PATH": path, "COLUMNS": "400", "NO_COLOR": "1"}
+        self._environment = environment()
+        self._environment |= {"PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
         self._exports = ""
         self._ports: dict[str, str] = {}
         self._beside: list[tuple[subprocess.Popen[bytes], Path]] = []
@@ -54,7 +60,7 @@ class Terminal:
         """Run a command, and see that what is shown of it comes."""
         line = PORTS.sub(lambda port: self._port(port[0]), command.line)
         line = line.replace(SERVICE, self._url)
-        if line.startswith("export "):
+        if line.startswith(("export ", "eval ")):
             self._exports += f"{line}\n"
             return
         if line.endswith(" &"):

@@ -37,6 +37,7 @@ from cirrusmq_local.commands.calls import hint_for
 from cirrusmq_local.commands.console import fail, tell
 from cirrusmq_local.commands.definitions import make_definitions, read_definitions
 from cirrusmq_local.commands.doctor import doctor
+from cirrusmq_local.commands.env import env
 from cirrusmq_local.commands.listen import listen
 from cirrusmq_local.commands.peeking import peek
 from cirrusmq_local.commands.signals import Ending
@@ -84,6 +85,7 @@ app.command("changes")(changes.changes)
 app.command("audit")(audit.audit)
 app.command("bench")(bench)
 app.command("doctor")(doctor)
+app.command("env")(env)
 app.command("wait")(background.wait)
 app.command("down")(background.down)
 
