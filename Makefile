@@ -63,6 +63,10 @@ $(call make_venv,$(1),--without-pip)
 @touch $@
 endef
 
+# Editors and type checkers know folders, but not the hook by which pip finds this package's.
+see_sources = printf '%s\n' $(CURDIR)/layers/client $(CURDIR)/layers/core $(CURDIR)/infra \
+	> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cirrusmq-sources.pth"
+
 .PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-client pytest-long pytest-cloud compiled tools check-long
 .PHONY: mutants template deploy-tools job-zip wheels openapi site bench report clean
 
@@ -82,6 +86,7 @@ $(VENV)/.up: $(VENV)/.made infra/requirements-up.lock pyproject.toml
 	@echo "installing the packages of infra/requirements-up.lock"
 	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements-up.lock
 	@PYTHONWARNINGS=ignore $(BIN)/python $(PIP) --no-build-isolation -e .
+	@$(call see_sources)
 	@touch $@
 
 $(VENV)/.reports: $(VENV)/.up infra/requirements-reports.lock

@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 
 from .build import build
-from .client_types import client_types
+from .client_types import answer_types, input_types
 from .routes import ROOT, find_routes
 from .trial import counted
 
 DOCUMENT = "layers/core/cirrusmq_lambda/openapi.json"
-CLIENT_TYPES = "layers/client/cirrusmq_client/answers.py"
+ANSWERS = "layers/client/cirrusmq_client/answers.py"
+INPUTS = "layers/client/cirrusmq_client/inputs.py"
 
 
 def main() -> None:
@@ -24,7 +25,8 @@ def main() -> None:
     logging.disable(logging.INFO)  # the functions log their calls
     routes = find_routes()
     document = json.dumps(build(routes, counted()), indent=1, ensure_ascii=False) + "\n"
-    for path, text in ((DOCUMENT, document), (CLIENT_TYPES, client_types(routes))):
+    written = {DOCUMENT: document, ANSWERS: answer_types(routes), INPUTS: input_types()}
+    for path, text in written.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
 

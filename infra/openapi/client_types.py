@@ -1,11 +1,13 @@
-"""The client's types of answers: a TypedDict for each struct that a route answers with."""
+"""The client's types: a TypedDict for each struct that a route answers with, and for attributes."""
 
 from __future__ import annotations
 
 import keyword
+import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -15,6 +17,7 @@ from msgspec import Meta, UnsetType
 from cirrusmq_lambda.answers.body import Time
 from cirrusmq_lambda.http import Route
 
+from .operations import OPERATIONS
 from .routes import answers_of
 
 _HEAD = '''\
@@ -29,14 +32,40 @@ from typing import Any, Literal, NotRequired, TypedDict
 '''
 
 
-def client_types(routes: Mapping[str, Route]) -> str:
+_UNSET = re.compile(r"; \w+ that are not given are UNSET")
+"""What only the service's own struct has."""
+_INPUT_HEAD = '''\
+"""Attributes as requests have them, as `make openapi` reads them from the service's structs.
+
+What is not given is as it was, or has its default where something is made; None unsets one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+'''
+
+
+def answer_types(routes: Mapping[str, Route]) -> str:
     """The module with the types of all answers of these routes."""
+    shapes = (shape for route in routes.values() for shape in answers_of(route).values())
+    return _module(_HEAD, [shape for shape in shapes if isinstance(shape, type)])
+
+
+def input_types() -> str:
+    """The module with the types of the attributes that are given to what is made or changed."""
+    changed = ("PUT", "PATCH")
+    bodies = (each.body for key, each in OPERATIONS.items() if key.startswith(changed))
+    return _module(
+        _INPUT_HEAD, [body for body in bodies if body and body.__name__.endswith("Input")]
+    )
+
+
+def _module(head: str, structs: Iterable[type]) -> str:
     found: dict[type, None] = {}
-    for route in routes.values():
-        for shape in answers_of(route).values():
-            if isinstance(shape, type):
-                _add(shape, found)
-    text = _HEAD + "".join(f"\n\n{_definition(struct)}\n" for struct in found)
+    for struct in structs:
+        _add(struct, found)
+    text = head + "".join(f"\n\n{_definition(struct)}\n" for struct in found)
     command = [sys.executable, "-m", "ruff", "format", "--line-length=100", "-"]
     return subprocess.run(
         command, input=text, stdout=subprocess.PIPE, check=True, encoding="utf-8"
@@ -78,14 +107,17 @@ def _definition(struct: type) -> str:
         for field in msgspec.structs.fields(struct)
         if field.name not in inherited
     }
-    text = f'"""{struct.__doc__}"""'
+    text = f'"""{_UNSET.sub("", str(struct.__doc__))}"""'
     if any(map(keyword.iskeyword, fields)):
         members = ", ".join(f'"{name}": {shown!r}' for name, (_, shown) in fields.items())
         return f'{struct.__name__} = TypedDict("{struct.__name__}", {{{members}}})\n{text}'
     lines = [f"class {struct.__name__}({base.__name__ if base else 'TypedDict'}):", f"    {text}\n"]
     for name, (hint, shown) in fields.items():
         lines.append(f"    {name}: {shown}")
-        lines += [f'    """{each}"""' for each in _descriptions(hint)]
+        lines += [
+            textwrap.fill(f'"""{each}"""', 99, initial_indent="    ", subsequent_indent="    ")
+            for each in _descriptions(hint)
+        ]
     return "\n".join(lines)
 
 

@@ -96,7 +96,8 @@ def new_queue(client: Client) -> Callable[..., str]:
 
     def make(**attributes: Any) -> str:
         name = f"q-{uuid.uuid4().hex[:20]}"
-        client.create_queue(name, attributes)
+        given: Any = attributes
+        client.create_queue(name, given)
         return name
 
     return make

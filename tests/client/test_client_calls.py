@@ -222,7 +222,7 @@ def test_a_topic_is_shared_with_another_account(client: Client, producer: Produc
 
 def test_only_the_token_that_was_sent_confirms_an_endpoint(client: Client) -> None:
     client.create_topic("confirmed")
-    endpoint = {"protocol": "http", "endpoint": "http://127.0.0.1:9/orders"}
+    endpoint: Any = {"protocol": "http", "endpoint": "http://127.0.0.1:9/orders"}
     client.create_subscription("confirmed", "orders", endpoint)
     with pytest.raises(errors.Forbidden):
         client.confirm_subscription("confirmed", "orders", "not the token")
@@ -361,5 +361,5 @@ def test_a_program_finds_its_queue_at_the_next_start_whatever_was_changed(
         client.create_queue(name, {"delay_seconds": 6})
     with pytest.raises(errors.AlreadyExists):
         client.create_queue(name, {"delay_seconds": 5}, exact=True)
-    whole = {"delay_seconds": 5, "visibility_timeout_seconds": 99}
+    whole: Any = {"delay_seconds": 5, "visibility_timeout_seconds": 99}
     assert client.create_queue(name, whole, exact=True)["name"] == name

@@ -149,7 +149,7 @@ def test_caches_follow_and_go_on_after_a_pause(
     start: Start, client: Client, producer: Producer, tmp_path: Path, wait_until: Wait
 ) -> None:
     client.create_topic("prices")
-    caches = {"protocol": "pull", "mode": "broadcasting"}
+    caches: Any = {"protocol": "pull", "mode": "broadcasting"}
     client.create_subscription("prices", "caches", caches)
     cache = start("broadcast")
 

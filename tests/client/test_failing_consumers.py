@@ -192,7 +192,7 @@ def test_a_dead_letter_of_a_group_whose_policy_drops_makes_its_queue(
 ) -> None:
     topic = unused("t")
     client.create_topic(topic)
-    group = {"protocol": "pull", "retry": {"policy": "exponential_decay"}}
+    group: Any = {"protocol": "pull", "retry": {"policy": "exponential_decay"}}
     made = "dlq-" + client.create_subscription(topic, "shop", group)["id"]
     with Consumer(
         Subscription(topic, "shop"), Failing(DeadLetter()), client=client, wait_seconds=1
@@ -293,7 +293,7 @@ def test_receivers_and_subscriptions_are_made_too(
 def test_a_missing_topic_is_waited_for_or_made(
     client: Client, producer: Producer, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
-    choices: list[dict[str, Any] | None] = [None, {}]
+    choices: list[Any] = [None, {}]
     for create in choices:
         topic = unused("t")
         got: list[str] = []

@@ -166,7 +166,7 @@ def source(request: pytest.FixtureRequest, client: Client, new_queue: NewQueue) 
     if "subscription" in kind:
         topic = f"t-{uuid.uuid4().hex[:20]}"
         client.create_topic(topic)
-        group = {"protocol": "pull", "ordered": ordered, "retry": retry}
+        group: Any = {"protocol": "pull", "ordered": ordered, "retry": retry}
         client.create_subscription(topic, "shop", group)
         name, send, made = topic, client.publish, Subscription(topic, "shop")
     elif kind == "receiver":

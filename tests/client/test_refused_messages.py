@@ -195,7 +195,8 @@ def test_a_body_is_a_text_or_bytes(body: Any) -> None:
 def test_tags_of_an_iterator_are_sent(client: Client, new_queue: NewQueue) -> None:
     queue = new_queue()
 
-    Producer(client).send(queue, "body", tags=iter(["red", "blue"]))
+    tags: Any = iter(["red", "blue"])
+    Producer(client).send(queue, "body", tags=tags)
 
     assert client.receive(queue)[0].tags == ("red", "blue")
 

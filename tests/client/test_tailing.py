@@ -131,7 +131,7 @@ def test_a_log_is_read_from_its_time_on_and_a_broadcasting_group_selects(
 ) -> None:
     topic = f"t-{uuid.uuid4().hex}"
     client.create_topic(topic)
-    every = {"protocol": "pull", "mode": "broadcasting", "filter": {"tags": ["b"]}}
+    every: Any = {"protocol": "pull", "mode": "broadcasting", "filter": {"tags": ["b"]}}
     client.create_subscription(topic, "caches", every)
     client.create_subscription(topic, "group", {"protocol": "pull"})  # else "a" is not kept
     sent = client.publish(topic, [Message("a", tags=["a"]), Message("b", tags=["b"])])

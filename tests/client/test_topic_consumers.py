@@ -27,9 +27,10 @@ from cirrusmq_client import (
     Retry,
     Subscription,
 )
+from cirrusmq_client.inputs import SubscriptionInput
 
 Wait = Callable[..., None]
-BROADCASTING = {"protocol": "pull", "mode": "broadcasting"}
+BROADCASTING: SubscriptionInput = {"protocol": "pull", "mode": "broadcasting"}
 
 
 @pytest.fixture

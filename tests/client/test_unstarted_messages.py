@@ -63,7 +63,8 @@ class Place:
             )
             self.source = Subscription(self.name, "group")
         else:
-            client.create_queue(self.name, {"partitions": 1, **flags, **letters})
+            attributes: Any = {"partitions": 1, **flags, **letters}
+            client.create_queue(self.name, attributes)
             if kind == "receiver":
                 client.create_receiver(self.name, "audit", {})
             self.source = Queue(self.name, receiver="audit" if kind == "receiver" else None)

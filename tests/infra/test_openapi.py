@@ -48,8 +48,8 @@ def test_the_committed_document_and_the_clients_types_are_the_present_ones(
     root: Path, committed: Path, tmp_path: Path
 ) -> None:
     subprocess.run([sys.executable, "-m", "infra.openapi", tmp_path], cwd=root, check=True)
-    types = root / "layers/client/cirrusmq_client/answers.py"
-    for held in (committed, types):
+    client = root / "layers/client/cirrusmq_client"
+    for held in (committed, client / "answers.py", client / "inputs.py"):
         path = held.relative_to(root)
         if held.read_bytes() != (tmp_path / path).read_bytes():
             pytest.fail(f"{path} is stale: run make openapi")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_handler_that_fails_gets_the_message_again_by_the_retry_policy(
 ) -> None:
     client = cirrusmq.client
     client.create_queue("dead")
-    letters = {"queue": "dead", "max_receives": 3}
+    letters: Any = {"queue": "dead", "max_receives": 3}
     again_after_30_s = {"policy": "custom", "waits": [30, 30]}
     client.create_queue("orders", {"retry": again_after_30_s, "dead_letter": letters})
     Producer(client).send("orders", "soup")

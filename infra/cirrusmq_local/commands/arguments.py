@@ -66,12 +66,12 @@ Most = Annotated[int, typer.Option("--max", help="How many at most, the newest."
 DATA, MOST = Path(".local"), 100
 
 
-def read_attributes(texts: list[str] | None) -> dict[str, Any]:
+def read_attributes(texts: list[str] | None) -> Any:
     """`name=value` options, the values in JSON."""
     return {name: _value(value) for name, value in map(_pair, texts or [])}
 
 
-def read_changes(texts: list[str] | None) -> dict[str, Any]:
+def read_changes(texts: list[str] | None) -> Any:
     """As `read_attributes`, at least one of them."""
     if not texts:
         raise typer.BadParameter("name what to change: -a name=value", param_hint="--attribute")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -44,7 +44,7 @@ def add_receiver(
 ) -> None:
     """Add an independent receiver to a queue, and wait until it has what was sent before."""
     wanted = {"start": start, "filter": read_filter(tag, None, sql)}
-    attributes = {key: value for key, value in wanted.items() if value is not None}
+    attributes: Any = {key: value for key, value in wanted.items() if value is not None}
     client = connect(data)
     added = client.create_receiver(name, receiver, attributes, exact=exact)
     print_record(added, as_json)

@@ -180,7 +180,7 @@ def subscribe(
         "rate": rate,
         "dead_letter_queue": dead_letter_queue,
     }
-    attributes = {key: value for key, value in wanted.items() if value is not None}
+    attributes: Any = {key: value for key, value in wanted.items() if value is not None}
     made = connect(data).create_subscription(topic, name, attributes, exact=exact)
     print_record(made, as_json)
 

@@ -136,7 +136,8 @@ class FoundMessage(MessageState):
     message: NotRequired[Content]
     """with `body=true`: as it was sent"""
     others: NotRequired[list[MessageState]]
-    """messages of the same id that are there too: dead letters of several receivers, or redriven"""
+    """messages of the same id that are there too: dead letters of several receivers, or
+    redriven"""
 
 
 class DeletedReceipts(TypedDict):

@@ -7,13 +7,13 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Self, overload
+from typing import Any, Self, Unpack, overload
 
 from cirrusmq_client.async_client import AsyncClient
 from cirrusmq_client.consumer import make_mode, seek
 from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.handling import AsyncBatchHandler, AsyncHandler, Raised, check_handler
-from cirrusmq_client.options import Batches, Options
+from cirrusmq_client.options import Batches, ConsumerOptions, Options
 from cirrusmq_client.progress import Progress
 from cirrusmq_client.results import Ack, Retry
 from cirrusmq_client.signals import stop_on_signals
@@ -49,7 +49,7 @@ class AsyncConsumer:
         batches: None = None,
         broadcasting: Progress | None = None,
         none_means_retry: bool = False,
-        **options: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None: ...
 
     @overload
@@ -62,7 +62,7 @@ class AsyncConsumer:
         batches: Batches,
         broadcasting: Progress | None = None,
         none_means_retry: bool = False,
-        **options: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None: ...
 
     def __init__(
@@ -74,7 +74,7 @@ class AsyncConsumer:
         batches: Batches | None = None,
         broadcasting: Progress | None = None,
         none_means_retry: bool = False,
-        **options: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
         check_handler(handler, awaited=True)
         chosen = Options(batches=batches, **options)

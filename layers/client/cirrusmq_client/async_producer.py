@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from cirrusmq_client.async_client import AsyncClient
 from cirrusmq_client.async_transactions import AsyncTransaction
 from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.lingering import Lingering
-from cirrusmq_client.messages import Message
+from cirrusmq_client.messages import Message, MessageFields
 from cirrusmq_client.outcomes import Published, Sent
 from cirrusmq_client.producer import BaseProducer, check_producing, make_message
 from cirrusmq_client.signals import first_on_signals
 from cirrusmq_client.steps import Asynchronous
 from cirrusmq_client.tasks import TASKS
-from cirrusmq_client.transactions import LocalTransactions
+from cirrusmq_client.transactions import LocalTransactions, TransactionOptions
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class AsyncProducer(Asynchronous, BaseProducer):
         self._loop = None
 
     async def send_soon(
-        self, queue: str, body: str | bytes | Message, **fields: Any
+        self, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> asyncio.Future[Sent]:
         """Send one message together with others of this moment; the future is its answer.
 
@@ -59,14 +59,14 @@ class AsyncProducer(Asynchronous, BaseProducer):
         return await self._put(self.client.send_each, queue, message)
 
     async def publish_soon(
-        self, topic: str, body: str | bytes | Message, **fields: Any
+        self, topic: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> asyncio.Future[Published]:
         """Publish one message together with others of this moment; as `send_soon`."""
         message = make_message(body, fields)
         return await self._put(self.client.publish, topic, message)
 
     def transaction(
-        self, topic: str, *, check: LocalTransactions[T], **options: Any
+        self, topic: str, *, check: LocalTransactions[T], **options: Unpack[TransactionOptions]
     ) -> AsyncTransaction[T]:
         """Publishes that take place together with local transactions: see `AsyncTransaction`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from cirrusmq_client.broadcasting import Broadcasting
 from cirrusmq_client.client import BaseClient, Client
@@ -21,7 +21,7 @@ from cirrusmq_client.handling import (
     one_by_one,
     together,
 )
-from cirrusmq_client.options import Batches, Options
+from cirrusmq_client.options import Batches, ConsumerOptions, Options
 from cirrusmq_client.progress import Progress
 from cirrusmq_client.results import Ack, Result, Retry
 from cirrusmq_client.signals import stop_on_signals
@@ -78,7 +78,7 @@ class Consumer:
         batches: None = None,
         broadcasting: Progress | None = None,
         none_means_retry: bool = False,
-        **options: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None: ...
 
     @overload
@@ -91,7 +91,7 @@ class Consumer:
         batches: Batches,
         broadcasting: Progress | None = None,
         none_means_retry: bool = False,
-        **options: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None: ...
 
     def __init__(
@@ -103,7 +103,7 @@ class Consumer:
         batches: Batches | None = None,
         broadcasting: Progress | None = None,
         none_means_retry: bool = False,
-        **options: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
         check_handler(handler)
         chosen = Options(batches=batches, **options)

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from cirrusmq_client.checks import (
     check_mapping,
@@ -21,6 +21,19 @@ from cirrusmq_client.times import to_moment
 
 DEDUPLICATION_ATTRIBUTE = "cirrusmq_deduplication_id"
 """The attribute in which a `Producer` notes the deduplication id: receives do not return it."""
+
+
+class MessageFields(TypedDict, total=False):
+    """What may be given beside a body; each is as the attribute of `Message` of this name."""
+
+    attributes: Mapping[str, str | bytes]
+    tags: Sequence[str]
+    group: str | None
+    deduplication_id: str | None
+    delay_seconds: int | None
+    deliver_at: datetime | str | float | None
+    visibility_timeout_seconds: int | None
+    routing_key: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
+
+from cirrusmq_client.inputs import QueueInput, SubscriptionInput
 
 MAX_BATCH = (1, 1_024)
 MAX_AWAIT_SECONDS = (0.0, 450.0)
@@ -22,6 +24,19 @@ class Batches:
     def __post_init__(self) -> None:
         check("max_batch", self.max_batch, MAX_BATCH)
         check("max_await", self.max_await, MAX_AWAIT_SECONDS)
+
+
+class ConsumerOptions(TypedDict, total=False):
+    """The options of a consumer beside those in its own signature; as in its docstring."""
+
+    workers: int
+    receivers: int
+    prefetch: int
+    wait_seconds: float
+    visibility_timeout_seconds: int | None
+    grace_seconds: float
+    create: QueueInput | SubscriptionInput | None
+    make_dead_letter_queue: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,19 +7,19 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from cirrusmq_client.batches import split
 from cirrusmq_client.checks import several
 from cirrusmq_client.client import BaseClient, Client
 from cirrusmq_client.errors import BatchTooLarge, CirrusMQError, InvalidParameter
 from cirrusmq_client.lingering import Lingering
-from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE, Message
+from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE, Message, MessageFields
 from cirrusmq_client.options import check
 from cirrusmq_client.outcomes import Published, Sent
 from cirrusmq_client.signals import first_on_signals
 from cirrusmq_client.steps import Blocking, Steps, driven
-from cirrusmq_client.transactions import LocalTransactions, Transaction
+from cirrusmq_client.transactions import LocalTransactions, Transaction, TransactionOptions
 
 T = TypeVar("T")
 LINGER_SECONDS = (0.0, 10.0)
@@ -44,7 +44,9 @@ class BaseProducer:
     client: BaseClient
 
     @driven
-    def send(self, /, queue: str, body: str | bytes | Message, **fields: Any) -> Steps[Sent]:
+    def send(
+        self, /, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
+    ) -> Steps[Sent]:
         """Send one message; `fields` are those of `Message`."""
         sent: list[Sent] = yield partial(self.client.send, queue, [make_message(body, fields)])
         return sent[0]
@@ -61,7 +63,7 @@ class BaseProducer:
 
     @driven
     def publish(
-        self, /, topic: str, body: str | bytes | Message, **fields: Any
+        self, /, topic: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Steps[Published]:
         """Publish one message; `fields` are those of `Message`."""
         published: list[Published] = yield partial(
@@ -99,7 +101,9 @@ class Producer(Blocking, BaseProducer):
         self.client = Client() if client is None else client
         self._lingering = Lingering(linger, sends)
 
-    def send_soon(self, queue: str, body: str | bytes | Message, **fields: Any) -> Future[Sent]:
+    def send_soon(
+        self, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
+    ) -> Future[Sent]:
         """Send one message together with others of this moment; the future is its answer.
 
         Together go messages of one queue and delay, and of one group, whose order is kept. Each is
@@ -115,7 +119,7 @@ class Producer(Blocking, BaseProducer):
         return soon
 
     def publish_soon(
-        self, topic: str, body: str | bytes | Message, **fields: Any
+        self, topic: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Future[Published]:
         """Publish one message together with others of this moment; as `send_soon`."""
         message = make_message(body, fields)
@@ -123,7 +127,7 @@ class Producer(Blocking, BaseProducer):
         return soon
 
     def transaction(
-        self, topic: str, *, check: LocalTransactions[T], **options: Any
+        self, topic: str, *, check: LocalTransactions[T], **options: Unpack[TransactionOptions]
     ) -> Transaction[T]:
         """Publishes that take place together with local transactions: see `Transaction`.
 
@@ -202,7 +206,7 @@ def _at(index: int, body: str | bytes | Message) -> Message:
         ) from None
 
 
-def make_message(body: str | bytes | Message, fields: dict[str, Any]) -> Message:
+def make_message(body: str | bytes | Message, fields: MessageFields) -> Message:
     """A message with these fields, which notes its deduplication id."""
     message = replace(body, **fields) if isinstance(body, Message) else Message(body, **fields)
     known = message.attributes

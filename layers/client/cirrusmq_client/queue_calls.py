@@ -15,9 +15,10 @@ from cirrusmq_client.answers import (
     ReceiverAttributes,
     ReceiverWithCounts,
 )
-from cirrusmq_client.calls import Attributes, Calls
+from cirrusmq_client.calls import Calls
 from cirrusmq_client.checks import texts
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, ReceiverNotFound
+from cirrusmq_client.inputs import QueueInput, ReceiverInput
 from cirrusmq_client.sources import part, queue_path
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
 from cirrusmq_client.times import to_moment
@@ -30,7 +31,7 @@ class QueueCalls(Calls):
 
     @driven
     def create_queue(
-        self, name: str, attributes: Attributes | None = None, *, exact: bool = False
+        self, name: str, attributes: QueueInput | None = None, *, exact: bool = False
     ) -> Steps[QueueAttributes]:
         """Make a queue, or find one with these attributes; else AlreadyExists.
 
@@ -40,7 +41,7 @@ class QueueCalls(Calls):
         return cast(QueueAttributes, (yield from self._put(path, attributes or {}, exact=exact)))
 
     @driven
-    def change_queue(self, name: str, attributes: Attributes) -> Steps[QueueAttributes]:
+    def change_queue(self, name: str, attributes: QueueInput) -> Steps[QueueAttributes]:
         """Change some attributes; all of them are answered."""
         return cast(QueueAttributes, (yield from self._patch(queue_path(name), attributes)))
 
@@ -135,7 +136,7 @@ class QueueCalls(Calls):
 
     @driven
     def create_receiver(
-        self, queue: str, name: str, attributes: Attributes, *, exact: bool = False
+        self, queue: str, name: str, attributes: ReceiverInput, *, exact: bool = False
     ) -> Steps[ReceiverAttributes]:
         """Add an independent receiver, or find one with these attributes; as `create_queue`.
 

@@ -18,6 +18,7 @@ from cirrusmq_client.answers import (
 )
 from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import GrantNotFound, SubscriptionNotFound, TopicNotFound
+from cirrusmq_client.inputs import SubscriptionInput, TopicInput
 from cirrusmq_client.messages import Message, Received, all_json
 from cirrusmq_client.outcomes import Published, Undecided
 from cirrusmq_client.sources import Subscription, Topic, part, subscription_path, topic_path
@@ -31,14 +32,14 @@ class TopicCalls(Calls):
 
     @driven
     def create_topic(
-        self, name: str, attributes: Attributes | None = None, *, exact: bool = False
+        self, name: str, attributes: TopicInput | None = None, *, exact: bool = False
     ) -> Steps[TopicAttributes]:
         """Make a topic, or find one with these attributes; as `create_queue`."""
         path = topic_path(name)
         return cast(TopicAttributes, (yield from self._put(path, attributes or {}, exact=exact)))
 
     @driven
-    def change_topic(self, name: str, attributes: Attributes) -> Steps[TopicAttributes]:
+    def change_topic(self, name: str, attributes: TopicInput) -> Steps[TopicAttributes]:
         """Change some attributes."""
         return cast(TopicAttributes, (yield from self._patch(topic_path(name), attributes)))
 
@@ -189,7 +190,7 @@ class TopicCalls(Calls):
 
     @driven
     def create_subscription(
-        self, topic: str, name: str, attributes: Attributes, *, exact: bool = False
+        self, topic: str, name: str, attributes: SubscriptionInput, *, exact: bool = False
     ) -> Steps[NewSubscription]:
         """Subscribe, or find a subscription with these attributes; as `create_queue`.
 
@@ -200,7 +201,7 @@ class TopicCalls(Calls):
 
     @driven
     def change_subscription(
-        self, topic: str, name: str, attributes: Attributes
+        self, topic: str, name: str, attributes: SubscriptionInput
     ) -> Steps[SubscriptionAttributes]:
         """Change some attributes."""
         return cast(

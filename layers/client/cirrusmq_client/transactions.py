@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar
 
 from cirrusmq_client.batches import split
 from cirrusmq_client.checks import several
@@ -33,6 +33,14 @@ _AT_ONCE = 16
 _HELD_SECONDS = 30
 _LONGEST_PAUSE_SECONDS = 30.0
 _logger = logging.getLogger(__name__)
+
+
+class TransactionOptions(TypedDict, total=False):
+    """The options of a transaction; as in the docstring of `Transaction`."""
+
+    group: str
+    check_after_seconds: int
+    max_checks: int
 
 
 class TakenOver(Exception):

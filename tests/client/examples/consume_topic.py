@@ -6,8 +6,7 @@ from cirrusmq_client import Client, Consumer, Producer, Received, Subscription
 
 client = Client()
 client.create_topic("sales")
-paid = {"protocol": "pull", "filter": {"tags": ["paid"]}}
-client.create_subscription("sales", "shipping", paid)
+client.create_subscription("sales", "shipping", {"protocol": "pull", "filter": {"tags": ["paid"]}})
 producer = Producer(client)
 producer.publish("sales", "a teapot", tags=["paid"])
 producer.publish("sales", "a kettle", tags=["open"])

@@ -1,0 +1,106 @@
+"""Attributes as requests have them, as `make openapi` reads them from the service's structs.
+
+What is not given is as it was, or has its default where something is made; None unsets one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class DeadLetterInput(TypedDict):
+    """A `dead_letter` as a caller gives it."""
+
+    queue: str
+    max_receives: NotRequired[int]
+    """an integer from 1 to 1,000"""
+    max_age_seconds: NotRequired[int]
+    """an integer from 300 to 43,200 seconds"""
+
+
+class InvokeInput(TypedDict):
+    """An `invoke` as a caller gives it."""
+
+    function: str
+    """a text of 1 to 256 characters"""
+    max_concurrency: NotRequired[int]
+    """an integer from 1 to 1,000"""
+    batch: NotRequired[int]
+    """an integer from 1 to 16"""
+    timeout_seconds: NotRequired[int]
+    """an integer from 1 to 840 seconds"""
+
+
+class QueueInput(TypedDict):
+    """Attributes as a caller gives them."""
+
+    message_retention_seconds: NotRequired[int]
+    """an integer from 60 to 1,296,000 seconds"""
+    visibility_timeout_seconds: NotRequired[int]
+    """an integer from 1 to 43,200 seconds"""
+    receive_wait_seconds: NotRequired[float]
+    """a number from 0 to 30 seconds"""
+    delay_seconds: NotRequired[int]
+    """an integer from 0 to 1,296,000 seconds"""
+    max_message_bytes: NotRequired[int]
+    """an integer from 1,024 to 4,194,304"""
+    max_messages: NotRequired[int]
+    """an integer from 1,000,000 to 1,000,000,000"""
+    rewind_seconds: NotRequired[int]
+    """an integer from 0 to 1,296,000 seconds"""
+    dead_letter: NotRequired[DeadLetterInput | None]
+    retry: NotRequired[dict[str, Any] | None]
+    ordered: NotRequired[bool]
+    fair: NotRequired[bool]
+    max_in_flight: NotRequired[int | None]
+    """an integer from 1 to 256"""
+    partitions: NotRequired[int]
+    """an integer from 1 to 255"""
+    invoke: NotRequired[InvokeInput | None]
+    description: NotRequired[str | None]
+    """a text of at most 256 characters"""
+    labels: NotRequired[dict[str, str]]
+    """a text of at most 256 characters"""
+    """a text of at most 256 characters"""
+    """at most 10 pairs of texts"""
+
+
+class ReceiverInput(TypedDict):
+    """The body of `PUT …/receivers/{receiver}`."""
+
+    start: NotRequired[str]
+    """latest: what is sent from the answer on; earliest: also all that is in the queue then, and
+    what its log has; or a time since which the log has everything"""
+    filter: NotRequired[dict[str, Any] | None]
+
+
+class TopicInput(TypedDict):
+    """Attributes as a caller gives them."""
+
+    filter: NotRequired[Literal["tags", "routing_key"]]
+    max_message_bytes: NotRequired[int]
+    """an integer from 1,024 to 4,194,304"""
+    partitions: NotRequired[int]
+    """an integer from 1 to 255"""
+    description: NotRequired[str | None]
+    """a text of at most 256 characters"""
+
+
+class SubscriptionInput(TypedDict):
+    """A subscription as a caller gives it."""
+
+    protocol: NotRequired[Literal["queue", "http", "pull"]]
+    endpoint: NotRequired[str]
+    filter: NotRequired[dict[str, Any] | None]
+    retry: NotRequired[dict[str, Any] | None]
+    content_format: NotRequired[Literal["json", "simplified"]]
+    dead_letter_queue: NotRequired[str | None]
+    max_in_flight: NotRequired[int]
+    """an integer from 1 to 256"""
+    rate: NotRequired[int | None]
+    """an integer from 1 to 1,000 messages a second"""
+    mode: NotRequired[Literal["clustering", "broadcasting"]]
+    ordered: NotRequired[bool]
+    start: NotRequired[str]
+    """latest, earliest or a time within the last 24 hours"""
+    invoke: NotRequired[InvokeInput | None]
