@@ -18,17 +18,20 @@ SAVE_MS = 20_000
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
-    """`report`, `proposal`: their names; `next`: where the copies go on."""
+    """`report`, `proposal`: their names; `next`: where the copies go on.
+
+    Without a proposal: the documents of the current run are copied, as far as they are missing.
+    """
     from reports_bucket import Bucket
-    from swap import PUBLISHED, Proposal, copy_documents, swap
+    from swap import PUBLISHED, copy_documents, proposed, published, swap
 
     bucket = Bucket(os.environ["REPORTS_BUCKET"])
-    found = bucket.read(f"proposals/{event['report']}/{event['proposal']}.json")
-    if found is None:
-        raise LookupError(f"there is no proposal {event['proposal']} of {event['report']}")
-    proposal = Proposal.of(found[0])
+    report, name = event["report"], event.get("proposal")
+    proposal = proposed(bucket, report, name) if name else published(bucket, report)
+    if proposal is None:
+        raise LookupError(f"there is no proposal {name} of {report}" if name else f"no {report}")
     outcome = swap(bucket, proposal)
-    answer = {"report": event["report"], "outcome": outcome, "next": None, "different": []}
+    answer = {"report": report, "outcome": outcome, "next": None, "different": []}
     if outcome != PUBLISHED:
         return answer
     copied = copy_documents(

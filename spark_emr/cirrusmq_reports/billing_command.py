@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
-from cirrusmq_reports.adjustments import Adjustment, read_adjustments
+from cirrusmq_reports.adjustments import Adjustment, read_adjustments, without_repetitions
 from cirrusmq_reports.billing_plan import plan_bill
 from cirrusmq_reports.billing_run import BILL_TABLES, Bill, state_of
 from cirrusmq_reports.command import (
@@ -69,9 +69,12 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--adjustments",
-        type=place_argument,
+        action="append",
+        type=adjustments_argument,
+        default=[],
         metavar="FILE",
-        help="amounts to add to bills, one in JSON a line; each id counts once",
+        help="what to add to bills, one in JSON a line; each id counts once; a name that ends in / "
+        "is a folder of such files, which may be missing",
     )
     parser.add_argument(
         "--accept-gaps",
@@ -125,10 +128,21 @@ def _read_card(path: str, session: Session) -> RateCard:
     return read_rate_card(path, _read_text(path, session, "rate card"))
 
 
-def _read_adjustments(path: str | None, session: Session) -> list[Adjustment]:
-    if path is None:
-        return []
-    return read_adjustments(path, _read_text(path, session, "file of adjustments"))
+def _read_adjustments(given: Sequence[str], session: Session) -> list[Adjustment]:
+    found: list[Adjustment] = []
+    for place in given:
+        paths = [place]
+        if place.endswith("/"):
+            names = open_files(place, session).names(place)
+            paths = [f"{place}{name}" for name in names if name.endswith(".jsonl")]
+        for path in paths:
+            found += read_adjustments(path, _read_text(path, session, "file of adjustments"))
+    return without_repetitions(found, " and ".join(given))
+
+
+def adjustments_argument(text: str) -> str:
+    """A file, or a folder, whose name ends in a slash."""
+    return place_argument(text) + ("/" if text.endswith("/") and "://" not in text else "")
 
 
 def _read_text(path: str, session: Session, what: str) -> str:

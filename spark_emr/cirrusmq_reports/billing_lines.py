@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA
+from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA, PREFIX
 from cirrusmq_reports.billing_state import State
 from cirrusmq_reports.closing import GROUPED_SCHEMA
 from cirrusmq_reports.columns import columns_of
 from cirrusmq_reports.documents import CARRIED, NOTE
 from cirrusmq_reports.publication import Outputs, Part
+from cirrusmq_reports.rate_card import KEPT
 from cirrusmq_reports.times import DAY_MS, iso_month
 from cirrusmq_reports.transforms.invoice_lines import LINE_SCHEMA
 from cirrusmq_reports.transforms.usage_by_hour import USAGE_SCHEMA
 
 _CHART_DAYS = 40
+_GIVEN = ("account", "used_month", "currency", "kind", "charge", "reason")
+"""What an adjustment by amount has of a line."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +32,63 @@ class OpenLines:
     outputs: Outputs
     before: State
 
-    def usage(self, parts: Sequence[Part], billed: Mapping[str, int], to_ms: int) -> DataFrame:
-        """The usage of the months to charge, with `billed`: whether documents have it."""
+    def usage(
+        self,
+        parts: Sequence[Part],
+        adjusted: Sequence[Part],
+        billed: Mapping[str, int],
+        to_ms: int,
+    ) -> DataFrame:
+        """The usage of the months to charge, with `billed`: whether documents have it.
+
+        `adjusted`: all parts of adjustments. Those by quantity are usage of their month's last
+        second, so that they are priced behind all other usage.
+        """
         shown_from = iso_month(max(0, to_ms - _CHART_DAYS * DAY_MS))
         fresh = {part.part for part in parts if part.sequence > billed.get(part.part, 0)}
+        fresh |= {part.part for part in self._fresh(adjusted)}
         wanted = [part for part in parts if part.part in fresh or part.part >= shown_from]
         on = [part for part in wanted if part.sequence <= billed.get(part.part, 0)]
         off = [part for part in wanted if part.sequence > billed.get(part.part, 0)]
         read = self.outputs.read
+        issued = [
+            part
+            for part in adjusted
+            if part.sequence <= self.before.adjusted
+            and (part.part in fresh or part.part >= shown_from)
+        ]
         return (
             read(self.spark, on, USAGE_SCHEMA)
+            .unionByName(self._quantities(issued))
             .withColumn("billed", sf.lit(True))
-            .unionByName(read(self.spark, off, USAGE_SCHEMA).withColumn("billed", sf.lit(False)))
+            .unionByName(
+                read(self.spark, off, USAGE_SCHEMA)
+                .unionByName(self._quantities(self._fresh(adjusted)))
+                .withColumn("billed", sf.lit(False))
+            )
+        )
+
+    def _fresh(self, adjusted: Sequence[Part]) -> list[Part]:
+        """The parts of adjustments that are on no document."""
+        return [part for part in adjusted if part.sequence > self.before.adjusted]
+
+    def _quantities(self, parts: Sequence[Part]) -> DataFrame:
+        """The adjustments by quantity, in the columns of USAGE_SCHEMA."""
+        rows = self.outputs.read(self.spark, parts, ADJUSTMENT_SCHEMA).where("quantity IS NOT NULL")
+        after = sf.add_months(sf.to_date(sf.concat("used_month", sf.lit("-01"))), 1)
+        kept = sf.col("kind") == KEPT
+        none = sf.lit(0).cast("bigint")
+        last = sf.timestamp_seconds(sf.unix_timestamp(after.cast("timestamp")) - 1)
+        return rows.select(
+            "account",
+            sf.concat(sf.lit(PREFIX), "id").alias("resource"),
+            sf.lit(None).cast("string").alias("resource_id"),
+            "kind",
+            last.alias("hour"),
+            sf.date_format(last, "yyyy-MM-dd").alias("day"),
+            sf.col("used_month").alias("month"),
+            sf.when(kept, none).otherwise(sf.col("quantity")).alias("count"),
+            sf.when(kept, sf.col("quantity")).otherwise(none).alias("bytes"),
         )
 
     def target(self, after: State, usage: Sequence[Part]) -> str:
@@ -51,7 +99,7 @@ class OpenLines:
     def grouped(
         self,
         lines: DataFrame,
-        pending: DataFrame,
+        adjusted: Sequence[Part],
         carried: Sequence[Part],
         billed: Mapping[str, int],
         target: str,
@@ -61,28 +109,47 @@ class OpenLines:
         own = sf.when(late, sf.concat(sf.lit(NOTE), "month")).otherwise(sf.col("month"))
         earlier = self.outputs.read(self.spark, carried, LINE_SCHEMA)
         columns = [*columns_of(GROUPED_SCHEMA)]
+        given = self.outputs.read(self.spark, self._fresh(adjusted), ADJUSTMENT_SCHEMA)
         return (
-            lines.withColumn("group", own)
+            lines.where(~is_adjustment())
+            .withColumn("group", own)
             .select(columns)
-            .unionByName(pending.withColumn("group", sf.lit(target)).select(columns))
+            .unionByName(
+                self._amounts(given)
+                .unionByName(self._priced(lines, given))
+                .withColumn("group", sf.lit(target))
+                .select(columns)
+            )
             .unionByName(earlier.withColumn("group", sf.lit(CARRIED)).select(columns))
         )
 
-    def pending(self, parts: Sequence[Part]) -> DataFrame:
-        """The adjustments that are on no document, as lines."""
-        fresh = [part for part in parts if part.sequence > self.before.adjusted]
-        rows = self.outputs.read(self.spark, fresh, ADJUSTMENT_SCHEMA)
-        values = {
-            "month": sf.col("used_month"),
-            "resource": sf.concat(sf.lit("adjustment:"), "id"),
-            "kind": sf.col("kind"),
-            "count": sf.lit(0).cast("bigint"),
-            "bytes": sf.lit(0).cast("bigint"),
-        }
-        known = rows.withColumns(values)
-        return known.select(
-            *[
-                sf.col(name) if name in known.columns else sf.lit(None).cast(kind).alias(name)
-                for name, kind in columns_of(LINE_SCHEMA).items()
-            ]
+    def _priced(self, lines: DataFrame, given: DataFrame) -> DataFrame:
+        """The lines of adjustments by quantity, with their reasons. They count as no use."""
+        reasons = given.select(
+            sf.concat(sf.lit(PREFIX), "id").alias("resource"), sf.col("reason").alias("said")
         )
+        found = lines.where(is_adjustment()).join(sf.broadcast(reasons), ["resource"], "left")
+        none = sf.lit(0).cast("bigint")
+        return found.withColumns({"reason": sf.col("said"), "count": none, "bytes": none}).select(
+            *columns_of(LINE_SCHEMA)
+        )
+
+    def _amounts(self, given: DataFrame) -> DataFrame:
+        """The adjustments by amount, as lines."""
+        columns = columns_of(LINE_SCHEMA)
+        none = sf.lit(0).cast("bigint")
+        values = {
+            **{name: sf.lit(None).cast(kind) for name, kind in columns.items()},
+            **{name: sf.col(name) for name in _GIVEN},
+            "month": sf.col("used_month"),
+            "resource": sf.concat(sf.lit(PREFIX), "id"),
+            "count": none,
+            "bytes": none,
+        }
+        rows = given.where("quantity IS NULL")
+        return rows.select(*[value.alias(name) for name, value in values.items()])
+
+
+def is_adjustment() -> Column:
+    """Whether a line or a row of usage is of an adjustment, and of no resource."""
+    return sf.col("resource").startswith(PREFIX)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from cirrusmq_reports import VERSION
 from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA, Adjustment
-from cirrusmq_reports.billing_lines import OpenLines
+from cirrusmq_reports.billing_lines import OpenLines, is_adjustment
 from cirrusmq_reports.billing_plan import (
     Due,
     Plan,
@@ -222,12 +222,13 @@ class Bill:
             **self.before.closed,
             **dict.fromkeys(self._old_months(), outputs.sequence),
         }
-        charged = charged_usage(own.usage(usage, billed_before, after.to_ms), self.card).persist()
+        adjustments = [*outputs.published.all_of(ADJUSTMENT_TABLE), *adjusted]
+        used = own.usage(usage, adjustments, billed_before, after.to_ms)
+        charged = charged_usage(used, self.card).persist()
         lines = invoice_lines(charged).where("NOT billed").drop("billed")
-        pending = own.pending([*outputs.published.all_of(ADJUSTMENT_TABLE), *adjusted])
         carried = outputs.published.all_of(CARRIED_TABLE)
         target = due.closing[0] if due.closing else own.target(after, usage)
-        grouped = own.grouped(lines, pending, carried, billed_before, target).persist()
+        grouped = own.grouped(lines, adjustments, carried, billed_before, target).persist()
         documents = [
             *outputs.published.all_of(DOCUMENT_TABLE),
             *outputs.published.all_of(LINE_TABLE),
@@ -260,7 +261,7 @@ class Bill:
         )
         documents += [part for part in written if part.dataset in (DOCUMENT_TABLE, LINE_TABLE)]
         Showing(self.spark, outputs, self.options.close_days).show(
-            after, charged, open_lines, documents, taken, due
+            after, charged.where(~is_adjustment()), open_lines, documents, taken, due
         )
         kept = [
             *ledger_parts(outputs.published.all_of(LEDGER), after.to_ms, LEDGER_MONTHS),

@@ -185,10 +185,10 @@ def document(
 
 def _line(row: Row) -> dict[str, Any]:
     price, paid = row.get("unit_price"), row.get("paid")
-    units = {KEPT: "byte hours", REWINDABLE: "message hours", ROUNDING: None, "adjustment": None}
+    units = {KEPT: "byte hours", REWINDABLE: "message hours"}
     values = {name: row.get(name) for name in _LINE_FIELDS}
     return values | {
-        "unit": units.get(row["kind"], "messages"),
+        "unit": units.get(row["kind"], "messages") if values["quantity"] is not None else None,
         "list_unit_price": None if price is None else _exact(price),
         "discount_percent": None if paid is None else _exact((1 - paid) * 100),
         "charge": _exact(row["charge"]),

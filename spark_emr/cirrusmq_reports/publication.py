@@ -42,11 +42,17 @@ from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, escape_pattern
 from cirrusmq_reports.local_place import LocalPlace
 from cirrusmq_reports.session import without_rows
-from cirrusmq_reports.swap import DOCUMENTS, OUTDATED, Proposal, copy_documents, swap
+from cirrusmq_reports.swap import (
+    DOCUMENTS,
+    OUTDATED,
+    PROPOSALS,
+    Proposal,
+    copy_documents,
+    swap,
+)
 from cirrusmq_reports.times import DAY_MS, compact_time
 
 CURRENT, TABLES, RUNS = "current", "tables", "runs"
-PROPOSALS = "proposals"
 _SUMMARIES = "summaries"
 _PART = "part"
 _EMPTY = "empty"

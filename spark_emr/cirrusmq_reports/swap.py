@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 PUBLISHED, OUTDATED = "published", "outdated"
 DOCUMENTS = "documents"
+PROPOSALS = "proposals"
 INDEX = "documents.json"
 """In a run's folder: the documents that it issued, by name and digest."""
 COPIED = "documents.copied"
@@ -69,6 +70,27 @@ class Place(Protocol):
 
         Returns whether it was written.
         """
+
+
+def proposed(place: Place, report: str, name: str) -> Proposal | None:
+    """A proposal by its name; None = there is none."""
+    found = place.read(f"{PROPOSALS}/{report}/{name}.json")
+    return Proposal.of(found[0]) if found else None
+
+
+def published(place: Place, report: str) -> Proposal | None:
+    """What is current, as a proposal of which all but the copies is done; None = nothing."""
+    found = place.read(f"current/{report}.json")
+    if found is None:
+        return None
+    state = json.loads(found[0].partition(b"\n")[0])
+    return Proposal(
+        report=report,
+        run=str(state["run"]),
+        began_from="",
+        pointer="",
+        documents_run=str(state.get("documents_run", "")),
+    )
 
 
 def swap(place: Place, proposal: Proposal) -> str:

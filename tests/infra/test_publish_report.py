@@ -195,6 +195,24 @@ def test_documents_are_copied_after_the_swap_and_never_written_over(
     assert publish(app, "1")["different"] == ["documents/acme/INV-acme-000001.json"]
 
 
+def test_without_a_proposal_missing_documents_of_the_current_run_are_copied(
+    app: ModuleType, objects: Objects
+) -> None:
+    swap = import_module("swap")
+    with pytest.raises(LookupError, match="no billing"):
+        app.handler({"report": "billing"}, Context())
+    name = "acme/INV-acme-000001.json"
+    objects.held["runs/billing/1/documents.json"] = swap.index_of([(name, b"made")]).encode()
+    objects.held[f"runs/billing/1/documents/{name}"] = b"made"
+    objects.put_json("current/billing.json", run="2", documents_run="1")
+
+    answer = app.handler({"report": "billing"}, Context())
+
+    assert (answer["outcome"], answer["next"], answer["different"]) == ("published", None, [])
+    assert objects.held[f"documents/{name}"] == b"made"
+    assert objects.current == "2"
+
+
 def test_a_proposal_that_is_missing_is_an_error(app: ModuleType) -> None:
     with pytest.raises(LookupError, match="there is no proposal 7 of billing"):
         publish(app, "7")

@@ -143,6 +143,10 @@ GIVEN = (
     '{"id": "1", "account": "a", "month": "2026-10", "kind": "goodwill", "currency": "USD", '
     '"amount": "-5.5", "reason": "an outage"}'
 )
+BY_QUANTITY = (
+    '{"id": "1", "account": "a", "month": "2026-10", "kind": "sent", "quantity": "-5", '
+    '"reason": "sent twice by us"}'
+)
 
 
 @pytest.mark.parametrize(
@@ -154,10 +158,14 @@ GIVEN = (
         (GIVEN.replace("-5.5", "0.00"), "other than 0"),
         (GIVEN.replace("2026-10", "2026-13"), "month: 2026-13"),
         (GIVEN.replace("USD", "usd"), "currency: usd"),
-        (GIVEN.replace("an outage", ""), "not empty"),
+        (GIVEN.replace("an outage", " "), "reason:   is not a text"),
+        (GIVEN.replace("goodwill", "tax"), "kind: tax is a line that documents have"),
+        (BY_QUANTITY.replace("sent", "goodwill"), "kind: goodwill has no price"),
+        (BY_QUANTITY.replace("-5", "0"), "quantity: 0 is not a whole number other than 0"),
+        (BY_QUANTITY.replace('"id"', '"currency": "USD", "id"'), "its names are not"),
         (GIVEN.replace("reason", "why"), "its names are not"),
-        (GIVEN.replace('"kind"', '"quantity": 5, "kind"'), "quantity"),
-        (f"{GIVEN}\n{GIVEN.replace('5.5', '6')}", "line 2: the id 1 is of another"),
+        (GIVEN.replace('"kind"', '"quantity": 5, "kind"'), "its names are not"),
+        (f"{GIVEN}\n{GIVEN.replace('5.5', '6')}", "the id 1 is of another"),
     ],
 )
 def test_a_wrong_adjustment_is_refused(text: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""`cirrusmq report …`: usage with its charges, and backlogs."""
+"""`cirrusmq report …`: usage with its charges, backlogs, and what is done to bills by hand."""
 
 from __future__ import annotations
 
@@ -79,6 +79,71 @@ def backlog(
     _tell(page)
 
 
+@reports.command("adjust")
+def adjust(
+    account: Annotated[str, typer.Option(help="Whose bill it is.")],
+    month: Annotated[str, typer.Option(help="Of the use that it is about: 2026-11.")],
+    kind: Annotated[str, typer.Option(help="Of use; of an amount: credit, or any name.")],
+    reason: Annotated[str, typer.Option(help="What the document says.")],
+    quantity: Annotated[
+        str | None, typer.Option(help="Messages, or byte hours kept, that the card prices: -500.")
+    ] = None,
+    amount: Annotated[str | None, typer.Option(help="An exact decimal: -1.50.")] = None,
+    currency: Annotated[
+        str | None, typer.Option(help="Of the amount; else the card's in that month.")
+    ] = None,
+    adjustment_id: Annotated[
+        str | None, typer.Option("--id", help="Counts once; else made of the values.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="For the file; else the service's on this machine.")
+    ] = None,
+    data: Data = DATA,
+) -> None:
+    """Add to an account's next document, or take off it, by a file that the next bills take."""
+    from cirrusmq_local.stack.report_run import ADJUSTMENTS
+
+    place = folder or data / "reports" / ADJUSTMENTS
+    values = {
+        "account": account, "month": month, "kind": kind, "reason": reason, "quantity": quantity,
+        "amount": amount, "currency": currency, "id": adjustment_id,
+        "folder": str(place.absolute()),
+    }  # fmt: skip
+    # Joined, since a value may begin with a minus.
+    _by_hand("adjust", [f"--{name}={value}" for name, value in values.items() if value is not None])
+
+
+@reports.command("publish")
+def publish(
+    proposal: Annotated[
+        str | None, typer.Option(help="That a job wrote by --propose; else documents are copied.")
+    ] = None,
+    report: Annotated[str, typer.Option(help="billing or backlog.")] = "billing",
+    output: Annotated[
+        Path | None, typer.Option(help="The reports' folder; else the service's on this machine.")
+    ] = None,
+    data: Data = DATA,
+) -> None:
+    """Make a proposal the current run, if none was published since, and copy its documents."""
+    place = output or data / "reports"
+    named = [] if proposal is None else [f"--proposal={proposal}"]
+    _by_hand("publish", [f"--output={place.absolute()}", f"--report={report}", *named])
+
+
+def _by_hand(program: str, arguments: Sequence[str]) -> None:
+    _need_spark()
+    from cirrusmq_local.stack.report_run import run_program
+
+    if code := run_program(program, arguments):
+        raise typer.Exit(code)
+
+
+def _need_spark() -> None:
+    if find_spec("pyspark") is None:
+        print("reports are made by Spark, which is not installed: make report", file=sys.stderr)
+        raise typer.Exit(1)
+
+
 def _tell(page: Path | None) -> None:
     if page is not None:
         print(f"the page: {page}")
@@ -87,11 +152,9 @@ def _tell(page: Path | None) -> None:
 def _make(client: Client, report: str, wanted: bool, options: Sequence[str] = ()) -> Path | None:
     if not wanted:
         return None
+    _need_spark()
     from cirrusmq_local.stack.report_run import ReportFailedError, make_report
 
-    if find_spec("pyspark") is None:
-        print("reports are made by Spark, which is not installed: make report", file=sys.stderr)
-        raise typer.Exit(1)
     try:
         return make_report(client, report, options)
     except ReportFailedError:

@@ -16,6 +16,10 @@ _JOBS = ROOT / "spark_emr"
 _RATE_CARD = ROOT / "infra" / "rate_card.yaml"
 
 
+ADJUSTMENTS = "adjustments"
+"""The folder in the reports' folder with what is to be added to bills, a file each."""
+
+
 class ReportFailedError(Exception):
     """The job failed; it has said why."""
 
@@ -43,6 +47,12 @@ def make_report(client: Client, report: str, options: Sequence[str] = ()) -> Pat
     return output / "runs" / report / run / f"{report}.html"
 
 
+def run_program(name: str, arguments: Sequence[str]) -> int:
+    """Run a program beside the jobs, one that needs no Spark session; its exit code."""
+    program = str(_JOBS / f"{name}.py")
+    return subprocess.run([sys.executable, program, *arguments], check=False).returncode
+
+
 def find_java() -> str | None:
     """The Java that the jobs would take; None where there is none that is new enough."""
     asked = "import local_run; print(local_run.find_java() or '')"
@@ -60,6 +70,7 @@ def _command(report: str, exports: Mapping[str, str], output: Path) -> list[str]
             *("--export", exports["Usage"]),
             *("--rate-card", str(_RATE_CARD)),
             *("--output", str(output)),
+            *("--adjustments", f"{output / ADJUSTMENTS}/"),
         ]
     return [
         job,
