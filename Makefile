@@ -68,7 +68,7 @@ see_sources = printf '%s\n' $(CURDIR)/layers/client $(CURDIR)/layers/core $(CURD
 	> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cirrusmq-sources.pth"
 
 .PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-client pytest-long pytest-cloud compiled tools check-long
-.PHONY: mutants template deploy-tools job-zip wheels openapi site bench report clean
+.PHONY: mutants template deploy-tools job-zip wheels openapi reports-tables site bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -222,6 +222,9 @@ wheels: $(VENV)/.up ## the packages cirrusmq-client and cirrusmq, into build/whe
 
 openapi: install ## the document of the HTTP contract and the client's types, anew
 	@$(BIN)/python -m infra.openapi
+
+reports-tables: install ## the reports' tables and views for DuckDB and Athena, anew
+	@$(BIN)/python -m infra.reports.tables --write
 
 bench: install ## units, cost, growth, throughput and delay beside other queues; PARTS=...
 	@$(BIN)/python -m infra.bench $(PARTS)

@@ -15,7 +15,8 @@ from cirrusmq_reports.rate_card import KINDS
 
 CREDIT = "credit"
 """The kind of an amount that is given, as for an outage; other amounts are adjustments."""
-OWN_KINDS = ("rounding", "tax", "minimum")
+MINIMUM, ROUNDING, TAX = "minimum", "rounding", "tax"
+OWN_KINDS = (MINIMUM, ROUNDING, TAX)
 """Kinds of the lines that a document makes itself."""
 PREFIX = "adjustment:"
 """Before the id of an adjustment, in the place of a resource."""

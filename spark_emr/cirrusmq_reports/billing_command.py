@@ -16,6 +16,7 @@ from cirrusmq_reports.command import (
     Session,
     add_common_arguments,
     exit_code,
+    name_argument,
     open_exports,
     open_outputs,
     place_argument,
@@ -44,6 +45,17 @@ def _parser() -> ArgumentParser:
     add_common_arguments(parser, "Usage")
     parser.add_argument(
         "--rate-card", type=place_argument, required=True, metavar="FILE", help="prices, as YAML"
+    )
+    parser.add_argument(
+        "--directory-export",
+        action="append",
+        type=place_argument,
+        default=[],
+        metavar="FOLDER",
+        help="a whole export of Directory: the labels of resources become tags of lines",
+    )
+    parser.add_argument(
+        "--region", type=name_argument, help="the cloud's, of the views for analysts"
     )
     parser.add_argument(
         "--close-days",
@@ -106,6 +118,10 @@ def _report(options: Namespace, session: Session) -> None:
     card = _read_card(options.rate_card, session)
     adjustments = _read_adjustments(options.adjustments, session)
     exports = open_exports(options.exports, session)
+    directories = open_exports(options.directory_export, session)
+    for each in directories:
+        if not each.full:
+            raise BadInput(f"{each.folder}: a window of changes: labels need a whole export")
     for _ in range(TRIES):
         with open_outputs(options.output, session, REPORT, *BILL_TABLES) as outputs:
             before = state_of(outputs.published, exports)
@@ -115,7 +131,7 @@ def _report(options: Namespace, session: Session) -> None:
             items = sum(file.items for each in exports for file in each.distinct_files)
             try:
                 with partitioned_for(session(), items):
-                    bill.make(plan, exports, adjustments)
+                    bill.make(plan, exports, adjustments, directories)
             except Outdated:
                 outputs.discard()
                 print(OUTDATED_AGAIN, file=sys.stderr)

@@ -30,8 +30,10 @@ from cirrusmq_reports.closing import (
 from cirrusmq_reports.command import Session
 from cirrusmq_reports.documents import CARRIED, DOCUMENT_SCHEMA, NOTE
 from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.labels import LABEL_TABLE, Labels, labels_of
 from cirrusmq_reports.ledger import LEDGER, QUARANTINE, USAGE_TABLE, Taken, ledger_parts, take
 from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.parties import PARTY_SCHEMA, party_rows
 from cirrusmq_reports.publication import Outputs, Part, Published
 from cirrusmq_reports.rate_card import RateCard
 from cirrusmq_reports.times import DAY_MS, iso_day, month_ms, next_month
@@ -45,16 +47,18 @@ from cirrusmq_reports.transforms.usage_by_hour import USAGE_SCHEMA
 from cirrusmq_reports.transforms.usage_records import LEDGER_SCHEMA
 
 OPEN_TABLE, ADJUSTMENT_TABLE, OLD_LINES = "open_lines", "adjustments", "invoice_lines"
+PARTY_TABLE = "parties"
 BILL_TABLES = (
     LEDGER, USAGE_TABLE, QUARANTINE, DOCUMENT_TABLE, LINE_TABLE, CARRIED_TABLE, OPEN_TABLE,
-    ADJUSTMENT_TABLE, OLD_LINES,
+    ADJUSTMENT_TABLE, OLD_LINES, LABEL_TABLE, PARTY_TABLE,
 )  # fmt: skip
-_EMPTY_TABLES = {
+ANALYST_TABLES = {
     LEDGER: f"{LEDGER_SCHEMA}, run STRING",
     USAGE_TABLE: f"{USAGE_SCHEMA}, run STRING",
     DOCUMENT_TABLE: f"{DOCUMENT_SCHEMA}, run STRING",
     LINE_TABLE: f"{DOCUMENT_LINE_SCHEMA}, closed STRING, run STRING",
     OPEN_TABLE: f"{LINE_SCHEMA}, kept_in STRING, run STRING",
+    PARTY_TABLE: f"{PARTY_SCHEMA}, kept_in STRING, run STRING",
 }
 """The tables that analysts read, with the columns of their files."""
 LEDGER_MONTHS = 13
@@ -89,7 +93,11 @@ class Bill:
         return self.session()
 
     def make(
-        self, plan: Plan, exports: Sequence[Export], adjustments: Sequence[Adjustment]
+        self,
+        plan: Plan,
+        exports: Sequence[Export],
+        adjustments: Sequence[Adjustment],
+        directories: Sequence[Export] = (),
     ) -> None:
         """Take the exports, charge, close what is due, write, publish. Raises Outdated."""
         outputs, before = self.outputs, self.before
@@ -138,7 +146,8 @@ class Bill:
                 outputs.discard()
                 return
             after = self._closed_state(after, due)
-            self._bill(after, taken, old, adjusted, usage, due, exports)
+            labels = labels_of(self.spark, outputs, directories)
+            self._bill(after, taken, old, adjusted, usage, due, exports, labels)
         finally:
             self.spark.catalog.clearCache()
 
@@ -216,6 +225,7 @@ class Bill:
         usage: Sequence[Part],
         due: Due,
         exports: Sequence[Export],
+        labels: Labels,
     ) -> None:
         outputs, own = self.outputs, OpenLines(self.spark, self.outputs, self.before)
         billed_before = {
@@ -228,12 +238,26 @@ class Bill:
         lines = invoice_lines(charged).where("NOT billed").drop("billed")
         carried = outputs.published.all_of(CARRIED_TABLE)
         target = due.closing[0] if due.closing else own.target(after, usage)
-        grouped = own.grouped(lines, adjustments, carried, billed_before, target).persist()
+        grouped = own.grouped(lines, adjustments, carried, billed_before, target)
+        grouped = labels.on(grouped).persist()
         documents = [
             *outputs.published.all_of(DOCUMENT_TABLE),
             *outputs.published.all_of(LINE_TABLE),
         ]
-        written = [*taken.parts, *adjusted, *(old.parts if old else ())]
+        parties = party_rows(self.card, self.options.region, outputs.generated_ms)
+        written = [
+            *taken.parts,
+            *adjusted,
+            *(old.parts if old else ()),
+            *labels.parts,
+            *outputs.write(
+                self.spark.createDataFrame(parties, PARTY_SCHEMA).withColumn(
+                    "kept_in", sf.lit(_OPEN_PART)
+                ),
+                PARTY_TABLE,
+                "kept_in",
+            ),
+        ]
         open_lines = grouped
         if due.closing:
             notes = [f"{NOTE}{month}" for month in billed_before]
@@ -260,7 +284,7 @@ class Bill:
             open_lines.withColumn("kept_in", sf.lit(_OPEN_PART)), OPEN_TABLE, "kept_in"
         )
         documents += [part for part in written if part.dataset in (DOCUMENT_TABLE, LINE_TABLE)]
-        Showing(self.spark, outputs, self.options.close_days).show(
+        Showing(self.spark, outputs, self.options.close_days, self.card).show(
             after, charged.where(~is_adjustment()), open_lines, documents, taken, due
         )
         kept = [
@@ -273,7 +297,7 @@ class Bill:
             *taken.quarantine,
             *([] if due.closing else carried),
         ]
-        for table, schema in _EMPTY_TABLES.items():
+        for table, schema in ANALYST_TABLES.items():
             outputs.write_empty(self.spark, table, schema)
         self._tell_different(
             outputs.publish(

@@ -19,6 +19,7 @@ from cirrusmq_reports.closing import DOCUMENT_TABLE, LINE_TABLE
 from cirrusmq_reports.documents import DOCUMENT_SCHEMA
 from cirrusmq_reports.ledger import Taken
 from cirrusmq_reports.publication import Outputs, Part
+from cirrusmq_reports.rate_card import RateCard
 from cirrusmq_reports.times import DAY_MS, iso_month
 from cirrusmq_reports.transforms.daily_charges import daily_charges
 from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA
@@ -33,6 +34,7 @@ class Showing:
     spark: SparkSession
     outputs: Outputs
     close_days: int
+    card: RateCard
 
     def show(
         self,
@@ -58,6 +60,7 @@ class Showing:
             gaps=after.accepted,
             documents={row["number"]: row.asDict() for row in headers.toLocalIterator()},
             so_far=_rows(month_so_far(charged, to_ms)),
+            terms=self.card.terms,
             unusual=_rows(unusual.drop("hour").orderBy("account", "hour_ms", "resource", "kind")),
         )
         shown: dict[str, Any] = {}
@@ -82,7 +85,7 @@ class Showing:
 
     def _summed(self, open_lines: DataFrame, parts: Sequence[Part]) -> DataFrame:
         """Lines over all tiers, of documents and open months."""
-        issued = self.outputs.read(self.spark, parts, DOCUMENT_LINE_SCHEMA)
+        issued = self.outputs.read(self.spark, parts, DOCUMENT_LINE_SCHEMA).drop("line")
         both = issued.unionByName(open_lines.withColumn("number", sf.lit("")))
         keys = ("account", "month", "number", "currency", "used_month", "resource", "kind")
         return both.groupBy(*keys).agg(

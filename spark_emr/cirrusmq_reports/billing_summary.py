@@ -8,8 +8,10 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
+from cirrusmq_reports.adjustments import MINIMUM, PREFIX, ROUNDING, TAX
 from cirrusmq_reports.currencies import rounded, shown
-from cirrusmq_reports.documents import INVOICE, ROUNDING
+from cirrusmq_reports.documents import INVOICE, Terms, least_charges
+from cirrusmq_reports.rate_card import KINDS
 from cirrusmq_reports.times import DAY_MS, closes_ms, iso_month, iso_time, month_ms, next_month
 
 Row = Mapping[str, Any]
@@ -31,6 +33,8 @@ class Facts:
     """Of `month_so_far`."""
     unusual: Sequence[Row]
     """Of `unusual_hours`, with `hour_ms` for `hour`."""
+    terms: Terms = lambda month: None
+    """Of the rate card: the tax and the minimum charge that open months will have."""
 
 
 def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -64,10 +68,11 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
                 "closes_at": iso_time(closes_ms(month, facts.close_days)),
                 "forecast": None if number else forecast,
             }
-            lines = [_line(row, currency) for row in own]
-            total = sum((Decimal(line["amount"]) for line in lines), Decimal(0))
+            charges = [*own]
             if not number:
-                lines += _rounding(total, currency)
+                charges += _own_lines(charges, account, month, currency, facts.terms)
+            lines = [_line(row, currency) for row in charges]
+            total = sum((row["charge"] for row in charges), Decimal(0))
             made = facts.documents.get(number, _OPEN)
             invoices.append(
                 {
@@ -110,13 +115,26 @@ def _line(row: Row, currency: str) -> dict[str, Any]:
     return {**{name: values[name] for name in _LINE}, "amount": amount}
 
 
-def _rounding(total: Decimal, currency: str) -> list[dict[str, Any]]:
-    """The line that an open month's lines lack to add up to its total."""
-    difference = rounded(total, currency) - total
-    if not difference:
-        return []
-    none = {"resource": "", "kind": ROUNDING, "correction": None, "count": 0, "bytes": 0}
-    return [{**none, "amount": shown(difference, currency)}]
+def _own_lines(
+    rows: Sequence[Row], account: str, month: str, currency: str, terms: Terms
+) -> list[Row]:
+    """The lines that the document will have by itself: as if the open month ended now."""
+    use = [
+        row["charge"]
+        for row in rows
+        if row["used_month"] == month
+        and row["kind"] in KINDS
+        and not row["resource"].startswith(PREFIX)
+    ]
+    key = account, currency, month
+    lack = least_charges({key: sum(use, Decimal(0))}, {}, terms).get(key, Decimal(0)) if use else 0
+    exact = sum((row["charge"] for row in rows), Decimal(lack))
+    net = rounded(exact, currency)
+    entry = terms(month)
+    percent = entry.tax.of(account) if entry and entry.tax else 0
+    own = {MINIMUM: lack, ROUNDING: net - exact, TAX: rounded(net * percent / 100, currency)}
+    none = {"resource": "", "month": month, "used_month": month, "count": 0, "bytes": 0}
+    return [{**none, "kind": kind, "charge": Decimal(own[kind])} for kind in own if own[kind]]
 
 
 def _unusual(row: Row) -> dict[str, Any]:

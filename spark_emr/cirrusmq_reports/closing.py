@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from cirrusmq_reports.adjustments import MINIMUM, PREFIX, ROUNDING, TAX
 from cirrusmq_reports.columns import columns_of
 from cirrusmq_reports.documents import (
     DOCUMENT_SCHEMA,
     INVOICE,
     LEGACY,
-    ROUNDING,
+    NOTE,
     Header,
     Series,
     document,
     files_of,
     issue,
+    least_charges,
 )
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import RateCard
@@ -41,7 +43,7 @@ LEGACY_LINES = (
 _NUMBER_SCHEMA = (
     "account STRING, currency STRING, group STRING, number STRING, month STRING, closed STRING"
 )
-_ORDER = ("number", "resource", "resource_id", "kind", "used_month", "price_date", "tier")
+_ORDER = ("resource", "resource_id", "kind", "used_month", "price_date", "tier", "charge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +65,77 @@ class Closing:
 
     def close(self, lines: DataFrame, months: Sequence[str], made_of: Mapping[str, Any]) -> Closed:
         """Issue the documents of these months. `lines` has GROUPED_SCHEMA."""
-        sums = lines.groupBy("account", "currency", "group").agg(sf.sum("charge").alias("charge"))
-        totals = {
-            (row["account"], row["currency"], row["group"]): row["charge"] for row in sums.collect()
-        }
+        none = sf.lit(0).cast("DECIMAL(38,19)")
+        sums = lines.groupBy("account", "currency", "group").agg(
+            sf.sum("charge").alias("charge"),
+            sf.sum(sf.when(_is_use(), sf.col("charge")).otherwise(none)).alias("used"),
+        )
+        rows = sums.collect()
+        totals = {_group_of(row): row["charge"] for row in rows}
+        lacking = self._lacking({_group_of(row): row["used"] for row in rows})
+        for group, lack in lacking.items():
+            totals[group] += lack
         issued = iso_day(self.outputs.generated_ms)
-        headers = issue(totals, months, self._series(), issued)
-        return self._write(lines, headers, made_of)
+        headers = issue(totals, months, self._series(), issued, self.card.terms)
+        named = [
+            replace(
+                each,
+                issuer=self.card.seller.get("name"),
+                buyer=self.card.buyers.get(each.account, {}).get("name"),
+                terms=self.card.seller.get("payment_terms"),
+            )
+            for each in headers
+        ]
+        return self._write(lines.unionByName(self._filling(lacking)), named, made_of)
+
+    def _lacking(
+        self, used: Mapping[tuple[str, str, str], Decimal]
+    ) -> Mapping[tuple[str, str, str], Decimal]:
+        """Account, currency and group → the line of the minimum charge."""
+        if not any(prices.minimum for prices in self.card.prices):
+            return {}
+        months = sorted({group.removeprefix(NOTE) for *_, group in used if group.startswith(NOTE)})
+        before = {}
+        if months:
+            published = self.outputs.published
+            lines = self.outputs.read(
+                self.spark, published.all_of(LINE_TABLE), DOCUMENT_LINE_SCHEMA
+            ).drop("number", "line")
+            carried = self.outputs.read(self.spark, published.all_of(CARRIED_TABLE), LINE_SCHEMA)
+            known = lines.unionByName(carried).where(sf.col("used_month").isin(months))
+            none = sf.lit(0).cast("DECIMAL(38,19)")
+            sums = known.groupBy("account", "currency", "used_month").agg(
+                sf.sum(sf.when(_is_use(), sf.col("charge")).otherwise(none)).alias("used"),
+                sf.sum(sf.when(sf.col("kind") == MINIMUM, sf.col("charge")).otherwise(none)).alias(
+                    "filled"
+                ),
+            )
+            before = {
+                (row["account"], row["currency"], row["used_month"]): (row["used"], row["filled"])
+                for row in sums.collect()
+            }
+        return least_charges(used, before, self.card.terms)
+
+    def _filling(self, lacking: Mapping[tuple[str, str, str], Decimal]) -> DataFrame:
+        """The lines of minimum charges, in the columns of GROUPED_SCHEMA."""
+        rows = [
+            {
+                **dict.fromkeys(columns_of(GROUPED_SCHEMA)),
+                "account": account,
+                "month": group.removeprefix(NOTE),
+                "used_month": group.removeprefix(NOTE),
+                "currency": currency,
+                "resource": "",
+                "kind": MINIMUM,
+                "charge": lack,
+                "count": 0,
+                "bytes": 0,
+                "group": group,
+            }
+            for (account, currency, group), lack in lacking.items()
+        ]
+        values = [tuple(row.values()) for row in rows]
+        return self.spark.createDataFrame(values, GROUPED_SCHEMA)
 
     def take_over(self, parts: Sequence[Part], made_of: Mapping[str, Any]) -> Closed:
         """Make documents of the closed invoices of a release of before, as they stand."""
@@ -92,6 +158,7 @@ class Closing:
             "count",
             "bytes",
             sf.lit(None).cast("string").alias("reason"),
+            sf.lit(None).cast("string").alias("tags"),
             sf.col("month").alias("group"),
         )
         sums = lines.groupBy("account", "currency", "group").agg(sf.sum("charge").alias("charge"))
@@ -150,17 +217,7 @@ class Closing:
         own = numbered.where("number IS NOT NULL").drop("group")
         listed = own.withColumn("month", sf.col("of_month")).drop("of_month").persist()
         rows = spark.createDataFrame([each.row() for each in headers], DOCUMENT_SCHEMA)
-        columns = [*columns_of(DOCUMENT_LINE_SCHEMA)]
-        roundings = rows.where("rounding != 0").select(
-            *[
-                sf.lit(None).alias(name)
-                if name not in _ROUNDING_VALUES
-                else _ROUNDING_VALUES[name]()
-                for name in columns
-            ],
-            "closed",
-        )
-        stored = listed.select(*columns, "closed").unionByName(roundings)
+        stored = _numbered_lines(listed, rows)
         carried = numbered.where("number IS NULL").drop("number", "closed", "of_month")
         parts = [
             *outputs.write(rows, DOCUMENT_TABLE, "closed"),
@@ -177,7 +234,7 @@ class Closing:
     ) -> None:
         """The files of all documents, an account's after the other's."""
         by_number = {each.number: each for each in headers}
-        ordered = lines.orderBy(*_ORDER).toLocalIterator()
+        ordered = lines.orderBy("number", *_in_order()).toLocalIterator()
         index: list[tuple[str, bytes]] = []
         for number, own in groupby(map(_as_dict, ordered), key=lambda row: str(row["number"])):
             header = by_number[number]
@@ -198,18 +255,43 @@ class Closing:
         return {"entries": [{**each.as_dict(), "sha256": each.digest} for each in entries]}
 
 
-_ROUNDING_VALUES = {
-    "account": lambda: sf.col("account"),
-    "month": lambda: sf.col("month"),
-    "used_month": lambda: sf.col("month").alias("used_month"),
-    "currency": lambda: sf.col("currency"),
-    "resource": lambda: sf.lit("").alias("resource"),
-    "kind": lambda: sf.lit(ROUNDING).alias("kind"),
-    "charge": lambda: sf.col("rounding").alias("charge"),
-    "count": lambda: sf.lit(0).cast("bigint").alias("count"),
-    "bytes": lambda: sf.lit(0).cast("bigint").alias("bytes"),
-    "number": lambda: sf.col("number"),
-}
+def _is_use() -> Column:
+    """Whether a line is of use; else of an adjustment, or one that documents have themselves."""
+    return sf.col("tier").isNotNull() & ~sf.col("resource").startswith(PREFIX)
+
+
+def _group_of(row: Any) -> tuple[str, str, str]:
+    return row["account"], row["currency"], row["group"]
+
+
+def _in_order() -> list[Column]:
+    """The order of a document's lines; what fills it up to the minimum charge is the last."""
+    return [sf.col("kind") == MINIMUM, *map(sf.col, _ORDER)]
+
+
+def _numbered_lines(listed: DataFrame, headers: DataFrame) -> DataFrame:
+    """All lines of documents with their numbers, those of rounding and tax behind the others."""
+    columns = columns_of(DOCUMENT_LINE_SCHEMA)
+    both = listed.withColumn("place", sf.lit(0))
+    for place, kind in enumerate((ROUNDING, TAX), 1):
+        values = {
+            **{name: sf.lit(None).cast(type_) for name, type_ in columns.items()},
+            **{name: sf.col(name) for name in ("account", "month", "currency", "number")},
+            "used_month": sf.col("month"),
+            "resource": sf.lit(""),
+            "kind": sf.lit(kind),
+            "charge": sf.col(kind),
+            "count": sf.lit(0).cast("bigint"),
+            "bytes": sf.lit(0).cast("bigint"),
+        }
+        own = headers.where(sf.col(kind) != 0).select(
+            *[value.alias(name) for name, value in values.items() if name != "line"],
+            "closed",
+            sf.lit(place).alias("place"),
+        )
+        both = both.select(own.columns).unionByName(own)
+    in_document = Window.partitionBy("number").orderBy("place", *_in_order())
+    return both.withColumn("line", sf.row_number().over(in_document)).select(*columns, "closed")
 
 
 def _as_dict(row: Any) -> dict[str, Any]:

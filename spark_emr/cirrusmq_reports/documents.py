@@ -5,28 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from cirrusmq_reports.adjustments import ROUNDING, TAX
 from cirrusmq_reports.currencies import rounded, shown
 from cirrusmq_reports.page import render_page, section, table
-from cirrusmq_reports.rate_card import KEPT, REWINDABLE
+from cirrusmq_reports.rate_card import KEPT, REWINDABLE, Prices
 from cirrusmq_reports.times import iso_time, month_ms, next_month
 
 Row = Mapping[str, Any]
 CARRIED, NOTE = "", "note "
 """Groups of lines: carried from before, and, before a month, what came later for it."""
 INVOICE, CREDIT_NOTE, DEBIT_NOTE = "invoice", "credit_note", "debit_note"
-ROUNDING = "rounding"
 LEGACY = "legacy"
 DOCUMENT_SCHEMA = (
     "number STRING, ordinal BIGINT, account STRING, type STRING, month STRING, closed STRING, "
     "refers_to STRING, currency STRING, sum DECIMAL(38,19), rounding DECIMAL(38,19), "
-    "total DECIMAL(38,19), issued STRING"
+    "total DECIMAL(38,19), issued STRING, tax DECIMAL(38,19), tax_name STRING, "
+    "tax_percent DECIMAL(5,2), issuer STRING, buyer STRING, terms STRING"
 )
-"""`month`: of the use; `closed`: the month with whose invoices it was issued."""
+"""`month`: of the use; `closed`: the month with whose invoices it was issued.
+
+Documents of before have no tax, and no names of their parties.
+"""
+Terms = Callable[[str], Prices | None]
+"""Month → the card's entry of its last day."""
 _LINE_FIELDS = (
     "resource", "resource_id", "kind", "tier", "price_date", "quantity", "unit",
     "list_unit_price", "discount_percent", "used_month", "charge", "reason",
@@ -50,6 +56,13 @@ class Header:
     rounding: Decimal
     total: Decimal
     issued: str
+    tax: Decimal = Decimal(0)
+    tax_name: str | None = None
+    tax_percent: Decimal | None = None
+    issuer: str | None = None
+    buyer: str | None = None
+    terms: str | None = None
+    """Of payment."""
     groups: Sequence[str] = field(default=())
     """The groups of lines that it has."""
 
@@ -75,18 +88,20 @@ def issue(
     closing: Sequence[str],
     series: Series,
     issued: str,
+    terms: Terms = lambda month: None,
 ) -> list[Header]:
     """The documents to issue, in the order of their numbers.
 
     `totals`: account, currency and group of lines → their exact sum. Groups below one minor unit
-    together are on no document yet: they are CARRIED to the next one.
+    together are on no document yet: they are CARRIED to the next one. Tax is that of the month
+    that a document is of, of the rounded sum, and rounded as that is.
     """
     drafts: list[Header] = []
     for account, currency in sorted({key[:2] for key in totals}):
         of_both = {
             group: total for (*key, group), total in totals.items() if key == [account, currency]
         }
-        drafts += _drafts(account, currency, of_both, closing, issued)
+        drafts += _drafts(account, currency, of_both, closing, issued, terms)
     order = {month: place for place, month in enumerate(closing)}
     drafts.sort(
         key=lambda each: (order[each.closed], each.account, each.type != INVOICE, each.month)
@@ -110,7 +125,12 @@ def issue(
 
 
 def _drafts(
-    account: str, currency: str, totals: Mapping[str, Decimal], closing: Sequence[str], issued: str
+    account: str,
+    currency: str,
+    totals: Mapping[str, Decimal],
+    closing: Sequence[str],
+    issued: str,
+    terms: Terms,
 ) -> Iterator[Header]:
     """The documents of an account and currency, without numbers."""
     waiting = [CARRIED] if CARRIED in totals else []
@@ -122,26 +142,32 @@ def _drafts(
             *(([note], NOTE, note.removeprefix(NOTE)) for note in notes),
         ]:
             exact = sum((totals[group] for group in own), Decimal(0))
-            total = rounded(exact, currency)
-            if not total:
+            net = rounded(exact, currency)
+            if not net:
                 if kind == INVOICE:
                     waiting = groups
                 continue
             if kind == INVOICE:
                 waiting = []
+            entry = terms(period)
+            percent = entry.tax.of(account) if entry and entry.tax else None
+            tax = rounded(net * (percent or 0) / 100, currency)
             yield Header(
                 number="",
                 ordinal=0,
                 account=account,
-                type=_type(kind, total),
+                type=_type(kind, net),
                 month=period,
                 closed=month,
                 refers_to=None,
                 currency=currency,
                 sum=exact,
-                rounding=total - exact,
-                total=total,
+                rounding=net - exact,
+                total=net + tax,
                 issued=issued,
+                tax=tax,
+                tax_name=entry.tax_name if entry and entry.tax else None,
+                tax_percent=percent,
                 groups=tuple(own),
             )
 
@@ -152,13 +178,37 @@ def _type(kind: str, total: Decimal) -> str:
     return INVOICE if kind == INVOICE else DEBIT_NOTE
 
 
+def least_charges(
+    used: Mapping[tuple[str, str, str], Decimal],
+    before: Mapping[tuple[str, str, str], tuple[Decimal, Decimal]],
+    terms: Terms,
+) -> dict[tuple[str, str, str], Decimal]:
+    """What groups of lines lack to the minimum charge of their month; negative: had too much of it.
+
+    `used`: account, currency and group → the charge of use alone. `before`: account, currency and
+    month → that of use in earlier documents, and their minimum charges. Late use takes the place
+    of what an invoice was filled up with.
+    """
+    lacking = {}
+    for (account, currency, group), charge in used.items():
+        month = group.removeprefix(NOTE)
+        entry = None if group == CARRIED else terms(month)
+        if entry is None or entry.minimum is None or entry.currency != currency:
+            continue
+        charged, filled = before.get((account, currency, month), (Decimal(0), Decimal(0)))
+        lack = max(Decimal(0), entry.minimum.of(account) - charged - charge) - filled
+        if lack:
+            lacking[account, currency, group] = lack
+    return lacking
+
+
 def document(
     header: Header, lines: Iterable[Row], seller: Row, buyer: Row, made_of: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The document as JSON has it. `made_of`: card, code, exports and gaps."""
     listed = [_line(line) for line in lines]
-    if header.rounding:
-        listed.append(_line({"kind": ROUNDING, "charge": header.rounding}))
+    own = {ROUNDING: header.rounding, TAX: header.tax}
+    listed += [_line({"kind": kind, "charge": charge}) for kind, charge in own.items() if charge]
     for number, line in enumerate(listed, 1):
         line["line"] = number
     return {
@@ -178,8 +228,20 @@ def document(
         "lines": listed,
         "sum": _exact(header.sum),
         "rounding": _exact(header.rounding),
+        "tax": _tax(header),
         "total": shown(header.total, header.currency),
         **made_of,
+    }
+
+
+def _tax(header: Header) -> dict[str, str] | None:
+    if header.tax_percent is None:
+        return None
+    return {
+        "name": str(header.tax_name),
+        "percent": _exact(header.tax_percent),
+        "of": shown(header.sum + header.rounding, header.currency),
+        "amount": shown(header.tax, header.currency),
     }
 
 
@@ -244,6 +306,7 @@ def _as_html(made: Mapping[str, Any]) -> str:
         *parties,
         ("issued", made["issued"]),
         *([("refers to", made["refers_to"])] if made["refers_to"] else []),
+        *([("tax", _tax_text(made))] if made["tax"] else []),
     ]
     title = f"{made['type'].replace('_', ' ').capitalize()} {made['number']}"
     parts = [
@@ -251,6 +314,11 @@ def _as_html(made: Mapping[str, Any]) -> str:
         section("Lines", table(names, rows, texts=3, summed=True)),
     ]
     return render_page(title, f"{made['account']}, {made['period']['month']} (UTC)", parts)
+
+
+def _tax_text(made: Mapping[str, Any]) -> str:
+    tax, currency = made["tax"], made["currency"]
+    return f"{tax['name']} {tax['percent']} % of {tax['of']}: {tax['amount']} {currency}"
 
 
 def _exact(amount: Decimal) -> str:

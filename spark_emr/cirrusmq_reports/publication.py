@@ -48,6 +48,7 @@ from cirrusmq_reports.swap import (
     PROPOSALS,
     Proposal,
     copy_documents,
+    digest_of,
     swap,
 )
 from cirrusmq_reports.times import DAY_MS, compact_time
@@ -157,7 +158,9 @@ class Outputs:
 
     def write_empty(self, session: SparkSession, table: str, schema: str) -> None:
         """Have the table a file without rows, for who reads all files of a table that has none."""
-        folder = f"{self.folder}/{TABLES}/{table}/{_EMPTY}/{_PART}={_EMPTY}"
+        # Another schema has a file of its own: views name its columns before other files have them.
+        own = digest_of(schema.encode())[:8]
+        folder = f"{self.folder}/{TABLES}/{table}/{_EMPTY}/{_PART}={_EMPTY}-{own}"
         if not any(name.endswith(".parquet") for name in self.files.names(folder)):
             rows = without_rows(session, schema).coalesce(1)
             rows.write.parquet(folder, mode="overwrite")

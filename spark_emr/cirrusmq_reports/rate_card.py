@@ -13,7 +13,7 @@ from typing import Any
 
 from cirrusmq_reports.card_text import Value, read_card_text
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.times import iso_day, parse_time
+from cirrusmq_reports.times import iso_day, month_ms, next_month, parse_time
 
 OPERATIONS = (
     "sent", "received", "deleted", "expired", "dead_lettered", "published", "delivered",
@@ -34,6 +34,8 @@ _PREFIX = re.compile(r"[A-Za-z0-9]{1,12}")
 _SERIES = re.compile("account|issuer")
 _VOLUME = re.compile(r"[1-9][0-9]{0,14}")
 _PERCENT = re.compile(r"([0-9]{1,2}(\.[0-9]{1,2})?|100)")
+_NAME = re.compile(r".*\S.*")
+_PERCENT_MEANING = "a percentage with two decimals"
 _PRICE_MEANING = "a price below 100000 with at most six decimals"
 
 
@@ -48,6 +50,23 @@ class Tier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ByAccount:
+    """A value that accounts have alike, but for some."""
+
+    common: Decimal
+    accounts: Mapping[str, Decimal] = field(default_factory=dict)
+
+    def of(self, account: str) -> Decimal:
+        """The account's."""
+        return self.accounts.get(account, self.common)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The value as documents keep it."""
+        own = {account: f"{value.normalize():f}" for account, value in self.accounts.items()}
+        return {"common": f"{self.common.normalize():f}", "accounts": dict(sorted(own.items()))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
     """The prices from a day on, until later ones begin."""
 
@@ -57,10 +76,20 @@ class Prices:
     """Kind → its tiers, the first of them from 0."""
     discounts: Mapping[str, Decimal]
     """Account → the part of its charges that it does not pay, from 0 to 1."""
+    tax_name: str = ""
+    tax: ByAccount | None = None
+    """Of a document's rounded sum, in percent."""
+    minimum: ByAccount | None = None
+    """What an invoice of an account with use is charged at least, before tax."""
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as documents keep it: the same for each text that means the same."""
+        # What an entry does not have is not named: the digests of before stay.
+        more = {} if self.tax is None else {"tax": {"name": self.tax_name, **self.tax.as_dict()}}
+        if self.minimum is not None:
+            more["minimum_charge"] = self.minimum.as_dict()
         return {
+            **more,
             "from": iso_day(self.from_ms),
             "currency": self.currency,
             "tiers": {
@@ -120,6 +149,11 @@ class RateCard:
     def in_force(self, before_ms: int) -> list[Prices]:
         """The entries that begin before a time."""
         return [prices for prices in self.prices if prices.from_ms < before_ms]
+
+    def terms(self, month: str) -> Prices | None:
+        """The entry of a month's last day: its tax and minimum charge; None = before all."""
+        entries = self.in_force(month_ms(next_month(month)))
+        return entries[-1] if entries else None
 
 
 def read_rate_card(path: str, text: str) -> RateCard:
@@ -209,16 +243,39 @@ def _read_prices(section: _Section) -> Prices:
     higher.end()
     discounts = section.section("discount_percent", optional=True)
     percents = {
-        account: Decimal(discounts.word(account, _PERCENT, "a percentage with two decimals"))
+        account: Decimal(discounts.word(account, _PERCENT, _PERCENT_MEANING))
         for account in discounts.names
     }
+    tax_name, tax = _read_tax(section)
+    minimum = None
+    if "minimum_charge" in section.names:
+        minimum = _by_account(section.section("minimum_charge"), "amount", _PRICE, _PRICE_MEANING)
     section.end()
     return Prices(
         from_ms=from_ms,
         currency=currency,
         tiers=tiers,
         discounts={account: percent / 100 for account, percent in percents.items()},
+        tax_name=tax_name,
+        tax=tax,
+        minimum=minimum,
     )
+
+
+def _read_tax(section: _Section) -> tuple[str, ByAccount | None]:
+    if "tax" not in section.names:
+        return "", None
+    tax = section.section("tax")
+    name = tax.word("name", _NAME, "a text that is not empty")
+    return name, _by_account(tax, "percent", _PERCENT, _PERCENT_MEANING)
+
+
+def _by_account(section: _Section, name: str, pattern: re.Pattern[str], meaning: str) -> ByAccount:
+    common = Decimal(section.word(name, pattern, meaning))
+    own = section.section("accounts", optional=True)
+    accounts = {account: Decimal(own.word(account, pattern, meaning)) for account in own.names}
+    section.end()
+    return ByAccount(common=common, accounts=accounts)
 
 
 def _read_day(section: _Section) -> int:

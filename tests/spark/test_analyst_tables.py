@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from infra.reports import tables
 from tests.spark.job_runs import REPOSITORY, Jobs, rows_in, summaries_in
 
 from cirrusmq_local.cloud.cloudformation import read
@@ -99,10 +100,11 @@ def glue_tables() -> dict[str, dict[str, Any]]:
 
 def test_glue_has_the_columns_of_the_files_and_views(database: duckdb.DuckDBPyConnection) -> None:
     tables = glue_tables()
-    assert len(tables) == 11
+    assert len(tables) == 16
     for name, table in tables.items():
         described = database.execute(f"DESCRIBE {name}").fetchall()
-        found = {row[0]: row[1] for row in described}
+        # Athena's names are in small letters.
+        found = {row[0].lower(): row[1] for row in described}
         columns = {
             column["Name"]: TYPES.get(column["Type"].upper(), column["Type"].upper())
             for column in table["StorageDescriptor"]["Columns"]
@@ -122,4 +124,9 @@ def test_athenas_views_are_those_of_duckdb() -> None:
         columns = table["StorageDescriptor"]["Columns"]
         assert [column["name"] for column in view["columns"]] == [c["Name"] for c in columns]
         seen += 1
-    assert seen == 4
+    assert seen == 8
+
+
+def test_tables_for_duckdb_and_athena_are_made_of_the_schemas() -> None:
+    for path, text in tables.made().items():
+        assert path.read_text() == text, f"{path}: make reports-tables"

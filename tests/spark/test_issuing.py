@@ -8,12 +8,22 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 import pytest
+from tests.spark.job_runs import RATE_CARD
 
 from cirrusmq_reports.adjustments import read_adjustments
 from cirrusmq_reports.coverage import Stretch, holes, union, without
 from cirrusmq_reports.currencies import rounded, shown
-from cirrusmq_reports.documents import CARRIED, Header, Series, document, files_of, issue
+from cirrusmq_reports.documents import (
+    CARRIED,
+    Header,
+    Series,
+    document,
+    files_of,
+    issue,
+    least_charges,
+)
 from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.rate_card import RateCard, read_rate_card
 from cirrusmq_reports.session import partitions_for
 
 Totals = Mapping[tuple[str, str, str], Decimal]
@@ -177,3 +187,84 @@ def test_a_wrong_adjustment_is_refused(text: str, said: str) -> None:
 def test_a_shuffle_has_partitions_of_near_one_size() -> None:
     sizes = (0, 1_000_000, 36_000_000, 10**12)
     assert [partitions_for(items, 4) for items in sizes] == [4, 5, 180, 4_000]
+
+
+def card() -> RateCard:
+    """Tax and a minimum charge, other ones from November on."""
+    text = RATE_CARD.read_text()
+    entry = text[text.index("  - from") :]
+    taxed = (
+        "    tax:\n      name: VAT\n      percent: {}\n      accounts:\n        free: 0\n"
+        "    minimum_charge:\n      amount: {}\n      accounts:\n        free: 0\n"
+    )
+    later = entry.replace("2020-01-01", "2026-11-30") + taxed.format("7.5", "8")
+    return read_rate_card("card", text + taxed.format("19", "5.00") + later)
+
+
+def test_tax_is_of_the_rounded_sum_and_rounded_alike() -> None:
+    totals: Totals = {
+        ("a", "USD", "2026-10"): Decimal("1.005"),
+        ("a", "USD", "note 2026-09"): Decimal("-0.995"),
+        ("a", "USD", "2026-11"): Decimal("0.30"),
+        ("free", "USD", "2026-10"): Decimal("1.005"),
+        ("small", "USD", "2026-10"): Decimal("0.004"),
+    }
+    issued = issue(totals, ["2026-10", "2026-11"], series(), "x", card().terms)
+
+    told_of = {
+        (each.account, each.month): (str(each.sum), str(each.rounding), str(each.tax), each.total)
+        for each in issued
+    }
+    assert told_of == {
+        ("a", "2026-10"): ("1.005", "0.005", "0.19", Decimal("1.20")),
+        ("a", "2026-09"): ("-0.995", "-0.005", "-0.19", Decimal("-1.19")),
+        # 7.5 % of 0.30 are 0.0225.
+        ("a", "2026-11"): ("0.30", "0.00", "0.02", Decimal("0.32")),
+        ("free", "2026-10"): ("1.005", "0.005", "0.00", Decimal("1.01")),
+    }
+    made = document(issued[0], [{"kind": "sent", "charge": Decimal("1.005")}], {}, {}, {})
+    assert made["tax"] == {"name": "VAT", "percent": "19", "of": "1.01", "amount": "0.19"}
+    assert [(line["kind"], line["charge"]) for line in made["lines"]] == [
+        ("sent", "1.005"),
+        ("rounding", "0.005"),
+        ("tax", "0.19"),
+    ]
+    free = next(each for each in issued if each.account == "free")
+    assert document(free, [], {}, {}, {})["tax"]["amount"] == "0.00"
+
+
+def test_use_is_filled_up_to_the_minimum_and_late_use_takes_its_place() -> None:
+    used: Totals = {
+        ("a", "USD", "2026-10"): Decimal("1.25"),
+        ("b", "USD", "2026-10"): Decimal(0),
+        ("c", "USD", "2026-10"): Decimal(5),
+        ("free", "USD", "2026-10"): Decimal(1),
+        ("a", "EUR", "2026-10"): Decimal(1),
+        ("a", "USD", CARRIED): Decimal(1),
+        ("a", "USD", "2026-11"): Decimal(1),
+    }
+    assert least_charges(used, {}, card().terms) == {
+        ("a", "USD", "2026-10"): Decimal("3.75"),
+        ("b", "USD", "2026-10"): Decimal(5),
+        ("a", "USD", "2026-11"): Decimal(7),
+    }
+    note = ("a", "USD", "note 2026-10")
+    before = {("a", "USD", "2026-10"): (Decimal("1.25"), Decimal("3.75"))}
+    for late, line in (("0.75", "-0.75"), ("3.75", "-3.75"), ("9", "-3.75"), ("-0.25", "0.25")):
+        assert least_charges({note: Decimal(late)}, before, card().terms)[note] == Decimal(line)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("    tax:\n      percent: 5\n", "tax: name is missing"),
+        ("    tax:\n      name: VAT\n      percent: 101\n", "percent: 101 is not a percentage"),
+        ("    minimum_charge: 5\n", "minimum_charge: not a mapping"),
+        ("    minimum_charge:\n      amount: -5\n", "amount: -5 is not a price"),
+        ("    minimum_charge:\n      amount: 5\n      of: x\n", "of is not known"),
+    ],
+)
+def test_a_wrong_tax_or_minimum_is_refused(more: str, said: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read_rate_card("card", RATE_CARD.read_text() + more)
+    assert said in str(refused.value)

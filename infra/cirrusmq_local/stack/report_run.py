@@ -68,6 +68,7 @@ def _command(report: str, exports: Mapping[str, str], output: Path) -> list[str]
         return [
             job,
             *("--export", exports["Usage"]),
+            *("--directory-export", exports["Directory"]),
             *("--rate-card", str(_RATE_CARD)),
             *("--output", str(output)),
             *("--adjustments", f"{output / ADJUSTMENTS}/"),

@@ -13,10 +13,10 @@ LINE_SCHEMA = (
     "account STRING, month STRING, used_month STRING, currency STRING, resource STRING, "
     "resource_id STRING, kind STRING, tier INT, price_date STRING, quantity BIGINT, "
     "unit_price DECIMAL(15,15), paid DECIMAL(5,4), charge DECIMAL(38,19), count BIGINT, "
-    "bytes BIGINT, reason STRING"
+    "bytes BIGINT, reason STRING, tags STRING"
 )
-"""`month`: of the document; `used_month`: of the use."""
-DOCUMENT_LINE_SCHEMA = f"{LINE_SCHEMA}, number STRING"
+"""`month`: of the document; `used_month`: of the use; `tags`: the resource's labels, as JSON."""
+DOCUMENT_LINE_SCHEMA = f"{LINE_SCHEMA}, number STRING, line INT"
 
 
 def invoice_lines(charged: DataFrame) -> DataFrame:
@@ -41,5 +41,6 @@ def invoice_lines(charged: DataFrame) -> DataFrame:
         "count",
         "bytes",
         sf.lit(None).cast("string").alias("reason"),
+        sf.lit(None).cast("string").alias("tags"),
         "billed",
     )
