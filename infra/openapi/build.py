@@ -17,6 +17,7 @@ from cirrusmq.base.limits import (
     PAGE_ENTRIES,
     PAGE_ENTRIES_DEFAULT,
     RATES_NAMES,
+    REPORT_LINES,
 )
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.queue import QueueAttributes, QueueInput, ReceiverInput
@@ -270,10 +271,13 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
 
 def _query(name: str, path: str) -> dict[str, Any]:
     if name == "limit":
-        log = path.endswith("/messages")
-        bounds = LOG_ENTRIES if log else PAGE_ENTRIES
-        default = LOG_ENTRIES_DEFAULT if log else PAGE_ENTRIES_DEFAULT
+        bounds, default = PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT
         text = "how many at most"
+        if path.endswith("/messages"):
+            bounds, default = LOG_ENTRIES, LOG_ENTRIES_DEFAULT
+        elif path == "/reports/billing":
+            bounds, default = REPORT_LINES, REPORT_LINES[1]
+            text = "how many lines of invoices at most"
         schema = {
             "type": "integer",
             "minimum": bounds[0],

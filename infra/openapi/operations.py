@@ -518,8 +518,8 @@ _SERVICE = {
     ),
     "GET /reports/billing": Operation(
         tag="Reports",
-        summary="Show the account's invoices",
-        query=("from", "to"),
+        summary="Show the account's invoices, a page of their lines",
+        query=("from", "to", *PAGE),
         problems=("ReportNotFound", "LimitExceeded"),
     ),
     "GET /reports/backlog": Operation(

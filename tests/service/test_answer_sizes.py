@@ -229,19 +229,61 @@ def test_a_refusal_that_names_what_was_sent_arrives_too(alice: Client) -> None:
     assert (reply.status, reply.code) == (400, "InvalidParameter")
 
 
-def test_a_report_that_no_answer_holds_is_refused_and_a_part_of_it_is_not(
-    world: World, alice: Client
-) -> None:
+def test_a_report_that_no_answer_holds_is_told_in_pages(world: World, alice: Client) -> None:
     lines = [{"resource": f"queue:{number:064d}", "kind": "sent"} for number in range(35_000)]
-    invoices = [{"month": month, "lines": lines} for month in ("2026-10", "2026-11")]
+    months = ("2026-10", "2026-11")
+    invoices = [{"month": month, "lines": lines, "total": "7.00"} for month in months]
     start, end = "2026-10-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
     report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC"}
     content = json.dumps({**report, "gaps": [], "unusual": [], "invoices": invoices}).encode()
     world.reports["current/billing.json"] = b'{"run": "r1"}\n{"dataset": "usage"}\n'
     world.reports["runs/billing/r1/summaries/alice.json"] = content
 
-    refused = alice.get("/reports/billing")
+    pages, query = [], "limit=10000"
+    while query:
+        page = alice.get("/reports/billing", query)
+        assert page.status == 200
+        pages.append(page.json["invoices"])
+        # A newer report does not mix with this one.
+        world.reports["current/billing.json"] = b'{"run": "r2"}\n'
+        query = f"cursor={page.json['cursor']}" if "cursor" in page.json else ""
 
-    assert (refused.status, refused.code) == (409, "LimitExceeded")
-    some = "from=2026-11-01T00:00:00.000Z&to=2026-11-30T00:00:00.000Z"
-    assert len(alice.get("/reports/billing", some).json["invoices"]) == 1
+    assert [[(each["month"], len(each["lines"])) for each in page] for page in pages] == [
+        [("2026-10", 10_000)],
+        [("2026-10", 10_000)],
+        [("2026-10", 10_000)],
+        [("2026-10", 5_000), ("2026-11", 5_000)],
+        [("2026-11", 10_000)],
+        [("2026-11", 10_000)],
+        [("2026-11", 10_000)],
+    ]
+    told = [line for page in pages for each in page for line in each["lines"]]
+    assert told == [*lines, *lines]
+    assert {each["total"] for page in pages for each in page} == {"7.00"}
+
+
+def test_a_page_of_bills_is_of_its_own_listing(world: World, alice: Client) -> None:
+    lines = [{"resource": "queue:q", "kind": "sent"}] * 3
+    start, end = "2026-10-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
+    report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC"}
+    invoices = [{"month": "2026-10", "lines": lines}, {"month": "2026-11", "lines": []}]
+    content = json.dumps({**report, "gaps": [], "unusual": [], "invoices": invoices}).encode()
+    world.reports["current/billing.json"] = b'{"run": "r1"}\n'
+    name = "runs/billing/r1/summaries/alice.json"
+    world.reports[name] = content
+
+    assert "cursor" not in alice.get("/reports/billing", "limit=3").json
+    cursor = alice.get("/reports/billing", "limit=2").json["cursor"]
+    rest = alice.get("/reports/billing", f"limit=2&cursor={cursor}").json
+    assert [len(each["lines"]) for each in rest["invoices"]] == [1, 0]
+    for query in (
+        f"cursor={cursor}&from={start}",
+        f"cursor={cursor[:-1]}",
+        "limit=0",
+        "limit=10001",
+    ):
+        refused = alice.get("/reports/billing", query)
+        assert (refused.status, refused.code) == (400, "InvalidParameter")
+    del world.reports[name]
+    gone = alice.get("/reports/billing", f"cursor={cursor}")
+    assert (gone.status, gone.json["parameter"]) == (400, "cursor")

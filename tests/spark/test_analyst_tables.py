@@ -11,11 +11,11 @@ from typing import Any
 
 import duckdb
 import pytest
-from infra.reports import tables
 from tests.spark.job_runs import REPOSITORY, Jobs, rows_in, summaries_in
 
 from cirrusmq_local.cloud.cloudformation import read
 from cirrusmq_reports.currencies import rounded
+from reports import tables
 from synthetic_messages import Messages, directory_export
 from synthetic_usage import Usage
 

@@ -24,6 +24,9 @@ from cirrusmq_client.sources import Source, Subscription, part, source_of
 from cirrusmq_client.steps import Entries, Steps, driven, listed
 from cirrusmq_client.times import to_text
 
+_INVOICE = ("month", "currency", "number")
+"""What tells an account's invoices apart; open months have no number."""
+
 
 class AccountCalls(Calls):
     """Keys, the audit, grants to the caller, reports, health, the calls of a local stack."""
@@ -120,12 +123,18 @@ class AccountCalls(Calls):
     def report_billing(
         self, since: datetime | str | None = None, until: datetime | str | None = None
     ) -> Steps[BillingReport]:
-        """The newest finished bills of the account; ReportNotFound."""
-        query = {
-            "from": None if since is None else to_text(since),
-            "to": None if until is None else to_text(until),
+        """The newest finished bills of the account, with all lines; ReportNotFound."""
+        times = {"from": since, "to": until}
+        wanted: dict[str, Any] | None = {
+            name: to_text(time) for name, time in times.items() if time is not None
         }
-        return cast(BillingReport, (yield from self._get("/reports/billing", **query)))
+        report: BillingReport | None = None
+        while wanted is not None:
+            page, wanted = yield from self._page("/reports/billing", wanted)
+            report = page if report is None else _joined(report, page)
+        assert report is not None
+        report.pop("cursor", None)
+        return report
 
     @driven
     def report_backlog(self, at: datetime | str | None = None) -> Steps[BacklogReport]:
@@ -151,3 +160,12 @@ def _name_of(source: Source) -> tuple[str, str]:
     if source.receiver is None:
         return "queues", source.name
     return "receivers", f"{source.name}/{source.receiver}"
+
+
+def _joined(report: BillingReport, page: BillingReport) -> BillingReport:
+    """A report with its next page, which may begin with more lines of the last invoice."""
+    known, more = report["invoices"], list(page["invoices"])
+    if known and more and all(known[-1][name] == more[0][name] for name in _INVOICE):
+        known[-1]["lines"] += more.pop(0)["lines"]
+    known += more
+    return report

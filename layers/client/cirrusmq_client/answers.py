@@ -757,8 +757,9 @@ class Invoice(TypedDict):
     forecast: str | None
     """of the running month: its total if each day is like the last one"""
     lines: list[InvoiceLine]
+    """those on this page; the pages before and after it have more"""
     total: str
-    """a decimal number: the lines' sum, in whole minor units"""
+    """a decimal number: the sum of all lines, in whole minor units"""
     number: str | None
     """of the document; null: not issued yet"""
     type: Literal["invoice", "credit_note", "debit_note"]
@@ -787,6 +788,7 @@ BillingReport = TypedDict(
         "gaps": "list[BillingGap]",
         "invoices": "list[Invoice]",
         "unusual": "list[UnusualHour]",
+        "cursor": "NotRequired[str]",
     },
 )
 """The newest finished billing of the account."""

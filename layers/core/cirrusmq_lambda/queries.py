@@ -29,7 +29,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "GET /topics/{topic}/messages": _LOG,
     "GET /topics/{topic}/subscriptions/{subscription}/messages": _LOG,
     "GET /rates": frozenset({"queues", "receivers", "topics", "subscriptions"}),
-    "GET /reports/billing": frozenset({"from", "to"}),
+    "GET /reports/billing": _PAGE | {"from", "to"},
     "GET /reports/backlog": frozenset({"at"}),
 }
 WITHOUT_KEY = frozenset(

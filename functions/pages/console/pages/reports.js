@@ -33,11 +33,25 @@ export async function reportsPage() {
 /** A report, or null where none was made yet. */
 async function finished(path) {
   try {
-    return await get(path);
+    const report = await get(path);
+    while (report.cursor) {
+      const page = await get(path, { cursor: report.cursor });
+      page.invoices.forEach((invoice) => addPage(report.invoices, invoice));
+      report.cursor = page.cursor;
+    }
+    return report;
   } catch (error) {
     if (error instanceof Refused && error.code === "ReportNotFound") return null;
     throw error;
   }
+}
+
+/** An invoice of a page, which may have more lines of the last one of the page before. */
+function addPage(invoices, invoice) {
+  const last = invoices.at(-1);
+  const same = last && ["month", "currency", "number"].every((name) => last[name] === invoice[name]);
+  if (same) last.lines.push(...invoice.lines);
+  else invoices.push(invoice);
 }
 
 function drawBilling(report) {

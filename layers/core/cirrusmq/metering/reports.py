@@ -10,9 +10,10 @@ import msgspec
 
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InvalidParameter, LimitExceeded, ReportNotFound
-from cirrusmq.base.limits import ANSWER_BYTES
+from cirrusmq.base.limits import ANSWER_BYTES, REPORT_LINES
 from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.runtime.core import Core
+from cirrusmq.storage import cursors
 
 BILLING_DAYS = 400
 _DAY_MS = 86_400_000
@@ -25,12 +26,27 @@ class _Pointer(msgspec.Struct):
 
 
 def billing(
-    core: Core, account: str, start: str | None = None, end: str | None = None
-) -> dict[str, Any]:
-    """The newest billing of an account: the invoices of months that touch `start` to `end`."""
+    core: Core,
+    account: str,
+    start: str | None = None,
+    end: str | None = None,
+    *,
+    lines: int = REPORT_LINES[1],
+    cursor: str | None = None,
+) -> tuple[dict[str, Any], str | None]:
+    """The newest billing of an account: the invoices of months that touch `start` to `end`.
+
+    With at most `lines` lines of them, from the cursor on, and the cursor of the next page. An
+    invoice whose lines are on several pages is on each of them. A listing goes on with the report
+    that it began with, also if a newer one is finished meanwhile.
+    """
+    listing = ("reports", account, start or "", end or "")
+    place = cursors.read(core, cursor, *listing)
+    began, _, passed = (place or "").partition(" ")
     start_ms = None if start is None else parse_time("from", start)
     end_ms = None if end is None else parse_time("to", end)
-    report = _read(core, "billing", account)
+    run = began or _newest(core, "billing")
+    report = _read(core, "billing", account, run, "cursor" if began else None)
     first_ms = parse_time("from", report["from"]) if start_ms is None else start_ms
     last_ms = parse_time("to", report["to"]) if end_ms is None else end_ms
     given = start_ms is not None or end_ms is not None
@@ -46,26 +62,50 @@ def billing(
             if not given or months[0] <= invoice["month"] <= months[1]
         ],
     }
-    return _fitting(chosen)
+    more = _cut(chosen, int(passed or 0), lines)
+    following = cursors.make(core, f"{run} {more}", *listing) if more else None
+    return _fitting(chosen), following
+
+
+def _cut(report: dict[str, Any], passed: int, lines: int) -> int | None:
+    """Keep so many lines of the report's invoices; how many are passed then, None at the end."""
+    kept, seen = [], 0
+    for invoice in report["invoices"]:
+        own = invoice["lines"]
+        first = max(0, passed - seen)
+        some = own[first : max(first, passed + lines - seen)]
+        if some or (not own and (passed < seen or not seen) and seen <= passed + lines):
+            kept.append(invoice | {"lines": some})
+        seen += len(own)
+    report["invoices"] = kept
+    return passed + lines if passed + lines < seen else None
 
 
 def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
     """The newest backlog of an account, if it was taken by `at`."""
     at_ms = None if at is None else parse_time("at", at)
-    report = _read(core, "backlog", account)
+    report = _read(core, "backlog", account, _newest(core, "backlog"))
     if at_ms is not None and parse_time("at", report["at"]) > at_ms:
         raise ReportNotFound(f"the only report is of {report['at']}")
     return _fitting(report)
 
 
-def _read(core: Core, report: str, account: str) -> dict[str, Any]:
-    """The account's summary, of the run that the report's pointer names."""
+def _newest(core: Core, report: str) -> str:
+    """The run that the report's pointer names."""
     pointer = core.read_report(f"current/{report}.json")
     if pointer is None:
         raise ReportNotFound
-    run = decode_json(pointer.partition(b"\n")[0], _Pointer).run
+    return decode_json(pointer.partition(b"\n")[0], _Pointer).run
+
+
+def _read(
+    core: Core, report: str, account: str, run: str, parameter: str | None = None
+) -> dict[str, Any]:
+    """The account's summary of a run. `parameter`: what named the run, if a caller did."""
     name = f"runs/{report}/{run}/summaries/{quote(account, safe='')}.json"
     content = core.read_report(name)
+    if content is None and parameter:
+        raise InvalidParameter(parameter, "is of a report that is gone: begin again without it")
     if content is None:
         raise ReportNotFound
     return decode_json(content, dict[str, Any])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq_lambda.answers.body import Body, Time
+from cirrusmq_lambda.answers.body import Body, Cursor, Time
 
 
 class InvoiceLine(Body):
@@ -34,9 +34,12 @@ class Invoice(Body):
         str | None,
         Meta(description="of the running month: its total if each day is like the last one"),
     ]
-    lines: list[InvoiceLine]
+    lines: Annotated[
+        list[InvoiceLine],
+        Meta(description="those on this page; the pages before and after it have more"),
+    ]
     total: Annotated[
-        str, Meta(description="a decimal number: the lines' sum, in whole minor units")
+        str, Meta(description="a decimal number: the sum of all lines, in whole minor units")
     ]
     number: Annotated[str | None, Meta(description="of the document; null: not issued yet")]
     type: Literal["invoice", "credit_note", "debit_note"]
@@ -73,9 +76,10 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
     gaps: list[BillingGap]
     invoices: list[Invoice]
     unusual: list[UnusualHour]
+    cursor: Cursor | UnsetType = UNSET
 
     @classmethod
-    def of(cls, report: dict[str, Any]) -> Self:
+    def of(cls, report: dict[str, Any], cursor: str | UnsetType = UNSET) -> Self:
         """The answer of the pipeline's report, whose invoices stay as they were read."""
         # Those of a release before this one have no numbers.
         invoices: list[Any] = [{**_WITHOUT_NUMBER, **each} for each in report["invoices"]]
@@ -87,6 +91,7 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
             gaps=[BillingGap(start=gap["from"], end=gap["to"]) for gap in report["gaps"]],
             invoices=invoices,
             unusual=report["unusual"],
+            cursor=cursor,
         )
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from cirrusmq.base.limits import REPORT_LINES
 from cirrusmq.metering import reports
 from cirrusmq_lambda.answers.reports import BacklogReport, BillingReport
-from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.http import Request, Route, following, read_limit
 from cirrusmq_lambda.replies import Ok
 
 
 def show_billing(request: Request) -> Ok[BillingReport]:
-    """The account's invoices."""
+    """The account's invoices, a page of their lines."""
     account, query = request.caller.account, request.query
-    report = reports.billing(request.core, account, query.get("from"), query.get("to"))
-    return Ok(BillingReport.of(report))
+    report, more = reports.billing(
+        request.core,
+        account,
+        query.get("from"),
+        query.get("to"),
+        lines=read_limit(query, REPORT_LINES, REPORT_LINES[1]),
+        cursor=query.get("cursor"),
+    )
+    return Ok(BillingReport.of(report, following(more)))
 
 
 def show_backlog(request: Request) -> Ok[BacklogReport]:
