@@ -17,6 +17,7 @@ TOPIC_DEFAULTS = {
     "max_message_bytes": 65_536,
     "partitions": 8,
     "description": None,
+    "labels": {},
 }
 PULL_DEFAULTS = {
     "protocol": "pull",
@@ -24,6 +25,7 @@ PULL_DEFAULTS = {
     "retry": None,
     "content_format": "json",
     "dead_letter_queue": None,
+    "labels": {},
     "mode": "clustering",
     "ordered": False,
     "start": "latest",
@@ -49,6 +51,26 @@ class TestTopics:
         assert shown.pop("region")
         assert shown == created
         assert shown["message_retention_seconds"] == 86_400
+
+    @pytest.mark.parametrize("path", ["/topics/news", "/topics/news/subscriptions/all"])
+    def test_topics_and_subscriptions_have_labels_as_queues_have(
+        self, alice: Client, path: str
+    ) -> None:
+        alice.put("/topics/news")
+        given = {"protocol": "pull"} if "subscriptions" in path else {}
+        labels = {f"key{number}": "x" * 256 for number in range(10)}
+
+        assert alice.put(path, given).json["labels"] == {}
+        assert alice.patch(path, {"labels": labels}).status == 200
+        # As a whole, and nothing else of it.
+        assert alice.patch(path, {"labels": {"team": "one"}}).json["labels"] == {"team": "one"}
+        assert alice.get(path).json["labels"] == {"team": "one"}
+        assert alice.put(path, {**given, "labels": {"team": "one"}}).status == 200
+        for wrong in ({**labels, "one": "more"}, {"a": "x" * 257}, {"a": 1}, None):
+            refused = alice.patch(path, {"labels": wrong})
+            assert (refused.status, refused.code) == (400, "InvalidParameter")
+            assert refused.json["parameter"].startswith("labels")
+        assert alice.get(path).json["labels"] == {"team": "one"}
 
     @pytest.mark.parametrize("name", GOOD_NAMES)
     def test_a_name_is_3_to_64_characters(self, alice: Client, name: str) -> None:

@@ -49,6 +49,7 @@ def test_a_topic_is_shown_with_its_times() -> None:
         "message_retention_seconds": 86_400,
         "partitions": 8,
         "description": "x",
+        "labels": {},
         "created_at": "2026-11-18T11:06:40.000Z",
         "modified_at": "2026-11-18T11:06:40.001Z",
     }
@@ -82,6 +83,7 @@ def test_a_pull_subscription_is_shown_with_its_mode_and_without_an_endpoint() ->
         },
         "content_format": "json",
         "dead_letter_queue": None,
+        "labels": {},
         "mode": "clustering",
         "ordered": True,
         "invoke": None,

@@ -69,6 +69,7 @@ def test_a_subscription_that_is_pushed_is_shown_with_its_endpoint() -> None:
         "retry": None,
         "content_format": "json",
         "dead_letter_queue": None,
+        "labels": {},
     }
 
 
@@ -253,6 +254,7 @@ def test_how_much_is_posted_at_once_is_of_urls_and_may_change() -> None:
         "retry": None,
         "content_format": "json",
         "dead_letter_queue": None,
+        "labels": {},
         "max_in_flight": 16,
         "rate": None,
         "ordered": False,
@@ -279,6 +281,7 @@ def test_a_subscription_that_is_pulled_is_shown_with_its_mode_and_without_an_end
         "retry": None,
         "content_format": "json",
         "dead_letter_queue": None,
+        "labels": {},
         "mode": "clustering",
         "ordered": True,
         "invoke": None,

@@ -292,6 +292,7 @@ class SubscriptionAttributes(TypedDict):
     retry_in_force: NotRequired[RetryInForce]
     content_format: Literal["json", "simplified"]
     dead_letter_queue: str | None
+    labels: dict[str, str]
     max_in_flight: NotRequired[int]
     rate: NotRequired[int | None]
     """messages a second at most; null: as many as there are"""
@@ -612,6 +613,7 @@ class TopicAttributes(TypedDict):
     """fixed: a message's whole life"""
     partitions: int
     description: str | None
+    labels: dict[str, str]
     created_at: str
     modified_at: str
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.base.shapes import integer
+from cirrusmq.model.described import Description, Labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -34,24 +35,6 @@ class DeadLetterInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 RetryJson: TypeAlias = dict[str, Any]
-_Description: TypeAlias = Annotated[
-    str,
-    Meta(
-        max_length=limits.DESCRIPTION_CHARACTERS,
-        description=f"a text of at most {limits.DESCRIPTION_CHARACTERS} characters",
-    ),
-]
-_Label: TypeAlias = Annotated[
-    str,
-    Meta(
-        max_length=limits.LABEL_CHARACTERS,
-        description=f"a text of at most {limits.LABEL_CHARACTERS} characters",
-    ),
-]
-_Labels: TypeAlias = Annotated[
-    dict[_Label, _Label],
-    Meta(max_length=limits.LABELS, description=f"at most {limits.LABELS} pairs of texts"),
-]
 _Wait: TypeAlias = Annotated[
     float,
     Meta(ge=0, le=limits.RECEIVE_WAIT_SECONDS[1], description="a number from 0 to 30 seconds"),
@@ -102,8 +85,8 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
-    description: _Description | UnsetType | None = UNSET
-    labels: _Labels | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+    labels: Labels | UnsetType = UNSET
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

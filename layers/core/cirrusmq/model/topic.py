@@ -14,6 +14,7 @@ from cirrusmq.base.names import check_name
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
+from cirrusmq.model.described import Description, Labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -24,14 +25,6 @@ ContentFormat: TypeAlias = Literal["json", "simplified"]
 
 LATEST, EARLIEST = "latest", "earliest"
 _DEFAULT_POLICY = {"http": "exponential_decay", "pull": "unordered"}
-_Description: TypeAlias = Annotated[
-    str,
-    Meta(
-        max_length=limits.DESCRIPTION_CHARACTERS,
-        description=f"a text of at most {limits.DESCRIPTION_CHARACTERS} characters",
-    ),
-]
-
 _Start: TypeAlias = Annotated[
     str, Meta(description="latest, earliest or a time within the last 24 hours")
 ]
@@ -46,6 +39,7 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
     """Of its log. Fixed: the place of a record follows from its id alone, for traces and for
     repetitions of a publish, and a group's counter from the group's name."""
     description: str | None = None
+    labels: dict[str, str] = {}
 
 
 class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,7 +48,8 @@ class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     filter: TopicKind | UnsetType = UNSET
     max_message_bytes: Annotated[int, integer(limits.TOPIC_MESSAGE_BYTES)] | UnsetType = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
-    description: _Description | UnsetType | None = UNSET
+    description: Description | UnsetType | None = UNSET
+    labels: Labels | UnsetType = UNSET
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +103,7 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     ordered: bool | UnsetType = UNSET
     start: _Start | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
+    labels: Labels | UnsetType = UNSET
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -147,6 +143,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Of `pull` in mode clustering."""
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
     """How many the topic's log has."""
+    labels: dict[str, str] = {}
     made_by: str | None = None
     """The account that made it, where that is not the topic's own: by a grant to subscribe."""
     confirmed: bool = True
@@ -225,6 +222,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             "retry": self.retry,
             "content_format": self.content_format,
             "dead_letter_queue": self.dead_letter_queue,
+            "labels": self.labels,
         }
         if self.protocol == "http":
             shown |= {"max_in_flight": self.max_in_flight, "rate": self.rate}

@@ -44,6 +44,7 @@ class SubscriptionAttributes(Body, kw_only=True):
     retry_in_force: RetryInForce | UnsetType = UNSET
     content_format: ContentFormat
     dead_letter_queue: str | None
+    labels: dict[str, str]
     max_in_flight: int | UnsetType = UNSET
     rate: (
         Annotated[

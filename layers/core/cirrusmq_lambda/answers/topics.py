@@ -27,6 +27,7 @@ class TopicAttributes(Body):
     message_retention_seconds: Annotated[int, Meta(description="fixed: a message's whole life")]
     partitions: int
     description: str | None
+    labels: dict[str, str]
     created_at: Time
     modified_at: Time
 
