@@ -147,13 +147,13 @@ def _views(sql: str, template: str, schemas: Mapping[str, Mapping[str, str]]) ->
         described = database.execute(f"DESCRIBE {name}").fetchall()
         types = {row[0].lower(): row[1].lower() for row in described}
         # Athena's names are in small letters.
-        columns = [
+        listed_columns = [
             f'{{"name":"{column}", "type":"{_PRESTO.get(type_, type_)}"}}'
             for column, type_ in types.items()
         ]
         view = (
             '{"catalog":"awsdatacatalog","schema":"${Database}","originalSql":'
-            f'{json.dumps(" ".join(text.split()))},"columns":[{", ".join(columns)}]}}'
+            f'{json.dumps(" ".join(text.split()))},"columns":[{", ".join(listed_columns)}]}}'
         )
         yield _VIEWS.format(
             resource=_resource(name),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from cirrusmq_reports.budgets import exceeded, sentence
 from cirrusmq_reports.charts import HALF, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.coverage import Stretch
 from cirrusmq_reports.page import (
@@ -48,6 +49,8 @@ class PageInput(NamedTuple):
     """Months that cannot close, and the times that no export has shown."""
     set_aside: Mapping[str, int]
     """Reason → entries of usage records that are in the quarantine."""
+    budgets: Sequence[Row] = ()
+    """Of `budget_states`."""
 
 
 def shortened(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,6 +85,8 @@ def render_billing(page: PageInput) -> str:
         own = [entry for entry in invoices if entry[1]["currency"] == currency]
         charged = [row for row in daily if row["currency"] == currency]
         parts += _currency(currency, own, charged, kinds)
+    if page.budgets:
+        parts.append(section("Budgets of the running month", _budgets(page.budgets)))
     parts.append(section("Unusual hours", _unusual(summaries)))
     parts.append(section("Operations by day", _by_day(daily, kinds, "count", without=_GAUGES)))
     parts.append(section("Invoices", _invoices(invoices, page)))
@@ -101,6 +106,7 @@ def _warnings(page: PageInput) -> list[str]:
     if page.set_aside:
         count = sum(page.set_aside.values())
         found.append(f"{count:,} entries of usage are set aside as odd, and not billed.")
+    found += map(sentence, exceeded(page.budgets))
     return [warning(text) for text in found]
 
 
@@ -111,6 +117,12 @@ def _left_out(page: PageInput) -> str:
     )
     rows = [(reason, show_number(count)) for reason, count in sorted(page.set_aside.items())]
     return given_up + (table(("set aside, since", "entries"), rows) if rows else "")
+
+
+def _budgets(states: Sequence[Row]) -> str:
+    heads = ("account", "state", "currency", "budget", "so far", "at the month's end")
+    names = ("account", "state", "currency", "amount", "spent", "forecast")
+    return table(heads, [tuple(each[name] for name in names) for each in states], texts=3)
 
 
 def _unusual(summaries: Mapping[str, Mapping[str, Any]]) -> str:

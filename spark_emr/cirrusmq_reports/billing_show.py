@@ -14,7 +14,13 @@ from pyspark.sql import functions as sf
 from cirrusmq_reports.billing_page import ACCOUNTS_SHOWN, PageInput, render_billing, shortened
 from cirrusmq_reports.billing_plan import REPORT_DAYS_MOST, Due, first_ms
 from cirrusmq_reports.billing_state import State
-from cirrusmq_reports.billing_summary import Facts, billing_summaries, total_forecasts
+from cirrusmq_reports.billing_summary import (
+    Facts,
+    billing_summaries,
+    states_of,
+    total_forecasts,
+)
+from cirrusmq_reports.budgets import exceeded, sentence
 from cirrusmq_reports.closing import DOCUMENT_TABLE, LINE_TABLE
 from cirrusmq_reports.documents import DOCUMENT_SCHEMA
 from cirrusmq_reports.ledger import Taken
@@ -25,6 +31,9 @@ from cirrusmq_reports.transforms.daily_charges import daily_charges
 from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA
 from cirrusmq_reports.transforms.month_so_far import month_so_far
 from cirrusmq_reports.transforms.unusual_hours import unusual_hours
+
+BUDGETS = "budgets.json"
+"""In a run's folder: the budgets of the running month."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class Showing:
             gaps=after.accepted,
             documents={row["number"]: row.asDict() for row in headers.toLocalIterator()},
             so_far=_rows(month_so_far(charged, to_ms)),
+            budgets=self.card.budgets,
             terms=self.card.terms,
             unusual=_rows(unusual.drop("hour").orderBy("account", "hour_ms", "resource", "kind")),
         )
@@ -70,6 +80,7 @@ class Showing:
             accounts += 1
             if accounts <= ACCOUNTS_SHOWN:
                 shown[account] = shortened(summary)
+        budgets = states_of(facts)
         page = PageInput(
             summaries=shown,
             accounts=accounts,
@@ -79,8 +90,10 @@ class Showing:
             gaps=after.accepted,
             waiting=due.waiting,
             set_aside=taken.set_aside,
+            budgets=budgets,
         )
         outputs.write_page(render_billing(page))
+        outputs.write_file(BUDGETS, json.dumps(budgets).encode())
         self._tell(after, facts, taken, due)
 
     def _summed(self, open_lines: DataFrame, parts: Sequence[Part]) -> DataFrame:
@@ -104,6 +117,10 @@ class Showing:
             print(said, file=sys.stderr)
         for reason, count in sorted(taken.set_aside.items()):
             print(f"{count:,} entries of usage are set aside: {reason}", file=sys.stderr)
+        over = exceeded(states_of(facts))
+        for state in over:
+            print(sentence(state), file=sys.stderr)
+        print(json.dumps({"budgets_exceeded": len(over)}))
         print(json.dumps({"unusual_hours": len(facts.unusual)}))
         print(json.dumps({"set_aside": taken.set_aside.total()}))
         for currency, total in sorted(total_forecasts(facts.so_far, facts.to_ms).items()):

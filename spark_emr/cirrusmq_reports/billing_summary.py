@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
 from cirrusmq_reports.adjustments import MINIMUM, PREFIX, ROUNDING, TAX
+from cirrusmq_reports.budgets import budget_states
 from cirrusmq_reports.currencies import rounded, shown
 from cirrusmq_reports.documents import INVOICE, Terms, least_charges
 from cirrusmq_reports.rate_card import KINDS
 from cirrusmq_reports.times import DAY_MS, closes_ms, iso_month, iso_time, month_ms, next_month
 
 Row = Mapping[str, Any]
+_BUDGET = ("month", "currency", "amount", "spent", "forecast", "state")
 _LINE = ("resource", "kind", "correction", "count", "bytes")
 
 
@@ -33,6 +35,7 @@ class Facts:
     """Of `month_so_far`."""
     unusual: Sequence[Row]
     """Of `unusual_hours`, with `hour_ms` for `hour`."""
+    budgets: Mapping[str, Decimal] = field(default_factory=dict)
     terms: Terms = lambda month: None
     """Of the rate card: the tax and the minimum charge that open months will have."""
 
@@ -46,6 +49,7 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
     forecasts = {
         (row["account"], row["currency"]): _forecast(row, facts.to_ms) for row in facts.so_far
     }
+    budgets = {state["account"]: state for state in states_of(facts)}
     unusual: dict[str, list[Row]] = {}
     for row in facts.unusual:
         unusual.setdefault(row["account"], []).append(_unusual(row))
@@ -57,9 +61,10 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
         "gaps": [{"from": iso_time(since), "to": iso_time(until)} for since, until in facts.gaps],
     }
     running = iso_month(facts.to_ms)
+    own: dict[str, Any]
     for account, of_account in groupby(rows, key=lambda row: str(row["account"])):
         invoices = []
-        for (month, number, currency), own in groupby(of_account, key=_document_of):
+        for (month, number, currency), of_document in groupby(of_account, key=_document_of):
             forecast = forecasts.get((account, currency)) if month == running else None
             state = {
                 "month": month,
@@ -68,7 +73,7 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
                 "closes_at": iso_time(closes_ms(month, facts.close_days)),
                 "forecast": None if number else forecast,
             }
-            charges = [*own]
+            charges = [*of_document]
             if not number:
                 charges += _own_lines(charges, account, month, currency, facts.terms)
             lines = [_line(row, currency) for row in charges]
@@ -82,7 +87,18 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
                     "total": shown(rounded(total, currency), currency),
                 }
             )
-        yield account, {**head, "invoices": invoices, "unusual": unusual.get(account, [])}
+        own = {"invoices": invoices, "unusual": unusual.get(account, [])}
+        if account in budgets:
+            own["budget"] = {name: budgets[account][name] for name in _BUDGET}
+        yield account, {**head, **own}
+
+
+def states_of(facts: Facts) -> list[dict[str, Any]]:
+    """The budgets of the running month."""
+    month = iso_month(facts.to_ms)
+    return budget_states(
+        facts.budgets, facts.so_far, month, lambda row: _forecast(row, facts.to_ms)
+    )
 
 
 _OPEN: Row = {"number": None, "type": INVOICE, "refers_to": None}

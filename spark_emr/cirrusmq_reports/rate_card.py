@@ -35,6 +35,8 @@ _SERIES = re.compile("account|issuer")
 _VOLUME = re.compile(r"[1-9][0-9]{0,14}")
 _PERCENT = re.compile(r"([0-9]{1,2}(\.[0-9]{1,2})?|100)")
 _NAME = re.compile(r".*\S.*")
+_AMOUNT = re.compile(r"(?=[0-9.]*[1-9])[0-9]{1,12}(\.[0-9]{1,4})?")
+_AMOUNT_MEANING = "an amount above 0 with at most four decimals"
 _PERCENT_MEANING = "a percentage with two decimals"
 _PRICE_MEANING = "a price below 100000 with at most six decimals"
 
@@ -122,11 +124,15 @@ class RateCard:
     seller: Mapping[str, str] = field(default_factory=dict)
     buyers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Account → the fields of its documents' buyer."""
+    budgets: Mapping[str, Decimal] = field(default_factory=dict)
+    """Account → what a month may cost, in the month's currency."""
 
     @property
     def digest(self) -> str:
         """SHA-256 of all entries and parties: whether anything would be charged or shown anew."""
         parties = [self.prefix, self.series, dict(self.seller), dict(self.buyers)]
+        if self.budgets:
+            parties.append({account: str(amount) for account, amount in self.budgets.items()})
         content = [[prices.digest for prices in self.prices], parties]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -166,6 +172,10 @@ def read_rate_card(path: str, text: str) -> RateCard:
     seller = card.section("seller", optional=True).words()
     buyers = card.section("buyers", optional=True)
     fields = {account: buyers.section(account).words() for account in buyers.names}
+    limits = card.section("budgets", optional=True)
+    budgets = {
+        account: Decimal(limits.word(account, _AMOUNT, _AMOUNT_MEANING)) for account in limits.names
+    }
     prices = [_read_prices(section) for section in card.sections("prices")]
     card.end()
     for earlier, later in pairwise(prices):
@@ -175,7 +185,13 @@ def read_rate_card(path: str, text: str) -> RateCard:
         if later.currency != earlier.currency and not day.endswith("-01"):
             raise BadInput(f"{path}: prices: {day}: the currency changes within a month")
     return RateCard(
-        path=path, prices=prices, prefix=prefix, series=series, seller=seller, buyers=fields
+        path=path,
+        prices=prices,
+        prefix=prefix,
+        series=series,
+        seller=seller,
+        buyers=fields,
+        budgets=budgets,
     )
 
 

@@ -39,7 +39,7 @@ def test_all_pages_of_a_report_are_joined(client: Client, stack: Any, reports: P
         (reports / name).parent.mkdir(parents=True, exist_ok=True)
         (reports / name).write_text(text)
 
-    told = client.report_billing()
+    told: Any = client.report_billing()
 
     assert "cursor" not in told
     assert [(each["month"], each["number"]) for each in told["invoices"]] == [

@@ -21,6 +21,7 @@ DIALECTS = "cirrusmq-dialects"
 """In deployments that have them; its alarms are made with it."""
 # Each of these failures has an alarm, of any name.
 WATCHED = {
+    ("cirrusmq", "BudgetsExceeded"),
     ("cirrusmq", "UsageSetAside"),
     ("AWS/ApiGateway", "5xx"),
     ("AWS/ApiGateway", "Count"),
@@ -63,7 +64,7 @@ def alarms(resources: dict[str, Any]) -> dict[str, Any]:
     return of_type(resources, "AWS::CloudWatch::Alarm")
 
 
-OF_JOBS = {"UsageSetAside"}
+OF_JOBS = {"BudgetsExceeded", "UsageSetAside"}
 SHOWN_ALONE = {"UnusualHours", "ForecastOfTheMonth"}
 """Figures of the reports, which somebody has to judge: what is dear is no fault."""
 BY_RELEASE = {"cirrusmq_release_errors_total", "cirrusmq_release_refusals_total"}

@@ -12,14 +12,14 @@ from tests.service.topics import URL, Schedules, TestTopic, log_bodies
 from cirrusmq_local.testing import Client, Subscriber, World
 
 GOOD_NAMES = ["abc", "Z" * 64, "a-b_9", "A1b"]
-TOPIC_DEFAULTS = {
+TOPIC_DEFAULTS: dict[str, Any] = {
     "filter": "tags",
     "max_message_bytes": 65_536,
     "partitions": 8,
     "description": None,
     "labels": {},
 }
-PULL_DEFAULTS = {
+PULL_DEFAULTS: dict[str, Any] = {
     "protocol": "pull",
     "filter": None,
     "retry": None,

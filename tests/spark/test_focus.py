@@ -1,4 +1,4 @@
-"""The views of FOCUS 1.4, judged by the specification's columns and rules, over a bill with all."""
+"""A bill with all that a card can say: the views of FOCUS 1.4, judged by its columns and rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import duckdb
 import pytest
 from tests.spark import focus
 from tests.spark.bills import MILLION, card_with, documents, use, whole, window
-from tests.spark.job_runs import REPOSITORY, Jobs
+from tests.spark.job_runs import REPOSITORY, Jobs, page_in, run_of, summaries_in
 
 import adjust
 
@@ -45,6 +45,9 @@ seller:
 buyers:
   acme:
     name: "Acme & Sons"
+budgets:
+  acme: 0.03
+  tiny: 5
 """
 
 WITHOUT_BACKLOG = re.compile(r"CREATE OR REPLACE VIEW backlog_\w+ AS\n.*?;\n", re.DOTALL)
@@ -186,7 +189,13 @@ def test_quantity_times_price_is_the_charge(views: Mapping[str, list[Row]]) -> N
 
 
 def test_columns_that_depend_on_others(views: Mapping[str, list[Row]]) -> None:
-    of_price = ("SkuId", "SkuMeter", "SkuPriceDetails", "ListUnitPrice", "PricingQuantity")
+    of_price: tuple[str, ...] = (
+        "SkuId",
+        "SkuMeter",
+        "SkuPriceDetails",
+        "ListUnitPrice",
+        "PricingQuantity",
+    )
     of_price += ("PricingUnit", "ContractedUnitPrice", "ConsumedQuantity", "ConsumedUnit")
     for row in views["focus_cost_and_usage"]:
         is_usage = row["ChargeCategory"] == "Usage"
@@ -266,3 +275,33 @@ def test_periods_are_open_or_closed(views: Mapping[str, list[Row]]) -> None:
         for row in views["focus_billing_period"]
     }
     assert periods == {10: "Closed", 11: "Closed", 12: "Open"}
+
+
+def test_a_budget_that_is_exceeded_is_told_everywhere(output: Path) -> None:
+    (state,) = json.loads((run_of(output, "billing") / "budgets.json").read_text())
+    assert state == {
+        "account": "acme",
+        "month": "2026-12",
+        "currency": "USD",
+        "amount": "0.03",
+        # 100,001 messages at 0.40 a million, less 12.5 %; none in the last 24 hours.
+        "spent": "0.04",
+        "forecast": "0.04",
+        "state": "spent",
+    }
+    answers = summaries_in(output, "billing")
+    assert answers["acme"]["budget"] == {
+        name: value for name, value in state.items() if name != "account"
+    }
+    assert "budget" not in answers["tiny"]
+    said = "acme: 0.04 USD of 2026-12 is above its budget of 0.03 USD"
+    assert said in page_in(output, "billing").read_text()
+
+
+def test_an_open_month_is_shown_as_if_it_ended_now(output: Path) -> None:
+    december = summaries_in(output, "billing")["acme"]["invoices"][-1]
+    assert (december["month"], december["number"], december["total"]) == ("2026-12", None, "0.05")
+    assert [(line["kind"], line["amount"]) for line in december["lines"]][-2:] == [
+        ("rounding", "0.00499965"),
+        ("tax", "0.01"),
+    ]

@@ -12,6 +12,8 @@ from cirrusmq_reports.rate_card import GIGABYTE, KEPT, MILLION, OPERATIONS, Tier
 from cirrusmq_reports.times import parse_time
 
 TEXT = RATE_CARD.read_text()
+FIRST = TEXT[: TEXT.index("  - from")].count("\n") + 1
+"""The line of the first entry."""
 OPTIONS = """
     free_each_month:
       sent: 1000000
@@ -73,17 +75,17 @@ def test_prices_have_days_tiers_allowances_and_discounts() -> None:
         ("      sent: 0.40", "", "sent is missing"),
         ("      sent: 0.40", "      sent: 0.40\n      sent: 0.50", "twice"),
         ("      sent: 0.40", "      sent: 0.40\n      snet: 0.40", "snet is not known"),
-        ("      sent: 0.40", "\tsent: 0.40", "line 41: nothing follows"),
-        ("      sent: 0.40", "       sent: 0.40", "line 43: does not belong here"),
+        ("      sent: 0.40", "\tsent: 0.40", f"line {FIRST + 4}: nothing follows"),
+        ("      sent: 0.40", "       sent: 0.40", f"line {FIRST + 6}: does not belong here"),
         ("    currency: USD", "    currency: usd", "currency"),
-        ("    currency: USD", "    currency: [USD]", "line 38"),
+        ("    currency: USD", "    currency: [USD]", f"line {FIRST + 1}: "),
         ("prices:", "discount: 3\nprices:", "discount is not known"),
         ("prices:", "series: mine\nprices:", "series: mine is not account or issuer"),
         ("prices:", 'number_prefix: "a b"\nprices:', "number_prefix"),
         ("per_million_operations:", "operations:", "per_million_operations is missing"),
         ("from: 2020-01-01", "from: 2020-13-01", "2020-13-01 is not a day"),
         ("from: 2020-01-01", "from: monday", "monday is not a day"),
-        ("  - from: 2020-01-01\n    currency", "  currency", "line 40: does not belong"),
+        ("  - from: 2020-01-01\n    currency", "  currency", f"line {FIRST + 3}: does not belong"),
         ("prices:", "pricing:", "prices is missing"),
     ],
 )

@@ -32,6 +32,9 @@ def billing(
     accept_gaps: Annotated[
         bool, typer.Option("--accept-gaps", help="Bill without use that no export shows.")
     ] = False,
+    alert_topic: Annotated[
+        str | None, typer.Option(help="A topic that is told of exceeded budgets, each once.")
+    ] = None,
     accept_removed: Annotated[
         bool, typer.Option("--accept-removed", help="Go on although records are missing.")
     ] = False,
@@ -45,11 +48,19 @@ def billing(
     if adjustments is not None:
         options += ["--adjustments", str(adjustments.absolute())]
     page = _make(client, "billing", make, options)
+    if page is not None and alert_topic is not None:
+        from cirrusmq_local.stack.budget_alerts import tell_budgets
+
+        tell_budgets(client, alert_topic, page.parent, data)
     report = client.report_billing(since, until)
     if as_json:
         print_json(report)
         return
     print(f"{report['from']} to {report['to']} (UTC), made {report['generated_at']}")
+    budget = report.get("budget")
+    if budget is not None:
+        spent = f"{budget['spent']} of {budget['amount']} {budget['currency']}"
+        print(f"budget of {budget['month']}: {spent}, {budget['forecast']} at its end")
     for gap in report["gaps"]:
         print(f"missing: the use from {gap['from']} to {gap['to']}, which no export shows")
     for invoice in report["invoices"]:

@@ -12,6 +12,7 @@ from cirrusmq_client.answers import (
     ChangeState,
     Endpoints,
     Health,
+    Invoice,
     KeyState,
     NewKey,
     RatesOfLastHour,
@@ -23,9 +24,6 @@ from cirrusmq_client.errors import KeyNotFound
 from cirrusmq_client.sources import Source, Subscription, part, source_of
 from cirrusmq_client.steps import Entries, Steps, driven, listed
 from cirrusmq_client.times import to_text
-
-_INVOICE = ("month", "currency", "number")
-"""What tells an account's invoices apart; open months have no number."""
 
 
 class AccountCalls(Calls):
@@ -165,7 +163,12 @@ def _name_of(source: Source) -> tuple[str, str]:
 def _joined(report: BillingReport, page: BillingReport) -> BillingReport:
     """A report with its next page, which may begin with more lines of the last invoice."""
     known, more = report["invoices"], list(page["invoices"])
-    if known and more and all(known[-1][name] == more[0][name] for name in _INVOICE):
+    if known and more and _place(known[-1]) == _place(more[0]):
         known[-1]["lines"] += more.pop(0)["lines"]
     known += more
     return report
+
+
+def _place(invoice: Invoice) -> tuple[str, str, str | None]:
+    """What tells an account's invoices apart; open months have no number."""
+    return invoice["month"], invoice["currency"], invoice["number"]

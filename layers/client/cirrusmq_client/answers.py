@@ -780,6 +780,21 @@ class UnusualHour(TypedDict):
     """of the busiest hour before"""
 
 
+class BudgetOfMonth(TypedDict):
+    """What the running month may cost, and has cost: charges of use, before tax."""
+
+    month: str
+    currency: str
+    amount: str
+    """a decimal number: the budget"""
+    spent: str
+    """a decimal number: so far"""
+    forecast: str
+    """a decimal number: at the month's end, if each day is like the last"""
+    state: Literal["open", "forecast", "spent"]
+    """within it; exceeded by the forecast; exceeded now"""
+
+
 BillingReport = TypedDict(
     "BillingReport",
     {
@@ -790,6 +805,7 @@ BillingReport = TypedDict(
         "gaps": "list[BillingGap]",
         "invoices": "list[Invoice]",
         "unusual": "list[UnusualHour]",
+        "budget": "NotRequired[BudgetOfMonth]",
         "cursor": "NotRequired[str]",
     },
 )

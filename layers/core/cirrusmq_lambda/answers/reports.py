@@ -66,6 +66,22 @@ class UnusualHour(Body):
     usual_most: Annotated[int, Meta(description="of the busiest hour before")]
 
 
+class BudgetOfMonth(Body):
+    """What the running month may cost, and has cost: charges of use, before tax."""
+
+    month: str
+    currency: str
+    amount: Annotated[str, Meta(description="a decimal number: the budget")]
+    spent: Annotated[str, Meta(description="a decimal number: so far")]
+    forecast: Annotated[
+        str, Meta(description="a decimal number: at the month's end, if each day is like the last")
+    ]
+    state: Annotated[
+        Literal["open", "forecast", "spent"],
+        Meta(description="within it; exceeded by the forecast; exceeded now"),
+    ]
+
+
 class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
     """The newest finished billing of the account."""
 
@@ -76,6 +92,9 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
     gaps: list[BillingGap]
     invoices: list[Invoice]
     unusual: list[UnusualHour]
+    budget: (
+        Annotated[BudgetOfMonth, Meta(description="absent where the account has none")] | UnsetType
+    ) = UNSET
     cursor: Cursor | UnsetType = UNSET
 
     @classmethod
@@ -91,6 +110,7 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
             gaps=[BillingGap(start=gap["from"], end=gap["to"]) for gap in report["gaps"]],
             invoices=invoices,
             unusual=report["unusual"],
+            budget=report.get("budget", UNSET),
             cursor=cursor,
         )
 

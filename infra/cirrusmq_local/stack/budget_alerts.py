@@ -1,0 +1,39 @@
+"""Telling a topic of budgets that are exceeded: its subscriptions are webhooks, queues, groups."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cirrusmq_client import Client, Message
+
+OPEN = "open"
+_TOLD = "budgets.told"
+"""In the reports' folder: account, month and state of each alert that the topic has."""
+_MOST = 16
+"""Messages of one publish."""
+
+
+def tell_budgets(client: Client, topic: str, run: Path, data: Path) -> int:
+    """Publish the budgets of a run that are exceeded and were not told; how many.
+
+    Noted after the publish: what stops between the two is told again. A message has the account's
+    state as JSON, and the state as its tag: `forecast` or `spent`.
+    """
+    path = data / "reports" / _TOLD
+    told = set(path.read_text().splitlines()) if path.exists() else set()
+    fresh = {
+        " ".join((each["account"], each["month"], each["state"])): each
+        for each in json.loads((run / "budgets.json").read_text())
+        if each["state"] != OPEN
+    }
+    lines = [line for line in fresh if line not in told]
+    for start in range(0, len(lines), _MOST):
+        some = lines[start : start + _MOST]
+        client.publish(
+            topic,
+            [Message(json.dumps(fresh[line]), tags=[fresh[line]["state"]]) for line in some],
+        )
+        with path.open("a") as file:
+            file.writelines(f"{line}\n" for line in some)
+    return len(lines)
