@@ -98,9 +98,9 @@ class Closing:
         before = {}
         if months:
             published = self.outputs.published
-            lines = self.outputs.read(
-                self.spark, published.all_of(LINE_TABLE), DOCUMENT_LINE_SCHEMA
-            ).drop("number", "line")
+            since = [part for part in published.all_of(LINE_TABLE) if part.part >= months[0]]
+            lines = self.outputs.read(self.spark, since, DOCUMENT_LINE_SCHEMA)
+            lines = lines.drop("number", "line")
             carried = self.outputs.read(self.spark, published.all_of(CARRIED_TABLE), LINE_SCHEMA)
             known = lines.unionByName(carried).where(sf.col("used_month").isin(months))
             none = sf.lit(0).cast("DECIMAL(38,19)")

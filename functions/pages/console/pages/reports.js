@@ -80,10 +80,18 @@ function drawBilling(report) {
           gaps: report.gaps.map((gap) => `${time(gap.from)} – ${time(gap.to)}`).join(", "),
         }),
       ),
+    report.budget && budget(report.budget),
     months.length > 0 && bars(t("reports.billing"), months.slice(-12)),
     report.unusual.length > 0 && unusual(report.unusual),
     report.invoices.slice().reverse().map(invoice),
   );
+}
+
+function budget({ month, currency, amount: most, spent, forecast, state }) {
+  const shown = { amount: most, spent, forecast };
+  for (const name of Object.keys(shown)) shown[name] = amount(shown[name], currency);
+  const text = t("reports.budget", { month, ...shown });
+  return h("p", { class: state === "open" ? "quiet" : "bad" }, text);
 }
 
 function unusual(hours) {

@@ -216,6 +216,7 @@ export const EN = {
   "reports.made": "Made {at}, for {from} to {to}.",
   "reports.at": "As it was {at}; made {made}.",
   "reports.gaps": "Use in these times is in no invoice: {gaps}",
+  "reports.budget": "Budget of {month}: {spent} of {amount}; {forecast} at the month's end.",
   "reports.unusual": "Unusual hours",
   "reports.usual": "Most before",
   "reports.closed": "closed",

@@ -216,6 +216,7 @@ export const ZH = {
   "reports.made": "生成于 {at}，范围 {from} 到 {to}。",
   "reports.at": "{at} 的状态；生成于 {made}。",
   "reports.gaps": "这些时间的用量不在任何账单中：{gaps}",
+  "reports.budget": "{month} 的预算：已用 {spent}，预算 {amount}；预计月底 {forecast}。",
   "reports.unusual": "异常的小时",
   "reports.usual": "此前最多",
   "reports.closed": "已结",
