@@ -250,13 +250,7 @@ class Bill:
             *adjusted,
             *(old.parts if old else ()),
             *labels.parts,
-            *outputs.write(
-                self.spark.createDataFrame(parties, PARTY_SCHEMA).withColumn(
-                    "kept_in", sf.lit(_OPEN_PART)
-                ),
-                PARTY_TABLE,
-                "kept_in",
-            ),
+            *outputs.write_few(self.spark, parties, PARTY_SCHEMA, PARTY_TABLE, _OPEN_PART),
         ]
         open_lines = grouped
         if due.closing:

@@ -149,6 +149,16 @@ class Outputs:
             for name, count in sorted(parts.items())
         ]
 
+    def write_few(
+        self, session: SparkSession, rows: Sequence[Any], schema: str, table: str, part: str
+    ) -> list[Part]:
+        """Write rows that the next run writes anew, in one file: in one job, and not read back."""
+        folder = f"{self.folder}/{TABLES}/{table}/{self.run}/{_PART}={part}"
+        frame = session.createDataFrame(rows, schema)
+        written = frame.withColumns({"kept_in": sf.lit(part), "run": sf.lit(self.run)})
+        written.coalesce(1).write.parquet(folder, mode="errorifexists")
+        return [Part(table, part, self.run, len(rows), self.sequence)]
+
     def _place(self) -> LocalPlace | None:
         """The output folder, if it is on this machine's disk."""
         scheme, _, path = self.folder.rpartition("://")
