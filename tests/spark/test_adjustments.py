@@ -96,6 +96,7 @@ def test_an_adjustment_has_the_cards_currency_and_says_what_is_wrong(
     assert [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.long
 def test_a_proposal_is_published_by_hand(
     tmp_path: Path, jobs: Jobs, capsys: pytest.CaptureFixture[str]
 ) -> None:

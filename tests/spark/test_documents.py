@@ -210,6 +210,7 @@ def test_an_open_month_takes_new_prices_without_a_new_export(tmp_path: Path, job
     assert totals(output) == [("2026-11", "80.00", None)]
 
 
+@pytest.mark.long
 def test_parties_are_copied_into_a_document(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     parties = (

@@ -188,7 +188,7 @@ def test_quantity_times_price_is_the_charge(views: Mapping[str, list[Row]]) -> N
         assert row["ListUnitPrice"] * paid == row["ContractedUnitPrice"]
 
 
-def test_columns_that_depend_on_others(views: Mapping[str, list[Row]]) -> None:
+def test_columns_that_depend_on_others(views: Mapping[str, list[Row]], output: Path) -> None:
     of_price: tuple[str, ...] = (
         "SkuId",
         "SkuMeter",
@@ -209,6 +209,9 @@ def test_columns_that_depend_on_others(views: Mapping[str, list[Row]]) -> None:
             assert json.loads(row["SkuPriceDetails"])["x_Tier"] >= 1
         assert row["ChargePeriodStart"] < row["ChargePeriodEnd"] <= row["BillingPeriodEnd"]
         assert (row["HostProviderName"], row["InvoiceIssuerName"]) == ("AWS", "Queues Ltd.")
+    made = documents(output)[0]
+    assert made["seller"] == {"name": "Queues Ltd.", "payment_terms": "30 days"}
+    assert made["buyer"] == {"account": "acme", "name": "Acme & Sons"}
     for row in views["focus_invoice_detail"]:
         assert json.loads(row["InvoiceDetailGrain"])
         assert (row["PaymentTerms"], row["InvoiceIssueStatus"]) == ("30 days", "Issued")
