@@ -84,6 +84,10 @@ class TopicInput(TypedDict):
     """an integer from 1 to 255"""
     description: NotRequired[str | None]
     """a text of at most 256 characters"""
+    labels: NotRequired[dict[str, str]]
+    """a text of at most 256 characters"""
+    """a text of at most 256 characters"""
+    """at most 10 pairs of texts"""
 
 
 class SubscriptionInput(TypedDict):
@@ -104,3 +108,7 @@ class SubscriptionInput(TypedDict):
     start: NotRequired[str]
     """latest, earliest or a time within the last 24 hours"""
     invoke: NotRequired[InvokeInput | None]
+    labels: NotRequired[dict[str, str]]
+    """a text of at most 256 characters"""
+    """a text of at most 256 characters"""
+    """at most 10 pairs of texts"""
