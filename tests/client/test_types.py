@@ -14,7 +14,7 @@ from cirrusmq_client.messages import MessageFields
 from cirrusmq_client.options import ConsumerOptions, Options
 from cirrusmq_client.transactions import BaseTransaction, TransactionOptions
 
-PROGRAM = '''\
+PROGRAM = """\
 from cirrusmq_client import Client, Consumer, Producer, Received
 
 client = Client()
@@ -42,7 +42,7 @@ Consumer("orders", handle, workers=3)
 Consumer("orders", handle, worker=3)  # wrong
 Consumer("orders", handle, wait_seconds="2")  # wrong
 Consumer("orders", handle_later)  # wrong
-'''
+"""
 
 
 def test_mistakes_in_calls_are_seen_outside_of_the_repository(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.service.conftest import MakeQueue, TestQueue, usage
 from tests.service.crashes import before_transactions, crash, run_in_small_steps
 from tests.service.test_repeated_sends import attempt
 
+from cirrusmq.runtime.core import Core
 from cirrusmq.storage.counters import read_kept
 from cirrusmq_local.testing import World
 
@@ -289,6 +290,27 @@ class TestDeduplicatedSends:
         assert sent.json["messages"][1] == kept
         world.settle()
         assert queue.bodies() == ["before", "both", "new", "plain"]
+
+    def test_a_repetition_is_answered_with_the_purged_message_that_the_first_one_met(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The purge is of a time between that message and the attempt, which has not seen it."""
+        queue.send("met", deduplication_id="k")
+        world.clock.pass_seconds(1)
+        floor_ms = world.clock.now_ms()
+        world.clock.pass_seconds(1)
+        token = attempt(world)
+        messages = [{"body": each, "deduplication_id": each} for each in ("k", "l")]
+        first = queue.try_send(messages, attempt=token)
+        with monkeypatch.context() as patch:
+            patch.setattr(Core, "floor_ms", lambda _: floor_ms)
+            queue.start("purge")
+
+        again = queue.try_send(messages, attempt=token)
+
+        assert again.json == first.json
+        world.settle()
+        assert queue.bodies() == ["l"]
 
     def test_a_repeated_attempt_of_before_is_no_new_message(
         self, world: World, queue: TestQueue

@@ -107,6 +107,9 @@ def transact(
         ]
         # An earlier try of this very call took effect. If it stored a part, the rest being
         # duplicates of others, each message gets the answer that it got then.
+        if own_ms and purged_ms:
+            left = [each for each in reminders if each[0] not in found]
+            found |= _purged_others(core, left, purged_ms)
         purged = bool(own_ms) and min(own_ms) <= purged_ms
         if len(own_ms) < len(found) or (found and not whole) or purged:
             raise Duplicate(found) from refused
@@ -116,6 +119,21 @@ def transact(
         sent_ms = [*own_ms, *(int(old["t"]["N"]) for old in items), now_ms]
         return Earlier(sent_ms[0], items)
     return None
+
+
+def _purged_others(
+    core: Core, reminders: Sequence[tuple[str, Item]], purged_ms: int
+) -> dict[str, Stored]:
+    """What reminders of other sends say whose messages are purged: a repetition answers them again.
+
+    A: k ──> B: k and l, of which l is stored ──> purge of A's ──> B again: l is stored, k is A's
+    """
+    kept: dict[int, Item | None] = {}
+    for place, (_, item) in enumerate(reminders):
+        old = core.store.get(core.tables.messages, item["pk"]["S"], item["sk"]["S"])
+        if old and old["i"] != item["i"] and int(old["t"]["N"]) <= purged_ms:
+            kept[place] = old
+    return find_reminded(reminders, kept)
 
 
 def check_reminded(core: Core, reminders: Sequence[tuple[str, Item]]) -> None:
