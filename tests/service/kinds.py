@@ -98,6 +98,8 @@ KINDS = (
     Kind("counter", "usage", r"C#\d+"),
     Kind("calls of an account", "usage", f"T#{_ID}", r"\d+"),
     Kind("waiting receives", "usage", f"T#{_ID}", "waiting"),
+    Kind("subscriptions that became slow", "usage", f"T#{_ID}", "slow"),
+    Kind("work in a pool", "usage", r"T#\*(posting|calling)"),
     Kind("use of a key", "usage", f"T#key#{_ID}", "used"),
     Kind("gauges of an hour", "usage", "gauges", "done"),
     Kind("rounds of the sweep", "usage", "sweep", "rounds"),

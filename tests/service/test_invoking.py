@@ -13,6 +13,7 @@ from tests.service.conftest import TestQueue
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq.access import shares
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.invoking import batch, slots, worker
 from cirrusmq.invoking.records import Outcome
@@ -420,11 +421,12 @@ class TestBound:
         queue.send("one")
         world.settle()
         assert handler.bodies == []
-        last = worker._Worker(world.core, source, 0, world.clock.now_ms() + 900_000)
-        slots.release(world.core, slot)
-        following = last._next("empty")
-        assert following is not None
-        assert last._hand_out(following) == "empty"
+        with shares.calling(world.core, "alice", 900_000) as share:
+            last = worker._Worker(world.core, source, 0, world.clock.now_ms() + 900_000, share)
+            slots.release(world.core, slot)
+            following = last._next("empty")
+            assert following is not None
+            assert last._hand_out(following) == "empty"
         assert handler.bodies == ["one"]
 
     def test_beside_a_call_that_may_still_run_none_begins(

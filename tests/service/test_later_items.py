@@ -23,7 +23,7 @@ from tests.service.test_repeated_sends import attempt
 from tests.service.topics import Schedules, TestTopic
 
 import cirrusmq
-from cirrusmq.access import keys
+from cirrusmq.access import keys, shares
 from cirrusmq.fanout import parking_lot
 from cirrusmq.invoking import slots
 from cirrusmq.model.head_mark import Mark
@@ -151,10 +151,13 @@ def hints_and_leases(alice: Client) -> None:
 
 
 def rates(alice: Client) -> None:
-    """Counts of an account's calls and of its waiting receives."""
+    """Counts of an account's calls, of its waiting receives and of what it has at work."""
     world = alice.world
     settings = msgspec.structs.replace(
-        world.core.settings, account_requests_per_second=1_000, account_waiting_receives=2
+        world.core.settings,
+        account_requests_per_second=1_000,
+        account_waiting_receives=2,
+        slow_pushes=8,
     )
     world.core = msgspec.structs.replace(world.core, settings=settings, memories={})
     for _ in range(40):
@@ -163,6 +166,8 @@ def rates(alice: Client) -> None:
     alice.put("/queues/empty")
     for _ in range(25):
         assert alice.receive("empty", wait_seconds=20) == []
+        with shares.posting(world.core, "alice", 1_000):
+            shares.note_demotion(world.core, "alice")
     world.clock.pass_seconds(90_000)
     alice.get("/queues")
 

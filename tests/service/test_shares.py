@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -9,16 +10,20 @@ from msgspec.structs import replace
 from tests.service.topics import Schedules, TestTopic, hold_to_be_fast
 
 from cirrusmq.access import running, shares
+from cirrusmq.base.errors import Unavailable
 from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.testing import Client, Subscriber, World
 
-BOUND = 2
+POOL = 8
+"""Invocations that run at once."""
+QUARTER, ALONE = 2, 6
+"""Those of an account: beside another one, and alone."""
 
 
 @pytest.fixture
 def world() -> World:
     made = World()
-    settings = replace(made.core.settings, account_slow_pushes=BOUND, account_workers=BOUND)
+    settings = replace(made.core.settings, slow_pushes=POOL, workers=POOL)
     made.core = replace(made.core, settings=settings)
     return made
 
@@ -33,19 +38,19 @@ def topic(world: World) -> TestTopic:
     return TestTopic(world.client("alice"))
 
 
-def fill(world: World, account: str, name: str, seconds: int = 60) -> None:
-    """Have as much run for an account as may."""
+def fill(world: World, account: str, pool: str, seconds: int = 60, count: int = ALONE) -> None:
+    """Have as much run for an account as may while it is alone, or this many."""
     end = world.clock.now_ms() // 1_000 + seconds
-    running.add(world.core, account, name, end, BOUND)
+    running.add(world.core, running.pool_place(pool, account), end, count)
 
 
 def counts(world: World) -> list[tuple[str, int]]:
-    """What is counted as running now."""
+    """What is counted as running now, by pool."""
     now_ms = world.clock.now_ms()
     return [
-        (item["sk"]["S"], sum(counted.values()))
+        (item["pk"]["S"].removeprefix("T#*"), sum(counted.values()))
         for item in world.items("usage")
-        if item["pk"]["S"].startswith("T#")
+        if item["pk"]["S"].startswith("T#*")
         for counted in [{k: int(v["N"]) for k, v in item.items() if k.isdigit()}]
         if running.present({int(k): v for k, v in counted.items()}, now_ms)
     ]
@@ -67,6 +72,143 @@ def counted_by_who_goes_on(world: World, role: str, kind: str) -> list[list[tupl
 
     world.core = replace(world.core, invoke=noted)
     return counted
+
+
+def running_now(world: World, count: int) -> contextlib.ExitStack:
+    """As many invocations of alice's, which all are admitted."""
+    held = contextlib.ExitStack()
+    for _ in range(count):
+        assert held.enter_context(shares.posting(world.core, "alice", 60_000)).admitted
+    return held
+
+
+class TestAlone:
+    """An account has three quarters while no other one has anything at work, and a quarter else."""
+
+    def admitted(self, world: World, account: str = "alice") -> bool:
+        with shares.posting(world.core, account, 60_000) as share:
+            return share.admitted
+
+    def test_it_has_all_but_a_quarter(self, world: World) -> None:
+        with running_now(world, ALONE):
+            assert not self.admitted(world)
+        assert counts(world) == []
+
+    def test_beside_another_account_it_has_a_quarter(self, world: World) -> None:
+        fill(world, "bob", "posting", count=1)
+        with running_now(world, QUARTER):
+            assert not self.admitted(world)
+
+    def test_who_comes_next_finds_a_quarter_free(self, world: World) -> None:
+        with running_now(world, ALONE), contextlib.ExitStack() as of_bob:
+            for _ in range(POOL - ALONE):
+                assert of_bob.enter_context(shares.posting(world.core, "bob", 60_000)).admitted
+            assert not self.admitted(world, "bob")
+            total = sum(count for _, count in counts(world))
+        assert total == POOL
+
+    def test_what_another_account_had_at_work_before_does_not_count(self, world: World) -> None:
+        fill(world, "bob", "posting", seconds=30)
+        world.clock.pass_seconds(31)
+        with running_now(world, ALONE):
+            pass
+
+    def test_the_two_pools_are_apart(self, world: World) -> None:
+        fill(world, "bob", "calling")
+        with running_now(world, ALONE):
+            pass
+
+    def test_one_above_the_quarter_gives_way_until_the_account_is_down_to_it(
+        self, world: World
+    ) -> None:
+        held = [shares.posting(world.core, "alice", 60_000) for _ in range(ALONE)]
+        given = [each.__enter__() for each in held]
+        assert all(each.may_go_on() for each in given)
+        fill(world, "bob", "posting", count=1)
+        world.clock.pass_seconds(shares.LOOK_MS / 1_000)
+        assert [each.may_go_on() for each in given] == [True] * QUARTER + [False] * 4
+        for each in held[:4]:
+            each.__exit__(None, None, None)
+        world.clock.pass_seconds(shares.LOOK_MS / 1_000)
+        assert [each.may_go_on() for each in given[4:]] == [True] * 2
+
+    def test_with_many_accounts_in_an_hour_each_keeps_to_its_quarter(self, world: World) -> None:
+        for number in range(shares.MOST_ACCOUNTS):
+            fill(world, f"account{number:03d}", "posting", seconds=1)
+        world.clock.pass_seconds(2)
+        with running_now(world, QUARTER):
+            assert not self.admitted(world)
+
+    def test_a_look_that_fails_leaves_it_a_quarter(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise Unavailable
+
+        monkeypatch.setattr(running, "read_pool", fail)
+        with running_now(world, QUARTER):
+            assert not self.admitted(world)
+
+    def test_looking_costs_half_a_unit_a_second_and_nothing_within_the_quarter(
+        self, world: World
+    ) -> None:
+        with running_now(world, QUARTER) as held:
+            assert world.units(lambda: self.admitted(world)) == (2, 0.5)
+            above = held.enter_context(shares.posting(world.core, "alice", 60_000))
+            assert world.units(above.may_go_on) == (0, 0)
+            world.clock.pass_seconds(shares.LOOK_MS / 1_000)
+            assert world.units(above.may_go_on) == (0, 0.5)
+
+
+class TestGivingWay:
+    """An invocation above the quarter ends with the post or the call during which another comes."""
+
+    def bob_comes(self, world: World, pool: str) -> None:
+        world.clock.pass_seconds(14)
+        fill(world, "bob", pool, seconds=30, count=1)
+
+    def test_posts(self, world: World, topic: TestTopic) -> None:
+        url(topic, max_in_flight=1)
+        fill(world, "alice", "posting", count=QUARTER)
+        world.endpoint = lambda url: self.bob_comes(world, "posting")
+        topic.try_publish([{"body": str(number)} for number in range(5)])
+        world.settle()
+        assert len(world.posts) == 1
+        world.endpoint = lambda url: None
+        Schedules(world, sweeps=True).pass_seconds(200)
+        assert len({body for _, _, body in world.posts}) == len(world.posts) == 5
+
+    def test_rounds_of_an_execution(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        url(topic, max_in_flight=1, retry={"policy": "backoff"})
+        subscriber.down()
+        topic.try_publish([{"body": "x"}] * 3)
+        world.settle()
+        subscriber.up()
+        before = len(world.posts)
+        fill(world, "alice", "posting", 40, count=QUARTER)
+        world.endpoint = lambda url: self.bob_comes(world, "posting")
+        ((_, state),) = world.executions
+        world.clock.pass_seconds(state["wait_seconds"] + 2)
+        state = world.run("push_slow", state)
+        assert (len(world.posts), state["action"]) == (before + 1, "again")
+        state = world.run("push_slow", state)
+        assert (len(world.posts), state["action"]) == (before + 1, "wait")
+
+    def test_calls(self, world: World) -> None:
+        alice = world.client("alice", admin=True)
+        one = {"function": "handler", "batch": 1, "max_concurrency": 1}
+        alice.put("/queues/orders", {"invoke": one})
+        fill(world, "alice", "calling", count=QUARTER)
+        world.handle = lambda event: self.bob_comes(world, "calling")
+        for number in range(5):
+            alice.send("orders", str(number))
+        world.settle()
+        assert len(world.batches) == 1
+        world.handle = lambda event: None
+        Schedules(world, sweeps=True).pass_seconds(200)
+        assert sorted(each["body"] for batch in world.batches for each in batch) == list("01234")
 
 
 class TestPosting:
@@ -157,12 +299,12 @@ class TestPosting:
     def test_an_invocation_that_dies_is_counted_to_its_end_and_no_longer(
         self, world: World
     ) -> None:
-        died = [shares.posting(world.core, "alice", 120_000) for _ in range(BOUND)]
-        assert all(each.__enter__() for each in died)
+        died = [shares.posting(world.core, "alice", 120_000) for _ in range(ALONE)]
+        assert all(each.__enter__().admitted for each in died)
 
         def admitted() -> bool:
-            with shares.posting(world.core, "alice", 120_000) as may:
-                return may
+            with shares.posting(world.core, "alice", 120_000) as share:
+                return share.admitted
 
         assert not admitted()
         world.clock.pass_seconds(121)

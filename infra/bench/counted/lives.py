@@ -171,7 +171,7 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
     """
     world = World()
     # As a deployment has it by default: workers are counted.
-    settings = replace(world.core.settings, account_workers=10)
+    settings = replace(world.core.settings, workers=40)
     world.core = replace(world.core, settings=settings)
     admin = world.client("alice", admin=True)
     invoke = {"function": FUNCTION, "batch": 16}

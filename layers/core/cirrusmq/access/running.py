@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 
+Place: TypeAlias = tuple[str, str]
+"""A key of the Usage table: `pk`, `sk`."""
 PAST_SECONDS = 10
 """So long after its end no clock takes a second for one to come."""
 _MOST_PAST = 20
@@ -27,24 +29,31 @@ _KEPT_SECONDS = 3_600
 _EXPIRES = "expires_at"
 
 
-def counts_place(account: str, name: str) -> tuple[str, str]:
+def counts_place(account: str, name: str) -> Place:
     """Key in the Usage table of an account's counts of this name."""
     return f"T#{account}", name
 
 
+def pool_place(pool: str, account: str) -> Place:
+    """Key in the Usage table of an account's counts in a pool: beside those of other accounts."""
+    return f"T#*{pool}", account
+
+
 @contextlib.contextmanager
-def counted(core: Core, account: str, name: str, until_ms: int, bound: int) -> Iterator[bool]:
-    """Whether one more may run until then beside `bound` - 1 others; counted while it does."""
+def counted(core: Core, place: Place, until_ms: int) -> Iterator[int]:
+    """Count one more until then, or until the block ends.
+
+    Returns how many run with this one, or 0 if the count failed.
+    """
     end = -(-until_ms // 1000)
-    counts = add(core, account, name, end, 1)
-    admitted = counts is None or present(counts, core.now_ms()) <= bound
+    counts = add(core, place, end, 1)
     try:
-        yield admitted
+        yield 0 if counts is None else present(counts, core.now_ms())
     finally:
         if counts is not None:
             if core.now_ms() < end * 1000:
-                add(core, account, name, end, -1)
-            forget_past(core, account, name, counts)
+                add(core, place, end, -1)
+            forget_past(core, place, counts)
 
 
 def present(counts: dict[int, int], now_ms: int) -> int:
@@ -52,13 +61,31 @@ def present(counts: dict[int, int], now_ms: int) -> int:
     return sum(count for end, count in counts.items() if end * 1000 > now_ms)
 
 
-def read(core: Core, account: str, name: str) -> dict[int, int]:
+def read(core: Core, place: Place) -> dict[int, int]:
     """The counts by their seconds, eventually consistent."""
-    item = core.store.get(core.tables.usage, *counts_place(account, name), consistent=False)
+    item = core.store.get(core.tables.usage, *place, consistent=False)
     return {} if item is None else _counts(item)
 
 
-def add(core: Core, account: str, name: str, end: int, count: int) -> dict[int, int] | None:
+def read_pool(core: Core, pool: str, most: int) -> dict[str, int] | None:
+    """How many run in a pool by account, eventually consistent.
+
+    most: accounts that are read. Returns None if more had something at work within the last hour.
+    """
+    request = {
+        "TableName": core.tables.usage,
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": {"S": pool_place(pool, "")[0]}},
+        "Limit": most,
+    }
+    items, last, _ = core.store.query(request)
+    if last is not None:
+        return None
+    now_ms = core.now_ms()
+    return {item["sk"]["S"]: present(_counts(item), now_ms) for item in items}
+
+
+def add(core: Core, place: Place, end: int, count: int) -> dict[int, int] | None:
     """Count in or out; the counts by their seconds, None where that failed."""
     request = {
         "UpdateExpression": "ADD #end :count SET #expires = :expires",
@@ -68,15 +95,15 @@ def add(core: Core, account: str, name: str, end: int, count: int) -> dict[int, 
             ":expires": {"N": str(end + _KEPT_SECONDS)},
         },
     }
-    item = _update(core, account, name, request)
+    item = _update(core, place, request)
     return None if item is None else _counts(item)
 
 
-def forget(core: Core, account: str, name: str) -> None:
+def forget(core: Core, place: Place) -> None:
     """Count nothing any more: what ran is certainly over."""
     core.store.write(
         "DeleteItem",
-        {"TableName": core.tables.usage, "Key": key(*counts_place(account, name))},
+        {"TableName": core.tables.usage, "Key": key(*place)},
     )
 
 
@@ -84,7 +111,7 @@ def _counts(item: Item) -> dict[int, int]:
     return {int(name): int(held["N"]) for name, held in item.items() if name.isdigit()}
 
 
-def forget_past(core: Core, account: str, name: str, counts: dict[int, int]) -> None:
+def forget_past(core: Core, place: Place, counts: dict[int, int]) -> None:
     """Remove seconds that have passed, some at a time: the item stays within one unit."""
     past = [end for end in counts if end < core.now_ms() // 1000 - PAST_SECONDS]
     if len(past) < _MOST_PAST:
@@ -94,13 +121,13 @@ def forget_past(core: Core, account: str, name: str, counts: dict[int, int]) -> 
         "UpdateExpression": "REMOVE " + ", ".join(names),
         "ExpressionAttributeNames": names,
     }
-    _update(core, account, name, request)
+    _update(core, place, request)
 
 
-def _update(core: Core, account: str, name: str, request: dict[str, Any]) -> Item | None:
+def _update(core: Core, place: Place, request: dict[str, Any]) -> Item | None:
     """The item as an update leaves it; None where the store fails, which ends no work."""
-    place = {"TableName": core.tables.usage, "Key": key(*counts_place(account, name))}
+    item = {"TableName": core.tables.usage, "Key": key(*place)}
     try:
-        return core.store.write("UpdateItem", {**place, **request, "ReturnValues": "ALL_NEW"}) or {}
+        return core.store.write("UpdateItem", {**item, **request, "ReturnValues": "ALL_NEW"}) or {}
     except Exception:
         return None

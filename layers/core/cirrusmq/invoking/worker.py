@@ -16,6 +16,7 @@ import logging
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cirrusmq.access import shares
+from cirrusmq.access.shares import Share
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
 from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, return_all
@@ -57,10 +58,10 @@ def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
     source = present_source(core, event["source"])
     if source is None:
         return
-    worker = _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms)
-    with shares.calling(core, source.account, most_ms) as admitted:
-        if not admitted:
+    with shares.calling(core, source.account, most_ms) as share:
+        if not share.admitted:
             return  # the sweep comes back
+        worker = _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms, share)
         worker.run()
     # Behind the count: who goes on must not be one above the account's share.
     if worker.leaves_some:
@@ -68,8 +69,11 @@ def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
 
 
 class _Worker:
-    def __init__(self, core: Core, owner_id: str, hops: int, deadline_ms: int) -> None:
+    def __init__(
+        self, core: Core, owner_id: str, hops: int, deadline_ms: int, share: Share
+    ) -> None:
         self._core = core
+        self._share = share
         self._owner_id = owner_id
         self._hops = hops
         self._deadline_ms = deadline_ms
@@ -129,7 +133,7 @@ class _Worker:
             if target is None:
                 return "gone"
             source, invoke, _ = target
-            if not self._has_time(invoke.timeout_seconds):
+            if not self._has_time(invoke.timeout_seconds) or not self._share.may_go_on():
                 return "late"
             renewed = slots.renew(core, held, invoke)
             if renewed is None:
@@ -185,7 +189,7 @@ class _Worker:
     def _may_go_on(self, slot: Slot, invoke: Invoke, waiting: list[Received]) -> bool:
         """Whether one more call with messages that are held is over in time."""
         core = self._core
-        if not self._has_time(invoke.timeout_seconds):
+        if not self._has_time(invoke.timeout_seconds) or not self._share.may_go_on():
             return False
         held = slots.renew(core, slot, invoke)
         return (

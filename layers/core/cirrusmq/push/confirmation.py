@@ -25,8 +25,8 @@ def post_token(core: Core, given: dict[str, Any], request_id: str) -> None:
     for subscription in cached_subscriptions(core, given["topic_id"]):
         if subscription.name != given["subscription"] or subscription.endpoint is None:
             continue
-        with shares.posting(core, subscription.account, POST_MS) as admitted:
-            if admitted:
+        with shares.posting(core, subscription.account, POST_MS) as share:
+            if share.admitted:
                 _post(core, subscription, given, request_id)
             elif core.now_ms() < given["expires_ms"]:
                 state = {"action": "wait", "wait_seconds": LATER_SECONDS, "confirm": given}

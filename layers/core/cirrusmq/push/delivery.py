@@ -132,10 +132,10 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
     core, rounds = push.core, given["rounds"] + 1
     core.wait_until(min(given["due_ms"], core.now_ms() + SLEEP_MS))
     following = {**given, "rounds": rounds}
-    with shares.posting(core, push.subscription.account, push.left_ms) as admitted:
-        if not admitted and rounds <= ROUNDS:
+    with shares.posting(core, push.subscription.account, push.left_ms) as share:
+        if not share.admitted and rounds <= ROUNDS:
             return _later(push, following)
-        due_ms = _round(push, int(given["generation"]), rounds)
+        due_ms = _round(replace(push, share=share), int(given["generation"]), rounds)
     return {"action": "done"} if due_ms is None else _wait(core, due_ms, following)
 
 

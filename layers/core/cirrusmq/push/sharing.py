@@ -104,12 +104,12 @@ def _admitted(core: Core, pushes: Sequence[Push], most_ms: float) -> Iterator[li
     """Those of accounts that have a share left; the sweep finds what the others would post."""
     with contextlib.ExitStack() as held:
         accounts = sorted({push.subscription.account for push in pushes})
-        admitted = {
-            account
+        of = {
+            account: held.enter_context(shares.posting(core, account, most_ms))
             for account in accounts
-            if held.enter_context(shares.posting(core, account, most_ms))
         }
-        yield [push for push in pushes if push.subscription.account in admitted]
+        having = [replace(push, share=of[push.subscription.account]) for push in pushes]
+        yield [push for push in having if push.share is not None and push.share.admitted]
 
 
 def _alone(core: Core, pushes: Sequence[Push]) -> list[_Ended]:

@@ -74,7 +74,9 @@ class Turn:
         if self.lost or self.paused or (self.is_slow and not self.push.takes_slow):
             return False
         now_ms = self.push.core.now_ms()
-        return now_ms <= self.latest_ms and not self._is_leaving(now_ms)
+        if now_ms > self.latest_ms or self._is_leaving(now_ms):
+            return False
+        return self.push.share is None or self.push.share.may_go_on()
 
     @property
     def is_slow(self) -> bool:

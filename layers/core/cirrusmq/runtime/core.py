@@ -132,10 +132,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Receives of one account that may wait at the same time; 0 is no limit."""
     admin_by_invocation: bool = False
     """Whether admin keys are refused where a function was not invoked by IAM's own right."""
-    account_slow_pushes: int = 0
-    """Invocations that may post to slow URLs of one account at the same time; 0 is no limit."""
-    account_workers: int = 0
-    """Workers that may call functions for one account at the same time; 0 is no limit."""
+    slow_pushes: int = 0
+    """Invocations that post to slow URLs at the same time, of all accounts; 0 is no limit."""
+    workers: int = 0
+    """Workers that call functions at the same time, of all accounts; 0 is no limit."""
     bodies_in_s3_from: int = 0
     """Packed bytes of a send from which its messages lie in an object; 0: never."""
 

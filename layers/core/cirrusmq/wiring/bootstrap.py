@@ -168,15 +168,10 @@ def _settings() -> Settings:
         account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
         account_waiting_receives=int(os.environ.get("ACCOUNT_WAITING_RECEIVES") or 0),
         admin_by_invocation=os.environ.get("ADMIN_CALLS") == "invoke",
-        account_slow_pushes=_quarter(os.environ.get("PUSH_SLOW_CONCURRENCY")),
-        account_workers=_quarter(os.environ.get("INVOKE_CONCURRENCY")),
+        slow_pushes=int(os.environ.get("PUSH_SLOW_CONCURRENCY") or 0),
+        workers=int(os.environ.get("INVOKE_CONCURRENCY") or 0),
         bodies_in_s3_from=KIB * int(os.environ.get("BODIES_IN_S3_FROM") or 0),
     )
-
-
-def _quarter(concurrency: str | None) -> int:
-    """An account's share of the invocations that run at once; 0 where their number is not told."""
-    return -(-int(concurrency or 0) // 4)
 
 
 def _functions(arns: str) -> dict[str, str]:
