@@ -146,6 +146,8 @@ class Chaos:
         self._keys: dict[str, int] = {}
         self.calm = True
         """Whether there are no faults now, and calls take next to no time."""
+        self.unfailing = False
+        """Whether nothing fails all along, but takes its time."""
         self.fired: list[tuple[CallName, str]] = []
 
     def draw(self, actor: str, *numbers: int) -> int:

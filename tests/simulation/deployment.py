@@ -42,7 +42,6 @@ from cirrusmq_local.testing import START_MS, Posting
 
 A = TypeVar("A")
 B = TypeVar("B")
-ACCOUNT = "acme"
 Item = dict[str, Any]
 """In wire shapes."""
 _PATIENCE_MS = 30_000
@@ -60,11 +59,16 @@ class Deployment:
         turns_ms: Sequence[int] = (),
         objects_from: int = 0,
         object_faults: int = 0,
+        slow_pushes: int = 0,
     ) -> None:
-        """`object_faults`: in how many of a hundred calls of the bucket something fails."""
+        """`object_faults`: in how many of a hundred calls of the bucket something fails.
+
+        `slow_pushes`: as of `Scenario`.
+        """
         self.chaos = chaos
         self.stage = Stage(START_MS)
         self.bucket = Bucket(self.stage, chaos, object_faults)
+        self.slow_pushes = slow_pushes
         self.objects_from = objects_from
         """Packed bytes from which messages are in the bucket; 0: never."""
         self.history = History()
@@ -82,8 +86,8 @@ class Deployment:
         self.start_execution: Callable[[Environment, str, Event], None] = _nobody
         self.call: Callable[[Environment, str, bytes, float], Called] = _nobody
         self.post: Callable[[Environment, str, Mapping[str, str], bytes], Posting] = _nobody
-        self.authorization = ""
-        """Of the account's key."""
+        self.authorizations: dict[str, str] = {}
+        """Account -> the header of its key."""
         self.turnover = _TURNOVERS[chaos.draw("turnover") % len(_TURNOVERS)]
         """In how many of a hundred calls a new environment answers though one is idle."""
         self.most_skew_ms = _SKEWS_MS[chaos.draw("skew") % len(_SKEWS_MS)]
@@ -124,7 +128,7 @@ class Deployment:
         The gateway may answer 503 at any time while the function still runs, and its answer may be
         lost.
         """
-        event = self._event(route, path, body, query)
+        event = self._event(self.authorizations[client.account], route, path, body, query)
         role = _roles().get(route, "manage")
         call = self.history.begin(client.name, kind, place, given, self.stage.now_ms())
         name = client.name_call()
@@ -210,12 +214,17 @@ class Deployment:
             return "failed", None
         return "refused", f"{shown['code']} {shown['detail'] or ''}"
 
+    @staticmethod
     def _event(
-        self, route: str, path: dict[str, str], body: object, query: dict[str, str] | None
+        authorization: str,
+        route: str,
+        path: dict[str, str],
+        body: object,
+        query: dict[str, str] | None,
     ) -> Event:
         event: Event = {
             "routeKey": route,
-            "headers": {"authorization": self.authorization, "content-type": "application/json"},
+            "headers": {"authorization": authorization, "content-type": "application/json"},
             "pathParameters": path,
             "requestContext": {"requestId": "request"},
             "isBase64Encoded": False,

@@ -13,6 +13,7 @@ from cirrusmq_local.testing import START_MS, Posting, is_signed, read_secret
 
 POST_MS = 15_000
 """The longest duration of a post."""
+SLOW_POST_MS = 14_000
 
 
 class Endpoints:
@@ -40,13 +41,17 @@ class Endpoints:
             "signed": self._is_signed(place, headers, body),
         }
         call = history.begin(caller.client.name, "post", place, given, stage.now_ms())
-        stage.pause(draw.choice((1, 40, 900, POST_MS - 1)) if draw.random() < 0.3 else 5)
+        if self._scenario.slow_until_ms:
+            stage.pause(SLOW_POST_MS if self._is_slow() else 5)
+        else:
+            stage.pause(draw.choice((1, 40, 900, POST_MS - 1)) if draw.random() < 0.3 else 5)
         caller.check_alive()
         error = self._error(draw.random())
-        if not chaos.calm and draw.random() < 0.02:
+        fails = not chaos.calm and not chaos.unfailing
+        if fails and draw.random() < 0.02:
             caller.note("crash after", "post")
             raise caller.crash()
-        if error is None and not chaos.calm and draw.random() < 0.03:
+        if error is None and fails and draw.random() < 0.03:
             caller.note("lost", "post")
             history.end(call, "failed", None, stage.now_ms())
             return Posting("timeout")
@@ -59,10 +64,14 @@ class Endpoints:
         secret = read_secret(self._deployment.signing_secrets[place])
         return is_signed(secret, headers, body, self._deployment.stage.now_ms() / 1_000)
 
+    def _is_slow(self) -> bool:
+        """Whether all URLs answer after 14 s now."""
+        return self._deployment.stage.now_ms() - START_MS < self._scenario.slow_until_ms
+
     def _error(self, chance: float) -> str | None:
         since_ms = self._deployment.stage.now_ms() - START_MS
         first_ms, last_ms = self._scenario.outage_ms
-        if self._deployment.chaos.calm:
+        if self._deployment.chaos.calm and not self._is_slow():
             return None
         failing = first_ms <= since_ms < last_ms or chance < self._scenario.failing
         return "status 503" if failing else None

@@ -28,6 +28,8 @@ from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.testing.core import FUNCTION, FUNCTION_ARN
 
+ACCOUNT = "acme"
+
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment
 
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
 class Client:
     """A caller: its steps and calls have names, by which their fates are drawn."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, account: str = ACCOUNT) -> None:
         self.name = name
+        self.account = account
         self.step = self._calls = 0
 
     def begin(self, step: int) -> None:
@@ -161,6 +164,7 @@ class Environment:
                 http_endpoints=True,
                 invoke_functions={FUNCTION: FUNCTION_ARN},
                 bodies_in_s3_from=deployment.objects_from,
+                slow_pushes=deployment.slow_pushes,
             ),
         )
 

@@ -88,7 +88,7 @@ def topic_scenario(draw: random.Random, family: str) -> Scenario:
         cast.append(Cast("receiver0", "receiver", ORDERS, 4))
     else:
         for n in range(draw.choice((1, 1, 2))):
-            subscriptions[f"hook{n}"] = draw_hook(draw, n)
+            subscriptions[f"hook{n}"] = draw_hook(draw, f"hook{n}")
     cast.append(Cast("reader0", "log reader", NEWS, draw.choice((8, 16))))
     outage = draw.choice(((0, 0), (0, 30_000), (5_000, 25_000), (0, 100_000)))
     cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((2, 4))))
@@ -179,10 +179,10 @@ def draw_group(draw: random.Random, ordered: bool) -> dict[str, Any]:
     return group
 
 
-def draw_hook(draw: random.Random, number: int) -> dict[str, Any]:
+def draw_hook(draw: random.Random, name: str) -> dict[str, Any]:
     policy = draw.choice(("exponential_decay", "exponential_decay", "backoff", "backoff", "custom"))
     retry: dict[str, Any] = {"policy": policy}
-    hook: dict[str, Any] = {"protocol": "http", "endpoint": f"http://hook{number}.example/"}
+    hook: dict[str, Any] = {"protocol": "http", "endpoint": f"http://{name}.example/"}
     if policy == "custom":
         retry |= {"waits": draw.choice(([1, 3], [0.5, 40])), "jitter": draw.choice((0, 0.5))}
         hook["dead_letter_queue"] = "dead"

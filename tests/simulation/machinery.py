@@ -50,13 +50,14 @@ class Functions:
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
+        self._chaos = deployment.chaos
         self._executions: set[str] = set()
 
     def invoke(self, caller: Environment, role: str, event: Event) -> None:
         """Have a function run soon."""
         caller.check_alive()
         name, draw = self._name(caller, role)
-        kind = 1.0 if self._deployment.chaos.calm else draw.random()
+        kind = 1.0 if self._chaos.calm or self._chaos.unfailing else draw.random()
         if kind < 0.02:
             raise ConnectTimeoutError(endpoint_url=ENDPOINT)
         copied = json.loads(json.dumps(event))
@@ -67,7 +68,7 @@ class Functions:
         """Start an execution; one of that name that was started before is this very one."""
         caller.check_alive()
         actor, draw = self._name(caller, "schedule")
-        kind = 1.0 if self._deployment.chaos.calm else draw.random()
+        kind = 1.0 if self._chaos.calm or self._chaos.unfailing else draw.random()
         if kind >= 0.05 and name not in self._executions:
             self._executions.add(name)
             state = json.loads(json.dumps(given))

@@ -11,6 +11,7 @@ from tests.simulation.families import (
     draw_attributes,
     draw_cast,
     draw_group,
+    draw_hook,
     draw_plain_group,
     draw_retry,
     topic_scenario,
@@ -27,6 +28,7 @@ from tests.simulation.scenario import (
     NEWS,
     ORDERS,
     REWOUND,
+    SLOW,
     Cast,
     Scenario,
 )
@@ -231,6 +233,27 @@ def early_scenario(draw: random.Random) -> Scenario:
     return in_objects(draw, scenario) if draw.random() < 0.2 else scenario
 
 
+def slow_scenario(draw: random.Random) -> Scenario:
+    """Two accounts whose URLs answer after 14 s for a while, and most times with a failure."""
+    scenario = topic_scenario(draw, "http")
+    names = [f"hook{n}" for n in range(draw.choice((2, 4, 5)))]
+    until_ms = draw.choice((60_000, 120_000, 300_000))
+    cast = [replace(each, steps=draw.choice((2, 4, 6))) for each in scenario.cast]
+    cast.append(Cast("neighbour", "neighbour", NEWS, draw.choice((2, 4, 6))))
+    return replace(
+        scenario,
+        family=SLOW,
+        subscriptions=scenario.subscriptions | {name: draw_hook(draw, name) for name in names},
+        cast=tuple(each for each in cast if each.part != "log reader"),
+        pause_ms=draw.choice((1_500, 10_000, 20_000)),
+        outage_ms=(0, draw.choice((0, until_ms))),
+        failing=0.5,
+        slow_until_ms=until_ms,
+        slow_pushes=draw.choice((4, 4, 8)),
+        unfailing=draw.random() < 0.5,
+    )
+
+
 OWN_FAMILIES: dict[str, Callable[[random.Random], Scenario]] = {
     HALF: half_scenario,
     REWOUND: rewound_scenario,
@@ -239,4 +262,5 @@ OWN_FAMILIES: dict[str, Callable[[random.Random], Scenario]] = {
     DELAYED: delayed_scenario,
     FAIR: fair_scenario,
     EARLY: early_scenario,
+    SLOW: slow_scenario,
 }

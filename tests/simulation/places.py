@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tests.simulation.deployment import ACCOUNT
+from tests.simulation.environments import ACCOUNT
 from tests.simulation.history import Call
 
 from cirrusmq.base.timestamps import parse_time

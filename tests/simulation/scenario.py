@@ -95,6 +95,12 @@ class Scenario:
     """The share of give-backs that say that nothing was tried."""
     tenants: tuple[str | None, ...] = ()
     """The groups that senders draw from, where `orders` is fair."""
+    slow_until_ms: int = 0
+    """Until when URLs answer after 14 s and may fail, from the beginning of the run on."""
+    slow_pushes: int = 0
+    """Invocations that post to slow URLs at once, which accounts share; 0: nothing bounds them."""
+    unfailing: bool = False
+    """Whether no call of the store or of a function fails."""
     repeats: float = 0.2
     """The share of receives with an attempt that are repeated though they were answered."""
 
@@ -165,6 +171,8 @@ FLOW = "flow"
 """The family of URLs with a rate."""
 DELAYED = "delayed"
 """The family of messages that are published to be delivered later."""
+SLOW = "slow"
+"""The family of URLs that are slow, of two accounts."""
 PAUSED, REDRIVEN = "paused", "redriven"
 """The pairs whose subscriptions are paused, and those whose dead letters are redriven by chance,
 ids, receipts or reasons."""
@@ -178,6 +186,7 @@ FIRST_SEEDS = {
     DELAYED: 5_000_000,
     FAIR: 6_000_000,
     EARLY: 7_000_000,
+    SLOW: 7_500_000,
 }
 """Of the families that have seeds of their own, each up to the first one of the next."""
 PAIRS: dict[str, tuple[str, ...]] = {

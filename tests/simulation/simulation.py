@@ -15,7 +15,7 @@ from tests.simulation.chaos import MOST_SKEW_MS, CallName, Chaos, draw_profile
 from tests.simulation.checks import check
 from tests.simulation.consumers import Receiver
 from tests.simulation.crowd import hold_for_good
-from tests.simulation.deployment import ACCOUNT, Deployment, listening
+from tests.simulation.deployment import Deployment, listening
 from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.endpoints import Endpoints, Subscriber
@@ -25,6 +25,14 @@ from tests.simulation.history import History, Violation
 from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
 from tests.simulation.named_functions import NamedFunctions
+from tests.simulation.neighbours import (
+    HOOKS,
+    NEIGHBOUR,
+    PROBE,
+    TOPIC,
+    Neighbour,
+    wait_for_the_end_of_slowness,
+)
 from tests.simulation.operators import Operator
 from tests.simulation.pausers import Pauser
 from tests.simulation.places import Place
@@ -56,6 +64,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "group rewinder": GroupRewinder,
     "opener": Opener,
     "pauser": Pauser,
+    "neighbour": Neighbour,
 }
 
 
@@ -80,11 +89,14 @@ class Run:
 def play(seed: int, cut: Cut = Cut()) -> Run:
     """Play the scenario of a seed."""
     scenario = draw_scenario(seed)
-    storm, calm = scenario.family == "storm", scenario.family == "crowd"
+    storm = scenario.family == "storm"
+    calm = scenario.family == "crowd" or scenario.unfailing
     profile = draw_profile(seed, storm=storm, calm=calm, slow=scenario.purged)
     chaos = Chaos(seed, profile, cut.faults)
+    chaos.unfailing = scenario.unfailing
     deployment = Deployment(
-        chaos, scenario.turned_over_ms, scenario.objects_from, scenario.object_faults
+        *(chaos, scenario.turned_over_ms, scenario.objects_from, scenario.object_faults),
+        slow_pushes=scenario.slow_pushes,
     )
     try:
         with listening(), days_of(scenario.object_day_ms), pages_of(scenario.small_pages):
@@ -125,6 +137,9 @@ class _Play:
         if scenario.halves:
             stage.spawn("checks", self._finish_checks)
             stage.run()
+        if scenario.slow_until_ms:
+            stage.spawn("probes", self._probe_urls)
+            stage.run()
         stage.spawn("log readers", self._finish_logs)
         stage.run()
         drain = Drain(self._deployment, scenario)
@@ -135,9 +150,7 @@ class _Play:
 
     def _set_up(self) -> None:
         deployment, client = self._deployment, Client("owner")
-        asked = {"create_admin_key": {"account": ACCOUNT}}
-        made = deployment.run(client, "manage", "key", "", {}, asked).answer
-        deployment.authorization = f"Bearer {made['access_key_id']}:{made['secret']}"
+        self._make_key(client)
 
         def put(route: str, body: dict[str, Any], **path: str) -> Any:
             call = deployment.http(client, "create", "", {}, f"PUT {route}", path, body)
@@ -157,6 +170,21 @@ class _Play:
                 deployment.signing_secrets[name] = made["secret"]
         if self._scenario.in_flight:
             hold_for_good(deployment, client, self._scenario.in_flight)
+        if any(cast.part == "neighbour" for cast in self._scenario.cast):
+            client = Client("owner beside", NEIGHBOUR)
+            self._make_key(client)
+            put("/topics/{topic}", {}, topic=TOPIC)
+            for name in HOOKS:
+                hook = {"protocol": "http", "endpoint": f"http://{name}.example/"}
+                path = {"topic": TOPIC, "subscription": name}
+                made = put("/topics/{topic}/subscriptions/{subscription}", hook, **path)
+                deployment.signing_secrets[name] = made["secret"]
+
+    def _make_key(self, client: Client) -> None:
+        asked = {"create_admin_key": {"account": client.account}}
+        made = self._deployment.run(client, "manage", "key", "", {}, asked).answer
+        header = f"Bearer {made['access_key_id']}:{made['secret']}"
+        self._deployment.authorizations[client.account] = header
 
     def _raise_curtain(self) -> None:
         stage, chaos = self._deployment.stage, self._deployment.chaos
@@ -224,6 +252,13 @@ class _Play:
     def _sleep(self) -> None:
         """Let what nobody does anything about come to its end."""
         self._deployment.stage.pause(self._scenario.sleep_ms)
+        self._calm_down()
+
+    def _probe_urls(self) -> None:
+        """Publish once more when no URL is slow any longer."""
+        wait_for_the_end_of_slowness(self._deployment)
+        prober = Sender(self._deployment, self._scenario, Cast(PROBE, "publisher", NEWS, 1))
+        prober.step(0, self._deployment.chaos.rng(PROBE, 0))
         self._calm_down()
 
     def _finish_checks(self) -> None:

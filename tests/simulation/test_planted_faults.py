@@ -17,6 +17,7 @@ from tests.simulation import (
     object_plants,
     pair_plants,
     secret_plants,
+    slow_plants,
     topic_plants,
     trigger_plants,
 )
@@ -39,6 +40,7 @@ LAST_FOUND_BY = {
     "a_commit_does_not_look_at_the_state": 1000018,
     "a_commit_publishes_first": 1000025,
     "a_delete_does_not_compare_the_nonce": 26,
+    "a_demotion_never_ends": 7500000,
     "a_fair_receive_takes_all_from_one_group": 6000034,
     "a_hold_does_not_compare_the_nonce": 48,
     "a_late_copy_keeps_an_object_that_ends_before_it": 8220000,
@@ -66,7 +68,9 @@ LAST_FOUND_BY = {
     "a_rollback_does_not_look_at_the_state": 1000004,
     "a_send_that_is_repeated_gets_another_id": 60,
     "a_send_that_is_repeated_is_of_another_group": 6000020,
+    "a_slow_url_is_demoted_by_nobody": 7500001,
     "a_used_up_message_is_received_behind_a_rewound_one": 8020020,
+    "an_account_does_not_see_who_else_is_at_work": 7500002,
     "an_overdue_half_message_loses_its_mark": 8230002,
     "anybody_holds_the_lease_of_a_poster": 194,
     "attempts_derive_from_the_newest_generation": 191,
@@ -117,6 +121,7 @@ LAST_FOUND_BY = {
     "the_ring_does_not_go_on": 6000017,
     "the_ring_ends_at_its_last_group": 6000003,
     "the_secret_is_read_once": 214,
+    "the_share_does_nothing": 7500002,
     "the_waits_of_retries_are_a_tenth": 38,
     "tokens_are_taken_when_a_post_is_let_through": 4000005,
     "urls_get_what_is_delayed_when_it_is_seen": 5000009,
@@ -136,6 +141,8 @@ LAST_FOUND_BY = {
     "what_moves_leaves_its_group": 6000011,
     "what_was_just_sent_is_not_looked_for": 43,
     "what_was_moved_since_is_copied_as_well": 7000005,
+    "who_has_no_time_left_does_not_tell_what_failed": 7500002,
+    "who_is_above_the_quarter_does_not_give_way": 7500010,
 }
 """Seeds that are tried first, of short runs. A stale one costs time: the others follow."""
 _FIRST = FIRST_SEEDS | FIRST_SEEDS_OF_PAIRS
@@ -183,6 +190,7 @@ def test_the_planted_faults_are_there() -> None:
     assert early_plants.__doc__
     assert fair_plants.__doc__
     assert pair_plants.__doc__
+    assert slow_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

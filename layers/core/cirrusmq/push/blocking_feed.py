@@ -39,11 +39,8 @@ class BlockingFeed(Feed):
             self._refill()
         if not self._ready:
             return None
-        first = self._ready[0]
-        parcel, place = first.parcel, first.place
-        waits = parcel.receives[place] and parcel.visible_ms[place] > self.push.core.now_ms()
-        if waits and not self._hurried:
-            self._probe = None if self.running else first
+        if self._waits():
+            self._probe = None if self.running else self._ready[0]
             return None
         return self._ready.popleft()
 
@@ -52,9 +49,11 @@ class BlockingFeed(Feed):
         super().began(candidate)
 
     def first_due(self) -> Mark | None:
-        if self._probe is None:
+        # One that may post no more takes no next one, and has to tell of what has just failed.
+        probe = self._probe or (self._ready[0] if not self.running and self._waits() else None)
+        if probe is None:
             return None
-        parcel, place = self._probe.parcel, self._probe.place
+        parcel, place = probe.parcel, probe.place
         due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
         return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 
@@ -96,6 +95,13 @@ class BlockingFeed(Feed):
         core = self.push.core
         slack_ms = int(limits.ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
         return f"{key_ms(reached) - slack_ms:013d}"
+
+    def _waits(self) -> bool:
+        """Whether the first of those that are ready has failed, and waits for its retry."""
+        if not self._ready or self._hurried:
+            return False
+        parcel, place = self._ready[0].parcel, self._ready[0].place
+        return bool(parcel.receives[place]) and parcel.visible_ms[place] > self.push.core.now_ms()
 
     def _failed(self) -> list[PostResult]:
         return [each for ended in self._ended.values() for each in ended if each.error is not None]
