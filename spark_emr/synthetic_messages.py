@@ -28,6 +28,17 @@ _KINDS = (("Q", 0.84), ("R", 0.06), ("L", 0.07), ("D", 0.025), ("N", 0.005))
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _COUNTS = (1, 1, 1, 1, 2, 2, 3, 4, 6, 10, 16)
 _SIZES = (24, 90, 180, 250, 400, 700, 1_500, 6_000, 40_000, 200_000)
+_OWN_REASON = "bad address " * 9
+REASONS = (
+    "max_receives",
+    "max_age",
+    "retries",
+    "expired",
+    "too_large",
+    "consumer",
+    _OWN_REASON,
+)
+"""Why messages are dead letters: the last one is a consumer's own text."""
 _RECEIVES = (1, 1, 1, 1, 2, 2, 3, 5, 9, 40)
 
 
@@ -218,7 +229,8 @@ def _parcel(
     firsts = [f'{{"N":"{sent_ms + 40}"}}'] * count
     optional = f',"w":{{"L":[{",".join(waits)}]}}' if resource.has_retry_policy else ""
     if dead:
-        optional += f',"d":{{"B":"{b64encode(b"max_receives").decode()}"}},"m":{{"S":"x"}}'
+        note = b64encode(_note(randomness.choice(REASONS), at_ms)).decode()
+        optional += f',"d":{{"B":"{note}"}},"m":{{"S":"x"}}'
     if count < 4:
         content = b64encode(randomness.randbytes(randomness.randrange(60, 420))).decode()
         optional += f',"b":{{"B":"{content}"}}'
@@ -233,6 +245,25 @@ def _parcel(
         f'"expires_at":{{"N":"{kept_until if kind == "R" else -(-expires_ms // 1000)}"}}'
         f"{optional}}}"
     )
+
+
+def _note(reason: str, at_ms: int) -> bytes:
+    """The note of a dead letter, in MessagePack, of a queue and a receiver of misleading names."""
+
+    def text(value: str) -> bytes:
+        content = value.encode()
+        small = len(content) < 32
+        return bytes([0xA0 + len(content)] if small else [0xD9, len(content)]) + content
+
+    members = {
+        "source_queue": text("reason"),
+        "receive_count": b"\x05",
+        "dead_at": b"\xcf" + at_ms.to_bytes(8),
+        "reason": text(reason),
+        "receiver": text("max_age"),
+    }
+    packed = b"".join(text(name) + value for name, value in members.items())
+    return bytes([0x80 + len(members)]) + packed
 
 
 def _state(kind: str, sent_ms: int, at_ms: int, randomness: random.Random) -> tuple[int, int, int]:
@@ -272,13 +303,24 @@ def directory_export(root: Path, at_ms: int, resources: Sequence[Resource]) -> P
     return writer.finish()
 
 
+def labels_of(queue: str) -> dict[str, str]:
+    """The labels of a queue, by its name: some have two, some one, some none."""
+    number = sum(queue.encode())
+    team = {"team": ("payments", "search", 'team "é"')[number % 3]}
+    return [{}, team, {**team, "stage": "live"}][number // 3 % 3]
+
+
 def queue_record(resource: Resource, **settings: int) -> str:
     """The Directory's record of a queue, or of a receiver's queue, with its settings."""
     document = {
         "id": resource.id,
         "account": resource.account,
         "name": resource.queue,
-        "attributes": {"rewind_seconds": resource.rewind_seconds, "partitions": 4},
+        "attributes": {
+            "rewind_seconds": resource.rewind_seconds,
+            "partitions": 4,
+            "labels": labels_of(resource.queue),
+        },
         "purged_ms": 0,
         "rewind_floor_ms": 0,
         **settings,

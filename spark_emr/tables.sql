@@ -50,7 +50,11 @@ FROM read_parquet(
 );
 -- files end
 CREATE OR REPLACE VIEW backlog_files AS
-SELECT * FROM read_parquet('tables/backlog/*/*/*.parquet', hive_partitioning = false);
+SELECT * FROM read_parquet(
+    'tables/backlog/*/*/*.parquet', hive_partitioning = false, union_by_name = true
+);
+CREATE OR REPLACE VIEW backlog_label_files AS
+SELECT * FROM read_parquet('tables/backlog_labels/*/*/*.parquet', hive_partitioning = false);
 
 CREATE OR REPLACE VIEW usage_by_day AS
 SELECT account, resource, kind, day, files.month,
@@ -227,11 +231,26 @@ FROM billed_lines
 GROUP BY period, issuer;
 
 CREATE OR REPLACE VIEW backlog_by_day AS
-SELECT day, at_ms, account, kind, name, id, active, inactive, delayed, rewindable, dead, expired,
-    bytes, oldest_age_seconds, p95_age_seconds, retrying
+SELECT day, at_ms, account, kind, name, id, labels, active, inactive, delayed, rewindable, dead,
+    expired, bytes, oldest_age_seconds, p50_age_seconds, p95_age_seconds, p99_age_seconds,
+    dead_max_receives, dead_max_age, dead_retries, dead_expired, dead_too_large, dead_consumer,
+    dead_other, retrying
 FROM (
     SELECT files.*, ROW_NUMBER() OVER (PARTITION BY id, day ORDER BY at_ms DESC) AS place
     FROM backlog_files files JOIN current_parts parts
         ON parts.dataset = 'backlog' AND parts.run = files.run AND parts.part = files.kept_in
+) points
+WHERE place = 1;
+
+CREATE OR REPLACE VIEW backlog_labels_by_day AS
+SELECT day, at_ms, account, label, value, resources, active, inactive, delayed, rewindable, dead,
+    expired, bytes, oldest_age_seconds, p50_age_seconds, p95_age_seconds, p99_age_seconds,
+    dead_max_receives, dead_max_age, dead_retries, dead_expired, dead_too_large, dead_consumer,
+    dead_other
+FROM (
+    SELECT files.*, ROW_NUMBER() OVER (
+        PARTITION BY account, label, value, day ORDER BY at_ms DESC) AS place
+    FROM backlog_label_files files JOIN current_parts parts
+        ON parts.dataset = 'backlog_labels' AND parts.run = files.run AND parts.part = files.kept_in
 ) points
 WHERE place = 1;

@@ -11,6 +11,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from cirrusmq_reports.backlog_groups import backlog_groups
 from cirrusmq_reports.backlog_history import TREND_PART, plan_history
 from cirrusmq_reports.backlog_page import render_backlog
 from cirrusmq_reports.backlog_summary import backlog_summaries
@@ -30,13 +31,14 @@ from cirrusmq_reports.command import (
 )
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.manifests import Export, check_no_gap, check_one_table
-from cirrusmq_reports.publication import Outdated, Outputs
+from cirrusmq_reports.publication import Outdated, Outputs, Part
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES, MESSAGES_WITH_DELETIONS
 from cirrusmq_reports.session import without_generated_code, without_rows
 from cirrusmq_reports.times import iso_day, iso_time
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 from cirrusmq_reports.transforms.current_items import current_items
+from cirrusmq_reports.transforms.figures_by_label import figures_by_label
 from cirrusmq_reports.transforms.figures_by_resource import figures_by_resource
 from cirrusmq_reports.transforms.messages import messages
 from cirrusmq_reports.transforms.named_figures import named_figures
@@ -44,7 +46,7 @@ from cirrusmq_reports.transforms.resource_names import NAMES_SCHEMA, resource_na
 from cirrusmq_reports.transforms.trends import with_trends
 
 REPORT = "backlog"
-BACKLOG_TABLE, TREND_TABLE = "backlog", "backlog_trend"
+BACKLOG_TABLE, LABEL_TABLE, TREND_TABLE = "backlog", "backlog_labels", "backlog_trend"
 TREND_SCHEMA = "id STRING, at_ms BIGINT, messages BIGINT"
 TIMES_SHOWN = 24
 
@@ -137,7 +139,8 @@ def _make(
     points: Sequence[Point],
     directories: Sequence[Export],
 ) -> None:
-    with open_outputs(options.output, session, REPORT, BACKLOG_TABLE, TREND_TABLE) as outputs:
+    tables = (BACKLOG_TABLE, LABEL_TABLE, TREND_TABLE)
+    with open_outputs(options.output, session, REPORT, *tables) as outputs:
         spark = session()
         readers: list[Reader] = []
         names = _names(spark, directories, readers)
@@ -164,37 +167,81 @@ def _write(
     most: int = options.history
     published, times_ms = outputs.published, [point.at_ms for point in points]
     known_ms = [int(time_ms) for time_ms in published.state.get("times_ms", ())]
-    history = plan_history(published.of(BACKLOG_TABLE).values(), known_ms, times_ms, most)
     repeated = sf.col("at_ms").isin(times_ms)
-    earlier = outputs.read(spark, history.rewritten, _stored_schema(current)).where(~repeated)
+    # What a run has of resources and of labels, beside the parts of each that it writes again.
+    tables = [
+        _Stored(outputs, BACKLOG_TABLE, current.drop("ages"), (known_ms, times_ms, most)),
+        _Stored(outputs, LABEL_TABLE, figures_by_label(current), (known_ms, times_ms, most)),
+    ]
+    history = tables[0].history
     known = outputs.read(spark, published.of(TREND_TABLE).values(), TREND_SCHEMA).where(~repeated)
     kept = sf.col("active") + sf.col("inactive") + sf.col("delayed")
     now = current.select("id", "at_ms", kept.alias("messages"))
     times = known.unionByName(now).where(sf.col("at_ms").isin(list(history.times_ms))).persist()
     # A run over an older export writes its point in its place, and shows the newest one again.
     at_ms = max([*times_ms, *known_ms])
-    place = {iso_day(at_ms), iso_day(at_ms)[:7]}
-    own = [part for part in published.of(BACKLOG_TABLE).values() if part.part in place]
-    stored = outputs.read(spark, own, _stored_schema(current))
-    newest = (current if at_ms in times_ms else stored.select(current.columns)).where(
-        sf.col("at_ms") == at_ms
-    )
+    newest, labels = (table.at(spark, at_ms) for table in tables)
     rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
     accounts = outputs.summarized_accounts()
     summaries = backlog_summaries(rows, accounts, at_ms, outputs.generated_ms)
-    page = render_backlog(summaries, at_ms)
-    in_month = sf.substring("day", 1, 7) == history.month
-    part = sf.when(in_month, sf.col("day")).otherwise(sf.substring("day", 1, 7))
-    rewritten = current.unionByName(earlier.select(current.columns)).withColumn("kept_in", part)
+    groups = backlog_groups(summaries, [row.asDict() for row in labels.collect()])
+    page = render_backlog(summaries, groups, at_ms)
+    for table in tables:
+        table.write_empty(spark)
     written = [
-        *outputs.write(rewritten, BACKLOG_TABLE, "kept_in"),
+        *(part for table in tables for part in table.write(spark)),
         *outputs.write(times.withColumn("kept_in", sf.lit(TREND_PART)), TREND_TABLE, "kept_in"),
     ]
     for account, summary in summaries.items():
         outputs.write_summary(account, summary)
+        outputs.write_group(account, groups[account])
     outputs.write_page(page)
     state = {"at": iso_time(at_ms), "times_ms": list(history.times_ms)}
-    outputs.publish(state, [*history.kept, *written], propose=options.propose)
+    kept = [part for table in tables for part in table.history.kept]
+    outputs.publish(state, [*kept, *written], propose=options.propose)
+
+
+class _Stored:
+    """A table with a row for each time, of which a run writes some parts again."""
+
+    def __init__(
+        self,
+        outputs: Outputs,
+        table: str,
+        current: DataFrame,
+        times: tuple[Sequence[int], Sequence[int], int],
+    ) -> None:
+        """current: the rows of this run. times: as of `plan_history`."""
+        self._outputs, self._table, self._current = outputs, table, current
+        self._times_ms = times[1]
+        self._parts = list(outputs.published.of(table).values())
+        self.history = plan_history(self._parts, *times)
+
+    def at(self, spark: SparkSession, at_ms: int) -> DataFrame:
+        """The rows of a time, of this run or of an earlier one."""
+        if at_ms in self._times_ms:
+            return self._current.where(sf.col("at_ms") == at_ms)
+        place = {iso_day(at_ms), iso_day(at_ms)[:7]}
+        own = [part for part in self._parts if part.part in place]
+        return self._read(spark, own).where(sf.col("at_ms") == at_ms)
+
+    def write(self, spark: SparkSession) -> list[Part]:
+        """Write this run's rows, beside the earlier ones of the same parts."""
+        again = sf.col("at_ms").isin(list(self._times_ms))
+        earlier = self._read(spark, self.history.rewritten).where(~again)
+        in_month = sf.substring("day", 1, 7) == self.history.month
+        part = sf.when(in_month, sf.col("day")).otherwise(sf.substring("day", 1, 7))
+        rows = self._current.unionByName(earlier).withColumn("kept_in", part)
+        return self._outputs.write(rows, self._table, "kept_in")
+
+    def write_empty(self, spark: SparkSession) -> None:
+        """Have the table a file, also if nothing has a label."""
+        schema = f"{_stored_schema(self._current)}, kept_in STRING, run STRING"
+        self._outputs.write_empty(spark, self._table, schema)
+
+    def _read(self, spark: SparkSession, parts: Sequence[Part]) -> DataFrame:
+        stored = self._outputs.read(spark, parts, _stored_schema(self._current))
+        return stored.select(self._current.columns)
 
 
 def _figures(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cirrusmq_reports.backlog_groups import messages_of
 from cirrusmq_reports.charts import HALF, lines, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.page import nothing, render_page, section, side_by_side, table, tiles
 from cirrusmq_reports.times import iso_time
@@ -13,7 +14,7 @@ NO_FIGURE = "—"
 NO_MESSAGES = "No messages are kept."
 
 _LABEL_LETTERS = 8
-_ROWS_SHOWN, _LINES_SHOWN, _TABLE_ROWS = 16, 6, 200
+_ROWS_SHOWN, _LINES_SHOWN, _TALKERS_SHOWN, _TABLE_ROWS = 16, 6, 5, 200
 _STATES = ("active", "inactive", "delayed")
 _P95 = "p95_age_seconds"
 _AGES = ("p50_age_seconds", _P95, "p99_age_seconds", "oldest_age_seconds")
@@ -21,14 +22,16 @@ _AGES = ("p50_age_seconds", _P95, "p99_age_seconds", "oldest_age_seconds")
 Resource = Mapping[str, Any]
 
 
-def render_backlog(summaries: Mapping[str, Mapping[str, Any]], at_ms: int) -> str:
-    """The page about all accounts' summaries."""
+def render_backlog(
+    summaries: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Mapping[str, Any]], at_ms: int
+) -> str:
+    """The page about all accounts' summaries, and about what `backlog_groups` makes of them."""
     resources = [
         {"account": account, **resource}
         for account, summary in summaries.items()
         for resource in summary["resources"]
     ]
-    resources.sort(key=_messages, reverse=True)
+    resources.sort(key=messages_of, reverse=True)
     title, subtitle = "Backlog", f"All accounts, at {iso_time(at_ms)}"
     if not resources:
         return render_page(title, subtitle, [nothing("The export holds no messages.")])
@@ -43,7 +46,12 @@ def render_backlog(summaries: Mapping[str, Mapping[str, Any]], at_ms: int) -> st
             section("Message sizes (bytes)", _histogram(resources, "sizes", "messages")),
         ),
         section("Age: 95 % of the messages are younger", _ages(busiest)),
-        section("Retrying subscriptions", _retrying(resources)),
+        section("Most by each figure", _talkers(resources)),
+        side_by_side(
+            section("Dead letters by reason", _dead_letters(resources)),
+            section("Retrying subscriptions", _retrying(resources)),
+        ),
+        section("By label", _by_label(groups)),
         section("All figures", _all_figures(resources[:_TABLE_ROWS])),
     ]
     return render_page(title, subtitle, parts)
@@ -70,10 +78,6 @@ def show_bytes(count: float) -> str:
     return f"{int(count)} B"
 
 
-def _messages(row: Resource) -> int:
-    return int(sum(row[state] for state in _STATES))
-
-
 def _label(row: Resource) -> str:
     return f"{row['account']} · {row['name']}"
 
@@ -97,14 +101,18 @@ def _history(resources: Sequence[Resource]) -> str:
     rows = [
         (
             _label(row),
-            show_number(_messages(row)),
+            show_number(messages_of(row)),
             _growth(row["growth_per_hour"]),
-            NO_FIGURE if row["hours_to_drain"] is None else f"{row['hours_to_drain']:,.1f} h",
+            _drain(row),
         )
         for row in shown
     ]
     heads = ("resource", "messages", "growth an hour", "time to drain")
     return lines(labels, series, title="Messages kept over time") + table(heads, rows)
+
+
+def _drain(row: Resource) -> str:
+    return NO_FIGURE if row["hours_to_drain"] is None else f"{row['hours_to_drain']:,.1f} h"
 
 
 def _growth(per_hour: float | None) -> str:
@@ -137,9 +145,66 @@ def _ages(resources: Sequence[Resource]) -> str:
     return chart + table(("resource", "p50", "p95", "p99", "oldest"), rows)
 
 
+def _talkers(resources: Sequence[Resource]) -> str:
+    """The largest, the fastest growing, the oldest, and those with most dead letters."""
+    shows: tuple[tuple[str, Callable[[Resource], Any], Callable[[Any], str]], ...] = (
+        ("messages", messages_of, show_number),
+        ("growth an hour", lambda row: row["growth_per_hour"], _growth),
+        ("oldest message", lambda row: row["oldest_age_seconds"], show_seconds),
+        ("dead letters", lambda row: row["dead"], show_number),
+    )
+    rows = []
+    for name, figure_of, show in shows:
+        having = [(figure, row) for row in resources if (figure := figure_of(row) or 0) > 0]
+        having.sort(key=lambda pair: -pair[0])
+        rows += [(name, _label(row), show(figure)) for figure, row in having[:_TALKERS_SHOWN]]
+    return table(("by", "resource", "figure"), rows, texts=2) if rows else nothing(NO_MESSAGES)
+
+
+def _dead_letters(resources: Sequence[Resource]) -> str:
+    rows = [
+        (_label(row), reason, show_number(count))
+        for row in resources
+        for reason, count in sorted(row["dead_by_reason"].items(), key=lambda pair: -pair[1])
+    ]
+    if not rows:
+        return nothing("None.")
+    return table(("resource", "reason", "dead letters"), rows[:_TABLE_ROWS], texts=2)
+
+
+def _by_label(groups: Mapping[str, Mapping[str, Any]]) -> str:
+    labels = [
+        {"account": account, **label}
+        for account, group in groups.items()
+        for label in group["labels"]
+    ]
+    labels.sort(key=messages_of, reverse=True)
+    if not labels:
+        return nothing("No queue has labels, or no export of Directory was given.")
+    rows = [
+        (
+            label["account"],
+            f"{label['label']}={label['value']}",
+            show_number(label["resources"]),
+            show_number(messages_of(label)),
+            show_number(label["dead"]),
+            show_bytes(label["bytes"]),
+            *[show_seconds(label[age]) for age in _AGES],
+            _growth(label["growth_per_hour"]),
+            _drain(label),
+        )
+        for label in labels[:_TABLE_ROWS]
+    ]
+    heads = (
+        "account", "label", "resources", "messages", "dead", "kept", "p50", "p95", "p99", "oldest",
+        "growth an hour", "time to drain",
+    )  # fmt: skip
+    return table(heads, rows, texts=2)
+
+
 def _retrying(resources: Sequence[Resource]) -> str:
     rows = [
-        (_label(row), show_seconds(row["probe_age_seconds"]), show_number(_messages(row)))
+        (_label(row), show_seconds(row["probe_age_seconds"]), show_number(messages_of(row)))
         for row in resources
         if row["retrying"]
     ]

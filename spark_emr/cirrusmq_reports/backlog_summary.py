@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cirrusmq_reports.figures import (
     AGES,
     COUNTS,
+    DEAD_REASONS,
+    OTHER_REASON,
+    REASON_COLUMNS,
     RECEIVE_COLUMNS,
     RECEIVE_RANGES,
     SIZE_COLUMNS,
@@ -33,7 +37,9 @@ def _resource(row: Row) -> dict[str, Any]:
     return {
         "name": row["name"],
         "kind": row["kind"],
+        "labels": json.loads(row["labels"] or "{}"),
         **{name: row[name] for name in (*COUNTS, *AGES)},
+        "dead_by_reason": dead_by_reason(row),
         "receive_counts": {
             _label(*bounds): row[column]
             for bounds, column in zip(RECEIVE_RANGES, RECEIVE_COLUMNS, strict=True)
@@ -53,6 +59,13 @@ def _resource(row: Row) -> dict[str, Any]:
         "growth_per_hour": row["growth_per_hour"],
         "hours_to_drain": row["hours_to_drain"],
     }
+
+
+def dead_by_reason(row: Row) -> dict[str, int]:
+    """Reason → how many dead letters have it, without those that none has."""
+    reasons = (*DEAD_REASONS, OTHER_REASON)
+    counts = zip(reasons, (row[column] for column in REASON_COLUMNS), strict=True)
+    return {reason: count for reason, count in counts if count}
 
 
 def _label(low: int, high: int | None) -> str:

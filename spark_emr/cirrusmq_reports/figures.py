@@ -21,10 +21,15 @@ def range_name(name: str, low: int, high: int | None) -> str:
 RECEIVE_COLUMNS = tuple(range_name("receives", *bounds) for bounds in RECEIVE_RANGES)
 SIZE_COLUMNS = tuple(range_name("size", *bounds) for bounds in SIZE_RANGES)
 COUNTS = ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
+DEAD_REASONS = ("max_receives", "max_age", "retries", "expired", "too_large", "consumer")
+"""Reasons that the service itself gives a dead letter; a consumer's own text is another one."""
+OTHER_REASON = "other"
+REASON_COLUMNS = tuple(f"dead_{reason}" for reason in (*DEAD_REASONS, OTHER_REASON))
 AGES = ("oldest_age_seconds", *(f"p{percent}_age_seconds" for percent in PERCENTILES))
 FIGURES = (
     *COUNTS,
     *AGES,
+    *REASON_COLUMNS,
     *RECEIVE_COLUMNS,
     *SIZE_COLUMNS,
     "hottest_partition",

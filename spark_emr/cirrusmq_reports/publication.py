@@ -54,7 +54,7 @@ from cirrusmq_reports.swap import (
 from cirrusmq_reports.times import DAY_MS, compact_time
 
 CURRENT, TABLES, RUNS = "current", "tables", "runs"
-_SUMMARIES = "summaries"
+_SUMMARIES, _GROUPS = "summaries", "groups"
 _PART = "part"
 _EMPTY = "empty"
 """In the place of a run; no run's name, which is a time, comes after it."""
@@ -185,6 +185,11 @@ class Outputs:
         """Write an account's summary."""
         text = json.dumps(summary, indent=1)
         self.write_file(f"{_SUMMARIES}/{_file_name(account)}.json", text.encode())
+
+    def write_group(self, account: str, group: Any) -> None:
+        """Write what a summary has besides: releases before this one do not read it."""
+        text = json.dumps(group, indent=1)
+        self.write_file(f"{_GROUPS}/{_file_name(account)}.json", text.encode())
 
     def write_page(self, page: str) -> None:
         """Write the page."""

@@ -144,7 +144,7 @@ DOCUMENT = "account STRING, kind STRING, name STRING"
 """The fields read of a resource's document in Directory."""
 QUEUE_DOCUMENT = (
     "id STRING, account STRING, name STRING, purged_ms BIGINT, rewind_floor_ms BIGINT, "
-    "attributes STRUCT<rewind_seconds: BIGINT>"
+    "attributes STRUCT<rewind_seconds: BIGINT,labels: MAP<STRING,STRING>>"
 )
 """The fields read of a queue's document in Directory."""
 _DOCUMENT = f"from_json(item.document.S, '{DOCUMENT}', map('allowSingleQuotes', 'false'))"

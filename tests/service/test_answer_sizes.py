@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+import msgspec
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
@@ -287,3 +288,35 @@ def test_a_page_of_bills_is_of_its_own_listing(world: World, alice: Client) -> N
     del world.reports[name]
     gone = alice.get("/reports/billing", f"cursor={cursor}")
     assert (gone.status, gone.json["parameter"]) == (400, "cursor")
+
+
+def backlog(name: str) -> bytes:
+    resource = {"name": name, "kind": "queue", "active": 3}
+    time = "2026-11-20T00:00:00.000Z"
+    return msgspec.json.encode({"at": time, "generated_at": time, "resources": [resource]})
+
+
+def test_a_backlog_of_a_job_before_this_one_has_no_labels(world: World, alice: Client) -> None:
+    world.reports["current/backlog.json"] = b'{"run": "r1"}\n'
+    world.reports["runs/backlog/r1/summaries/alice.json"] = backlog("orders")
+
+    report = alice.get("/reports/backlog").json
+
+    assert [each["name"] for each in report["resources"]] == ["orders"]
+    assert (report["labels"], report["top"]) == ([], {})
+
+
+def test_a_backlog_has_its_runs_labels_and_nothing_that_a_later_job_adds(
+    world: World, alice: Client
+) -> None:
+    groups = {"labels": [{"label": "team"}], "top": {"dead": {}}, "later": 1, "at": "never"}
+    world.reports["current/backlog.json"] = b'{"run": "r2"}\n'
+    world.reports["runs/backlog/r2/summaries/alice.json"] = backlog("orders")
+    world.reports["runs/backlog/r1/groups/alice.json"] = b'{"labels": [{"label": "old"}]}'
+    world.reports["runs/backlog/r2/groups/alice.json"] = msgspec.json.encode(groups)
+
+    report = alice.get("/reports/backlog").json
+
+    assert (report["labels"], report["top"]) == ([{"label": "team"}], {"dead": {}})
+    assert report["at"] == "2026-11-20T00:00:00.000Z"
+    assert "later" not in report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from tests.service.faults import Throttled, log_records, puts_into
 from tests.service.half import Producers
 from tests.service.topics import TestTopic
 
+from cirrusmq.storage.parcels import read_parcel
 from cirrusmq_local.testing import Client, World
+from cirrusmq_reports.figures import DEAD_REASONS
 
 DAY_SECONDS = 86_400
 LARGE = "x" * 60_000
@@ -91,6 +94,23 @@ class EveryFeature:
             for name, counted in shown.items()
         }
         return {name: states for name, states in counts.items() if any(states.values())}
+
+    def reasons(self) -> dict[str, Counter[str]]:
+        """Queue → its kept dead letters by reason: those of the service, and any other."""
+        names = [queue["name"] for queue in self.client.get("/queues").json["queues"]]
+        ids = {self.client.get(f"/queues/{name}").json["id"]: name for name in names}
+        counted: dict[str, Counter[str]] = defaultdict(Counter)
+        for item in self.world.items("messages"):
+            if not item["pk"]["S"].startswith("Q#"):
+                continue
+            parcel = read_parcel(item)
+            if parcel.dead_letter is None or parcel.expires_ms <= self.world.clock.now_ms():
+                continue
+            reason = parcel.dead_letter["reason"]
+            told = reason if reason in DEAD_REASONS else "other"
+            live = sum(parcel.live(place) for place in range(parcel.count))
+            counted[ids[parcel.source_id]][told] += live
+        return {name: +counts for name, counts in counted.items() if +counts}
 
     def queue(self, name: str, **attributes: Any) -> TestQueue:
         """Make a queue."""

@@ -124,5 +124,17 @@ def input_bytes(spark: SparkSession) -> int:
     return sum(each.getBytesRead() for each in found)
 
 
+def shuffled_bytes(spark: SparkSession) -> dict[int, int]:
+    """Stage → what it has written for others to read, of the newest thousand stages."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    quantiles = gateway.new_array(gateway.jvm.double, 0)
+    statuses = gateway.jvm.java.util.ArrayList()
+    store = spark.sparkContext._jsc.sc().statusStore()
+    listed = store.stageList(statuses, False, False, quantiles, statuses)
+    stages = [listed.apply(place) for place in range(listed.size())]
+    return {stage.stageId(): stage.shuffleWriteBytes() for stage in stages}
+
+
 def _exports(folders: Sequence[Path | str]) -> list[str]:
     return [part for folder in folders for part in ("--export", str(folder))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 from collections import Counter, defaultdict
@@ -11,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 Item = dict[str, Any]
@@ -38,6 +40,7 @@ class Backlog:
     ages: list[int] = field(default_factory=list)
     receives: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
     partitions: Counter[int] = field(default_factory=Counter)
     probe_age_seconds: int | None = None
 
@@ -73,6 +76,9 @@ def recount_backlog(
             else:
                 resource.counts["inactive"] += 1
             resource.counts["dead"] += "d" in item
+            if "d" in item:
+                note = msgspec.msgpack.decode(base64.b64decode(item["d"]["B"]))
+                resource.reasons[note["reason"]] += 1
             resource.counts["bytes"] += z
             resource.ages.append((at_ms - int(item["t"]["N"])) // 1000)
             resource.receives.append(r)

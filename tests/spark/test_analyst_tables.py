@@ -14,6 +14,7 @@ import pytest
 from tests.spark.job_runs import REPOSITORY, Jobs, rows_in, summaries_in
 
 from cirrusmq_local.cloud.cloudformation import read
+from cirrusmq_reports.backlog_groups import messages_of
 from cirrusmq_reports.currencies import rounded
 from reports import tables
 from synthetic_messages import Messages, directory_export
@@ -79,6 +80,17 @@ def test_views_show_each_row_of_the_current_runs_once(
         "SELECT day, COUNT(*), COUNT(DISTINCT id) FROM backlog_by_day GROUP BY 1"
     )
     assert sorted(points.fetchall()) == [("2026-11-20", 5, 5), ("2026-11-21", 5, 5)]
+    labels = database.execute(
+        "SELECT account, label, value, SUM(resources), SUM(active + inactive + delayed)"
+        " FROM backlog_labels_by_day WHERE day = '2026-11-21' GROUP BY ALL"
+    ).fetchall()
+    summaries = summaries_in(reports, "backlog")
+    assert labels
+    for account, label, value, count, messages in labels:
+        having = [
+            each for each in summaries[account]["resources"] if each["labels"].get(label) == value
+        ]
+        assert (len(having), sum(map(messages_of, having))) == (count, messages)
 
 
 def test_the_readmes_query_runs(database: duckdb.DuckDBPyConnection) -> None:
@@ -100,7 +112,7 @@ def glue_tables() -> dict[str, dict[str, Any]]:
 
 def test_glue_has_the_columns_of_the_files_and_views(database: duckdb.DuckDBPyConnection) -> None:
     tables = glue_tables()
-    assert len(tables) == 16
+    assert len(tables) == 18
     for name, table in tables.items():
         described = database.execute(f"DESCRIBE {name}").fetchall()
         # Athena's names are in small letters.
@@ -124,7 +136,7 @@ def test_athenas_views_are_those_of_duckdb() -> None:
         columns = table["StorageDescriptor"]["Columns"]
         assert [column["name"] for column in view["columns"]] == [c["Name"] for c in columns]
         seen += 1
-    assert seen == 8
+    assert seen == 9
 
 
 def test_tables_for_duckdb_and_athena_are_made_of_the_schemas() -> None:

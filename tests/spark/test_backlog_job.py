@@ -7,11 +7,21 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.job_runs import Ended, Jobs, input_bytes, page_in, rows_in, summaries_in
+from tests.spark.job_runs import (
+    Ended,
+    Jobs,
+    input_bytes,
+    page_in,
+    rows_in,
+    run_of,
+    shuffled_bytes,
+    summaries_in,
+)
 from tests.spark.recount import Backlog, in_ranges, items_of, recount_backlog
 
+from cirrusmq_reports.figures import DEAD_REASONS
 from export_writer import ExportWriter
-from synthetic_messages import Messages, Resource, directory_export
+from synthetic_messages import Messages, Resource, directory_export, labels_of
 from synthetic_usage import change, removal
 
 AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
@@ -53,6 +63,10 @@ def assert_equals_recount(
             assert figures[name] == backlog.counts[name], (place, name)
         for name, values in (("receive_counts", "receives"), ("sizes", "sizes")):
             assert figures[name] == in_ranges(getattr(backlog, values), figures[name])
+        assert sum(figures["dead_by_reason"].values()) == figures["dead"]
+        for reason, count in backlog.reasons.items():
+            told = reason if reason in DEAD_REASONS else "other"
+            assert figures["dead_by_reason"][told] == count, (place, reason)
         assert_ages(figures, sorted(backlog.ages))
         assert figures["retrying"] == (backlog.probe_age_seconds is not None)
         assert figures["probe_age_seconds"] == backlog.probe_age_seconds
@@ -88,9 +102,41 @@ def test_every_figure_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None
     succeed(jobs.report_backlog(tmp_path / "out", [export, export], [names]))
     recount = recount_backlog(items_of(export), AT_MS, windows(resources))
     assert_equals_recount(tmp_path / "out", recount, [*resources, idle])
+    assert_labels_equal_recount(tmp_path / "out", recount, resources)
     totals = {name: sum(b.counts[name] for b in recount.values()) for name in recount_names()}
     assert all(totals.values()), "the export lacks something to count"
     assert any(figures["retrying"] for figures in resources_in(tmp_path / "out").values())
+
+
+def assert_labels_equal_recount(
+    output: Path, recount: dict[str, Backlog], resources: Iterable[Resource]
+) -> None:
+    """Each label's figures are those of all messages of its queues and their receivers together."""
+    expected: dict[tuple[str, str, str], list[Backlog]] = {}
+    for resource in resources:
+        for label in labels_of(resource.queue).items() if resource.kind != "subscription" else ():
+            expected.setdefault((resource.account, *label), []).append(recount[resource.id])
+    reported = groups_in(output)
+    assert {
+        (account, row["label"], row["value"])
+        for account, group in reported.items()
+        for row in group["labels"]
+    } == set(expected)
+    assert expected
+    for account, group in reported.items():
+        for row in group["labels"]:
+            of_label = expected[account, row["label"], row["value"]]
+            assert row["resources"] == len(of_label)
+            for name in recount_names():
+                assert row[name] == sum(each.counts[name] for each in of_label)
+            assert_ages(row, sorted(age for each in of_label for age in each.ages))
+            assert sum(row["dead_by_reason"].values()) == row["dead"]
+
+
+def groups_in(output: Path) -> dict[str, Any]:
+    """Account -> its labels and who has most."""
+    found = run_of(output, "backlog").glob("groups/*.json")
+    return {path.stem: json.loads(path.read_text()) for path in sorted(found)}
 
 
 def windows(resources: Iterable[Resource]) -> dict[str, int]:
@@ -148,19 +194,23 @@ def test_windows_bring_an_older_export_up_to_date(tmp_path: Path, jobs: Jobs) ->
 def test_a_window_has_each_file_read_once_for_each_time(
     tmp_path: Path, jobs: Jobs, spark: SparkSession
 ) -> None:
-    """The export's own time, and the one that the window brings it to."""
+    """The export's own time, and the one that the window brings it to; labels read none again."""
     messages = make_messages(items=20_000)
     items = list(messages.items_of(0, 20_000))
     full = export_of(tmp_path, AT_MS - HOUR_MS, items)
     writer = ExportWriter(root=tmp_path, table="Messages", at_ms=AT_MS, since_ms=AT_MS - HOUR_MS)
     writer.write_file([change(item, AT_MS - 9) for item in items[:10]])
     size = next((full / "data").iterdir()).stat().st_size
-    before = input_bytes(spark)
+    names = directory_export(tmp_path, AT_MS, messages.all_resources())
+    before, shuffled = input_bytes(spark), shuffled_bytes(spark)
 
-    succeed(jobs.report_backlog(tmp_path / "out", [full, writer.finish()]))
+    succeed(jobs.report_backlog(tmp_path / "out", [full, writer.finish()], [names]))
 
     read = input_bytes(spark) - before
+    written = [held for stage, held in shuffled_bytes(spark).items() if stage not in shuffled]
     assert read < 2.5 * size, (read, size)
+    # The window is merged with the export by key; of figures, sums alone are shuffled.
+    assert len([held for held in written if held > size / 10]) == 1, (written, size)
 
 
 def parcel(identity: str, sent_ms: int, count: int = 1) -> str:

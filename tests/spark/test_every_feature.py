@@ -25,6 +25,8 @@ class Used(NamedTuple):
     """Table → the kinds of its items."""
     counts: dict[str, Counter[str]]
     """Resource → the messages that the service's own answers count in it."""
+    reasons: dict[str, Counter[str]]
+    """Queue → its dead letters by reason, as the service shows them."""
     before: dict[str, Path]
     changes: dict[str, Path]
     after: dict[str, Path]
@@ -39,7 +41,8 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Used]:
     made.use_all()
     counts = {name: _kept(counted) for name, counted in made.counts().items()}
     changes = made.export(folder / "changes", since_ms=begun_ms)
-    yield Used(made.kinds(), counts, before, changes, made.export(folder / "after"))
+    after = made.export(folder / "after")
+    yield Used(made.kinds(), counts, made.reasons(), before, changes, after)
     made.world.engine.close()
 
 
@@ -70,11 +73,14 @@ def test_the_backlog_report_equals_the_counts_of_the_service(
 
     succeed(jobs.report_backlog(tmp_path, messages, directory))
 
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
     shown: dict[str, Counter[str]] = defaultdict(Counter)
     for each in summaries_in(tmp_path, "backlog")["acme"]["resources"]:
         # A group that was rewound has a row for its messages from before.
         shown[f"{each['kind']}:{each['name']}"].update(_kept(each))
+        reasons[each["name"]].update(each["dead_by_reason"])
     assert {name: +counts for name, counts in shown.items() if +counts} == used.counts
+    assert {name: +counts for name, counts in reasons.items() if +counts} == used.reasons
 
 
 def _kept(counts: Mapping[str, int]) -> Counter[str]:

@@ -12,11 +12,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cirrusmq_reports.backlog_groups import backlog_groups
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
 from cirrusmq_reports.billing_page import PageInput, render_billing, shortened
 from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.coverage import Stretch
-from cirrusmq_reports.figures import RECEIVE_RANGES, SIZE_RANGES
+from cirrusmq_reports.figures import REASON_COLUMNS, RECEIVE_RANGES, SIZE_RANGES
 
 AT_MS = 1_795_161_600_000
 VOID = {"meta", "link", "br", "img"}
@@ -46,6 +47,8 @@ def resource(name: str, active: int) -> dict[str, Any]:
     return {
         "name": name,
         "kind": "queue",
+        "labels": {"team": "<i>pay</i>"},
+        "dead_by_reason": {"max_receives": 2, "other": 1},
         **dict.fromkeys(("inactive", "delayed", "rewindable", "dead", "expired"), 3),
         "active": active,
         "bytes": 4_000_000,
@@ -67,8 +70,11 @@ def resource(name: str, active: int) -> dict[str, Any]:
 
 @pytest.fixture
 def backlog_page() -> str:
-    summary = {"resources": [resource("<b>orders</b>", 40), resource("mail", 0)]}
-    return render_backlog({"acme": summary}, AT_MS)
+    summaries = {"acme": {"resources": [resource("<b>orders</b>", 40), resource("mail", 0)]}}
+    label = resource("", 40) | {"account": "acme", "label": "team", "value": "<i>pay</i>"}
+    counts = dict.fromkeys(REASON_COLUMNS, 1)
+    groups = backlog_groups(summaries, [{**label, **counts, "resources": 2}])
+    return render_backlog(summaries, groups, AT_MS)
 
 
 def invoice(month: str, currency: str, *, closed: bool) -> dict[str, Any]:

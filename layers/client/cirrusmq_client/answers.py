@@ -818,6 +818,10 @@ class BacklogReport(TypedDict):
     at: str
     generated_at: str
     resources: list[dict[str, Any]]
+    labels: list[dict[str, Any]]
+    """the same figures of all resources together that have a label"""
+    top: dict[str, Any]
+    """of each figure: the resources and labels that have most, ten at most"""
 
 
 class Health(TypedDict):

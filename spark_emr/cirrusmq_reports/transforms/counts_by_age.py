@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import count_where
-from cirrusmq_reports.figures import RECEIVE_RANGES, SIZE_RANGES, range_name
+from cirrusmq_reports.figures import REASON_COLUMNS, RECEIVE_RANGES, SIZE_RANGES, range_name
 
 _AGE_BITS = 3
 """Bits kept of an age after its highest one: eight buckets from one power of two to the next."""
@@ -47,7 +47,11 @@ def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
         count_where(kept & (visible + sf.col("w") <= at)).alias("active"),
         count_where(delayed).alias("delayed"),
         count_where(rewindable).alias("rewindable"),
-        count_where(kept & sf.col("is_dead")).alias("dead"),
+        count_where(kept & sf.col("reason").isNotNull()).alias("dead"),
+        *[
+            count_where(kept & (sf.col("reason") == place)).alias(name)
+            for place, name in enumerate(REASON_COLUMNS)
+        ],
         count_where(sf.col("live") & ~kept).alias("expired"),
         sf.coalesce(sf.sum(sf.when(kept, sf.col("z"))), sf.lit(0)).alias("bytes"),
         sf.max("seconds").alias("oldest_age_seconds"),

@@ -6,12 +6,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import refuse
-from cirrusmq_reports.figures import COUNTS, FIGURES, PERCENTILES, RECEIVE_COLUMNS, SIZE_COLUMNS
+from cirrusmq_reports.figures import (
+    COUNTS,
+    FIGURES,
+    PERCENTILES,
+    REASON_COLUMNS,
+    RECEIVE_COLUMNS,
+    SIZE_COLUMNS,
+)
 from cirrusmq_reports.keys import WELL_FORMED, partition_of_key, resource_of_key
 
 
 def figures_by_resource(counts: DataFrame, at_ms: int) -> DataFrame:
-    """Columns `id` and FIGURES, from the columns of `counts_by_age`.
+    """Columns `id`, `ages` and FIGURES, from the columns of `counts_by_age`.
 
     Ages are gathered as lists of (`age`, `kept`): at most some hundred a partition, so that wide
     rows are not sorted by age for three numbers.
@@ -34,18 +41,18 @@ def figures_by_resource(counts: DataFrame, at_ms: int) -> DataFrame:
     derived = by_resource.withColumns(
         {
             "inactive": sf.col("kept") - sf.col("active") - sf.col("delayed"),
-            **{f"p{percent}_age_seconds": _percentile(percent) for percent in PERCENTILES},
+            **{f"p{percent}_age_seconds": percentile(percent) for percent in PERCENTILES},
             "hottest_partition": -sf.col("hottest.place"),
             "hottest_partition_share": sf.round(sf.col("hottest.kept") / sf.col("kept"), 4),
             "retrying": retrying,
             "probe_age_seconds": sf.when(retrying, probe_age),
         }
     )
-    return derived.select("id", *FIGURES)
+    return derived.select("id", "ages", *FIGURES)
 
 
-def _percentile(percent: int) -> Column:
-    """The age that `percent` of a resource's kept messages do not exceed, in its bucket."""
+def percentile(percent: int) -> Column:
+    """The age that `percent` of the `kept` messages do not exceed, in its bucket of `ages`."""
     return sf.expr(
         f"""aggregate(ages, named_struct('seen', 0L, 'age', CAST(NULL AS BIGINT)),
             (sum, entry) -> IF(sum.age IS NOT NULL, sum, named_struct(
@@ -56,7 +63,7 @@ def _percentile(percent: int) -> Column:
 
 
 def _sums() -> list[Column]:
-    added = (*COUNTS, "kept", *RECEIVE_COLUMNS, *SIZE_COLUMNS)
+    added = (*COUNTS, "kept", *REASON_COLUMNS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
     newest = ("oldest_age_seconds", "retrying", "probe_sent_ms")
     return [
         *[sf.sum(name).alias(name) for name in added if name != "inactive"],

@@ -6,11 +6,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import bad_record, refuse, whole, whole_entry
+from cirrusmq_reports.dead_letters import reason_of_note
 from cirrusmq_reports.keys import ARCHIVED, PARCEL, counting_key, resource_of_key
 
 
 def messages(items: DataFrame, resources: DataFrame | None = None) -> DataFrame:
     """One row a message: `key` of its partition, `v`, `w`, `r`, `z`, and its parcel's times in ms.
+
+    `reason`: of a dead letter, as its place among REASON_COLUMNS; null for others.
 
     `rewind_until_ms`: if it was deleted, until when it can be rewound; null if it cannot. With
     `resources` (columns of `resource_names`) their settings decide that, and what was deleted with
@@ -23,7 +26,7 @@ def messages(items: DataFrame, resources: DataFrame | None = None) -> DataFrame:
         counting_key().alias("key"),
         sf.substring("pk.S", 1, 2).isin(PARCEL, ARCHIVED).alias("is_parcel"),
         (sf.substring("pk.S", 1, 2) == ARCHIVED).alias("archived"),
-        sf.col("d").isNotNull().alias("is_dead"),
+        reason_of_note().alias("reason"),
         whole("t").alias("sent_ms"),
         whole("x").alias("expires_ms"),
         (whole("expires_at") * 1000).alias("kept_until_ms"),
@@ -52,7 +55,7 @@ def messages(items: DataFrame, resources: DataFrame | None = None) -> DataFrame:
         "place",
         "is_parcel",
         "archived",
-        "is_dead",
+        "reason",
         "sent_ms",
         "expires_ms",
         "kept_until_ms",

@@ -5,25 +5,35 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.figures import COUNTS, FIGURES, RECEIVE_COLUMNS, SIZE_COLUMNS
+from cirrusmq_reports.figures import (
+    COUNTS,
+    FIGURES,
+    REASON_COLUMNS,
+    RECEIVE_COLUMNS,
+    SIZE_COLUMNS,
+)
 
 UNKNOWN = "(unknown)"
 """Account and kind of resources that the directory does not name; no account has this name."""
 
+NO_LABELS = "{}"
+
 
 def named_figures(figures: DataFrame, names: DataFrame) -> DataFrame:
-    """Columns `account`, `kind`, `name`, `id`, FIGURES.
+    """Columns `account`, `kind`, `name`, `id`, `labels`, `ages`, FIGURES.
 
     Named resources without items have zeros; items of resources without a name show their id.
     Deleted resources are left out, also where messages of theirs are still to be removed.
     """
     rows = figures.join(_holders(names), "id", "full").where("deleted IS NULL OR NOT deleted")
-    zero = (*COUNTS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
+    zero = (*COUNTS, *REASON_COLUMNS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
     return rows.select(
         sf.coalesce("account", sf.lit(UNKNOWN)).alias("account"),
         sf.coalesce("kind", sf.lit(UNKNOWN)).alias("kind"),
         sf.coalesce("name", "id").alias("name"),
         "id",
+        sf.coalesce("labels", sf.lit(NO_LABELS)).alias("labels"),
+        "ages",
         *[
             sf.coalesce(name, sf.lit(False if name == "retrying" else 0)).alias(name)
             if name in zero or name == "retrying"

@@ -10,7 +10,7 @@ from cirrusmq_reports.schemas import DOCUMENT, QUEUE_DOCUMENT
 
 NAMES_SCHEMA = (
     "id STRING, account STRING, kind STRING, name STRING, deleted BOOLEAN, rewind_ms BIGINT, "
-    "rewind_floor_ms BIGINT, purged_ms BIGINT"
+    "rewind_floor_ms BIGINT, purged_ms BIGINT, labels STRING"
 )
 _SETTINGS = ("rewind_ms", "rewind_floor_ms", "purged_ms")
 
@@ -19,7 +19,8 @@ def resource_names(items: DataFrame) -> DataFrame:
     """Column `item` of Directory → the columns of NAMES_SCHEMA; one row an id.
 
     `deleted`: the resource is gone, and its id is known for a while. The settings are those of
-    the queue, for its receivers too; 0 for others.
+    the queue, for its receivers too; 0 for others. So are the labels, as the text of a JSON object;
+    null for others.
     """
     documents = items.where(sf.col("item.pk.S").startswith("I#")).select(
         sf.col("item.sk.S").alias("id"),
@@ -41,6 +42,7 @@ def resource_names(items: DataFrame) -> DataFrame:
         "name",
         "deleted",
         *[sf.coalesce(name, sf.lit(0)).alias(name) for name in _SETTINGS],
+        "labels",
     )
 
 
@@ -56,7 +58,8 @@ def _queues(items: DataFrame) -> DataFrame:
         (sf.col("document.attributes.rewind_seconds") * 1000).alias("rewind_ms"),
         "document.rewind_floor_ms",
         "document.purged_ms",
+        sf.to_json("document.attributes.labels").alias("labels"),
     )
     return settings.groupBy("account", "queue").agg(
-        *[sf.max(name).alias(name) for name in _SETTINGS]
+        *[sf.max(name).alias(name) for name in (*_SETTINGS, "labels")]
     )

@@ -6,7 +6,7 @@ from tests.spark.transforms.frames import Values, frame, rows_of
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 
 SCHEMA = (
-    "key STRING, archived BOOLEAN, is_dead BOOLEAN, sent_ms BIGINT, expires_ms BIGINT, "
+    "key STRING, archived BOOLEAN, reason INT, sent_ms BIGINT, expires_ms BIGINT, "
     "rewind_until_ms BIGINT, retrying BOOLEAN, probe_sent_ms BIGINT, v BIGINT, w BIGINT, "
     "r BIGINT, z BIGINT"
 )
@@ -15,7 +15,7 @@ STATES = ("active", "delayed", "kept", "dead", "expired", "rewindable")
 
 
 def message(v: int, **more: object) -> Values:
-    row = {"key": "Q#q#0", "archived": False, "is_dead": False, "sent_ms": NOW - 100_000}
+    row = {"key": "Q#q#0", "archived": False, "sent_ms": NOW - 100_000}
     times = {"expires_ms": NOW + 1, "w": 0, "r": 0, "z": 300, "v": v}
     return {**row, **times, **more}
 
@@ -34,10 +34,11 @@ def test_each_state_by_its_times(spark: SparkSession) -> None:
         message(NOW + 1, r=2),  # held
         message(NOW + 1),  # delayed
         message(NOW, expires_ms=NOW),  # expired
-        message(NOW, is_dead=True),
+        message(NOW, reason=0),
+        message(NOW, reason=6, expires_ms=NOW),
         message(-1),
         message(-3),
-    ) == {"active": 3, "delayed": 1, "kept": 6, "dead": 1, "expired": 1, "rewindable": 0}
+    ) == {"active": 3, "delayed": 1, "kept": 6, "dead": 1, "expired": 2, "rewindable": 0}
 
 
 def test_what_is_deleted_can_be_rewound_until_its_time(spark: SparkSession) -> None:

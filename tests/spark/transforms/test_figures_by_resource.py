@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from tests.spark.transforms.frames import Values, frame, rows_of
 
 from cirrusmq_reports.columns import BAD_RECORD
-from cirrusmq_reports.figures import RECEIVE_COLUMNS, SIZE_COLUMNS
+from cirrusmq_reports.figures import REASON_COLUMNS, RECEIVE_COLUMNS, SIZE_COLUMNS
 from cirrusmq_reports.transforms.figures_by_resource import figures_by_resource
 
 COUNTS = ("kept", "active", "delayed", "rewindable", "dead", "expired", "bytes")
@@ -14,7 +14,7 @@ SCHEMA = ", ".join(
     (
         "key STRING, age BIGINT",
         *(f"{name} BIGINT" for name in (*COUNTS, "oldest_age_seconds")),
-        *(f"{name} BIGINT" for name in (*RECEIVE_COLUMNS, *SIZE_COLUMNS)),
+        *(f"{name} BIGINT" for name in (*REASON_COLUMNS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)),
         "retrying BOOLEAN, probe_sent_ms BIGINT",
     )
 )
@@ -22,7 +22,7 @@ NOW = 1_000_000
 
 
 def counted(key: str, age: int | None, kept: int, **more: object) -> Values:
-    zero = dict.fromkeys((*COUNTS, *RECEIVE_COLUMNS, *SIZE_COLUMNS), 0)
+    zero = dict.fromkeys((*COUNTS, *REASON_COLUMNS, *RECEIVE_COLUMNS, *SIZE_COLUMNS), 0)
     return {**zero, "key": key, "age": age, "kept": kept, "oldest_age_seconds": age, **more}
 
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
+import msgspec
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from tests.spark.transforms.frames import frame, items, numbers, rows_of
 
 from cirrusmq_reports.columns import whole_entry
+from cirrusmq_reports.figures import DEAD_REASONS
 from cirrusmq_reports.schemas import MESSAGES, MESSAGES_WITH_DELETIONS
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 from cirrusmq_reports.transforms.messages import messages
@@ -42,13 +45,32 @@ def test_each_message_of_a_parcel_is_a_row(spark: SparkSession) -> None:
             parcel("Q#q#2"),
         )
     )
-    found = rows_of(rows, "key", "place", "v", "w", "r", "archived", "is_dead", "rewind_until_ms")
+    found = rows_of(rows, "key", "place", "v", "w", "r", "archived", "reason", "rewind_until_ms")
     assert found == {
-        ("Q#q#3", 0, 5, 60, 0, False, False, None),
-        ("Q#q#3", 1, 0, 70, 1, False, False, None),
-        ("R#q#1", 0, 0, 0, 0, True, True, 8_000_000),
-        ("Q#q#2", None, None, 0, None, False, False, None),
+        ("Q#q#3", 0, 5, 60, 0, False, None, None),
+        ("Q#q#3", 1, 0, 70, 1, False, None, None),
+        ("R#q#1", 0, 0, 0, 0, True, OTHER, 8_000_000),
+        ("Q#q#2", None, None, 0, None, False, None, None),
     }
+
+
+OTHER = len(DEAD_REASONS)
+
+
+def test_the_reason_of_a_dead_letter_is_read_from_its_note(spark: SparkSession) -> None:
+    """Of a note as the service writes it, whose names look like another reason."""
+    texts = [*DEAD_REASONS, "max_ag", "max_age2", "", "max_age " * 20, "é"]
+    notes = [
+        {"source_queue": "dead_at", "receive_count": 7, "dead_at": SENT * 10**9, "reason": text}
+        | {"receiver": "max_receives", "subscription": "reason"}
+        for text in texts
+    ]
+    parcels = [
+        parcel(f"Q#q#{place}", 5, d={"B": b64encode(msgspec.msgpack.encode(note)).decode()})
+        for place, note in enumerate(notes)
+    ]
+    found = rows_of(messages(items(spark, MESSAGES, *parcels)), "key", "reason")
+    assert found == {(f"Q#q#{place}", min(place, OTHER)) for place in range(len(texts))}
 
 
 def test_a_delivery_state_has_no_message_and_other_items_have_no_row(spark: SparkSession) -> None:

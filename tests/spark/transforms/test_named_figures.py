@@ -8,7 +8,9 @@ from cirrusmq_reports.transforms.named_figures import UNKNOWN, named_figures
 from cirrusmq_reports.transforms.resource_names import NAMES_SCHEMA
 
 _KINDS = {"retrying": "BOOLEAN", "hottest_partition_share": "DOUBLE"}
-SCHEMA = ", ".join(["id STRING", *(f"{name} {_KINDS.get(name, 'BIGINT')}" for name in FIGURES)])
+AGES = "ages ARRAY<STRUCT<age: BIGINT, kept: BIGINT>>"
+_FIGURES = [f"{name} {_KINDS.get(name, 'BIGINT')}" for name in FIGURES]
+SCHEMA = ", ".join(["id STRING", AGES, *_FIGURES])
 
 
 def named(identity: str, kind: str, name: str, **more: object) -> Values:
@@ -33,7 +35,7 @@ def test_a_resource_has_its_name_and_zeros_where_nothing_is_kept(spark: SparkSes
     )
     shown = ("account", "kind", "name", "id", "active", "bytes", "oldest_age_seconds", "retrying")
     rows = named_figures(figures, names)
-    assert rows.columns == ["account", "kind", "name", "id", *FIGURES]
+    assert rows.columns == ["account", "kind", "name", "id", "labels", "ages", *FIGURES]
     assert rows_of(rows, *shown, "probe_age_seconds") == {
         ("acme", "queue", "orders", "q1", 5, 0, 9, False, None),
         ("acme", "receiver", "orders/audit", "q2", 0, 0, None, False, None),

@@ -65,7 +65,8 @@ def test_figures_have_names_and_deleted_resources_are_left_out(spark: SparkSessi
             {"id": "t", "account": "acme", "kind": "topic", "name": "news", "deleted": False},
         ],
     )
-    schema = ", ".join(["id STRING", *[f"{name} BIGINT" for name in FIGURES]])
+    ages = "ages ARRAY<STRUCT<age: BIGINT, kept: BIGINT>>"
+    schema = ", ".join(["id STRING", ages, *[f"{name} BIGINT" for name in FIGURES]])
     schema = schema.replace("retrying BIGINT", "retrying BOOLEAN")
     figures = frame(spark, schema, [{"id": each, "active": 3} for each in ("q", "old", "lost")])
     found = rows_of(named_figures(figures, names), "account", "kind", "name", "active", "retrying")

@@ -180,14 +180,11 @@ function drawBacklog(report) {
         { head: t("in_flight"), number: true, cell: (each) => number(each.inactive) },
         { head: t("delayed"), number: true, cell: (each) => number(each.delayed) },
         { head: t("oldest"), number: true, cell: (each) => duration(each.oldest_age_seconds) },
+        { head: t("reports.p95"), number: true, cell: (each) => duration(each.p95_age_seconds) },
+        { head: t("reports.reasons"), cell: reasons },
         { head: t("reports.trend"), cell: trend },
         { head: t("reports.growth"), number: true, cell: (each) => number(each.growth_per_hour) },
-        {
-          head: t("reports.drain"),
-          number: true,
-          cell: (each) =>
-            each.hours_to_drain === null ? NOTHING : duration(each.hours_to_drain * 3600),
-        },
+        { head: t("reports.drain"), number: true, cell: drain },
         {
           head: t("reports.partition"),
           number: true,
@@ -201,7 +198,39 @@ function drawBacklog(report) {
     ),
     report.resources.length > LINES &&
       h("p", { class: "quiet" }, t("reports.more", { more: report.resources.length - LINES })),
+    report.labels.length > 0 && byLabel(report.labels),
   );
+}
+
+function byLabel(labels) {
+  return h(
+    "div",
+    {},
+    h("h3", {}, t("reports.labels")),
+    table(
+      t("reports.labels"),
+      [
+        { head: t("reports.label"), cell: (each) => `${each.label}=${each.value}` },
+        { head: t("reports.resources"), number: true, cell: (each) => number(each.resources) },
+        { head: t("backlog"), number: true, cell: (each) => number(each.active) },
+        { head: t("reports.p95"), number: true, cell: (each) => duration(each.p95_age_seconds) },
+        { head: t("reports.reasons"), cell: reasons },
+        { head: t("reports.growth"), number: true, cell: (each) => number(each.growth_per_hour) },
+        { head: t("reports.drain"), number: true, cell: drain },
+      ],
+      labels.slice(0, LINES),
+    ),
+  );
+}
+
+function drain(each) {
+  return each.hours_to_drain === null ? NOTHING : duration(each.hours_to_drain * 3600);
+}
+
+/** `max_receives 3`: the reasons of the dead letters; a job of before told none. */
+function reasons(each) {
+  const told = Object.entries(each.dead_by_reason ?? {});
+  return told.map(([reason, count]) => `${reason} ${number(count)}`).join(", ") || NOTHING;
 }
 
 function trend(each) {

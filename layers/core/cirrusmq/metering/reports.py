@@ -17,6 +17,7 @@ from cirrusmq.storage import cursors
 
 BILLING_DAYS = 400
 _DAY_MS = 86_400_000
+_NO_GROUPS: dict[str, Any] = {"labels": [], "top": {}}
 
 
 class _Pointer(msgspec.Struct):
@@ -84,7 +85,8 @@ def _cut(report: dict[str, Any], passed: int, lines: int) -> int | None:
 def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
     """The newest backlog of an account, if it was taken by `at`."""
     at_ms = None if at is None else parse_time("at", at)
-    report = _read(core, "backlog", account, _newest(core, "backlog"))
+    run = _newest(core, "backlog")
+    report = {**_read_groups(core, account, run), **_read(core, "backlog", account, run)}
     if at_ms is not None and parse_time("at", report["at"]) > at_ms:
         raise ReportNotFound(f"the only report is of {report['at']}")
     return _fitting(report)
@@ -109,6 +111,12 @@ def _read(
     if content is None:
         raise ReportNotFound
     return decode_json(content, dict[str, Any])
+
+
+def _read_groups(core: Core, account: str, run: str) -> dict[str, Any]:
+    """The labels and the resources with most of a backlog; none where an older job wrote none."""
+    content = core.read_report(f"runs/backlog/{run}/groups/{quote(account, safe='')}.json")
+    return _NO_GROUPS if content is None else _NO_GROUPS | decode_json(content, dict[str, Any])
 
 
 def _fitting(report: dict[str, Any]) -> dict[str, Any]:

@@ -121,3 +121,11 @@ class BacklogReport(msgspec.Struct, kw_only=True):
     at: Time
     generated_at: Time
     resources: list[dict[str, Any]]
+    labels: Annotated[
+        list[dict[str, Any]],
+        Meta(description="the same figures of all resources together that have a label"),
+    ]
+    top: Annotated[
+        dict[str, Any],
+        Meta(description="of each figure: the resources and labels that have most, ten at most"),
+    ]

@@ -26,7 +26,9 @@ def show_billing(request: Request) -> Ok[BillingReport]:
 def show_backlog(request: Request) -> Ok[BacklogReport]:
     """The backlog of the account's queues and subscriptions."""
     account, query = request.caller.account, request.query
-    return Ok(BacklogReport(**reports.backlog(request.core, account, query.get("at"))))
+    report = reports.backlog(request.core, account, query.get("at"))
+    known = {name: report[name] for name in BacklogReport.__struct_fields__}
+    return Ok(BacklogReport(**known))
 
 
 ROUTES: dict[str, Route] = {
