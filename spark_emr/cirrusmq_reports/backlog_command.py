@@ -197,8 +197,8 @@ def _write(
         outputs.write_group(account, groups[account])
     outputs.write_page(page)
     state = {"at": iso_time(at_ms), "times_ms": list(history.times_ms)}
-    kept = [part for table in tables for part in table.history.kept]
-    outputs.publish(state, [*kept, *written], propose=options.propose)
+    unchanged = [part for table in tables for part in table.history.kept]
+    outputs.publish(state, [*unchanged, *written], propose=options.propose)
 
 
 class _Stored:

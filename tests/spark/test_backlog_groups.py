@@ -10,7 +10,7 @@ from cirrusmq_reports.figures import AGES, COUNTS, REASON_COLUMNS
 
 def resource(name: str, active: int = 0, **more: Any) -> dict[str, Any]:
     zero: dict[str, Any] = dict.fromkeys(COUNTS, 0)
-    figures = {"growth_per_hour": None, "oldest_age_seconds": None, "labels": {}}
+    figures: dict[str, Any] = {"growth_per_hour": None, "oldest_age_seconds": None, "labels": {}}
     return {"name": name, "kind": "queue", **zero, **figures, "active": active, **more}
 
 
@@ -25,7 +25,7 @@ def groups(resources: list[dict[str, Any]], *labels: dict[str, Any]) -> dict[str
 
 
 def test_a_label_grows_as_its_resources_do_and_drains_at_that_rate() -> None:
-    team = {"labels": {"team": "search", "stage": "live"}}
+    team: dict[str, Any] = {"labels": {"team": "search", "stage": "live"}}
     made = groups(
         [
             resource("one", **team, growth_per_hour=-30.0),

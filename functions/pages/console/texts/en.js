@@ -228,7 +228,7 @@ export const EN = {
   "reports.amount": "Amount",
   "reports.more": "{more} more are not shown.",
   "reports.largest": "Largest backlogs",
-  "reports.p95": "95 % younger than",
+  "reports.younger": "95 % younger than",
   "reports.reasons": "Dead letters by reason",
   "reports.labels": "By label",
   "reports.label": "Label",

@@ -227,7 +227,7 @@ export const ZH = {
   "reports.amount": "金额",
   "reports.more": "还有 {more} 项未显示。",
   "reports.largest": "最大的积压",
-  "reports.p95": "95 % 短于",
+  "reports.younger": "95 % 短于",
   "reports.reasons": "死信原因",
   "reports.labels": "按标签",
   "reports.label": "标签",
