@@ -18,6 +18,7 @@ from cirrusmq_lambda.figures import (
     LEFT_OUT,
     OLDEST,
     POSTED,
+    RECEIVE,
     REFUSALS,
     STUCK,
     UNDECIDED,
@@ -135,6 +136,12 @@ PANELS = (
         "Wait for the first receive",
         "From when a message could be had; up to a minute late.",
         [Line(WAITED, "p50", quantile=0.5), Line(WAITED, "p99", quantile=0.99)],
+        "s",
+    ),
+    Panel(
+        "Time of a receive",
+        "Without the time in which it waits for messages; up to a minute late.",
+        [Line(RECEIVE, "p50", quantile=0.5), Line(RECEIVE, "p99", quantile=0.99)],
         "s",
     ),
     Panel(

@@ -10,7 +10,9 @@ from tests.service.conftest import MakeQueue
 from tests.service.half import Producers
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq.runtime.store import Store
 from cirrusmq_lambda import figures as declared
+from cirrusmq_lambda import latencies
 from cirrusmq_local.testing import Subscriber, World
 
 STUCK, OLDEST, BEHIND, UNDECIDED = (
@@ -286,3 +288,72 @@ def test_of_many_values_as_many_are_told_as_a_line_holds_spread_alike(
     assert told == sorted(told)
     assert (told[0], told[-1]) == (11.0, 991.0)
     assert told[25] == pytest.approx(500, abs=20)
+
+
+SLOW_SECONDS = 0.05
+"""Of each call of the store."""
+
+
+@pytest.fixture
+def slow_store(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latencies, "_receives", latencies.Latencies())
+    call = Store._call
+
+    def slowly(*given: Any) -> Any:
+        world.clock.pass_seconds(SLOW_SECONDS)
+        return call(*given)
+
+    monkeypatch.setattr(Store, "_call", slowly)
+
+
+def receives_told(world: World, figures: Figures) -> list[float]:
+    figures.spread.clear()
+    figures.logged()
+    return figures.spread.get(declared.RECEIVE.name, [])
+
+
+@pytest.mark.usefixtures("slow_store")
+def test_how_long_a_receive_took_is_told_without_its_wait(
+    world: World, make_queue: MakeQueue, figures: Figures
+) -> None:
+    """Of a call of 20 s: what came before the wait, and its last look."""
+    queue = make_queue("orders", partitions=1)
+    begun_ms = world.clock.now_ms()
+    assert queue.receive(wait_seconds=20) == []
+    took_ms = world.clock.now_ms() - begun_ms
+    assert took_ms > 19_000
+    assert receives_told(world, figures) == []
+    world.clock.pass_seconds(60)
+    queue.receive()
+
+    waited, at_once = sorted(receives_told(world, figures), reverse=True)
+
+    assert SLOW_SECONDS <= at_once <= 4 * SLOW_SECONDS
+    assert SLOW_SECONDS <= waited <= 8 * SLOW_SECONDS
+
+
+@pytest.mark.usefixtures("slow_store")
+def test_a_message_that_ends_a_wait_has_its_claim_counted(
+    world: World, make_queue: MakeQueue, figures: Figures
+) -> None:
+    queue = make_queue("orders", partitions=1, delay_seconds=5)
+    queue.send("late")
+    begun_ms = world.clock.now_ms()
+    (message,) = queue.receive(wait_seconds=20)
+    assert 4_000 < world.clock.now_ms() - begun_ms < 10_000
+    world.clock.pass_seconds(60)
+    queue.receive()
+    assert message
+    assert max(receives_told(world, figures)) <= 8 * SLOW_SECONDS
+
+
+def test_fifty_receives_are_a_line(
+    world: World, make_queue: MakeQueue, figures: Figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(latencies, "_receives", latencies.Latencies())
+    queue = make_queue("orders", partitions=1)
+    for _ in range(declared.MOST_VALUES - 1):
+        queue.receive()
+    assert receives_told(world, figures) == []
+    queue.receive()
+    assert len(receives_told(world, figures)) == declared.MOST_VALUES == latencies.MOST_VALUES

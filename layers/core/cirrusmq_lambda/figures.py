@@ -11,13 +11,15 @@ the same, and are those that Prometheus asks for: a unit at the end, `_total` fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import msgspec
 
-from cirrusmq.maintenance.backlogs import Backlogs
 from cirrusmq.metering.usage import Kind, Usage
 from cirrusmq.queues.resources import Resource
+
+if TYPE_CHECKING:  # receives, which tell a figure, do without the sweep
+    from cirrusmq.maintenance.backlogs import Backlogs
 
 Unit: TypeAlias = Literal["Count", "Seconds", "Bytes"]
 
@@ -70,6 +72,12 @@ POSTED = Figure(
     "Seconds",
     spread=True,
 )
+RECEIVE = Figure(
+    "cirrusmq_receive_seconds",
+    "Time of a receive, without the time in which it waited for messages.",
+    "Seconds",
+    spread=True,
+)
 OLDEST = Figure(
     "cirrusmq_oldest_message_age_seconds",
     "Age of the oldest message that could be received and is not.",
@@ -98,7 +106,7 @@ BEHIND = Figure(
 )
 TOLD = (
     *HAPPENED.values(),
-    *(WAITED, POSTED),
+    *(WAITED, POSTED, RECEIVE),
     *(ATTEMPTS, OLDEST, KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT, STUCK, UNDECIDED, BEHIND),
 )
 """The figures that functions tell."""

@@ -54,6 +54,7 @@ class Request:
         self.event, self.context, self.core = event, context, core
         self._verified: keys.Caller | None = None
         self._key: keys.Caller | None = None
+        self.begun_ms = core.now_ms()
         self.owner: str | None = None
         """The account of the key that the call is about: an admin's calls are about others'."""
 

@@ -64,6 +64,18 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class Wait(msgspec.Struct):
+    """The time that a receive waited: from its first looks to the last one, if it waited at all."""
+
+    begun_ms: int = 0
+    ended_ms: int = 0
+
+    @property
+    def took_ms(self) -> int:
+        """Milliseconds; looks in between are a part of it, the first ones and the last are not."""
+        return max(0, self.ended_ms - self.begun_ms)
+
+
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """A receive whose request is checked; nothing is claimed yet."""
 
@@ -74,6 +86,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     request: ReceiveRequest
     wanted: Wanted
     chance: Chance
+    wait: Wait
 
 
 def receive(
@@ -114,7 +127,9 @@ def begin(
         answer_bytes=answer_bytes,
         alone_bytes=answer_bytes if alone_bytes is None else alone_bytes,
     )
-    return Begun(find=find, source=source, request=request, wanted=wanted, chance=chance)
+    return Begun(
+        find=find, source=source, request=request, wanted=wanted, chance=chance, wait=Wait()
+    )
 
 
 def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
@@ -143,7 +158,7 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
     if not received and core.now_ms() < deadline_ms:
         with waiting(core, caller.account, deadline_ms) as may_wait:
             if may_wait:
-                received = _wait(core, begun.find, source, looking, wait_seconds, deadline_ms)
+                received = _wait(core, begun, looking, wait_seconds, deadline_ms)
             elif first < source.partitions:
                 received = looking.at_all(source)
     if not received and looking.too_large:
@@ -168,15 +183,12 @@ def _result_bytes(receipt: str) -> int:
 
 
 def _wait(
-    core: Core,
-    find: Callable[[], Source],
-    source: Source,
-    looking: _Looking,
-    wait_seconds: float,
-    deadline_ms: int,
+    core: Core, begun: Begun, looking: _Looking, wait_seconds: float, deadline_ms: int
 ) -> list[Received]:
     """Look again and again until there is something, or the time is over."""
     received: list[Received] = []
+    source, wait = begun.source, begun.wait
+    wait.begun_ms = wait.ended_ms = core.now_ms()
     turns = polling.Turns(wait_seconds)
     turns.begin_turn(source, looking.last_units)
     turns.begin_round()
@@ -188,7 +200,8 @@ def _wait(
         ends = pause_seconds >= left_seconds
         core.clock.sleep(min(pause_seconds, left_seconds))
         turns.pass_seconds(pause_seconds)
-        before, source = source, find()
+        wait.ended_ms = core.now_ms()
+        before, source = source, begun.find()
         if source.owner_id != before.owner_id:
             return []  # another one by that name: the call was for the one that is deleted
         if ends and polling.ends_with_all(source):

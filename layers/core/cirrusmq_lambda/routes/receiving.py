@@ -22,6 +22,7 @@ from cirrusmq_lambda.answers.received import (
     ReceivedMessages,
 )
 from cirrusmq_lambda.http import Request, Route, following, read_flag
+from cirrusmq_lambda.latencies import note_receive
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.receipt_sources import source_of
 from cirrusmq_lambda.replies import NoContent, Ok
@@ -142,9 +143,11 @@ def _receive(
 
 def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
     left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
+    received = take(request.core, begun, request.caller, left_seconds)
+    note_receive(request.core, request.begun_ms, begun.wait.took_ms)
     return [
         ReceivedMessage.at(each.parcel, each.place, each.message, receipt=each.receipt)
-        for each in take(request.core, begun, request.caller, left_seconds)
+        for each in received
     ]
 
 
