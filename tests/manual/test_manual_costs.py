@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from tests.manual.pages import MANUAL
 
-from bench.counted import calculator, cost
+from bench.counted import calculator, cost, months
 from bench.counted.lives import BATCH_1_KB, SINGLE_1_KB, SINGLE_64_KB
 from cirrusmq_local.commands import prices
 
@@ -42,9 +42,12 @@ def test_its_sums_are_those_of_the_bench() -> None:
         const costs = JSON.parse(readFileSync("costs.json", "utf8"));
         const sums = [];
         for (const one of costs.cases) {
-          for (const used of [null, 0.7]) {
-            for (const direct of [false, true]) {
-              const lines = bill(one, costs.prices, { messages: 1e6, used, direct });
+          for (const [used, term] of [
+            [null, null], [null, "savings plans"], [0.7, null], [0.7, "reserved 3 years"],
+          ]) {
+            for (const [direct, gigabytes] of [[false, 0], [true, 20]]) {
+              const how = { messages: 1e6, used, direct, term, gigabytes };
+              const lines = bill(one, costs.prices, how);
               sums.push(Object.values(lines).reduce((sum, each) => sum + each, 0));
             }
           }
@@ -60,15 +63,40 @@ def test_its_sums_are_those_of_the_bench() -> None:
         timeout=60,
     )
     wanted = [
-        dollars(case["use"], used=used, direct=direct)
+        dollars(case["use"], used=used, direct=direct, term=term) + kept
         for case in COSTS["cases"]
-        for used in (None, 0.7)
-        for direct in (False, True)
+        for used, term in (
+            *((None, None), (None, "savings plans")),
+            *((0.7, None), (0.7, "reserved 3 years")),
+        )
+        for direct, kept in ((False, 0.0), (True, 20 * (30 * 0.10 + 0.25 + 0.20)))
     ]
     assert json.loads(run.stdout) == pytest.approx(wanted, abs=0.0001)
 
 
-def dollars(use: dict[str, float], *, used: float | None, direct: bool) -> float:
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not on this machine")
+def test_its_choices_are_terms_that_there_are() -> None:
+    text = (MANUAL / "theme/calculator.js").read_text("utf-8")
+    named = set(re.findall(r'"(savings plans|reserved [^"]+)"\]', text))
+    assert named == set(COSTS["prices"]["terms"]) == set(months.TERMS)
+
+
+def test_what_waits_longer_costs_more_in_exports_and_storage_alone() -> None:
+    """A million messages a month of 1.3 KB that wait for ten days: 0.43 GB at any time."""
+    usage = cost.Usage(messages=1, write_units=3, read_units=0.5, calls=3, gb_seconds=0)
+    minute, days = (
+        months.whole_dollars(usage, used=None, direct=True, open_seconds=seconds)
+        for seconds in (60, 10 * 86_400)
+    )
+    more = {name: days[name] - minute[name] for name in days if days[name] != minute[name]}
+    assert set(more) == {"exports", "storage, backup"}
+    assert more["exports"] == pytest.approx(0.43 * 30 * 0.10, rel=0.02)
+    assert more["storage, backup"] == pytest.approx(0.43 * 0.45, rel=0.02)
+
+
+def dollars(
+    use: dict[str, float], *, used: float | None, direct: bool, term: str | None = None
+) -> float:
     """What the bench says of a million such messages."""
     usage = cost.Usage(
         messages=prices.MILLION,
@@ -80,7 +108,10 @@ def dollars(use: dict[str, float], *, used: float | None, direct: bool) -> float
         puts=use["puts"] * prices.MILLION,
         gets=use["gets"] * prices.MILLION,
     )
-    return usage.total(used, direct=direct)
+    if term is None:
+        return usage.total(used, direct=direct)
+    lines = months.with_terms(usage.dollars(used), months.TERMS[term])
+    return sum(lines.values()) - (lines["HTTP API"] if direct else 0)
 
 
 def test_the_page_has_the_same_figures() -> None:

@@ -12,6 +12,7 @@ from cirrusmq_local.commands import prices
 from . import waiting
 from .cost import KINDS, WORKLOADS, Kind, Usage, cases
 from .lives import Workload
+from .months import TERMS, kept_dollars
 from .polls import idle_units
 
 FILE = Path(__file__).parents[2] / "manual/costs.json"
@@ -53,8 +54,11 @@ def use_of_one(usage: Usage) -> dict[str, float]:
     return {name: round(amount / usage.messages, DIGITS) for name, amount in whole.items()}
 
 
-def price_list() -> dict[str, float]:
-    """Dollars: of units, calls and requests for a million, of memory for a GB second."""
+def price_list() -> dict[str, Any]:
+    """Dollars: of units, calls and requests for a million, of memory for a GB second.
+
+    `kept_gigabyte`: of a GB that is in the table all month. `terms`: the shares that they take off.
+    """
     kms = prices.KMS_SHARE * prices.KMS_REQUESTS_PER_MILLION
     return {
         "write_units": prices.WRITE_UNITS_PER_MILLION,
@@ -66,6 +70,11 @@ def price_list() -> dict[str, float]:
         "gb_second": prices.LAMBDA_GB_SECOND,
         "puts": prices.S3_PUTS_PER_MILLION + kms,
         "gets": prices.S3_GETS_PER_MILLION + kms,
+        "kept_gigabyte": round(sum(kept_dollars(1.0).values()), DIGITS),
+        "terms": {
+            name: {"tables": off, "functions": prices.LAMBDA_PLAN_OFF}
+            for name, off in TERMS.items()
+        },
     }
 
 

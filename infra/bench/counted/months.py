@@ -44,15 +44,39 @@ CHANGES = 3
 USAGE_BYTES = 400
 """Assumed: of a record of usage, which is stored for 40 days, exported and backed up."""
 OPEN_SECONDS = 60
-"""Assumed: so long a message waits and is in flight, 1 KB and its keys."""
+"""Assumed, unless another is given: so long a message waits and is in flight, 1 KB and its keys."""
 STORED_BYTES = 1_300
 Lines = dict[str, float]
 
 
+TERMS = {
+    "savings plans": prices.TABLE_PLAN_OFF,
+    "reserved 1 year": prices.RESERVED_OFF[1],
+    "reserved 3 years": prices.RESERVED_OFF[3],
+}
+"""What a term takes off the units of tables: savings plans where these are on demand."""
+
+
+def kept_dollars(gigabytes: float) -> Lines:
+    """A month of what is in the table of messages all the time, which a night exports whole."""
+    return {
+        "exports": gigabytes * bill.NIGHTS * prices.EXPORT_GB,
+        "storage, backup": gigabytes * (prices.TABLE_GB_MONTH + prices.BACKUP_GB_MONTH),
+    }
+
+
 def whole_dollars(
-    usage: Usage, *, used: float | None, direct: bool, access: str = "short"
+    usage: Usage,
+    *,
+    used: float | None,
+    direct: bool,
+    access: str = "short",
+    open_seconds: float = OPEN_SECONDS,
 ) -> Lines:
-    """A million messages with all that they add to a month, by line."""
+    """A million messages with all that they add to a month, by line.
+
+    open_seconds: how long one waits and is in flight.
+    """
     lines = usage.dollars(used)
     calls = usage.calls / usage.messages * prices.MILLION
     if direct:
@@ -60,13 +84,17 @@ def whole_dollars(
     batches = CHANGES * prices.MILLION / METER_RECORDS
     logged = batches * METER_LOG_BYTES + (0 if direct else calls * ACCESS_BYTES[access])
     recorded = batches * USAGE_BYTES / prices.GB
-    stored = prices.MILLION * STORED_BYTES * OPEN_SECONDS / MONTH_SECONDS / prices.GB
+    stored = prices.MILLION * STORED_BYTES * open_seconds / MONTH_SECONDS / prices.GB
     lines["logs"] = bill.log_dollars(logged)
     # A night has the whole table of messages, and of usage what came in a day, old and new.
-    lines["exports"] = (stored * bill.NIGHTS + 3 * recorded) * prices.EXPORT_GB
-    kept = stored + recorded * 40 / prices.MONTH_DAYS
-    lines["storage, backup"] = kept * (prices.TABLE_GB_MONTH + prices.BACKUP_GB_MONTH)
-    return lines
+    exports = 3 * recorded * prices.EXPORT_GB
+    usage_kept = recorded * 40 / prices.MONTH_DAYS
+    others = usage_kept * (prices.TABLE_GB_MONTH + prices.BACKUP_GB_MONTH)
+    kept = kept_dollars(stored)
+    return lines | {
+        "exports": kept["exports"] + exports,
+        "storage, backup": kept["storage, backup"] + others,
+    }
 
 
 def with_terms(lines: Lines, tables_off: float) -> Lines:
@@ -142,10 +170,10 @@ ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
 WAYS: tuple[tuple[str, float | None, bool, float | None], ...] = (
     ("API, on demand", None, False, None),
     ("direct, on demand", None, True, None),
-    ("direct, on demand, savings plans", None, True, prices.TABLE_PLAN_OFF),
+    ("direct, on demand, savings plans", None, True, TERMS["savings plans"]),
     ("direct, 70 %", USED_AT_BEST, True, None),
-    ("direct, 70 %, reserved 1 year", USED_AT_BEST, True, prices.RESERVED_OFF[1]),
-    ("direct, 70 %, reserved 3 years", USED_AT_BEST, True, prices.RESERVED_OFF[3]),
+    ("direct, 70 %, reserved 1 year", USED_AT_BEST, True, TERMS["reserved 1 year"]),
+    ("direct, 70 %, reserved 3 years", USED_AT_BEST, True, TERMS["reserved 3 years"]),
 )
 """Name, share of provisioned units in use, whether direct, and what a term takes off tables."""
 

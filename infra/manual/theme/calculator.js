@@ -3,9 +3,13 @@
 import { bill } from "./bill.js";
 
 const CAPACITY = [
-  ["on demand", null],
-  ["by the hour, 70 % used", 0.7],
-  ["by the hour, 45 % used", 0.45],
+  ["on demand", null, null],
+  ["on demand, savings plans", null, "savings plans"],
+  ...[0.7, 0.45].flatMap((used) => [
+    [`by the hour, ${100 * used} % used`, used, null],
+    [`by the hour, ${100 * used} % used, reserved for a year`, used, "reserved 1 year"],
+    [`by the hour, ${100 * used} % used, reserved for three`, used, "reserved 3 years"],
+  ]),
 ];
 
 const place = document.getElementById("calculator");
@@ -15,6 +19,7 @@ const form = document.createElement("form");
 const kind = choice("What messages do", costs.cases.map((each) => each.name));
 const messages = number("Messages a month", 1_000_000);
 const consumers = number("Consumers that wait all month", 1);
+const megabytes = number("Megabytes that wait, on average", 0);
 const capacity = choice("DynamoDB", CAPACITY.map(([name]) => name));
 const way = choice("Calls", ["by the HTTP API", "by direct URLs"]);
 const table = document.createElement("table");
@@ -28,9 +33,12 @@ show();
 
 function show() {
   const one = costs.cases[kind.selectedIndex];
+  const [, used, term] = CAPACITY[capacity.selectedIndex];
   const lines = bill(one, costs.prices, {
     messages: Math.max(0, Number(messages.value)),
-    used: CAPACITY[capacity.selectedIndex][1],
+    used,
+    term,
+    gigabytes: Math.max(0, Number(megabytes.value)) / 1e3,
     direct: way.selectedIndex === 1,
   });
   lines["Waiting"] = Math.max(0, Number(consumers.value)) * costs.waiting;
