@@ -39,7 +39,7 @@ class BlockingFeed(Feed):
             self._refill()
         if not self._ready:
             return None
-        if self._waits():
+        if self._failed_first() and self._due_ms(self._ready[0]) > self.push.core.now_ms():
             self._probe = None if self.running else self._ready[0]
             return None
         return self._ready.popleft()
@@ -50,12 +50,13 @@ class BlockingFeed(Feed):
 
     def first_due(self) -> Mark | None:
         # One that may post no more takes no next one, and has to tell of what has just failed.
-        probe = self._probe or (self._ready[0] if not self.running and self._waits() else None)
+        failed = not self.running and self._failed_first()
+        probe = self._probe or (self._ready[0] if failed else None)
         if probe is None:
             return None
         parcel, place = probe.parcel, probe.place
-        due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
-        return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+        position, error = parcel.position(place), parcel.last_error(place)
+        return Mark(self._due_ms(probe), parcel.sort_key, place, position, error)
 
     def settle(self) -> None:
         failed = sorted(self._failed(), key=lambda each: each.candidate.key)
@@ -96,12 +97,15 @@ class BlockingFeed(Feed):
         slack_ms = int(limits.ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
         return f"{key_ms(reached) - slack_ms:013d}"
 
-    def _waits(self) -> bool:
-        """Whether the first of those that are ready has failed, and waits for its retry."""
+    def _failed_first(self) -> bool:
+        """Whether the first of those that are ready has failed, so that the others wait for it."""
         if not self._ready or self._hurried:
             return False
-        parcel, place = self._ready[0].parcel, self._ready[0].place
-        return bool(parcel.receives[place]) and parcel.visible_ms[place] > self.push.core.now_ms()
+        return bool(self._ready[0].parcel.receives[self._ready[0].place])
+
+    @staticmethod
+    def _due_ms(candidate: Candidate) -> int:
+        return candidate.parcel.visible_ms[candidate.place]
 
     def _failed(self) -> list[PostResult]:
         return [each for ended in self._ended.values() for each in ended if each.error is not None]
