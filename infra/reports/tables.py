@@ -2,8 +2,8 @@
 
 The columns of files are the jobs' schemas (`ANALYST_TABLES`), a view is its SQL in
 `spark_emr/tables.sql`. Made of them: the views of files in that file, and the tables and views of
-Glue in the template, whose columns and types DuckDB tells. The columns of `backlog_files` stand in
-the template alone.
+Glue in the template, whose columns and types DuckDB tells. The columns of the backlog's files
+stand in the template alone.
 
 make reports-tables                   writes both files
 python -m infra.reports.tables        says whether they are as they would be written
@@ -35,7 +35,7 @@ FILES = {
 _SQL_PART = re.compile(r"(-- files begin\n).*?(-- files end\n)", re.DOTALL)
 _MADE = re.compile(r"(  # Made by .*?: begin\n).*?(  # Made: end\n)", re.DOTALL)
 _VIEW = re.compile(r"CREATE OR REPLACE VIEW (\w+) AS\n(.*?);\n", re.DOTALL)
-_BACKLOG = re.compile(r"Name: backlog_files\n.*?Columns: \[(.*?)\]", re.DOTALL)
+_BACKLOG = re.compile(r"Name: (backlog(?:_label)?_files)\n.*?Columns: \[(.*?)\]", re.DOTALL)
 _COLUMN = re.compile(r'\{Name: (\w+), Type: "?([\w(),]+)"?\}')
 _WIDTH = 100
 _SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
@@ -128,10 +128,8 @@ def _file_tables(schemas: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 
 
 def _views(sql: str, template: str, schemas: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    backlog = _BACKLOG.search(template)
-    assert backlog is not None
     files: dict[str, Mapping[str, str]] = {
-        "backlog_files": dict(_COLUMN.findall(backlog[1])),
+        **{name: dict(_COLUMN.findall(columns)) for name, columns in _BACKLOG.findall(template)},
         "current_parts": dict.fromkeys(("report", "run", "dataset", "part"), "STRING")
         | dict.fromkeys(("row_count", "sequence"), "BIGINT"),
         **{FILES[table]: columns for table, columns in schemas.items()},
