@@ -20,11 +20,12 @@ MODULES_AND_ARROWS = {
     "delete": (25, 31),
     "publish": (34, 48),
     "fan out and push": (64, 133),
-    "retry": (48, 98),
+    "retry": (48, 99),
 }
 """By flow, in an environment that has made such calls before.
 
 Receives have a memory for each mechanism: heads, turns, and chores until these leave them.
+A poster asks whether its account has to give way to another one.
 """
 
 
