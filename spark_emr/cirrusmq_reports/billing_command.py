@@ -29,6 +29,8 @@ from cirrusmq_reports.session import partitioned_for
 
 REPORT = "billing"
 CLOSE_DAYS = 3
+LEDGER_MONTHS = 13
+_LEDGER_MONTHS_LEAST, _LEDGER_MONTHS_MOST = 4, 120
 _CLOSE_DAYS_LEAST, _CLOSE_DAYS_MOST = 2, 27
 
 
@@ -63,6 +65,13 @@ def _parser() -> ArgumentParser:
         default=CLOSE_DAYS,
         metavar="DAYS",
         help="an invoice is issued so many days after its month; what comes later is on a note",
+    )
+    parser.add_argument(
+        "--ledger-months",
+        type=_ledger_months,
+        default=LEDGER_MONTHS,
+        metavar="MONTHS",
+        help="single usage records are kept so many months; usage by the hour and documents stay",
     )
     parser.add_argument(
         "--follow",
@@ -108,9 +117,17 @@ def _record(text: str) -> str:
 
 
 def _close_days(text: str) -> int:
-    least, most = _CLOSE_DAYS_LEAST, _CLOSE_DAYS_MOST
+    return _whole(text, "days", _CLOSE_DAYS_LEAST, _CLOSE_DAYS_MOST)
+
+
+def _ledger_months(text: str) -> int:
+    # Fewer would leave out records that an export of today can show.
+    return _whole(text, "months", _LEDGER_MONTHS_LEAST, _LEDGER_MONTHS_MOST)
+
+
+def _whole(text: str, unit: str, least: int, most: int) -> int:
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-        raise ArgumentTypeError(f"{text} is not a number of days from {least} to {most}")
+        raise ArgumentTypeError(f"{text} is not a number of {unit} from {least} to {most}")
     return int(text)
 
 

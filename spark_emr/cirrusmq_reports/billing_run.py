@@ -30,8 +30,16 @@ from cirrusmq_reports.closing import (
 from cirrusmq_reports.command import Session
 from cirrusmq_reports.documents import CARRIED, DOCUMENT_SCHEMA, NOTE
 from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.folding import (
+    LEDGER,
+    USAGE_TABLE,
+    fold,
+    folds,
+    kept_parts,
+    oldest_kept,
+)
 from cirrusmq_reports.labels import LABEL_TABLE, Labels, labels_of
-from cirrusmq_reports.ledger import LEDGER, QUARANTINE, USAGE_TABLE, Taken, ledger_parts, take
+from cirrusmq_reports.ledger import QUARANTINE, Taken, take
 from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.parties import PARTY_SCHEMA, party_rows
 from cirrusmq_reports.publication import Outputs, Part, Published
@@ -61,7 +69,6 @@ ANALYST_TABLES = {
     PARTY_TABLE: f"{PARTY_SCHEMA}, kept_in STRING, run STRING",
 }
 """The tables that analysts read, with the columns of their files."""
-LEDGER_MONTHS = 13
 _OPEN_PART = "all"
 
 
@@ -114,6 +121,7 @@ class Bill:
                 accept_removed=self.options.accept_removed,
                 removed_ms={table.id: table.removed_ms for table in plan.tables},
                 released=self.options.release,
+                kept_from_ms=month_ms(before.ledger_from) if before.ledger_from else 0,
             )
             old = self._take_over()
             adjusted = self._adjustments(adjustments)
@@ -139,6 +147,7 @@ class Bill:
                 coverage=plan.coverage,
                 accepted=plan.accepted,
                 prices=self.card.digest,
+                ledger_from=self._ledger_from(plan.to_ms),
             )
             same = replace(after, sequence=before.sequence) == before
             if same and not (taken.changed or adjusted or due.closing):
@@ -170,6 +179,13 @@ class Bill:
             {part.part for part in published.all_of(OLD_LINES) if part.part <= closed}
             | ({closed} if closed else set())
         )
+
+    def _ledger_from(self, to_ms: int) -> str:
+        """The first month that the ledger keeps from now on; it never goes back."""
+        parts = self.outputs.published.all_of(LEDGER)
+        oldest = oldest_kept(to_ms, self.options.ledger_months)
+        dropped = len(kept_parts(parts, oldest)) < len(parts)
+        return max(self.before.ledger_from, oldest if dropped else "")
 
     def _take_over(self) -> Closed | None:
         """The closed invoices of a release of before, as documents."""
@@ -281,9 +297,14 @@ class Bill:
         Showing(self.spark, outputs, self.options.close_days, self.card).show(
             after, charged.where(~is_adjustment()), open_lines, documents, taken, due
         )
+        ledger = kept_parts(outputs.published.all_of(LEDGER), after.ledger_from)
+        # By what was issued before this run, so that what is folded is on documents.
+        old_parts = folds([*ledger, *self._usage_parts()], self.before.closed, self.before.to_ms)
+        written += fold(self.spark, outputs, old_parts)
+        folded = {part for each in old_parts for part in each.parts}
         kept = [
-            *ledger_parts(outputs.published.all_of(LEDGER), after.to_ms, LEDGER_MONTHS),
-            *outputs.published.all_of(USAGE_TABLE),
+            *(part for part in ledger if part not in folded),
+            *(part for part in outputs.published.all_of(USAGE_TABLE) if part not in folded),
             *outputs.published.all_of(OLD_LINES),
             *outputs.published.all_of(DOCUMENT_TABLE),
             *outputs.published.all_of(LINE_TABLE),

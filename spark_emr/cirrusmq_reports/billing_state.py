@@ -53,6 +53,8 @@ class State:
     """The last run whose adjustments are on documents."""
     documents_run: str = ""
     """The newest run that issued documents."""
+    ledger_from: str = ""
+    """The first month of writing that the ledger keeps; "" = all."""
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> State:
@@ -68,6 +70,7 @@ class State:
             prices=str(state["prices"]),
             adjusted=int(state["adjusted"]),
             documents_run=str(state["documents_run"]),
+            ledger_from=str(state.get("ledger_from", "")),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,6 +88,7 @@ class State:
             "prices": self.prices,
             "adjusted": self.adjusted,
             "documents_run": self.documents_run,
+            "ledger_from": self.ledger_from,
         }
 
     @property

@@ -6,28 +6,29 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.billing_plan import shown_days
 from cirrusmq_reports.columns import columns_of
 from cirrusmq_reports.command import materialize
 from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.folding import LEDGER, USAGE_TABLE, within
 from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import USAGE
-from cirrusmq_reports.times import DAY_MS, iso_day
 from cirrusmq_reports.transforms.usage_by_hour import ledger_rows, usage_by_hour
-from cirrusmq_reports.transforms.usage_entries import WHOLE_RECORD, usage_entries
+from cirrusmq_reports.transforms.usage_entries import TOO_OLD, WHOLE_RECORD, usage_entries
 from cirrusmq_reports.transforms.usage_records import (
     LEDGER_SCHEMA,
     compared,
     conflicting,
     usage_records,
+    with_export,
 )
 
-LEDGER, USAGE_TABLE, QUARANTINE = "ledger", "usage", "quarantine"
+QUARANTINE = "quarantine"
 QUARANTINE_SCHEMA = (
     "record BINARY, entry INT, reason STRING, item STRING, written_ms BIGINT, content BIGINT, "
     "table_id STRING, export STRING, shown_ms BIGINT"
@@ -36,6 +37,10 @@ QUARANTINE_PART = "all"
 CONFLICT = "conflict: the record was shown with another content before, which is billed"
 _ODD_MOST, _ODD_SHARE_MOST = 100, 0.01
 _OF_RECORD = ("item", "written_ms", "content", "table_id", "export", "shown_ms")
+_ENTRY = (
+    "record", *_OF_RECORD, "entry", "odd", "account", "resource", "resource_id", "kind", "minute",
+    "count", "bytes", "attempts",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +67,15 @@ def take(
     accept_removed: bool,
     removed_ms: Mapping[str, int],
     released: Sequence[str] = (),
+    kept_from_ms: int = 0,
 ) -> Taken:
-    """Write the rows of records that the ledger lacks. Raises BadInput, as `Intake` says."""
+    """Write the rows of records that the ledger lacks.
+
+    `kept_from_ms`: the ledger has no records that were written before. Raises BadInput: an export
+    lacks records, or too much of it is odd.
+    """
     reader = Reader(spark, USAGE)
-    intake = _Intake(spark, outputs, exports, reader, removed_ms, released)
+    intake = _Intake(spark, outputs, exports, reader, removed_ms, released, kept_from_ms)
     return intake.take(accept_removed=accept_removed)
 
 
@@ -82,31 +92,31 @@ class _Intake:
     reader: Reader
     removed_ms: Mapping[str, int]
     released: Sequence[str]
+    kept_from_ms: int
 
     def take(self, *, accept_removed: bool) -> Taken:
         days = shown_days(self.exports)
         records = usage_records(self.reader, self.exports)
         both = compared(records, self._ledger(days), self.exports, self.removed_ms)
-        found = materialize(both, [self.reader])
+        entries = usage_entries(with_export(both, self.exports), self.released, self.kept_from_ms)
+        # Kept as entries, which are small: items are read, and moved, once.
+        found = materialize(entries, [self.reader])
         removed = self._missing(found, accept=accept_removed)
         odd_before = self._quarantined()
-        fresh = self._without_known(found.where("known_content IS NULL"), days)
-        fresh = fresh.join(odd_before.select("record").distinct(), "record", "left_anti")
-        entries = usage_entries(fresh.select("record", "first.*"), self.released)
-        retried = self._retried(odd_before)
-        columns = entries.columns
-        rows = entries.unionByName(retried.select(columns)).persist()
+        rows = self._without_known(found.where("fresh"), days).select(*_ENTRY)
+        if self.outputs.published.all_of(QUARANTINE):
+            fresh = rows.join(odd_before.select("record").distinct(), "record", "left_anti")
+            rows = fresh.select(*_ENTRY).unionByName(self._retried(odd_before).select(*_ENTRY))
         odd = self._odd(rows, found, odd_before).persist()
-        counts = Counter(
-            {row["reason"]: row["count"] for row in odd.groupBy("reason").count().collect()}
-        )
-        before = Counter(
-            {row["reason"]: row["count"] for row in odd_before.groupBy("reason").count().collect()}
-        )
-        self._refuse_share(_records(odd) - _records(odd_before))
-        ledger = ledger_rows(rows.where("odd IS NULL")).persist()
-        parts = self.outputs.write(ledger, LEDGER, "written_day")
+        counts, before = _reasons(odd), Counter[str]()
+        more = _records(odd) if counts else 0
+        if self.outputs.published.all_of(QUARANTINE):
+            before = _reasons(odd_before)
+            more -= _records(odd_before)
+        self._refuse_share(more)
+        parts = self.outputs.write(ledger_rows(rows.where("odd IS NULL")), LEDGER, "written_day")
         if parts:
+            ledger = self.outputs.read(self.spark, parts, LEDGER_SCHEMA)
             parts += self.outputs.write(usage_by_hour(ledger), USAGE_TABLE, "month")
         changed = counts != before
         kept = self.outputs.published.all_of(QUARANTINE)
@@ -123,8 +133,11 @@ class _Intake:
         )
 
     def _ledger(self, days: set[str]) -> DataFrame:
-        parts = [part for part in self.outputs.published.all_of(LEDGER) if part.part in days]
-        return self.outputs.read(self.spark, parts, LEDGER_SCHEMA)
+        parts = within(self.outputs.published.all_of(LEDGER), days)
+        rows = self.outputs.read(self.spark, parts, LEDGER_SCHEMA)
+        # Of a month that was folded, only these days are read.
+        is_folded = any(part.part not in days for part in parts)
+        return rows.where(sf.col("written_day").isin(*sorted(days))) if is_folded else rows
 
     def _quarantined(self) -> DataFrame:
         parts = self.outputs.published.all_of(QUARANTINE)
@@ -135,6 +148,8 @@ class _Intake:
 
         Raises BadInput if that is not accepted.
         """
+        if not any(export.full for export in self.exports):
+            return {}
         rows = found.select(sf.explode("missing").alias("number"), "known_day", "record")
         counts = rows.groupBy("number", "known_day").count().collect()
         if accept:
@@ -155,34 +170,37 @@ class _Intake:
 
     def _without_known(self, fresh: DataFrame, days: set[str]) -> DataFrame:
         """Without those that the ledger has in a day that was not looked at: TTL is very late."""
-        kept = {part.part for part in self.outputs.published.all_of(LEDGER)} - days
-        if not kept:
-            return fresh
-        day = sf.date_format(sf.timestamp_millis("first.written_ms"), "yyyy-MM-dd")
-        older = {row["day"] for row in fresh.select(day.alias("day")).distinct().collect()} & kept
+        older = [part for part in self.outputs.published.all_of(LEDGER) if part.part not in days]
         if not older:
             return fresh
-        return fresh.join(self._ledger(older).select("record").distinct(), "record", "left_anti")
+        day = sf.date_format(sf.timestamp_millis("written_ms"), "yyyy-MM-dd")
+        shown = {row["day"] for row in fresh.select(day.alias("day")).distinct().collect()} - days
+        if not within(older, shown):
+            return fresh
+        return fresh.join(self._ledger(shown).select("record").distinct(), "record", "left_anti")
 
     def _retried(self, odd: DataFrame) -> DataFrame:
         """The entries of the quarantine as this release reads them."""
-        waiting = odd.where(sf.col("reason") != CONFLICT)
+        waiting = odd.where(~self._staying())
         items = waiting.groupBy("record").agg(
             *[sf.first(name).alias(name) for name in _OF_RECORD],
             sf.collect_set("entry").alias("entries"),
         )
-        read = items.withColumn("item", sf.from_json("item", USAGE.item))
+        read = items.withColumns({"item": sf.from_json("item", USAGE.item), "fresh": sf.lit(True)})
         entries = usage_entries(read, self.released)
         mine = sf.array_contains("entries", sf.col("entry"))
         return entries.where(mine | sf.array_contains("entries", sf.lit(WHOLE_RECORD)))
 
+    def _staying(self) -> Column:
+        """What is set aside until a person decides, whatever a release can read."""
+        let_in = sf.lower(sf.hex("record")).isin(*self.released) if self.released else sf.lit(False)
+        return (sf.col("reason") == CONFLICT) | ((sf.col("reason") == TOO_OLD) & ~let_in)
+
     def _odd(self, rows: DataFrame, found: DataFrame, before: DataFrame) -> DataFrame:
         """The quarantine from now on."""
         columns = [*columns_of(QUARANTINE_SCHEMA)]
-        odd = rows.where("odd IS NOT NULL").withColumns(
-            {"reason": sf.col("odd"), "item": sf.to_json("item")}
-        )
-        conflicts = before.where(sf.col("reason") == CONFLICT)
+        odd = rows.where("odd IS NOT NULL").withColumn("reason", sf.col("odd"))
+        staying = before.where(self._staying())
         differing = found.where("differs")
         if not differing.isEmpty():
             later = conflicting(self.reader, self.exports, differing).withColumns(
@@ -192,9 +210,9 @@ class _Intake:
                     "item": sf.to_json("item"),
                 }
             )
-            new = later.select(columns).join(conflicts, ["record", "content"], "left_anti")
-            conflicts = conflicts.unionByName(new.select(columns))
-        return odd.select(columns).unionByName(conflicts.select(columns))
+            new = later.select(columns).join(staying, ["record", "content"], "left_anti")
+            staying = staying.unionByName(new.select(columns))
+        return odd.select(columns).unionByName(staying.select(columns))
 
     def _refuse_share(self, more: int) -> None:
         """Raise BadInput if so much is odd that the exports themselves are."""
@@ -206,12 +224,12 @@ class _Intake:
             )
 
 
+def _reasons(odd: DataFrame) -> Counter[str]:
+    """Reason → how many entries and records have it."""
+    rows = odd.groupBy("reason").count().collect()
+    return Counter({row["reason"]: row["count"] for row in rows})
+
+
 def _records(odd: DataFrame) -> int:
     """How many records have something in the quarantine."""
     return odd.select("record").distinct().count()
-
-
-def ledger_parts(published: Sequence[Part], to_ms: int, months: int) -> list[Part]:
-    """The ledger's parts that are kept: of so many months."""
-    oldest = iso_day(max(0, to_ms - months * 31 * DAY_MS))
-    return [part for part in published if part.part >= oldest]

@@ -58,6 +58,8 @@ _SUMMARIES, _GROUPS = "summaries", "groups"
 _PART = "part"
 _EMPTY = "empty"
 """In the place of a run; no run's name, which is a time, comes after it."""
+FOLDED = "-folded"
+"""The end of the name of a run's second folder in a table: of older parts that became one."""
 _NAME_SAFE = "()"
 
 
@@ -120,17 +122,21 @@ class Outputs:
             return without_rows(session, schema)
         return session.read.schema(schema).parquet(*folders)
 
-    def write(self, frame: DataFrame, table: str, part: str) -> list[Part]:
+    def write(
+        self, frame: DataFrame, table: str, part: str, *, near: str = "", folded: bool = False
+    ) -> list[Part]:
         """Write the rows, whose column `part` names their part, and read them back.
 
-        Raises OSError if not as many are read as were written.
+        `near`: a column whose rows of one value are in few files. `folded`: the rows are those of
+        older parts. Raises OSError if not as many are read as were written.
         """
-        folder = f"{self.folder}/{TABLES}/{table}/{self.run}"
+        run = f"{self.run}{FOLDED}" if folded else self.run
+        folder = f"{self.folder}/{TABLES}/{table}/{run}"
         written = Observation()
         counted = frame.observe(written, sf.count(sf.lit(1)).alias("rows"))
-        rows = counted.withColumns({"run": sf.lit(self.run), _PART: sf.col(part)})
+        rows = counted.withColumns({"run": sf.lit(run), _PART: sf.col(part)})
         # Near one size each, also if a part has nearly all rows.
-        sized = rows.hint("rebalance", _PART)
+        sized = rows.hint("rebalance", _PART, *([near] if near else []))
         sized.write.partitionBy(_PART).parquet(folder, mode="errorifexists")
         expected = _observed(written, frame)
         if not expected:
@@ -145,8 +151,7 @@ class Outputs:
         if count != expected and count != frame.count():
             raise OSError(errno.EIO, "not all rows that were written are read back", folder)
         return [
-            Part(table, name, self.run, count, self.sequence)
-            for name, count in sorted(parts.items())
+            Part(table, name, run, count, self.sequence) for name, count in sorted(parts.items())
         ]
 
     def write_few(
@@ -231,7 +236,7 @@ class Outputs:
         self.write_file("proposal.json", text)
         self._check_written()
         with suppress(OSError, Py4JJavaError):  # a later run tries again
-            self._remove_old({self.run, self.published.run, *(part.run for part in kept)})
+            self._remove_old(kept)
         if propose is not None:
             self._moving = True
             name = f"{PROPOSALS}/{self.report}/{propose}.json"
@@ -274,7 +279,8 @@ class Outputs:
         """
         for home in () if self._moving else self._homes():
             with suppress(OSError, Py4JJavaError):
-                self.files.remove(f"{home}/{self.run}")
+                for run in (self.run, f"{self.run}{FOLDED}"):
+                    self.files.remove(f"{home}/{run}")
 
     def summarized_accounts(self) -> set[str]:
         """The accounts that the current run has summaries of."""
@@ -290,16 +296,20 @@ class Outputs:
     def _part_folder(self, part: Part) -> str:
         return f"{self.folder}/{TABLES}/{part.dataset}/{part.run}/{_PART}={part.part}"
 
-    def _remove_old(self, kept: set[str]) -> None:
+    def _remove_old(self, kept: Sequence[Part]) -> None:
         """Folders of runs that no pointer names; not of the last day, which may be at work.
 
-        The runs of the pointer before this one stay too: a reader may just have read it.
+        The parts of the pointer before this one stay too: a reader may just have read it.
         """
         begun = compact_time(self.generated_ms - DAY_MS)
-        kept = kept | {part.run for part in self.published.parts}
+        named = {(part.dataset, part.run) for part in (*kept, *self.published.parts)}
+        runs = {self.run, self.published.run, *(run for _, run in named)}
         for home in self._homes():
+            table = home.rpartition("/")[2]
+            of_table = home.startswith(f"{self.folder}/{TABLES}/")
             for run in self.files.names(home):
-                if run not in kept and run < begun:
+                is_kept = (table, run) in named if of_table else run in runs
+                if not is_kept and run < begun:
                     self.files.remove(f"{home}/{run}")
 
     def _check_places(self) -> None:

@@ -17,54 +17,67 @@ EARLIEST_MS, LATEST_MS = 26 * HOUR_MS, 2 * 60_000
 """A record is of use at most so long before its writing, and so little after it."""
 WHOLE_RECORD = -1
 """In the place of an entry's index."""
+TOO_OLD = "it was written before the first month that the ledger keeps, and may be billed already"
 _MINUTE_MS = 60_000
 _COUNTS = ("count", "bytes", "attempts")
 
 
-def usage_entries(records: DataFrame, released: Sequence[str] = ()) -> DataFrame:
-    """One row an entry of each record; a record that cannot be read is one row.
+def usage_entries(
+    records: DataFrame, released: Sequence[str] = (), kept_from_ms: int = 0
+) -> DataFrame:
+    """One row an entry of each fresh record; any other record is one row.
 
-    `records` has the columns `record` and those of `first`. Returns them, and `entry` (its index,
-    or WHOLE_RECORD), `odd` (a sentence, or null), `account`, `resource`, `resource_id`, `kind`,
-    `minute`, `count`, `bytes`, `attempts`. `released`: records, as hexadecimal digits, that a
-    person lets in, although their use is not near the time of their writing.
+    `records` has the columns `record`, `item`, `written_ms`, `shown_ms`, `fresh`. Returns them,
+    with `item` as JSON and only beside something odd, and `entry` (its index, or WHOLE_RECORD),
+    `odd` (a sentence, or null), `account`, `resource`, `resource_id`, `kind`, `minute`, `count`,
+    `bytes`, `attempts`. `released`: records, as hexadecimal digits, that a person lets in, although
+    their use is not near the time of their writing. `kept_from_ms`: records that were written
+    before are in the ledger no more, and may be billed already.
     """
-    unreadable = sf.coalesce(
-        sf.when(sf.col("item.records.L").isNull(), sf.lit("records is missing or no list")),
-        sf.when(sf.col("written_ms").isNull(), sf.lit("w and expires_at are no whole numbers")),
-        sf.when(
-            sf.col("written_ms") > sf.col("shown_ms") + LATEST_MS,
-            sf.lit("it was written after the export's time"),
+    let_in = sf.lower(sf.hex("record")).isin(*released) if released else sf.lit(False)
+    unreadable = sf.when(
+        sf.col("fresh"),
+        sf.coalesce(
+            sf.when(sf.col("item.records.L").isNull(), sf.lit("records is missing or no list")),
+            sf.when(sf.col("written_ms").isNull(), sf.lit("w and expires_at are no whole numbers")),
+            sf.when(
+                sf.col("written_ms") > sf.col("shown_ms") + LATEST_MS,
+                sf.lit("it was written after the export's time"),
+            ),
+            sf.when(
+                (sf.col("written_ms") < kept_from_ms) & ~let_in,
+                sf.lit(TOO_OLD),
+            ),
         ),
     )
-    entries = records.select(
-        "*", unreadable.alias("unreadable"), sf.posexplode_outer("item.records.L")
+    named = records.withColumn("unreadable", unreadable)
+    listed = sf.when(sf.col("fresh") & sf.col("unreadable").isNull(), sf.col("item.records.L"))
+    entries = named.select("*", sf.posexplode_outer(listed))
+    # A fresh record without entries has no use.
+    kept = entries.where("NOT fresh OR unreadable IS NOT NULL OR pos IS NOT NULL")
+    rows = kept.withColumns(
+        {
+            "entry": sf.coalesce("pos", sf.lit(WHOLE_RECORD)),
+            "account": sf.col("col.M.account.S"),
+            "resource": sf.col("col.M.resource.S"),
+            "resource_id": sf.col("col.M.id.S"),
+            "kind": sf.col("col.M.kind.S"),
+            "minute": whole("col.M.minute"),
+            "count": whole("col.M.count"),
+            "bytes": whole("col.M.bytes"),
+            "attempts": sf.when(sf.col("col.M.attempts").isNull(), sf.lit(0))
+            .otherwise(whole("col.M.attempts"))
+            .cast("bigint"),
+        }
     )
-    whole_record = sf.col("unreadable").isNotNull()
-    # One row is enough for a record that is set aside whole; one without entries has no use.
-    kept = sf.when(whole_record, sf.coalesce("pos", sf.lit(0)) == 0).otherwise(
-        sf.col("pos").isNotNull()
-    )
-    rows = entries.where(kept).select(
-        *records.columns,
-        sf.when(whole_record, sf.lit(WHOLE_RECORD)).otherwise(sf.col("pos")).alias("entry"),
-        "unreadable",
-        sf.col("col.M.account.S").alias("account"),
-        sf.col("col.M.resource.S").alias("resource"),
-        sf.col("col.M.id.S").alias("resource_id"),
-        sf.col("col.M.kind.S").alias("kind"),
-        whole("col.M.minute").alias("minute"),
-        whole("col.M.count").alias("count"),
-        whole("col.M.bytes").alias("bytes"),
-        sf.when(sf.col("col.M.attempts").isNull(), sf.lit(0))
-        .otherwise(whole("col.M.attempts"))
-        .cast("bigint")
-        .alias("attempts"),
-    )
-    return rows.withColumn("odd", sf.coalesce("unreadable", _odd(released))).drop("unreadable")
+    of_entry = sf.when(sf.col("pos").isNotNull(), _odd(let_in))
+    odd = rows.withColumn("odd", sf.coalesce("unreadable", of_entry))
+    # The whole item a row would be the square of its entries.
+    text = sf.when(sf.col("odd").isNotNull(), sf.to_json("item"))
+    return odd.withColumn("item", text).drop("unreadable", "pos", "col")
 
 
-def _odd(released: Sequence[str]) -> Column:
+def _odd(let_in: Column) -> Column:
     """What is odd about an entry; null if nothing is."""
     used_ms = sf.when(
         sf.abs(sf.col("minute")) <= LARGEST // _MINUTE_MS, sf.col("minute") * _MINUTE_MS
@@ -72,7 +85,6 @@ def _odd(released: Sequence[str]) -> Column:
     no_account = ~sf.expr(f"account {IS_ACCOUNT}")
     too_large = reduce(Column.__or__, [sf.abs(sf.col(name)) > LARGEST for name in _COUNTS])
     in_time = used_ms.between(sf.col("written_ms") - EARLIEST_MS, sf.col("written_ms") + LATEST_MS)
-    let_in = sf.lower(sf.hex("record")).isin(*released) if released else sf.lit(False)
     faults = [
         *[
             (sf.col(name).isNull(), f"{name} is missing or of another type")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.billing_plan import LIFE_MS
@@ -24,9 +24,9 @@ LEDGER_SCHEMA = (
 def usage_records(reader: Reader, exports: Sequence[Export]) -> DataFrame:
     """The usage records that the exports show, each once, as the first of them shows it.
 
-    Columns `record` (16 bytes of the key's SHA-256), `first` (a struct of `item`, `written_ms`,
-    `content`, `table_id`, `export`, `shown_ms`), `contents` (all that were shown of it), and
-    `numbers` of the exports that show it.
+    Columns `record` (16 bytes of the key's SHA-256), `item`, `written_ms`, `content`, `shown_ms`,
+    `number` of the export; `least` and `most` of the contents that were shown of it; for each whole
+    export `in_<number>`, whether it shows the record.
 
     An image of before a removal shows its record as well: no removal takes anything back.
     """
@@ -34,12 +34,26 @@ def usage_records(reader: Reader, exports: Sequence[Export]) -> DataFrame:
         DataFrame.unionByName,
         [_records(reader, export, number) for number, export in enumerate(exports)],
     )
-    first = sf.struct("item", "written_ms", "content", "table_id", "export", "shown_ms")
-    return shown.groupBy("record").agg(
-        sf.min_by(first, sf.struct("shown_ms", "content")).alias("first"),
-        sf.collect_set("content").alias("contents"),
-        sf.collect_set("number").alias("numbers"),
+    # One shuffle and one sort: an aggregate would sort the items before the shuffle too.
+    own = (
+        Window.partitionBy("record")
+        .orderBy("shown_ms", "content", "number")
+        .rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     )
+    ordered = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    placed = shown.withColumns(
+        {
+            "place": sf.row_number().over(ordered),
+            "least": sf.min("content").over(own),
+            "most": sf.max("content").over(own),
+            **{
+                _shown_by(number): sf.bool_or(sf.col("number") == number).over(own)
+                for number, export in enumerate(exports)
+                if export.full
+            },
+        }
+    )
+    return placed.where("place = 1").drop("place")
 
 
 def compared(
@@ -48,44 +62,65 @@ def compared(
     exports: Sequence[Export],
     removed_ms: Mapping[str, int],
 ) -> DataFrame:
-    """The columns of `usage_records`, and `known_content`, `known_day`, `missing`.
+    """The columns of `usage_records`, and `fresh`, `expected`, `known_day`, `missing`, `differs`.
 
-    Only of records that are new, differ from what was shown before, or are `missing`: the numbers
+    Only of records that are fresh, differ from what was shown before, or are `missing`: the numbers
     of whole exports that lack a record which their table has shown before, though its time to live
     is not over. `removed_ms`: table → until when a person accepted that.
     """
-    known = ledger.groupBy("record").agg(
-        sf.min("content").alias("known_content"),
-        sf.min("written_day").alias("known_day"),
-        sf.min("written_ms").alias("known_ms"),
-        sf.min("table_id").alias("known_table"),
-        sf.min("shown_ms").alias("known_shown_ms"),
-    )
-    both = records.join(known, "record", "full_outer")
+    whole_ones = [(number, export) for number, export in enumerate(exports) if export.full]
+    # Sums of fixed width alone, which need no sorting; windows ask for the contents alone.
+    sums = [sf.min("content").alias("known_content")]
+    if whole_ones:
+        sums += [
+            sf.min("written_ms").alias("known_ms"),
+            sf.min(sf.xxhash64("table_id")).alias("known_table"),
+            sf.min("shown_ms").alias("known_shown_ms"),
+        ]
+    known = ledger.groupBy("record").agg(*sums)
+    both = records.join(known, "record", "full_outer" if whole_ones else "left")
     absent = [
         sf.when(_is_missing(number, export, removed_ms.get(export.table_id, 0)), sf.lit(number))
-        for number, export in enumerate(exports)
-        if export.full
+        for number, export in whole_ones
     ]
     missing = sf.array_compact(sf.array(*absent)) if absent else sf.array().cast("array<int>")
-    expected = sf.coalesce("known_content", "first.content")
-    differs = sf.exists("contents", lambda content: content != expected)
+    day = sf.date_format(sf.timestamp_millis("known_ms"), "yyyy-MM-dd") if whole_ones else None
+    expected = sf.coalesce("known_content", "content")
+    differs = (sf.col("least") != expected) | (sf.col("most") != expected)
     return both.withColumns(
-        {"missing": missing, "differs": sf.coalesce(differs, sf.lit(False))}
-    ).where(sf.col("known_content").isNull() | sf.col("differs") | (sf.size("missing") > 0))
+        {
+            "fresh": sf.col("known_content").isNull(),
+            "expected": expected,
+            "known_day": sf.lit(None).cast("string") if day is None else day,
+            "missing": missing,
+            "differs": sf.coalesce(differs, sf.lit(False)),
+        }
+    ).where(sf.col("fresh") | sf.col("differs") | (sf.size("missing") > 0))
 
 
 def conflicting(reader: Reader, exports: Sequence[Export], differing: DataFrame) -> DataFrame:
-    """Column `record` and those of `first`: the later contents of records that differ."""
+    """The columns of a record: the later contents of the records in `differing`."""
     shown = reduce(
         DataFrame.unionByName,
         [_records(reader, export, number) for number, export in enumerate(exports)],
     )
-    expected = differing.select(
-        "record", sf.coalesce("known_content", "first.content").alias("expected")
-    )
+    expected = differing.select("record", "expected").distinct()
     rows = shown.join(expected, "record").where("content != expected")
-    return rows.dropDuplicates(["record", "content"]).drop("number", "expected")
+    return with_export(rows, exports).dropDuplicates(["record", "content"])
+
+
+def with_export(records: DataFrame, exports: Sequence[Export]) -> DataFrame:
+    """The records with `table_id` and `export`, the folder's name, of the export `number`."""
+    values = {
+        "table_id": [export.table_id for export in exports],
+        "export": [export.folder.rpartition("/")[2] for export in exports],
+    }
+    return records.withColumns(
+        {
+            name: sf.get(sf.array(*map(sf.lit, found)), sf.col("number"))
+            for name, found in values.items()
+        }
+    )
 
 
 def _records(reader: Reader, export: Export, number: int) -> DataFrame:
@@ -100,8 +135,6 @@ def _records(reader: Reader, export: Export, number: int) -> DataFrame:
         "item",
         written_ms.alias("written_ms"),
         sf.xxhash64("item.records").alias("content"),
-        sf.lit(export.table_id).alias("table_id"),
-        sf.lit(export.folder.rpartition("/")[2]).alias("export"),
         sf.lit(export.at_ms).cast("bigint").alias("shown_ms"),
         sf.lit(number).alias("number"),
     )
@@ -109,11 +142,15 @@ def _records(reader: Reader, export: Export, number: int) -> DataFrame:
 
 def _is_missing(number: int, export: Export, removed_ms: int) -> Column:
     expires_ms = sf.floor(sf.col("known_ms") / 1000) * 1000 + LIFE_MS
-    shown = sf.coalesce(sf.array_contains("numbers", sf.lit(number)), sf.lit(False))
+    shown = sf.coalesce(_shown_by(number), sf.lit(False))
     return (
-        (sf.col("known_table") == export.table_id)
+        (sf.col("known_table") == sf.xxhash64(sf.lit(export.table_id)))
         & (sf.col("known_shown_ms") > removed_ms)
         & (sf.col("known_shown_ms") <= export.at_ms)
         & (expires_ms > export.at_ms)
         & ~shown
     )
+
+
+def _shown_by(number: int) -> str:
+    return f"in_{number}"
