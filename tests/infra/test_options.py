@@ -120,3 +120,11 @@ def test_documents_are_kept_for_ten_years(transformed: list[Path]) -> None:
     (rule,) = (each for each in rules if each["Id"] == "DocumentsEnd")
     assert (rule["Prefix"], rule["ExpirationInDays"]) == ("documents/", 4_000)
     assert of(transformed).document["Parameters"]["InvoiceDays"]["Default"] == 3_650
+
+
+def test_single_usage_records_are_kept_for_thirteen_months(transformed: list[Path]) -> None:
+    template = of(transformed, "reports", LedgerMonths=20)
+    machines = template.resources("AWS::StepFunctions::StateMachine").values()
+    (machine,) = (each for each in machines if "LedgerMonths" in each["DefinitionSubstitutions"])
+    assert machine["DefinitionSubstitutions"]["LedgerMonths"] == 20
+    assert of(transformed).document["Parameters"]["LedgerMonths"]["Default"] == 13
