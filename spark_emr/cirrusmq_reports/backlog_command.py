@@ -34,7 +34,11 @@ from cirrusmq_reports.manifests import Export, check_no_gap, check_one_table
 from cirrusmq_reports.publication import Outdated, Outputs, Part
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES, MESSAGES_WITH_DELETIONS
-from cirrusmq_reports.session import without_generated_code, without_rows
+from cirrusmq_reports.session import (
+    partitioned_for,
+    without_generated_code,
+    without_rows,
+)
 from cirrusmq_reports.times import iso_day, iso_time
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 from cirrusmq_reports.transforms.current_items import current_items
@@ -142,11 +146,13 @@ def _make(
     tables = (BACKLOG_TABLE, LABEL_TABLE, TREND_TABLE)
     with open_outputs(options.output, session, REPORT, *tables) as outputs:
         spark = session()
+        size = sum(export.size for point in points for export in (point.base, *point.later))
         readers: list[Reader] = []
         names = _names(spark, directories, readers)
         named = bool(directories)
         frames = [_figures(spark, point, names, readers, named=named) for point in points]
-        current = materialize(reduce(DataFrame.unionByName, frames), readers)
+        with partitioned_for(spark, size):
+            current = materialize(reduce(DataFrame.unionByName, frames), readers)
         try:
             with named_failures(readers), without_generated_code(spark):
                 # Spark joins a union with one that it is part of, and then no longer knows that

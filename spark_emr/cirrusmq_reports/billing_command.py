@@ -145,9 +145,8 @@ def _report(options: Namespace, session: Session) -> None:
             gaps = options.accept_gaps
             plan = plan_bill(exports, before, options.follow, accept_gaps=gaps)
             bill = Bill(session, outputs, card, before, options)
-            items = sum(file.items for each in exports for file in each.distinct_files)
             try:
-                with partitioned_for(session(), items):
+                with partitioned_for(session(), sum(export.size for export in exports)):
                     bill.make(plan, exports, adjustments, directories)
             except Outdated:
                 outputs.discard()

@@ -126,7 +126,7 @@ def open_exports(folders: Sequence[str], session: Session) -> list[Export]:
     if folders:
         files = open_files(folders[0], session)
         exports = read_exports(files, folders)
-        check_data_files(files, exports)
+        exports = check_data_files(files, exports)
     return exports
 
 

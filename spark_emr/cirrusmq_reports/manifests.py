@@ -14,7 +14,7 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cirrusmq_reports.errors import BadInput
@@ -57,6 +57,8 @@ class Export:
     since_ms: int | None
     """Start of its window; None for a full export."""
     files: tuple[DataFile, ...]
+    size: int = 0
+    """Bytes of its distinct files, once they are looked at."""
 
     @property
     def full(self) -> bool:
@@ -87,18 +89,26 @@ def check_one_table(exports: Iterable[Export]) -> None:
         raise BadInput(f"the exports are of different tables: {', '.join(shown)}")
 
 
-def check_data_files(files: Files, exports: Iterable[Export]) -> None:
-    """Raise BadInput if a data file is missing or is not the one that the manifest lists."""
+def check_data_files(files: Files, exports: Sequence[Export]) -> list[Export]:
+    """Look at each data file once. Returns the exports with their sizes.
+
+    Raises BadInput if a data file is missing or is not the one that the manifest lists.
+    """
     expected = {file.path: file.digest for export in exports for file in export.files}
     try:
-        actual = files.digests(expected)
+        actual = files.facts(expected)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise BadInput(
             f"{error.filename}: the manifest lists this data file, but it is missing"
         ) from None
     for path, digest in expected.items():
-        if actual[path] != digest:
-            raise BadInput(f"{path}: wrong checksum: {actual[path]}, the manifest has {digest}")
+        found = actual[path].digest
+        if found != digest:
+            raise BadInput(f"{path}: wrong checksum: {found}, the manifest has {digest}")
+    return [
+        replace(export, size=sum(actual[file.path].size for file in export.distinct_files))
+        for export in exports
+    ]
 
 
 def check_no_gap(stretches: Iterable[tuple[int, Export]]) -> None:

@@ -46,7 +46,8 @@ JAVA_CONFIGURATION: Mapping[str, str] = {
 On the cluster they are the job's `spark-defaults`: their spaces would have to be quoted as
 arguments of spark-submit.
 """
-_ITEMS_OF_A_PARTITION, _PARTITIONS_MOST = 200_000, 4_000
+_BYTES_OF_A_PARTITION, _PARTITIONS_MOST = 16 << 20, 20_000
+"""Of compressed exports: their items are near three times as much on their way in a shuffle."""
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 _NO_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
@@ -64,17 +65,17 @@ def submit_parameters() -> str:
     return " ".join(f"--conf {key}={value}" for key, value in CONFIGURATION.items())
 
 
-def partitions_for(items: int, at_least: int) -> int:
-    """The partitions of a shuffle of so many items: near the same work for each, at any size."""
-    return max(at_least, min(_PARTITIONS_MOST, items // _ITEMS_OF_A_PARTITION))
+def partitions_for(size: int, at_least: int) -> int:
+    """The partitions of a shuffle of exports of so many bytes: near one size each."""
+    return max(at_least, min(_PARTITIONS_MOST, size // _BYTES_OF_A_PARTITION))
 
 
 @contextmanager
-def partitioned_for(session: SparkSession, items: int) -> Iterator[None]:
-    """Shuffle into as many partitions as so many items need."""
+def partitioned_for(session: SparkSession, size: int) -> Iterator[None]:
+    """Shuffle into as many partitions as exports of so many bytes need."""
     before = str(session.conf.get(_SHUFFLE_PARTITIONS))
     try:
-        session.conf.set(_SHUFFLE_PARTITIONS, str(partitions_for(items, int(before))))
+        session.conf.set(_SHUFFLE_PARTITIONS, str(partitions_for(size, int(before))))
         yield
     finally:
         session.conf.set(_SHUFFLE_PARTITIONS, before)

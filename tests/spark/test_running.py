@@ -142,9 +142,9 @@ def test_hadoops_file_systems_serve_as_well_as_the_disk(
     assert (ended.code, ended.errors) == (0, "")
     assert len(summaries_in(output, "backlog")) == 5
     files, data = HadoopFiles(lambda: spark), sorted((export / "data").iterdir())
-    digests = files.digests([path.as_uri() for path in data])
-    on_disk = LocalFiles().digests(map(str, data))
-    assert {path.as_uri(): on_disk[str(path)] for path in data} == digests
+    facts = files.facts([path.as_uri() for path in data])
+    on_disk = LocalFiles().facts(map(str, data))
+    assert {path.as_uri(): on_disk[str(path)] for path in data} == facts
     files.replace(f"{output.as_uri()}/pointer.json", b"once")
     files.replace(f"{output.as_uri()}/pointer.json", b"twice")
     assert files.read(f"{output.as_uri()}/pointer.json") == b"twice"
