@@ -15,7 +15,9 @@ from cirrusmq_reports.command import (
     TRIES,
     Session,
     add_common_arguments,
+    check_exports,
     exit_code,
+    list_exports,
     name_argument,
     open_exports,
     open_outputs,
@@ -23,6 +25,7 @@ from cirrusmq_reports.command import (
 )
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import open_files
+from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.publication import Outdated
 from cirrusmq_reports.rate_card import RateCard, read_rate_card
 from cirrusmq_reports.session import partitioned_for
@@ -134,20 +137,25 @@ def _whole(text: str, unit: str, least: int, most: int) -> int:
 def _report(options: Namespace, session: Session) -> None:
     card = _read_card(options.rate_card, session)
     adjustments = _read_adjustments(options.adjustments, session)
-    exports = open_exports(options.exports, session)
+    exports = list_exports(options.exports, session)
     directories = open_exports(options.directory_export, session)
     for each in directories:
         if not each.full:
             raise BadInput(f"{each.folder}: a window of changes: labels need a whole export")
+    looked_at: dict[str, Export] = {}
     for _ in range(TRIES):
         with open_outputs(options.output, session, REPORT, *BILL_TABLES) as outputs:
             before = state_of(outputs.published, exports)
             gaps = options.accept_gaps
             plan = plan_bill(exports, before, options.follow, accept_gaps=gaps)
+            unread = before.unread(exports)
+            new = [each for each in unread if each.folder not in looked_at]
+            looked_at |= {each.folder: each for each in check_exports(new, session)}
+            unread = [looked_at[each.folder] for each in unread]
             bill = Bill(session, outputs, card, before, options)
             try:
-                with partitioned_for(session(), sum(export.size for export in exports)):
-                    bill.make(plan, exports, adjustments, directories)
+                with partitioned_for(session(), sum(export.size for export in unread)):
+                    bill.make(plan, exports, unread, adjustments, directories)
             except Outdated:
                 outputs.discard()
                 print(OUTDATED_AGAIN, file=sys.stderr)

@@ -103,10 +103,14 @@ class Bill:
         self,
         plan: Plan,
         exports: Sequence[Export],
+        unread: Sequence[Export],
         adjustments: Sequence[Adjustment],
         directories: Sequence[Export] = (),
     ) -> None:
-        """Take the exports, charge, close what is due, write, publish. Raises Outdated."""
+        """Take the exports, charge, close what is due, write, publish. Raises Outdated.
+
+        `unread`: those of the exports that are read; the others were, by a run before.
+        """
         outputs, before = self.outputs, self.before
         if before.card:
             last = month_ms(next_month(before.closed_through))
@@ -117,7 +121,7 @@ class Bill:
             taken = take(
                 self.spark,
                 outputs,
-                exports,
+                unread,
                 accept_removed=self.options.accept_removed,
                 removed_ms={table.id: table.removed_ms for table in plan.tables},
                 released=self.options.release,
@@ -147,9 +151,10 @@ class Bill:
                 coverage=plan.coverage,
                 accepted=plan.accepted,
                 prices=self.card.digest,
+                taken=before.taken_with(exports, plan.to_ms),
                 ledger_from=self._ledger_from(plan.to_ms),
             )
-            same = replace(after, sequence=before.sequence) == before
+            same = replace(after, sequence=before.sequence, taken=before.taken) == before
             if same and not (taken.changed or adjusted or due.closing):
                 print("these exports show nothing new: the bills stay as they are", file=sys.stderr)
                 outputs.discard()

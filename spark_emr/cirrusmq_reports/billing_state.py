@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cirrusmq_reports.coverage import Stretch
-from cirrusmq_reports.times import iso_time
+from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.times import DAY_MS, iso_time
 
+_TAKEN_MOST, _TAKEN_DAYS = 60, 40
 FORMAT = 2
 """The bills by record; pointers of before have no format."""
 
@@ -53,6 +55,8 @@ class State:
     """The last run whose adjustments are on documents."""
     documents_run: str = ""
     """The newest run that issued documents."""
+    taken: Mapping[str, int] = field(default_factory=dict)
+    """Content of an export whose records are in the ledger → its time; of the last weeks."""
     ledger_from: str = ""
     """The first month of writing that the ledger keeps; "" = all."""
 
@@ -70,6 +74,7 @@ class State:
             prices=str(state["prices"]),
             adjusted=int(state["adjusted"]),
             documents_run=str(state["documents_run"]),
+            taken={str(name): int(at_ms) for name, at_ms in state.get("taken", {}).items()},
             ledger_from=str(state.get("ledger_from", "")),
         )
 
@@ -88,8 +93,23 @@ class State:
             "prices": self.prices,
             "adjusted": self.adjusted,
             "documents_run": self.documents_run,
+            "taken": dict(sorted(self.taken.items())),
             "ledger_from": self.ledger_from,
         }
+
+    def unread(self, exports: Sequence[Export]) -> list[Export]:
+        """The exports that show what no run has read.
+
+        A night names a week's whole export and all windows since, so that a night that failed is
+        made good. Of known ones the last is read again: what is set aside is tried each time.
+        """
+        return [each for each in exports if each.content not in self.taken] or [*exports[-1:]]
+
+    def taken_with(self, exports: Sequence[Export], to_ms: int) -> dict[str, int]:
+        """What is taken once these exports are; older ones are read again if they are given."""
+        taken = {**self.taken, **{each.content: each.at_ms for each in exports}}
+        newest = sorted(taken.items(), key=lambda pair: (pair[1], pair[0]))[-_TAKEN_MOST:]
+        return {name: at_ms for name, at_ms in newest if at_ms > to_ms - _TAKEN_DAYS * DAY_MS}
 
     @property
     def closed_through(self) -> str:

@@ -122,12 +122,19 @@ def time_argument(text: str) -> int:
 
 def open_exports(folders: Sequence[str], session: Session) -> list[Export]:
     """The exports in these folders, oldest first, their manifests and data files checked."""
-    exports: list[Export] = []
-    if folders:
-        files = open_files(folders[0], session)
-        exports = read_exports(files, folders)
-        exports = check_data_files(files, exports)
-    return exports
+    return check_exports(list_exports(folders, session), session)
+
+
+def list_exports(folders: Sequence[str], session: Session) -> list[Export]:
+    """The exports in these folders, oldest first, their manifests checked."""
+    return read_exports(open_files(folders[0], session), folders) if folders else []
+
+
+def check_exports(exports: Sequence[Export], session: Session) -> list[Export]:
+    """The same exports with their sizes, their data files checked."""
+    if not exports:
+        return []
+    return check_data_files(open_files(exports[0].folder, session), exports)
 
 
 @contextmanager

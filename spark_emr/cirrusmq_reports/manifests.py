@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cirrusmq_reports import VERSION
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files
 from cirrusmq_reports.times import iso_time, parse_moment
@@ -25,6 +26,7 @@ HOME = "AWSDynamoDB"
 _INCREMENTAL = "INCREMENTAL_EXPORT"
 _TYPES = (None, "FULL_EXPORT", _INCREMENTAL)
 _VIEWS = (None, "NEW_AND_OLD_IMAGES", "NEW_IMAGE")
+_CONTENT_DIGITS = 32
 _CHECKSUM_SUFFIXES = (".md5", ".checksum")
 
 
@@ -64,6 +66,13 @@ class Export:
     def full(self) -> bool:
         """Whether it shows all items, not only the changed ones."""
         return self.since_ms is None
+
+    @property
+    def content(self) -> str:
+        """What the export has, to this release: exports of one content show the same."""
+        files = sorted((file.digest, file.items) for file in self.files)
+        shown = [VERSION, self.table, self.table_id, self.at_ms, self.since_ms, files]
+        return hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:_CONTENT_DIGITS]
 
     @property
     def distinct_files(self) -> tuple[DataFile, ...]:

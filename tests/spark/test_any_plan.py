@@ -20,7 +20,7 @@ from cirrusmq_reports.billing_plan import LIFE_MS, due_months, plan_bill
 from cirrusmq_reports.billing_state import State
 from cirrusmq_reports.documents import CARRIED, NOTE, Series, issue
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.manifests import DataFile, Export
 from cirrusmq_reports.times import iso_month
 
 FIRST_MS, NIGHTS, CLOSE_DAYS = ms("2026-09-01 00:00"), 110, 3
@@ -160,3 +160,25 @@ def test_documents_are_the_same_after_any_order(seeds: range) -> None:
         assert {who: bills.carried.get(who, 0) for who in "ab" if bills.documents} == {
             who: amount for who, amount in carried.items() if bills.documents
         }, seed
+
+
+def test_an_export_that_was_taken_is_known_by_its_content() -> None:
+    def export(folder: str, digest: str, day: int = 10) -> Export:
+        files = (DataFile(f"{folder}/data/1", 5, digest),)
+        at_ms = FIRST_MS + day * DAY_MS
+        return Export(
+            folder=folder, table="t", table_id="t", at_ms=at_ms, since_ms=None, files=files
+        )
+
+    first, later = export("a", "x"), export("b", "y", 11)
+    taken = State(taken=State().taken_with([first], first.at_ms))
+    assert taken.unread([first, later]) == [later]
+    # Copied elsewhere it is the same; with other files, whatever its name, it is another.
+    assert taken.unread([export("c", "x"), later]) == [later]
+    assert taken.unread([export("a", "z"), later]) == [export("a", "z"), later]
+    assert taken.unread([first]) == [first], "what is set aside is tried again"
+    assert State.of(taken.as_dict()).taken == taken.taken
+    many = [export(str(day), str(day), day) for day in range(1, 200)]
+    kept = taken.taken_with(many, many[-1].at_ms)
+    assert len(kept) == 40
+    assert max(kept.values()) == many[-1].at_ms

@@ -357,3 +357,12 @@ def test_exports_are_read_once(tmp_path: Path, jobs: Jobs, spark: SparkSession) 
 
     read = input_bytes(spark) - before
     assert read < 1.9 * size, (read, size)
+
+    # The next night names the week's whole export once more, which is not read again.
+    last = window(
+        tmp_path, "2026-11-21 08:00", "2026-11-22 08:00", [use("n", "2026-11-21 10:00", 5)]
+    )
+    before = input_bytes(spark)
+    assert jobs.bill(tmp_path / "out", [export, night, last]).code == 0
+    assert input_bytes(spark) - before < read - 0.9 * size
+    assert state(tmp_path / "out")["to"] == "2026-11-22T08:00:00.000Z"

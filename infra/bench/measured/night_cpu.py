@@ -1,0 +1,237 @@
+"""CPU seconds, jobs and bytes of what a night makes: the jobs on the exports of the state machine.
+
+    python -m infra.bench night_cpu                                   a table, small; by name alone
+    python -m infra.bench.measured.night_cpu --items 2000000 --records 300000      ten minutes
+
+Messages are exported whole each night; of Usage a whole export begins the bills, and the nights
+after it show a day. Bytes are those of Spark's event log: of files that were read, and of shuffles.
+Each job has a process of its own, so that the start of Java is in its seconds. `--without` takes a
+setting of ours away, to see what it is worth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..drawing.tables import show
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(REPOSITORY / "spark_emr"))
+
+AT_MS = 1_795_161_600_000
+DAY_MS = 86_400_000
+SEED = 1
+SETTINGS = ("compiler", "interpreted", "collector")
+"""Ours: late thorough compiling; last queries without generated code; the parallel collector."""
+
+
+def run() -> None:
+    """Measure a small night, and print a table."""
+    _measure_all(100_000, 30_000, [])
+
+
+def main() -> None:
+    """Measure the night that was asked for, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=100_000, help="of Messages; 0 = no backlog")
+    parser.add_argument("--records", type=int, default=30_000, help="of Usage a week; 0 = no bill")
+    parser.add_argument("--without", choices=SETTINGS, action="append", default=[])
+    parser.add_argument("--folder", type=Path, help="where exports are kept for another run")
+    parser.add_argument("--job", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.job:
+        print(json.dumps(_run_job(options.job[0], options.job[1:], options.without)))
+        return
+    _measure_all(options.items, options.records, options.without, options.folder)
+
+
+def _measure_all(items: int, records: int, without: list[str], folder: Path | None = None) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        home = folder or Path(temporary)
+        named = [*_backlogs(home, items), *_bills(home, records)]
+        output = Path(temporary) / "reports"
+        rows = [(name, *_measured(job, output, without)) for name, job in named]
+    heads = ("job", "CPU s", "jobs", "MB of exports", "MB read", "MB shuffled")
+    left_out = f", without {', '.join(without)}" if without else ""
+    show(
+        f"A night of {items:,} messages and {records:,} usage records a week{left_out}", heads, rows
+    )
+
+
+def _backlogs(home: Path, items: int) -> Iterator[tuple[str, list[str]]]:
+    """The backlog's job of a night, and the same with a window behind a whole export."""
+    if not items:
+        return
+    whole, window = _message_exports(home / f"messages-{items}", items)
+    yield "backlog, a whole export", ["backlog", str(whole)]
+    yield "backlog, and a window of 5 %", ["backlog", str(whole), str(window)]
+
+
+def _bills(home: Path, records: int) -> Iterator[tuple[str, list[str]]]:
+    """The billing job at the week's begin, a night later as it is asked then, and a week later."""
+    if not records:
+        return
+    whole, window, next_whole = map(str, _usage_exports(home / f"usage-{records}", records))
+    yield "billing, a whole export", ["billing", whole]
+    yield "billing, and a night's window", ["billing", whole, window]
+    yield "billing, the next whole export", ["billing", next_whole]
+
+
+def _message_exports(root: Path, items: int) -> list[Path]:
+    from export_writer import ExportWriter
+    from synthetic_messages import Messages
+    from synthetic_usage import change
+
+    if not (made := _found(root)):
+        print(f"making exports of {items:,} messages", file=sys.stderr)
+        messages = Messages(seed=SEED, items=items, at_ms=AT_MS - DAY_MS, resources=400)
+        messages.export(root)
+        writer = ExportWriter(root=root, table="Messages", at_ms=AT_MS, since_ms=AT_MS - DAY_MS)
+        changed = list(messages.items_of(0, items // 20))
+        writer.write_files((change(item, AT_MS - 9) for item in changed), files=2)
+        writer.finish()
+        made = _found(root)
+    return made
+
+
+def _usage_exports(root: Path, records: int) -> list[Path]:
+    from export_writer import ExportWriter
+    from synthetic_usage import ITEMS_IN_A_FILE, Usage, change
+
+    if not (made := _found(root)):
+        print(f"making exports of {records:,} usage records", file=sys.stderr)
+        usage = Usage(
+            seed=SEED, records=records, at_ms=AT_MS + 2 * DAY_MS, days=9, resources=400,
+            entries_most=20,
+        )  # fmt: skip
+        written = list(usage.written())
+        files = -(-records // ITEMS_IN_A_FILE)
+        for at_ms in (AT_MS, AT_MS + 2 * DAY_MS):
+            whole = ExportWriter(root=root, table="Usage", at_ms=at_ms)
+            lines = (f'{{"Item":{item}}}' for item, when_ms in written if when_ms < at_ms)
+            whole.write_files(lines, files=files)
+            whole.finish()
+        night = ExportWriter(root=root, table="Usage", at_ms=AT_MS + DAY_MS, since_ms=AT_MS)
+        own = [each for each in written if AT_MS <= each[1] < AT_MS + DAY_MS]
+        night.write_files((change(item, when_ms) for item, when_ms in own), files=2)
+        night.finish()
+        made = _found(root)
+    return made
+
+
+def _found(root: Path) -> list[Path]:
+    """The exports below a folder, by their times."""
+    return sorted(path.parent for path in root.glob("AWSDynamoDB/*/manifest-summary.json"))
+
+
+def _measured(job: list[str], output: Path, without: list[str]) -> tuple[float | int, ...]:
+    module = [sys.executable, "-m", "infra.bench.measured.night_cpu"]
+    left_out = [part for name in without for part in ("--without", name)]
+    command = [*module, *left_out, "--job", job[0], str(output), *job[1:]]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=REPOSITORY)
+    found: dict[str, float] = json.loads(ended.stdout.splitlines()[-1])
+    return tuple(found.values())
+
+
+def _run_job(name: str, places: list[str], without: list[str]) -> dict[str, float]:
+    """One job in this process: its figures."""
+    from cirrusmq_reports import backlog_command, billing_command
+    from cirrusmq_reports.session import make_session
+    from local_run import LOCAL_CONFIGURATION, prepare_java
+
+    prepare_java()
+    output, *exports = places
+    java: list[int] = []
+    with tempfile.TemporaryDirectory() as log:
+        events = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{log}"}
+        events |= {"spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false"}
+        settings = _left_out(LOCAL_CONFIGURATION | events, without)
+        sessions: list[Any] = []
+
+        def session() -> Any:
+            if not sessions:
+                sessions.append(make_session("bench", settings))
+            return sessions[0]
+
+        arguments = [part for each in exports for part in ("--export", each)]
+        arguments += ["--output", output]
+        if name == "billing":
+            card = str(REPOSITORY / "infra/rate_card.yaml")
+            code = billing_command.run([*arguments, "--rate-card", card], session)
+        else:
+            code = backlog_command.run(arguments, session)
+        if code:
+            raise SystemExit("the job failed")
+        java.append(sessions[0].sparkContext._jvm.java.lang.ProcessHandle.current().pid())
+        cpu_seconds = _cpu_seconds(java[0])
+        sessions[0].stop()
+        seen = _logged(Path(log))
+    size = sum(path.stat().st_size for each in exports for path in _files_of(Path(each)))
+    return {
+        "cpu": round(cpu_seconds, 1),
+        "jobs": seen["jobs"],
+        "exports": round(size / 1e6, 1),
+        "read": round(seen["read"] / 1e6, 1),
+        "shuffled": round(seen["shuffled"] / 1e6, 1),
+    }
+
+
+def _left_out(settings: dict[str, str], without: list[str]) -> dict[str, str]:
+    from cirrusmq_reports import backlog_command
+    from cirrusmq_reports.session import JAVA_OPTIONS
+
+    options = JAVA_OPTIONS.split()
+    if "compiler" in without:
+        options = [each for each in options if "Tier4" not in each]
+    if "collector" in without:
+        options = [each for each in options if "ParallelGC" not in each]
+    if "interpreted" in without:
+        backlog_command.without_generated_code = _as_it_is  # type: ignore[attr-defined]
+    name = "spark.driver.extraJavaOptions"
+    return settings | {name: settings[name].replace(JAVA_OPTIONS, " ".join(options))}
+
+
+@contextmanager
+def _as_it_is(session: Any) -> Iterator[None]:
+    yield
+
+
+def _files_of(export: Path) -> list[Path]:
+    """The data files that an export's listing names."""
+    root = export.parents[1]
+    lines = (export / "manifest-files.json").read_text().splitlines()
+    return [root / json.loads(line)["dataFileS3Key"] for line in lines]
+
+
+def _logged(log: Path) -> Counter[str]:
+    """Jobs, and bytes that tasks read of files and wrote for shuffles."""
+    seen = Counter[str]()
+    for path in log.glob("[!.]*"):
+        for event in map(json.loads, path.read_text().splitlines()):
+            seen["jobs"] += event["Event"] == "SparkListenerJobStart"
+            metrics = event.get("Task Metrics") or {}
+            seen["read"] += metrics.get("Input Metrics", {}).get("Bytes Read", 0)
+            written = metrics.get("Shuffle Write Metrics", {})
+            seen["shuffled"] += written.get("Shuffle Bytes Written", 0)
+    return seen
+
+
+def _cpu_seconds(java: int) -> float:
+    """User and system time of this process and of Java's."""
+    own = os.times()
+    fields = Path(f"/proc/{java}/stat").read_text().rpartition(")")[2].split()
+    return own.user + own.system + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()
