@@ -31,6 +31,7 @@ from .measured import (
     imports,
     isolation,
     memory,
+    night_cpu,
     push_cpu,
     throughput,
 )
@@ -62,6 +63,7 @@ BY_NAME_ALONE = {
     "fair": fair.run,
     "fills": fills.run,
     "backlog_cpu": backlog_cpu.run,
+    "night_cpu": night_cpu.run,
     "cold": cold.run,
     "memory": memory.run,
     "call_cpu": call_cpu.run,
