@@ -143,7 +143,8 @@ def test_work_that_failed_exits_with_1(run: Run, service: Service, tmp_path: Pat
 WITHOUT_JSON = {
     *("queue cancel", "queue delete", "queue remove-receiver", "queue revoke"),
     *("topic confirm", "topic delete", "topic retry", "topic revoke", "unsubscribe", "key delete"),
-    *("queue export", "data export", "up", "wait", "down", "admin"),
+    *("queue export", "data export", "up", "wait", "down", "admin", "env"),
+    "report adjust",
 }
 
 
