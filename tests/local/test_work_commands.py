@@ -144,7 +144,7 @@ WITHOUT_JSON = {
     *("queue cancel", "queue delete", "queue remove-receiver", "queue revoke"),
     *("topic confirm", "topic delete", "topic retry", "topic revoke", "unsubscribe", "key delete"),
     *("queue export", "data export", "up", "wait", "down", "admin", "env"),
-    "report adjust",
+    *("report adjust", "report publish"),
 }
 
 
