@@ -22,8 +22,6 @@ the mark, so that none of them is passed, and who read the mark before writes no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 from msgspec.structs import replace
 
@@ -91,17 +89,17 @@ def has_ended(source: Source, parcel: Parcel, now_ms: int) -> bool:
 
 
 def first_left(
-    core: Core, source: Source, pages: Pages, group: str, tidy: Callable[[Parcel], object]
-) -> list[Parcel]:
-    """Parcels of a group from the first one on that has not ended; none where that is not reached.
+    core: Core, source: Source, pages: Pages, group: str
+) -> tuple[list[Parcel], list[Parcel]]:
+    """Parcels of a group from the first one on that has not ended, none where that is not reached;
+    and those that were read before them.
 
     `pages` then goes on behind them, behind the group, or where the look's units were used up.
-    `tidy` is told every parcel that has ended.
     """
     head, now_ms = f"{pages.pk}#{group}", core.now_ms()
     item = core.store.get(core.tables.messages, *mark_place(head))
     seen = Mark() if item is None else read_mark(item)
-    reader = _Reader(core, source, pages, group, tidy)
+    reader = _Reader(core, source, pages, group)
     mark, left = seen, list[Parcel]()
     if now_ms >= mark.until_ms and not mark.cursor:
         mark = replace(mark, begun_ms=now_ms, units=0.0, cursor=reader.first)
@@ -116,22 +114,17 @@ def first_left(
         _write(core, head, seen, mark, now_ms)
     if not way.cut and pages.behind is None:
         pages.behind = reader.last
-    return left
+    return left, reader.passed
 
 
 class _Reader:
     """Reads on in a group, page by page, while everything has ended."""
 
-    def __init__(
-        self,
-        core: Core,
-        source: Source,
-        pages: Pages,
-        group: str,
-        tidy: Callable[[Parcel], object],
-    ) -> None:
-        self._core, self._source, self._pages, self._tidy = core, source, pages, tidy
+    def __init__(self, core: Core, source: Source, pages: Pages, group: str) -> None:
+        self._core, self._source, self._pages = core, source, pages
         self.first, self.last = f"{group}#", f"{group}#{LAST_KEY}"
+        self.passed: list[Parcel] = []
+        """All that it has read, and that has ended."""
 
     def read(self, after: str, until: str, most_units: float) -> _Way:
         """Read from behind a key to another one."""
@@ -148,7 +141,7 @@ class _Reader:
                 long_ago = long_ago and self._ended_long_ago(parcel, now_ms)
                 if long_ago:
                     way.ended, way.count = parcel.sort_key, way.count + 1
-                self._tidy(parcel)
+                self.passed.append(parcel)
             if pages.behind is None:
                 return way
             if way.units >= most_units:

@@ -194,11 +194,10 @@ def _take_between(
 
 def _first_left(core: Core, source: Source, pages: Pages, group: str) -> list[Parcel]:
     """What is left of a group of which much has ended, some of which is removed on the way."""
-    now_ms = core.now_ms()
-    return first_left(
-        *(core, source, pages, group),
-        lambda parcel: _tidy(core, source, parcel, pages.budget, now_ms),
-    )
+    left, passed = first_left(core, source, pages, group)
+    for parcel in passed:
+        _tidy(core, source, parcel, pages.budget, core.now_ms())
+    return left
 
 
 def _tidy(core: Core, source: Source, parcel: Parcel, budget: Budget, now_ms: int) -> None:
