@@ -171,7 +171,7 @@ pytest: install tools ## the tests alone
 
 pytest-spark:
 	@mkdir -p build
-	@$(BIN)/python -m pytest -m "not long" tests/spark > build/pytest-spark.txt 2>&1 \
+	@$(BIN)/python -m pytest -m "not long" --durations=30 tests/spark > build/pytest-spark.txt 2>&1 \
 		|| { cat build/pytest-spark.txt; exit 1; }
 	@grep ' passed' build/pytest-spark.txt
 
