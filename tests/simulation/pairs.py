@@ -380,6 +380,18 @@ def _untried_groups(draw: Draw) -> Scenario:
     return replace(_busier(scenario), untried=0.6)
 
 
+def _rewound_letters(draw: Draw) -> Scenario:
+    """An ordered queue that is rewound to before its dead letters, which ended long ago."""
+    orders: dict[str, Any] = {
+        "dead_letter": {"queue": "dead", "max_receives": 1},
+        "rewind_seconds": 3_600,
+        "message_retention_seconds": 345_600,
+    }
+    rewinder = Cast("rewinder", "rewinder", ORDERS, 3)
+    scenario = _with(_busier(plain_scenario_of(draw, "ordered")), rewinder, orders=orders)
+    return replace(scenario, pause_ms=draw.choice((4_000, 20_000, 40_000)))
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -407,4 +419,5 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "overdue halves": _overdue_halves,
     "untried letters": _untried_letters,
     "untried groups": _untried_groups,
+    "rewound letters": _rewound_letters,
 }

@@ -216,6 +216,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "overdue halves": (HALF,),
     "untried letters": (UNTRIED,),
     "untried groups": (UNTRIED,),
+    "rewound letters": (),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}
