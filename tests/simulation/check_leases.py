@@ -142,7 +142,7 @@ def _receipts(book: Book, track: Track) -> Iterator[Violation]:
         ]
         if act.done and newer and not _deleted_before(track, act):
             yield Violation("a stale receipt was acted on", (newer[0].call, act.call))
-        # A write that the SDK repeats finds no message, and cannot know that it was not its own doing.
+        # A write that the SDK repeats finds no message, and cannot know whose doing that is.
         if act.done and used and not act.call.repeated and not _deleted_before(track, act):
             yield Violation("a receipt was used again after its end", (used[0].call, act.call))
         if isinstance(act.result, str) and _good(book, track, act):
