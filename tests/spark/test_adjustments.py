@@ -34,6 +34,7 @@ def amounts(lines: Sequence[dict[str, str]]) -> list[tuple[object, ...]]:
     return [tuple(line[name] for name in names) for line in lines]
 
 
+@pytest.mark.long
 def test_a_quantity_is_priced_behind_what_the_month_has(tmp_path: Path, jobs: Jobs) -> None:
     """And what comes later is behind the quantity that was taken off::
 

@@ -115,6 +115,7 @@ SEPTEMBER = [
 LATER = [use("o1", "2026-10-20 05:00", MILLION), use("n1", "2026-11-14 05:00", MILLION)]
 
 
+@pytest.mark.long
 def test_a_record_of_a_folded_month_is_billed_once(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
