@@ -111,7 +111,7 @@ def shown_body(message: Message) -> str:
 
 
 def shown_attributes(message: Message, asked: Iterable[str]) -> dict[str, Typed]:
-    """The attributes that a receiver asks for: names, beginnings (`a.*`), `All` or `.*`."""
+    """The attributes that a receiver asks for: names, beginnings (`a.*`), `All`, `*` or `.*`."""
     wanted = list(asked)
     if not wanted:
         return {}
@@ -163,9 +163,10 @@ def _is_plain(body: str) -> bool:
 
 
 def _fits(name: str, wanted: str) -> bool:
-    if wanted in ("All", ".*"):
+    if wanted in ("All", "*"):
         return True
-    return name.startswith(wanted[:-1]) if wanted.endswith(".*") else name == wanted
+    # The dot is no part of the beginning: `bar.*` is also the attribute `bar`, and `.*` any one.
+    return name.startswith(wanted[:-2]) if wanted.endswith(".*") else name == wanted
 
 
 def _read_attribute(name: str, value: object) -> Typed:
