@@ -18,6 +18,8 @@ from cirrusmq_local.testing import Client, Reply, World
 
 RECORDED = json.loads(Path(__file__).with_name("sqs_query_calls.json").read_text("utf-8"))
 
+UNSUPPORTED = "AWS.SimpleQueueService.UnsupportedOperation"
+
 
 def post(world: World, key: Key, body: str, url: str = f"{URL}/") -> Reply:
     """A form as older SDKs send and sign it."""
@@ -131,6 +133,41 @@ def test_refusals_in_xml(world: World, key: Key, orders: str) -> None:
     key.secret = "wrong"
     reply = post(world, key, "Action=ListQueues")
     assert (reply.status, error(reply)) == (403, "SignatureDoesNotMatch")
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ("ReceiveMessage", None),
+        ("ReceiveMessage&MessageAttributeNames=", None),
+        ("ReceiveMessage&AttributeNames=&MessageSystemAttributeNames=", None),
+        ("ReceiveMessage&AttributeNames=x", "SerializationException"),
+        ("GetQueueAttributes&AttributeNames=", None),
+        ("SendMessageBatch&Entries=", "AWS.SimpleQueueService.EmptyBatchRequest"),
+        ("DeleteMessageBatch&Entries=", "AWS.SimpleQueueService.EmptyBatchRequest"),
+        ("ChangeMessageVisibilityBatch&Entries=", "AWS.SimpleQueueService.EmptyBatchRequest"),
+        ("UntagQueue&TagKeys=", "MissingParameter"),
+        ("AddPermission&Label=a&Actions=&AWSAccountId.1=1", "MissingParameter"),
+        ("AddPermission&Label=a&ActionName.1=*&AWSAccountIds=", "MissingParameter"),
+        ("AddPermission&Label=a&ActionName.1=*&AWSAccountId.1=1", UNSUPPORTED),
+        ("AddPermission&ActionName.1=*&AWSAccountId.1=1", "MissingParameter"),
+        ("RemovePermission", "MissingParameter"),
+    ],
+)
+def test_an_empty_list_has_the_name_of_its_member(
+    world: World, key: Key, orders: str, shop: Client, asked: str, code: str | None
+) -> None:
+    shop.send("orders", "hello")
+
+    reply = post(world, key, f"Action={asked}&QueueUrl={orders}")
+
+    if code is not None:
+        assert (reply.status, error(reply)) == (400, code)
+        return
+    assert reply.status == 200, reply.text
+    bodies = found(reply, "ReceiveMessageResult/Message/Body")
+    assert bodies == (["hello"] if asked.startswith("Receive") else [])
+    assert found(reply, "ReceiveMessageResult/Message/Attribute/Name") == []
 
 
 def test_a_message_that_is_five_times_as_large_in_xml_is_received(

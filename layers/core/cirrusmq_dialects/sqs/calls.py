@@ -9,7 +9,7 @@ from cirrusmq_dialects.sqs import move_calls, queue_calls, send_calls, settle_ca
 from cirrusmq_dialects.sqs.asking import Asked
 
 ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
-    "AddPermission": queue_calls.refuse_permissions,
+    "AddPermission": queue_calls.add_permission,
     "CancelMessageMoveTask": move_calls.cancel_message_move_task,
     "ChangeMessageVisibility": settle_calls.change_message_visibility,
     "ChangeMessageVisibilityBatch": settle_calls.change_message_visibility_batch,
@@ -25,7 +25,7 @@ ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "ListQueues": queue_calls.list_queues,
     "PurgeQueue": queue_calls.purge_queue,
     "ReceiveMessage": settle_calls.receive_message,
-    "RemovePermission": queue_calls.refuse_permissions,
+    "RemovePermission": queue_calls.remove_permission,
     "SendMessage": send_calls.send_message,
     "SendMessageBatch": send_calls.send_message_batch,
     "SetQueueAttributes": queue_calls.set_queue_attributes,

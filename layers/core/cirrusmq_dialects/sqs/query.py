@@ -41,6 +41,8 @@ _ENTRIES = frozenset(
         "SendMessageBatchRequestEntry",
     }
 )
+_EMPTY_LISTS = frozenset({"Entries", *_LISTS.values()})
+"""A list without values is written by its member's own name: `AttributeNames=`."""
 _MAPS = {
     "Attribute": _Map("Attributes", "Name", "Value"),
     "MessageAttribute": _Map("MessageAttributes", "Name", "Value"),
@@ -113,6 +115,8 @@ def _members(tree: Mapping[str, Any]) -> dict[str, Any]:
             members["Entries"] = [_members(each) for each in _structures(held)]
         elif name in _MAPS:
             members[_MAPS[name].member] = _mapped(held, _MAPS[name])
+        elif name in _EMPTY_LISTS and held == "":
+            members.setdefault(name, [])
         else:
             members[name] = held
     return members

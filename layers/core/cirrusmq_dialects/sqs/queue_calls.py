@@ -198,12 +198,21 @@ def list_dead_letter_source_queues(asked: Asked) -> Result:
     return _page("queueUrls", urls, more if most else None)
 
 
-def refuse_permissions(asked: Asked) -> Result:
-    """Permissions are grants to accounts, which the native calls make."""
+def add_permission(asked: Asked) -> Result:
+    """Refused: permissions are grants to accounts, which the native calls make."""
     asked.find(MANAGE)
-    raise SqsError(
-        "UnsupportedOperation", "Permissions are grants: PUT /queues/{queue}/grants/{account}."
-    )
+    needed_text(asked.members, "Label")
+    for name in ("AWSAccountIds", "Actions"):
+        if not texts(asked.members, name):
+            raise missing(name)
+    raise _is_a_grant()
+
+
+def remove_permission(asked: Asked) -> Result:
+    """Refused, as `add_permission`."""
+    asked.find(MANAGE)
+    needed_text(asked.members, "Label")
+    raise _is_a_grant()
 
 
 def _find(asked: Asked, named: str) -> Queue | None:
@@ -243,6 +252,12 @@ def _relabel(asked: Asked, change: Any) -> None:
         return change_attributes(before, read_values({"labels": labels}, QueueInput), core.now_ms())
 
     update_queue(core, queue.account, queue.name, relabelled)
+
+
+def _is_a_grant() -> SqsError:
+    return SqsError(
+        "UnsupportedOperation", "Permissions are grants: PUT /queues/{queue}/grants/{account}."
+    )
 
 
 def _no_target(given: Mapping[str, str]) -> SqsError:
