@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from tests.dialects.conftest import URL
 from tests.dialects.test_sqs_messages import Message, receive
-from tests.dialects.test_sqs_queues import attributes, redrive_policy
+from tests.dialects.test_sqs_queues import attributes, each, redrive_policy
 
 from cirrusmq_local.testing import Client, World
 
@@ -238,6 +238,19 @@ def test_dead_letters_of_a_fifo_queue_go_to_another(world: World, sqs: Any, url:
     (message,) = receive(sqs, dead, AttributeNames=["All"])
     assert message["Body"] == "bad"
     assert message["Attributes"]["DeadLetterQueueSourceArn"].endswith(":orders.fifo")
+
+
+def test_a_dead_letter_queue_is_of_the_type_of_its_source(sqs: Any, url: str) -> None:
     plain = sqs.create_queue(QueueName="plain")["QueueUrl"]
-    with pytest.raises(sqs.exceptions.InvalidAttributeValue):
-        sqs.set_queue_attributes(QueueUrl=plain, Attributes=redrive_policy("dead.fifo", 1))
+    sqs.create_queue(QueueName="dead.fifo", Attributes=FIFO)
+    to_plain, to_fifo = redrive_policy("plain", 1), redrive_policy("dead.fifo", 1)
+
+    for call in each(
+        lambda: sqs.set_queue_attributes(QueueUrl=url, Attributes=to_plain),
+        lambda: sqs.create_queue(QueueName="new.fifo", Attributes={**FIFO, **to_plain}),
+        lambda: sqs.set_queue_attributes(QueueUrl=plain, Attributes=to_fifo),
+        lambda: sqs.create_queue(QueueName="new", Attributes=to_fifo),
+    ):
+        with pytest.raises(ClientError, match="must be same type of queue") as refused:
+            call()
+        assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"

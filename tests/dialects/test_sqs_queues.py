@@ -145,11 +145,9 @@ def test_no_attributes_are_asked_for(sqs: Any, url: str) -> None:
     assert "Attributes" not in sqs.get_queue_attributes(QueueUrl=url)
 
 
-def test_encryption_is_taken_without_effect_and_a_policy_refused(sqs: Any, url: str) -> None:
+def test_encryption_is_taken_without_effect_and_permissions_are_refused(sqs: Any, url: str) -> None:
     given = {"KmsMasterKeyId": "alias/aws/sqs", "SqsManagedSseEnabled": "true"}
     sqs.set_queue_attributes(QueueUrl=url, Attributes=given)
-    with pytest.raises(sqs.exceptions.UnsupportedOperation):
-        sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": '{"Statement": []}'})
     with pytest.raises(sqs.exceptions.UnsupportedOperation):
         sqs.add_permission(QueueUrl=url, Label="a", AWSAccountIds=["1"], Actions=["*"])
     with pytest.raises(sqs.exceptions.UnsupportedOperation):

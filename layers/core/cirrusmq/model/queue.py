@@ -106,6 +106,15 @@ class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     filter: dict[str, Any] | UnsetType | None = UNSET
 
 
+class SdkAttributes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What SDKs of other services set on a queue beside the core's attributes."""
+
+    texts: dict[str, str] = {}
+    """What is read back as it was set, by its name there: `Policy`."""
+    dead_letters_from: list[str] | None = None
+    """The queues that may name this one as their dead-letter queue; None: every queue."""
+
+
 class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A queue as the directory keeps it. Times are in milliseconds since the epoch."""
 
@@ -130,6 +139,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     backlog_readers: list[str] = []
     """Ids of the operations that give new receivers what was sent before the log. While there is
     one, such messages are kept when they end."""
+    sdk: SdkAttributes | None = None
 
     @property
     def backlog_before_ms(self) -> int:

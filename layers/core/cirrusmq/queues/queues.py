@@ -17,6 +17,7 @@ from cirrusmq.base.names import check_name, new_id
 from cirrusmq.model.queue import (
     Queue,
     QueueInput,
+    SdkAttributes,
     change_attributes,
     create_attributes,
     over_queue,
@@ -70,39 +71,43 @@ def create_queue(
     *,
     resource_id: str | None = None,
     exact: bool = False,
+    sdk: SdkAttributes | None = None,
 ) -> tuple[Queue, bool]:
     """Create a queue, or find one with these attributes; returns (queue, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
     `resource_id`: the id of a new queue, never used before; without it one by chance.
+    `sdk`: what a new queue has beside its attributes; not compared with a queue that exists.
     """
     check_name("queue", name)
     core.settings.check_message_bytes(given.max_message_bytes)
-    create_attributes(given)  # what no queue can have is refused, whether there is one or not
-    return change(core, lambda: _creation(core, account, name, given, resource_id, exact))
-
-
-def _creation(
-    core: Core, account: str, name: str, given: QueueInput, resource_id: str | None, exact: bool
-) -> Change[tuple[Queue, bool]]:
-    place = queue_place(account, name)
-    found = directory.read(core, place, Queue)
-    if found is not None:
-        held = found.value.attributes
-        wanted = create_attributes(given) if exact else over_queue(held, given)
-        if found.value.name != name or held != wanted:
-            raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
-        return Change(result=(found.value, False))
     now_ms = core.now_ms()
     queue = Queue(
         account=account,
         name=name,
         id=resource_id or new_id(core.random),
+        # What no queue can have is refused, whether there is one or not.
         attributes=create_attributes(given),
         created_ms=now_ms,
         modified_ms=now_ms,
+        sdk=sdk,
     )
-    target = _dead_letter_target(core, queue)
+    return change(core, lambda: _creation(core, queue, given, exact))
+
+
+def _creation(
+    core: Core, queue: Queue, given: QueueInput, exact: bool
+) -> Change[tuple[Queue, bool]]:
+    account, name = queue.account, queue.name
+    place = queue_place(account, name)
+    found = directory.read(core, place, Queue)
+    if found is not None:
+        held = found.value.attributes
+        wanted = queue.attributes if exact else over_queue(held, given)
+        if found.value.name != name or held != wanted:
+            raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
+        return Change(result=(found.value, False))
+    target = _dead_letter_target(core, queue, None)
     most = limits.QUEUES_PER_ACCOUNT
     return Change(
         result=(queue, True),
@@ -142,7 +147,7 @@ def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], 
 
 def update_writes(core: Core, found: Document[Queue], queue: Queue) -> list[dict[str, Any]]:
     """A transaction's writes of a queue over what was read of it."""
-    target = _dead_letter_target(core, queue)
+    target = _dead_letter_target(core, queue, found.value)
     place, target_id = queue_place(queue.account, queue.name), target and target.id
     return [
         directory.put_over(core, place, queue, found, dead_letter_id=target_id),
@@ -213,8 +218,11 @@ def find_queue(core: Core, account: str, name: str) -> Document[Queue]:
     return found
 
 
-def _dead_letter_target(core: Core, queue: Queue) -> Queue | None:
-    """The queue's dead-letter queue, checked as far as reading can; conditions do the rest."""
+def _dead_letter_target(core: Core, queue: Queue, before: Queue | None) -> Queue | None:
+    """The queue's dead-letter queue, checked as far as reading can; conditions do the rest.
+
+    before: the queue before a change, whose dead-letter queue goes on taking its messages.
+    """
     dead_letter = queue.attributes.dead_letter
     if dead_letter is None:
         return None
@@ -226,6 +234,13 @@ def _dead_letter_target(core: Core, queue: Queue) -> Queue | None:
         raise InvalidParameter("dead_letter.queue", "must be a queue without dead_letter")
     if target.attributes.ordered and not queue.attributes.ordered:
         raise InvalidParameter("dead_letter.queue", "must not be ordered: this queue is not")
+    held = before.attributes.dead_letter if before else None
+    allowed = target.sdk.dead_letters_from if target.sdk else None
+    is_new = held is None or held.queue != dead_letter.queue
+    if is_new and allowed is not None and queue.name not in allowed:
+        raise InvalidParameter(
+            "dead_letter.queue", "does not allow this queue: see its RedriveAllowPolicy"
+        )
     users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
     if users is not None and "dead_letters_of" in users:
         raise InvalidParameter(

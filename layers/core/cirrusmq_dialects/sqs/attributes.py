@@ -13,10 +13,11 @@ import msgspec
 
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.limits import LABELS
-from cirrusmq.model.queue import Queue, QueueAttributes
+from cirrusmq.model.queue import Queue, SdkAttributes
 from cirrusmq.queues.counts import Counts
 from cirrusmq_dialects.sqs.errors import SqsError
 from cirrusmq_dialects.sqs.names import FIFO, arn, ref_in_arn, shown_name
+from cirrusmq_dialects.sqs.policies import ALLOW, POLICY, check_policy, read_redrive_allow
 
 LARGEST_BYTES = 1_048_576
 DEFAULTS = {
@@ -40,6 +41,8 @@ _FIFO_LABELS: dict[str, tuple[str, ...]] = {
     "FifoThroughputLimit": ("perQueue", "perMessageGroupId"),
 }
 """With their values, the default first."""
+_TEXTS = frozenset({POLICY, ALLOW})
+"""They are read back as they were set."""
 _WITHOUT_EFFECT = frozenset(
     {"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"}
 )
@@ -51,8 +54,8 @@ _COUNTS = {
 }
 _TOLD = frozenset({"QueueArn", "CreatedTimestamp", "LastModifiedTimestamp", *_COUNTS})
 _KNOWN = (
-    frozenset({*_NUMBERS, *_FIFO_LABELS, "FifoQueue", "Policy", "RedrivePolicy"})
-    | frozenset({"RedriveAllowPolicy"})
+    frozenset({*_NUMBERS, *_FIFO_LABELS, "FifoQueue", "RedrivePolicy"})
+    | _TEXTS
     | _WITHOUT_EFFECT
     | _TOLD
 )
@@ -67,52 +70,91 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
     maxReceiveCount: int | str  # noqa: N815
 
 
-def read_attributes(
-    given: Mapping[str, str], account: str, before: QueueAttributes | None, fifo: bool
-) -> dict[str, Any]:
-    """Attributes as a request of the core has them; `before`: those of a queue that exists.
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """The queue whose attributes are read."""
 
-    `fifo`: whether the queue is one. InvalidAttributeName, InvalidAttributeValue.
+    account: str
+    name: str
+    """Of the core."""
+    fifo: bool
+    before: Queue | None = None
+    """The queue as it is; None: it is to be made."""
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller changes of a queue."""
+
+    native: dict[str, Any]
+    """Attributes as a request of the core has them."""
+    sdk: SdkAttributes | None
+    """What the queue has besides after the change."""
+
+
+def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
+    """What the attributes change. InvalidAttributeName, InvalidAttributeValue.
+
+    InvalidParameterValue for policies of dead letters; UnsupportedOperation for a Policy that
+    does not hold here.
     """
-    changes: dict[str, Any] = {}
-    labels = dict(before.labels) if before else {}
+    before = place.before
+    native: dict[str, Any] = {}
+    held_labels = before.attributes.labels if before else {}
+    labels = dict(held_labels)
     for name, value in given.items():
         if name in _NUMBERS:
-            native, low, high = _NUMBERS[name]
-            number = int(value) if _INTEGER.fullmatch(value) else -1
-            if not low <= number <= high:
-                raise _invalid(name)
-            changes[native] = number
+            native[_NUMBERS[name][0]] = _number(name, value)
         elif name in _FIFO_LABELS:
-            if not fifo:
-                raise SqsError("InvalidAttributeName", f"Unknown Attribute {name}.")
-            if value.lower() not in map(str.lower, _FIFO_LABELS[name]):
-                raise _invalid(name)
-            chosen = next(each for each in _FIFO_LABELS[name] if each.lower() == value.lower())
+            chosen = _choice(name, value, fifo=place.fifo)
             labels.pop(_LABEL + name, None)
             if chosen != _FIFO_LABELS[name][0]:
                 labels[_LABEL + name] = chosen
         elif name == "FifoQueue":
-            if value.lower() != str(fifo).lower():
+            if value.lower() != str(place.fifo).lower():
                 raise _invalid(name)
         elif name == "RedrivePolicy":
-            changes["dead_letter"] = _read_redrive(value, account, before)
-        elif name in ("Policy", "RedriveAllowPolicy"):
-            if value and "allowAll" not in value:
-                raise SqsError(
-                    "UnsupportedOperation",
-                    f"{name} is not supported: other accounts get grants of the queue",
-                )
-        elif name not in _WITHOUT_EFFECT:
+            native["dead_letter"] = _read_redrive(value, place)
+        elif name not in _WITHOUT_EFFECT and name not in _TEXTS:
             raise SqsError("InvalidAttributeName", f"Unknown Attribute {name[:80]}.")
-    if labels != (before.labels if before else {}):
-        changes["labels"] = labels
-    return changes
+    if labels != held_labels:
+        native["labels"] = labels
+    return Changes(native=native, sdk=_read_sdk(given, place))
 
 
-def _read_redrive(
-    value: str, account: str, before: QueueAttributes | None
-) -> dict[str, Any] | None:
+def _number(name: str, value: str) -> int:
+    _, low, high = _NUMBERS[name]
+    number = int(value) if _INTEGER.fullmatch(value) else -1
+    if not low <= number <= high:
+        raise _invalid(name)
+    return number
+
+
+def _choice(name: str, value: str, *, fifo: bool) -> str:
+    """The value of an attribute that FIFO queues alone have, in its own case."""
+    if not fifo:
+        raise SqsError("InvalidAttributeName", f"Unknown Attribute {name}.")
+    for each in _FIFO_LABELS[name]:
+        if each.lower() == value.lower():
+            return each
+    raise _invalid(name)
+
+
+def _read_sdk(given: Mapping[str, str], place: Place) -> SdkAttributes | None:
+    """What is kept beside the core's attributes; an empty text removes one."""
+    held = (place.before.sdk if place.before else None) or SdkAttributes()
+    texts, sources = dict(held.texts), held.dead_letters_from
+    for name in _TEXTS & given.keys():
+        texts.pop(name, None)
+        if given[name]:
+            texts[name] = given[name]
+    if given.get(POLICY):
+        check_policy(given[POLICY], place.account, place.name)
+    if ALLOW in given:
+        sources = read_redrive_allow(given[ALLOW], place.account) if given[ALLOW] else None
+    kept = SdkAttributes(texts=texts, dead_letters_from=sources)
+    return kept if kept != SdkAttributes() else None
+
+
+def _read_redrive(value: str, place: Place) -> dict[str, Any] | None:
     """A dead_letter; what the queue has besides is kept."""
     if not value:
         return None
@@ -123,13 +165,13 @@ def _read_redrive(
         raise _invalid("RedrivePolicy") from error
     if not 1 <= count <= 1_000:
         raise _invalid("RedrivePolicy")
-    queue = ref_in_arn("RedrivePolicy", policy.deadLetterTargetArn, account)
+    queue = ref_in_arn("RedrivePolicy", policy.deadLetterTargetArn, place.account)
     if ":" in queue:
         raise SqsError(
             "InvalidAttributeValue", "A dead-letter queue must be of the account of its source."
         )
     fields: dict[str, Any] = {"queue": queue, "max_receives": count}
-    held = before.dead_letter if before else None
+    held = place.before.attributes.dead_letter if place.before else None
     if held is not None and held.max_age_seconds is not None:
         fields["max_age_seconds"] = held.max_age_seconds
     return fields
@@ -171,6 +213,8 @@ def show(queue: Queue, region: str, counts: Counts | None) -> dict[str, str]:
             "maxReceiveCount": dead_letter.max_receives,
         }
         found["RedrivePolicy"] = msgspec.json.encode(policy).decode()
+    if queue.sdk is not None:
+        found |= queue.sdk.texts
     if held.ordered:
         found["FifoQueue"] = "true"
         found |= {name: fifo_attribute(queue, name) for name in _FIFO_LABELS}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.access.permissions import authorize
-from cirrusmq.base.errors import Forbidden, QueueNotFound
+from cirrusmq.base.errors import CirrusMQError, Forbidden, InvalidParameter, QueueNotFound
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue, QueueInput, change_attributes
 from cirrusmq.model.source import queue_source
@@ -20,6 +22,9 @@ from cirrusmq.queues.queues import (
 from cirrusmq.queues.queues import (
     dead_letter_sources,
     update_queue,
+)
+from cirrusmq.queues.queues import (
+    find_queue as find_document,
 )
 from cirrusmq.queues.queues import (
     list_queues as page_of_queues,
@@ -58,22 +63,24 @@ def create_queue(asked: Asked) -> Result:
         )
     tags = pairs(asked.members, "tags")
     shapes.check_tags(tags)
-    changes = shapes.read_attributes(given, account, None, fifo)
-    _check_target(asked, changes)
+    place = shapes.Place(account=account, name=native, fifo=fifo)
+    changes = shapes.read_attributes(given, place)
+    _check_target(asked, place, given, changes.native)
     queue = _find(asked, native)
     if queue is None:
-        labels = tags | changes.get("labels", {})
+        labels = tags | changes.native.get("labels", {})
         shapes.check_tag_count(labels)
-        fields = {**shapes.DEFAULTS, **changes, "ordered": fifo, "labels": labels}
+        fields = {**shapes.DEFAULTS, **changes.native, "ordered": fifo, "labels": labels}
+        read = read_values(fields, QueueInput)
         try:
-            made = make_queue(core, account, native, read_values(fields, QueueInput))
-        except QueueNotFound as error:
-            raise _no_target(given) from error
+            made = make_queue(core, account, native, read, sdk=changes.sdk)
+        except (QueueNotFound, InvalidParameter) as error:
+            raise _of_target(error, given) from error
         queue, created = made
         if created:
             counters.note_use(core, queue.id)
     else:
-        _check_same(queue, changes)
+        _check_same(queue, changes.native)
     return {"QueueUrl": queue_url(asked.call.base_url, queue)}
 
 
@@ -125,13 +132,18 @@ def set_queue_attributes(asked: Asked) -> Result:
     queue = asked.find(MANAGE)
 
     def changed(before: Queue) -> Queue:
-        held = before.attributes
-        changes = shapes.read_attributes(given, before.account, held, held.ordered)
-        _check_target(asked, changes)
-        shapes.check_tag_count(changes.get("labels", {}))
-        read = read_values(changes, QueueInput)
+        place = shapes.Place(
+            account=before.account,
+            name=before.name,
+            fifo=before.attributes.ordered,
+            before=before,
+        )
+        changes = shapes.read_attributes(given, place)
+        _check_target(asked, place, given, changes.native)
+        shapes.check_tag_count(changes.native.get("labels", {}))
+        read = read_values(changes.native, QueueInput)
         core.settings.check_message_bytes(read.max_message_bytes)
-        return change_attributes(before, read, core.now_ms())
+        return replace(change_attributes(before, read, core.now_ms()), sdk=changes.sdk)
 
     changed(queue)  # what is wrong is told before anything of the target is looked at
     try:
@@ -139,7 +151,9 @@ def set_queue_attributes(asked: Asked) -> Result:
     except QueueNotFound as error:
         if "RedrivePolicy" not in given or _find(asked, asked.queue_ref()) is None:
             raise
-        raise _no_target(given) from error
+        raise _of_target(error, given) from error
+    except InvalidParameter as error:
+        raise _of_target(error, given) from error
     return {}
 
 
@@ -222,12 +236,26 @@ def _find(asked: Asked, named: str) -> Queue | None:
         return None
 
 
-def _check_target(asked: Asked, changes: Mapping[str, Any]) -> None:
-    """Messages come to a dead-letter queue: `send` or `manage` on it is needed."""
-    dead_letter = changes.get("dead_letter")
-    if dead_letter:
-        place = " (RedrivePolicy)"
-        asked.caller.require(("send", "manage"), "queues", dead_letter["queue"], place)
+def _check_target(
+    asked: Asked, place: shapes.Place, given: Mapping[str, str], native: Mapping[str, Any]
+) -> None:
+    """Messages come to a dead-letter queue: `send` or `manage` on it is needed.
+
+    It must be a FIFO queue if its source is one, and only then; a missing one is told later.
+    """
+    dead_letter = native.get("dead_letter")
+    if not dead_letter:
+        return
+    named = dead_letter["queue"]
+    asked.caller.require(("send", "manage"), "queues", named, " (RedrivePolicy)")
+    with contextlib.suppress(QueueNotFound):
+        target = find_document(asked.core, place.account, named).value
+        if target.attributes.ordered != place.fifo:
+            raise invalid(
+                "RedrivePolicy",
+                given["RedrivePolicy"],
+                "Dead-letter queue must be same type of queue as the source.",
+            )
 
 
 def _check_same(queue: Queue, changes: Mapping[str, Any]) -> None:
@@ -260,9 +288,14 @@ def _is_a_grant() -> SqsError:
     )
 
 
-def _no_target(given: Mapping[str, str]) -> SqsError:
-    value = given.get("RedrivePolicy", "")
-    return invalid("RedrivePolicy", value, "Dead letter target does not exist.")
+def _of_target(error: CirrusMQError, given: Mapping[str, str]) -> Exception:
+    """The refusal of a RedrivePolicy for its dead-letter queue; other errors as they are."""
+    reason = error.detail
+    if isinstance(error, QueueNotFound):
+        reason = "Dead letter target does not exist."
+    elif not isinstance(error, InvalidParameter) or not error.parameter.startswith("dead_letter"):
+        return error
+    return invalid("RedrivePolicy", given.get("RedrivePolicy", ""), reason)
 
 
 def _page(name: str, listed: list[str], more: str | None) -> Result:
