@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from tests.dialects.conftest import URL
 from tests.dialects.test_sqs_messages import Message, receive
-from tests.dialects.test_sqs_queues import attributes, each, redrive_policy
+from tests.dialects.test_sqs_queues import attributes, redrive_policy
 
 from cirrusmq_local.testing import Client, World
 
@@ -64,6 +64,45 @@ def test_name_and_attribute_must_agree(sqs: Any, name: str, fifo: str | None) ->
     given = {} if fifo is None else {"FifoQueue": fifo}
     with pytest.raises(ClientError, match="InvalidParameterValue"):
         sqs.create_queue(QueueName=name, Attributes=given)
+
+
+def test_a_queue_of_the_other_type_is_not_found_by_its_name(
+    sqs: Any, url: str, shop: Client
+) -> None:
+    """`a.fifo` and `a_fifo` are one name here, and two in SQS."""
+    plain = sqs.create_queue(QueueName="plain_fifo")["QueueUrl"]
+    as_fifo = plain.replace("_fifo", ".fifo")
+    sqs.send_message(QueueUrl=plain, MessageBody="x")
+
+    for name, given in (("plain.fifo", FIFO), ("orders_fifo", {})):
+        with pytest.raises(sqs.exceptions.QueueNameExists, match="attribute FifoQueue"):
+            sqs.create_queue(QueueName=name, Attributes=given)
+    for call, more in (
+        (sqs.get_queue_url, {"QueueName": "plain.fifo"}),
+        (sqs.get_queue_attributes, {"QueueUrl": as_fifo, "AttributeNames": ["All"]}),
+        (sqs.receive_message, {"QueueUrl": as_fifo}),
+        (sqs.send_message, {"QueueUrl": as_fifo, "MessageBody": "x", "MessageGroupId": "a"}),
+        (sqs.purge_queue, {"QueueUrl": as_fifo}),
+        (sqs.delete_queue, {"QueueUrl": as_fifo}),
+    ):
+        with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+            call(**more)
+    assert bodies(receive(sqs, plain)) == ["x"]
+    sqs.delete_queue(QueueUrl=plain)
+    assert sqs.create_queue(QueueName="plain.fifo", Attributes=FIFO)["QueueUrl"] == as_fifo
+
+
+def test_the_type_of_a_queue_does_not_change(sqs: Any, url: str) -> None:
+    plain = sqs.create_queue(QueueName="plain")["QueueUrl"]
+
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"FifoQueue": "true"})
+    with pytest.raises(sqs.exceptions.InvalidAttributeValue, match="Modifying queue type is not"):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"FifoQueue": "false"})
+    for value in ("true", "false"):
+        with pytest.raises(sqs.exceptions.InvalidAttributeName, match="Unknown Attribute"):
+            sqs.set_queue_attributes(QueueUrl=plain, Attributes={"FifoQueue": value})
+    with pytest.raises(sqs.exceptions.InvalidAttributeName, match="Unknown Attribute FifoQueue"):
+        sqs.create_queue(QueueName="new", Attributes={"FifoQueue": "false"})
 
 
 def test_a_standard_queue_has_none_of_their_attributes(sqs: Any) -> None:
@@ -245,12 +284,12 @@ def test_a_dead_letter_queue_is_of_the_type_of_its_source(sqs: Any, url: str) ->
     sqs.create_queue(QueueName="dead.fifo", Attributes=FIFO)
     to_plain, to_fifo = redrive_policy("plain", 1), redrive_policy("dead.fifo", 1)
 
-    for call in each(
-        lambda: sqs.set_queue_attributes(QueueUrl=url, Attributes=to_plain),
-        lambda: sqs.create_queue(QueueName="new.fifo", Attributes={**FIFO, **to_plain}),
-        lambda: sqs.set_queue_attributes(QueueUrl=plain, Attributes=to_fifo),
-        lambda: sqs.create_queue(QueueName="new", Attributes=to_fifo),
+    for call, given in (
+        (sqs.set_queue_attributes, {"QueueUrl": url, "Attributes": to_plain}),
+        (sqs.create_queue, {"QueueName": "new.fifo", "Attributes": {**FIFO, **to_plain}}),
+        (sqs.set_queue_attributes, {"QueueUrl": plain, "Attributes": to_fifo}),
+        (sqs.create_queue, {"QueueName": "new", "Attributes": to_fifo}),
     ):
         with pytest.raises(ClientError, match="must be same type of queue") as refused:
-            call()
+            call(**given)
         assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"

@@ -69,6 +69,64 @@ def test_a_queue_that_exists_is_found_by_what_is_given(sqs: Any) -> None:
     assert attributes(sqs, first, "VisibilityTimeout") == {"VisibilityTimeout": "60"}
 
 
+POLICY = {
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"AWS": "shop"}, "Action": "*", "Resource": arn("o.fifo")}
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("held", "same", "other"),
+    [
+        ({"VisibilityTimeout": "60"}, {"VisibilityTimeout": "060"}, {"VisibilityTimeout": "61"}),
+        ({}, {"VisibilityTimeout": "30"}, {"VisibilityTimeout": "31"}),
+        ({}, {"ContentBasedDeduplication": "false"}, {"ContentBasedDeduplication": "true"}),
+        (
+            {"ContentBasedDeduplication": "true"},
+            {"ContentBasedDeduplication": "TRUE"},
+            {"ContentBasedDeduplication": "false"},
+        ),
+        (
+            {"DeduplicationScope": "messageGroup"},
+            {"DeduplicationScope": "messageGroup"},
+            {"DeduplicationScope": "queue"},
+        ),
+        ({}, {"RedrivePolicy": ""}, redrive_policy("dead.fifo")),
+        (redrive_policy("dead.fifo", "3"), redrive_policy("dead.fifo", 3), {"RedrivePolicy": ""}),
+        (redrive_policy("dead.fifo"), redrive_policy("dead.fifo"), redrive_policy("dead.fifo", 4)),
+        (
+            {"Policy": json.dumps(POLICY)},
+            {"Policy": json.dumps(POLICY, indent=2)},
+            {"Policy": json.dumps({**POLICY, "Id": "x"})},
+        ),
+        ({"Policy": json.dumps(POLICY)}, {}, {"Policy": ""}),
+        (
+            {"RedriveAllowPolicy": '{"redrivePermission": "denyAll"}'},
+            {"RedriveAllowPolicy": '{"redrivePermission":"denyAll"}'},
+            {"RedriveAllowPolicy": '{"redrivePermission": "allowAll"}'},
+        ),
+    ],
+)
+def test_a_queue_that_exists_is_compared_by_the_attributes_of_sqs(
+    sqs: Any, held: dict[str, str], same: dict[str, str], other: dict[str, str]
+) -> None:
+    fifo = {"FifoQueue": "true"}
+    sqs.create_queue(QueueName="dead.fifo", Attributes=fifo)
+    first = sqs.create_queue(QueueName="o.fifo", Attributes={**fifo, **held})["QueueUrl"]
+    (name,) = other
+
+    again = sqs.create_queue(QueueName="o.fifo", Attributes={**fifo, **same}, tags={"a": "b"})
+
+    assert again["QueueUrl"] == first
+    before = attributes(sqs, first)
+    with pytest.raises(sqs.exceptions.QueueNameExists) as refused:
+        sqs.create_queue(QueueName="o.fifo", Attributes={**fifo, **other})
+    text = "A queue already exists with the same name and a different value for attribute"
+    assert refused.value.response["Error"]["Message"] == f"{text} {name}"
+    assert attributes(sqs, first) == before
+
+
 @pytest.mark.parametrize(
     "name", ["", "a b", "a.b", ".fifo", "x" * 81, "1st", "_a", "x" * 65, "a/b", "ä"]
 )

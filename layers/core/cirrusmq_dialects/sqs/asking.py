@@ -15,7 +15,7 @@ from cirrusmq.base.errors import Forbidden
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq_dialects.calling import Call
-from cirrusmq_dialects.sqs.names import ref_in_url
+from cirrusmq_dialects.sqs.names import check_type, ref_in_url
 from cirrusmq_dialects.sqs.reading import Members, needed_text
 
 SHOW: tuple[Right, ...] = RIGHTS
@@ -53,7 +53,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, rights: tuple[Right, ...], *needs: Need) -> Queue:
         """The queue in `QueueUrl`, if the caller has one of the rights, and a need, there."""
-        return self.find_named(self.queue_ref(), rights, *needs)
+        queue = self.find_named(self.queue_ref(), rights, *needs)
+        check_type(needed_text(self.members, "QueueUrl"), queue)
+        return queue
 
     def find_named(self, ref: str, rights: tuple[Right, ...], *needs: Need) -> Queue:
         """As `find`, of a queue by its name. Forbidden; QueueNotFound."""
@@ -66,4 +68,4 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     def finder(self, rights: tuple[Right, ...]) -> Any:
         """Answers the queue in `QueueUrl` as it is at that time."""
-        return partial(self.find_named, self.queue_ref(), rights)
+        return partial(self.find, rights)

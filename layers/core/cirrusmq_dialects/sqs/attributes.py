@@ -109,8 +109,7 @@ def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
             if chosen != _FIFO_LABELS[name][0]:
                 labels[_LABEL + name] = chosen
         elif name == "FifoQueue":
-            if value.lower() != str(place.fifo).lower():
-                raise _invalid(name)
+            _check_type(value, fifo=place.fifo)
         elif name == "RedrivePolicy":
             native["dead_letter"] = _read_redrive(value, place)
         elif name not in _WITHOUT_EFFECT and name not in _TEXTS:
@@ -118,6 +117,40 @@ def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
     if labels != held_labels:
         native["labels"] = labels
     return Changes(native=native, sdk=_read_sdk(given, place))
+
+
+def difference(queue: Queue, given: Mapping[str, str], changes: Changes) -> str | None:
+    """The first attribute that is given and has another value in the queue, by SQS's name."""
+    held, shown = queue.attributes, show(queue, "", None)
+    for name, value in given.items():
+        if name in _NUMBERS:
+            is_same = changes.native[_NUMBERS[name][0]] == getattr(held, _NUMBERS[name][0])
+        elif name == "RedrivePolicy":
+            wanted, has = changes.native["dead_letter"] or {}, held.dead_letter
+            pair = (has.queue, has.max_receives) if has and has.max_receives else (None, None)
+            is_same = (wanted.get("queue"), wanted.get("max_receives")) == pair
+        elif name in _TEXTS:
+            is_same = _json(value) == _json(shown.get(name, ""))
+        else:
+            is_same = name in _WITHOUT_EFFECT or value.lower() == shown.get(name, "").lower()
+        if not is_same:
+            return name
+    return None
+
+
+def _json(text: str) -> Any:
+    """The value of a text that was checked before; an empty text is None."""
+    return msgspec.json.decode(text) if text else None
+
+
+def _check_type(value: str, *, fifo: bool) -> None:
+    """The type of a queue is its name's, and does not change."""
+    if not fifo:
+        raise SqsError("InvalidAttributeName", "Unknown Attribute FifoQueue.")
+    if value.lower() == "false":
+        raise _invalid("FifoQueue", "Modifying queue type is not supported.")
+    if value.lower() != "true":
+        raise _invalid("FifoQueue")
 
 
 def _number(name: str, value: str) -> int:
@@ -245,5 +278,6 @@ def check_tag_count(labels: Mapping[str, str]) -> None:
         raise SqsError("InvalidParameterValue", f"A queue has at most {LABELS} tags.")
 
 
-def _invalid(name: str) -> SqsError:
-    return SqsError("InvalidAttributeValue", f"Invalid value for the parameter {name}.")
+def _invalid(name: str, reason: str = "") -> SqsError:
+    told = f" Reason: {reason}" if reason else ""
+    return SqsError("InvalidAttributeValue", f"Invalid value for the parameter {name}.{told}")

@@ -33,6 +33,12 @@ def native_name(name: str) -> str:
         raise SqsError("InvalidParameterValue", error.detail) from error
 
 
+def check_type(name: str, queue: Queue) -> None:
+    """QueueDoesNotExist if a FIFO queue's name, or its URL, has found a standard queue."""
+    if name.endswith(FIFO) and not queue.attributes.ordered:
+        raise SqsError("QueueDoesNotExist", NO_QUEUE)
+
+
 def shown_name(queue: Queue) -> str:
     """SQS's name of a queue."""
     if queue.attributes.ordered and queue.name.endswith(_OWN_FIFO):

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.access.permissions import authorize
@@ -36,6 +35,7 @@ from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing
 from cirrusmq_dialects.sqs.names import (
     FIFO,
+    check_type,
     native_name,
     native_prefix,
     queue_url,
@@ -79,8 +79,8 @@ def create_queue(asked: Asked) -> Result:
         queue, created = made
         if created:
             counters.note_use(core, queue.id)
-    else:
-        _check_same(queue, changes.native)
+            return {"QueueUrl": queue_url(asked.call.base_url, queue)}
+    _check_same(queue, place, given, changes)
     return {"QueueUrl": queue_url(asked.call.base_url, queue)}
 
 
@@ -89,6 +89,7 @@ def get_queue_url(asked: Asked) -> Result:
     name = needed_text(asked.members, "QueueName")
     owner = text(asked.members, "QueueOwnerAWSAccountId")
     queue = asked.find_named(ref(name, owner, asked.caller.account), SHOW)
+    check_type(name, queue)
     return {"QueueUrl": queue_url(asked.call.base_url, queue)}
 
 
@@ -161,6 +162,8 @@ def delete_queue(asked: Asked) -> Result:
     """Delete a queue and its messages."""
     named = asked.queue_ref()
     asked.caller.require(MANAGE, "queues", named)
+    if needed_text(asked.members, "QueueUrl").endswith(FIFO):
+        asked.find(MANAGE)  # a queue of the other type is another queue
     account, name = authorize(asked.core, asked.caller, named, "own")
     remove_queue(asked.core, account, name)
     return {}
@@ -258,17 +261,18 @@ def _check_target(
             )
 
 
-def _check_same(queue: Queue, changes: Mapping[str, Any]) -> None:
-    held = msgspec.to_builtins(queue.attributes)
-    labels = {**queue.attributes.labels, **changes.get("labels", {})}
-    wanted = {**changes, **({"labels": labels} if "labels" in changes else {})}
-    for name, value in wanted.items():
-        if held.get(name) != value:
-            raise SqsError(
-                "QueueNameExists",
-                "A queue already exists with the same name and a different value for attribute"
-                f" {name}",
-            )
+def _check_same(
+    queue: Queue, place: shapes.Place, given: Mapping[str, str], changes: shapes.Changes
+) -> None:
+    """QueueNameExists if the queue that exists is of the other type, or an attribute differs."""
+    name = shapes.difference(queue, given, changes)
+    if queue.attributes.ordered != place.fifo:
+        name = "FifoQueue"
+    if name is not None:
+        raise SqsError(
+            "QueueNameExists",
+            f"A queue already exists with the same name and a different value for attribute {name}",
+        )
 
 
 def _relabel(asked: Asked, change: Any) -> None:
