@@ -126,10 +126,15 @@ def test_the_newest_task_is_listed_first(world: World, sqs: Any, dead: str) -> N
 def test_what_is_no_task_is_refused(sqs: Any, dead: str) -> None:
     with pytest.raises(ClientError, match="configured as a Dead Letter Queue"):
         sqs.start_message_move_task(SourceArn=arn("orders"))
-    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+    with pytest.raises(sqs.exceptions.ResourceNotFoundException, match="SourceArn") as refused:
         sqs.start_message_move_task(SourceArn=arn("nowhere"))
-    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
+    with pytest.raises(sqs.exceptions.ResourceNotFoundException, match="SourceArn"):
+        sqs.list_message_move_tasks(SourceArn=arn("nowhere"))
+    with pytest.raises(sqs.exceptions.ResourceNotFoundException, match="DestinationArn"):
         sqs.start_message_move_task(SourceArn=arn("dead"), DestinationArn=arn("nowhere"))
+    with pytest.raises(ClientError, match="Value for parameter TaskHandle is invalid"):
+        sqs.cancel_message_move_task(TaskHandle="nothing")
     for wrong in ("dead", "arn:aws:sns:x:shop:dead", "a:b"):
         with pytest.raises(ClientError, match="InvalidParameterValue"):
             sqs.list_message_move_tasks(SourceArn=wrong)

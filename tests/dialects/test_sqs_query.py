@@ -123,7 +123,7 @@ def test_refusals_in_xml(world: World, key: Key, orders: str) -> None:
         f"Action=SendMessage&QueueUrl={orders}x&MessageBody=x": (
             "AWS.SimpleQueueService.NonExistentQueue"
         ),
-        f"Action=ReceiveMessage&QueueUrl={orders}&MaxNumberOfMessages=x": "SerializationException",
+        f"Action=ReceiveMessage&QueueUrl={orders}&MaxNumberOfMessages=x": "MalformedInput",
         f"Action=ReceiveMessage&QueueUrl={orders}&MaxNumberOfMessages=11": "InvalidParameterValue",
         f"Action=DeleteMessageBatch&QueueUrl={orders}": "AWS.SimpleQueueService.EmptyBatchRequest",
         "Action=ListQueues&Action.x=1": "InvalidParameterValue",
@@ -141,7 +141,7 @@ def test_refusals_in_xml(world: World, key: Key, orders: str) -> None:
         ("ReceiveMessage", None),
         ("ReceiveMessage&MessageAttributeNames=", None),
         ("ReceiveMessage&AttributeNames=&MessageSystemAttributeNames=", None),
-        ("ReceiveMessage&AttributeNames=x", "SerializationException"),
+        ("ReceiveMessage&AttributeNames=x", "MalformedInput"),
         ("GetQueueAttributes&AttributeNames=", None),
         ("SendMessageBatch&Entries=", "AWS.SimpleQueueService.EmptyBatchRequest"),
         ("DeleteMessageBatch&Entries=", "AWS.SimpleQueueService.EmptyBatchRequest"),
@@ -205,7 +205,7 @@ def odd_forms() -> Iterator[str]:
 def test_odd_forms_are_refused_or_taken_but_never_a_failure_of_ours(world: World, key: Key) -> None:
     for body in odd_forms():
         reply = post(world, key, body)
-        assert reply.status in (200, 400, 403), (body, reply.text)
+        assert reply.status in (200, 400, 403, 404), (body, reply.text)
         tree(reply)
 
 

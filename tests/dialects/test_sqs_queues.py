@@ -151,17 +151,6 @@ def test_names_that_no_queue_has_are_refused(sqs: Any, name: str) -> None:
         ("VisibilityTimeout", "43201"),
         ("VisibilityTimeout", "0"),
         ("VisibilityTimeout", "half"),
-        ("RedrivePolicy", "no json"),
-        ("RedrivePolicy", "[]"),
-        ("RedrivePolicy", '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq"}'),
-        (
-            "RedrivePolicy",
-            '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq", "maxReceiveCount": 0}',
-        ),
-        (
-            "RedrivePolicy",
-            '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq", "maxReceiveCount": 1001}',
-        ),
     ],
 )
 def test_values_out_of_range_are_refused_and_nothing_is_made(
@@ -176,6 +165,53 @@ def test_values_out_of_range_are_refused_and_nothing_is_made(
         assert refused.value.response["Error"]["Code"] == "InvalidAttributeValue"
     assert sqs.list_queues()["QueueUrls"] == [url]
     assert attributes(sqs, url, "VisibilityTimeout") == {"VisibilityTimeout": "30"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("no json", "Redrive policy is not a valid JSON map."),
+        ("[]", "Redrive policy is not a valid JSON map."),
+        ("{}", "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."),
+        (
+            '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq"}',
+            "Redrive policy does not contain mandatory attribute: maxReceiveCount.",
+        ),
+        (
+            '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq", "maxReceiveCount": 0}',
+            "Invalid value for maxReceiveCount: 0, valid values are from 1 to 1000 both inclusive.",
+        ),
+        (
+            '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq", "maxReceiveCount": "many"}',
+            "Invalid value for maxReceiveCount: many, valid values are from 1 to 1000 both"
+            " inclusive.",
+        ),
+        (
+            '{"deadLetterTargetArn": "dummy", "maxReceiveCount": 42}',
+            "Invalid value for deadLetterTargetArn.",
+        ),
+        (
+            '{"deadLetterTargetArn": "arn:aws:sqs:x:bob:dlq", "maxReceiveCount": 42}',
+            "A dead-letter queue must be of the account of its source.",
+        ),
+    ],
+)
+def test_a_text_that_is_no_redrive_policy_is_refused(
+    sqs: Any, url: str, text: str, reason: str
+) -> None:
+    for call, given in (
+        (sqs.create_queue, {"QueueName": "other"}),
+        (sqs.set_queue_attributes, {"QueueUrl": url}),
+    ):
+        with pytest.raises(ClientError) as refused:
+            call(**given, Attributes={"RedrivePolicy": text})
+        assert refused.value.response["Error"] == {
+            "Code": "InvalidParameterValue",
+            "QueryErrorCode": "InvalidParameterValueException",
+            "Type": "Sender",
+            "Message": f"Value {text} for parameter RedrivePolicy is invalid. Reason: {reason}",
+        }
+    assert sqs.list_queues()["QueueUrls"] == [url]
 
 
 def test_attributes_that_do_not_exist_are_refused(sqs: Any, url: str) -> None:
@@ -247,7 +283,7 @@ def test_a_dead_letter_queue_must_exist_and_be_ones_own(sqs: Any, url: str) -> N
             call(redrive_policy("nowhere"))
         assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
         other = {"RedrivePolicy": redrive_policy("x")["RedrivePolicy"].replace(":shop:", ":bob:")}
-        with pytest.raises(sqs.exceptions.InvalidAttributeValue):
+        with pytest.raises(ClientError, match="of the account of its source"):
             call(other)
 
 

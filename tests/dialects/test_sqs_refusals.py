@@ -14,6 +14,7 @@ from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 from tests.dialects.conftest import URL, Key, MakeKey, call, client_of, deliver
+from tests.dialects.query import error
 
 from cirrusmq.access.scopes import Listed, Scope
 from cirrusmq.base.errors import Unavailable
@@ -55,9 +56,10 @@ def request_of_send(world: World, key: Key, sqs: Any) -> AWSPreparedRequest:
 
 
 def code(reply: Reply) -> str:
-    told = json.loads(reply.text)["__type"].partition("#")[2]
-    assert isinstance(told, str)
-    assert reply.headers["x-amzn-query-error"].endswith(";Sender")
+    """The code of a refusal, by which SDKs of Python compare."""
+    assert json.loads(reply.text)["__type"].startswith("com.amazon")
+    told, _, fault = reply.headers["x-amzn-query-error"].partition(";")
+    assert fault == "Sender"
     return told
 
 
@@ -106,14 +108,14 @@ def test_no_call_with_a_changed_part_is_accepted(
     stored = len(world.items("messages"))
     for headers, content, path in forged:
         reply = call(world, "POST", URL + path, headers, content)
-        assert reply.status in (403, 404), (reply.status, reply.text, headers)
+        assert reply.status in (400, 403, 404), (reply.status, reply.text, headers)
     assert len(world.items("messages")) == stored
 
 
 @pytest.mark.parametrize(
     ("authorization", "expected"),
     [
-        (None, "MissingAuthenticationToken"),
+        (None, "AccessDenied"),
         ("", "IncompleteSignature"),
         ("Bearer CKx:y", "IncompleteSignature"),
         ("AWS4-HMAC-SHA256", "IncompleteSignature"),
@@ -131,7 +133,8 @@ def test_what_is_no_signature_is_told(
     if authorization is not None:
         headers["authorization"] = authorization
     reply = call(world, "POST", URL, headers, b"{}")
-    assert (reply.status, code(reply)) == (403, expected)
+    status = 403 if expected == "AccessDenied" else 400
+    assert (reply.status, code(reply)) == (status, expected)
 
 
 @pytest.mark.parametrize("key_id", ["AKIDunknown", "AKID" + "0" * 32, "x" * 128])
@@ -306,13 +309,35 @@ def test_bodies_that_are_no_requests_are_refused(world: World, key: Key, body: b
             assert reply.status == 400
 
 
-def test_a_path_of_nobody_is_not_found(world: World) -> None:
-    for method, path in (
-        ("GET", "/"),
-        ("POST", "/"),
-        ("PUT", "/queues/a"),
-    ):
-        assert call(world, method, URL + path, {}, b"").status == 404
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", "/", (404, "UnknownOperationException")),
+        ("POST", "/", (404, "UnknownOperationException")),
+        ("GET", "/shop/orders", (404, "UnknownOperationException")),
+        ("GET", "/favicon.ico", (404, "UnknownOperationException")),
+        ("PUT", "/queues/a?Action=ListQueues", (404, "UnknownOperationException")),
+        ("DELETE", "/topics/t/messages/1", (404, "UnknownOperationException")),
+        ("GET", "/?Action=ListQueues", (403, "AccessDenied")),
+        ("GET", "/shop/orders?Action=ReceiveMessage", (403, "AccessDenied")),
+    ],
+)
+def test_every_path_is_answered_in_the_shape_of_sqs(
+    world: World, method: str, path: str, expected: tuple[int, str]
+) -> None:
+    reply = call(world, method, URL + path, {}, b"")
+    assert (reply.status, error(reply)) == expected
+
+
+def test_json_of_nobody_is_answered_in_json(world: World) -> None:
+    for target in ("AmazonSQS.Nothing", "DynamoDB_20120810.ListTables"):
+        headers = {"x-amz-target": target, "content-type": JSON}
+        reply = call(world, "POST", URL, headers, b"{}")
+        assert (reply.status, code(reply)) == (
+            (403, "AccessDenied")
+            if target.startswith("AmazonSQS")
+            else (404, "UnknownOperationException")
+        )
 
 
 def test_a_dialect_that_a_deployment_leaves_out_is_not_found(
@@ -359,7 +384,7 @@ def test_a_store_that_fails_is_told_as_unavailable(
     reply = act(world, key, "SendMessage", {"QueueUrl": url, "MessageBody": "x"})
     assert (reply.status, json.loads(reply.text)["__type"]) == (
         503,
-        "com.amazon.coral.service#ServiceUnavailable",
+        "com.amazon.coral.service#ServiceUnavailableException",
     )
     assert reply.headers["x-amzn-query-error"] == "ServiceUnavailable;Receiver"
 

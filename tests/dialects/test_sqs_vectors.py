@@ -50,7 +50,7 @@ def test_body_secret_and_time_are_part_of_it() -> None:
     ("old", "new"),
     [
         ("AWS4-HMAC-SHA256", "AWS4-ECDSA-P256-SHA256"),
-        ("/sqs/", "/sns/"),
+        ("/sqs/", "/S/"),
         ("/20261121/", "/20261122/"),
         ("aws4_request", "aws5_request"),
         ("host;", ""),
@@ -143,9 +143,11 @@ def test_every_fault_of_the_contract_has_a_shape_and_a_code(
     shown = errors.of_contract(error)
     assert shown.message
     assert shown.query_code
-    assert shown.type.partition("#")[2] == shown.shape
+    space, _, name = shown.type.partition("#")
+    assert (name == shown.shape) == (space == "com.amazonaws.sqs")
     assert (shown.status == 503) == (kind is contract.Unavailable)
-    assert (shown.status == 403) == (kind in (contract.Unauthenticated, contract.Forbidden))
+    of_status = (contract.Unauthenticated, contract.Forbidden, contract.LimitExceeded)
+    assert (shown.status == 403) == (kind in of_status)
 
 
 @pytest.mark.parametrize(

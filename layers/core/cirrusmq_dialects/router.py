@@ -38,10 +38,13 @@ def dialect_of(method: str, path: str, headers: Mapping[str, str]) -> str | None
 
 
 def serve(event: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Answer an event in the dialect that its call is in, if this deployment has that one."""
+    """Answer an event in the dialect that its call is in, if this deployment has that one.
+
+    Calls in none are answered by SQS's, which knows what its SDKs read, if there is that one.
+    """
     call = read_call(event, context, bootstrap.service())
-    name = dialect_of(call.method, call.path, call.headers)
-    if name is None or name not in os.environ.get("DIALECTS", "").split(","):
+    name = dialect_of(call.method, call.path, call.headers) or "sqs"
+    if name not in os.environ.get("DIALECTS", "").split(","):
         return problems.problem(NotFound(), call.id)
     # Never another one: each would be a part of the others' cold starts.
     answer: dict[str, Any] = import_module(f"cirrusmq_dialects.{name}").serve(call)

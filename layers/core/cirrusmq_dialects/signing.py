@@ -26,16 +26,21 @@ def same(given: str, computed: str) -> bool:
 
 
 def authenticate(
-    call: Call, key_id: str, is_signed_with: Callable[[str], bool], signed_at: float
+    call: Call,
+    key_id: str,
+    is_signed_with: Callable[[str], bool],
+    signed_at: float,
+    good_seconds: int = WINDOW_SECONDS,
 ) -> Caller:
     """Who made a call that was signed at a time, in seconds since the epoch.
 
+    good_seconds: how long the signature is good.
     UnknownKeyError, WrongSignatureError, ExpiredError; Throttled.
     """
     if not _KEY_ID.fullmatch(key_id):
         raise UnknownKeyError
     caller = verify_signature(call.core, key_id, is_signed_with, call.source)
-    if abs(call.core.real_seconds() - signed_at) > WINDOW_SECONDS:
+    if not -WINDOW_SECONDS <= call.core.real_seconds() - signed_at <= good_seconds:
         raise ExpiredError
     admit(call.core, caller.account)
     return caller

@@ -11,13 +11,11 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.limits import LABELS
 from cirrusmq.model.queue import Queue, SdkAttributes
 from cirrusmq.queues.counts import Counts
 from cirrusmq_dialects.sqs.errors import SqsError
-from cirrusmq_dialects.sqs.names import FIFO, arn, ref_in_arn, shown_name
-from cirrusmq_dialects.sqs.policies import ALLOW, POLICY, check_policy, read_redrive_allow
+from cirrusmq_dialects.sqs.names import FIFO, arn, shown_name
 
 LARGEST_BYTES = 1_048_576
 DEFAULTS = {
@@ -41,7 +39,7 @@ _FIFO_LABELS: dict[str, tuple[str, ...]] = {
     "FifoThroughputLimit": ("perQueue", "perMessageGroupId"),
 }
 """With their values, the default first."""
-_TEXTS = frozenset({POLICY, ALLOW})
+_TEXTS = frozenset({"Policy", "RedriveAllowPolicy"})
 """They are read back as they were set."""
 _WITHOUT_EFFECT = frozenset(
     {"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"}
@@ -61,13 +59,6 @@ _KNOWN = (
 )
 _LABEL = "sqs."
 _INTEGER = re.compile(r"[0-9]{1,9}", re.ASCII)
-
-
-class RedrivePolicy(msgspec.Struct, frozen=True):
-    """The text of a RedrivePolicy; members that it has besides are ignored."""
-
-    deadLetterTargetArn: str  # noqa: N815 - its name there
-    maxReceiveCount: int | str  # noqa: N815
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,10 +170,15 @@ def _read_sdk(given: Mapping[str, str], place: Place) -> SdkAttributes | None:
         texts.pop(name, None)
         if given[name]:
             texts[name] = given[name]
-    if given.get(POLICY):
-        check_policy(given[POLICY], place.account, place.name)
-    if ALLOW in given:
-        sources = read_redrive_allow(given[ALLOW], place.account) if given[ALLOW] else None
+    if given.keys() & _TEXTS:
+        # Few calls have policies: the others' cold starts do without.
+        from cirrusmq_dialects.sqs import policies
+
+        if given.get("Policy"):
+            policies.check_policy(given["Policy"], place.account, place.name)
+        if "RedriveAllowPolicy" in given:
+            allow = given["RedriveAllowPolicy"]
+            sources = policies.read_redrive_allow(allow, place.account) if allow else None
     kept = SdkAttributes(texts=texts, dead_letters_from=sources)
     return kept if kept != SdkAttributes() else None
 
@@ -191,18 +187,10 @@ def _read_redrive(value: str, place: Place) -> dict[str, Any] | None:
     """A dead_letter; what the queue has besides is kept."""
     if not value:
         return None
-    try:
-        policy = decode_json(value, RedrivePolicy)
-        count = int(policy.maxReceiveCount)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise _invalid("RedrivePolicy") from error
-    if not 1 <= count <= 1_000:
-        raise _invalid("RedrivePolicy")
-    queue = ref_in_arn("RedrivePolicy", policy.deadLetterTargetArn, place.account)
-    if ":" in queue:
-        raise SqsError(
-            "InvalidAttributeValue", "A dead-letter queue must be of the account of its source."
-        )
+    # As in `_read_sdk`.
+    from cirrusmq_dialects.sqs.policies import read_redrive
+
+    queue, count = read_redrive(value, place.account)
     fields: dict[str, Any] = {"queue": queue, "max_receives": count}
     held = place.before.attributes.dead_letter if place.before else None
     if held is not None and held.max_age_seconds is not None:

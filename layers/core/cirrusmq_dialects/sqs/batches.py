@@ -23,7 +23,8 @@ def read_each(
             found[entry["Id"]] = read(entry)
         except SqsError as error:
             if error.whole:
-                raise
+                # Of a batch a missing parameter is an invalid one.
+                raise SqsError("InvalidParameterValue", error.message) from error
             failed.append(failure(entry["Id"], error))
     return found, failed
 

@@ -8,6 +8,8 @@ _OWN = "AWS.SimpleQueueService."
 _QUERY_CODES = {
     "QueueDoesNotExist": f"{_OWN}NonExistentQueue",
     "QueueNameExists": "QueueAlreadyExists",
+    "SerializationException": "MalformedInput",
+    "UnknownOperation": "UnknownOperationException",
     **{
         shape: f"{_OWN}{shape}"
         for shape in (
@@ -23,16 +25,21 @@ _QUERY_CODES = {
         )
     },
 }
-_COMMON = frozenset(
-    {
-        *("AccessDenied", "IncompleteSignature", "InternalFailure", "InvalidAction"),
-        "MissingAction",
-        *("InvalidClientTokenId", "InvalidParameterValue", "MissingAuthenticationToken"),
-        *("MissingParameter", "SerializationException", "ServiceUnavailable"),
-        "SignatureDoesNotMatch",
-    }
-)
-"""Those that are of all services, not of SQS."""
+_COMMON = {
+    "AccessDenied": "AccessDeniedException",
+    "IncompleteSignature": "IncompleteSignatureException",
+    "InternalFailure": "InternalFailure",
+    "InvalidAction": "UnknownOperationException",
+    "InvalidClientTokenId": "UnrecognizedClientException",
+    "InvalidParameterValue": "InvalidParameterValueException",
+    "MissingAction": "MissingActionException",
+    "MissingParameter": "MissingRequiredParameterException",
+    "SerializationException": "SerializationException",
+    "ServiceUnavailable": "ServiceUnavailableException",
+    "SignatureDoesNotMatch": "InvalidSignatureException",
+    "UnknownOperation": "UnknownOperationException",
+}
+"""Those that are of all services, not of SQS, by their names in the JSON protocol."""
 _OF_CONTRACT = {
     "AlreadyExists": "QueueNameExists",
     "BatchTooLarge": "BatchRequestTooLong",
@@ -52,13 +59,17 @@ _OF_CONTRACT = {
 }
 _STATUS = {
     "AccessDenied": 403,
-    "IncompleteSignature": 403,
     "InternalFailure": 500,
+    "InvalidAddress": 404,
     "InvalidClientTokenId": 403,
-    "MissingAuthenticationToken": 403,
+    "OverLimit": 403,
+    "ReceiptHandleIsInvalid": 404,
+    "ResourceNotFoundException": 404,
     "ServiceUnavailable": 503,
     "SignatureDoesNotMatch": 403,
+    "UnknownOperation": 404,
 }
+"""Of others it is 400."""
 NO_QUEUE = "The specified queue does not exist."
 
 
@@ -83,8 +94,9 @@ class SqsError(Exception):
     @property
     def type(self) -> str:
         """Its name in the JSON protocol."""
-        space = "com.amazon.coral.service" if self.shape in _COMMON else "com.amazonaws.sqs"
-        return f"{space}#{self.shape}"
+        if self.shape in _COMMON:
+            return f"com.amazon.coral.service#{_COMMON[self.shape]}"
+        return f"com.amazonaws.sqs#{self.shape}"
 
     @property
     def query_code(self) -> str:

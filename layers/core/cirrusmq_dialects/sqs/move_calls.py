@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from cirrusmq.base.errors import Conflict, Forbidden
+from cirrusmq.base.errors import Conflict, Forbidden, QueueNotFound
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import queue_source
@@ -21,6 +24,7 @@ Result: TypeAlias = dict[str, Any]
 _KIND = "redrive"
 _RESULTS = (1, 10)
 _SPEED = (1, 500)
+_HANDLE = re.compile(r"Op-[A-Za-z0-9]{1,64}", re.ASCII)
 
 
 def start_message_move_task(asked: Asked) -> Result:
@@ -38,7 +42,8 @@ def start_message_move_task(asked: Asked) -> Result:
         if ":" in named:
             raise Forbidden("messages move within an account")
         asked.caller.require(("send", "manage"), "queues", named, " (DestinationArn)")
-        get_queue(core, account, named)
+        with _resource("DestinationArn"):
+            get_queue(core, account, named)
     if not dead_letter_sources(core, queue):
         raise SqsError(
             "InvalidParameterValue", "Source queue must be configured as a Dead Letter Queue."
@@ -64,10 +69,12 @@ def list_message_move_tasks(asked: Asked) -> Result:
 def cancel_message_move_task(asked: Asked) -> Result:
     """End a task that runs; what it moved stays moved."""
     handle, account = needed_text(asked.members, "TaskHandle"), asked.caller.account
+    if not _HANDLE.fullmatch(handle):
+        raise SqsError("InvalidParameterValue", "Value for parameter TaskHandle is invalid.")
     found = operations.get(asked.core, account, handle)
     asked.caller.require(MANAGE, "queues", found.queue)
     if found.kind != _KIND:
-        raise SqsError("ResourceNotFoundException", "The task does not exist.")
+        raise SqsError("ResourceNotFoundException", "Task does not exist.")
     try:
         ended = operations.cancel(asked.core, account, handle)
     except Conflict as error:
@@ -78,10 +85,23 @@ def cancel_message_move_task(asked: Asked) -> Result:
 def _source(asked: Asked, rights: Any) -> Queue:
     """The queue in `SourceArn`, which is the caller's own."""
     given = needed_text(asked.members, "SourceArn")
-    queue = asked.find_named(ref_in_arn("SourceArn", given, asked.caller.account), rights)
+    with _resource("SourceArn"):
+        queue = asked.find_named(ref_in_arn("SourceArn", given, asked.caller.account), rights)
     if queue.account != asked.caller.account:
         raise Forbidden("only its owner may move the messages of a queue")
     return queue
+
+
+@contextlib.contextmanager
+def _resource(name: str) -> Iterator[None]:
+    """ResourceNotFoundException for a queue that does not exist, by its parameter."""
+    try:
+        yield
+    except (QueueNotFound, SqsError) as error:
+        if isinstance(error, SqsError) and error.shape != "QueueDoesNotExist":
+            raise
+        text = f"The resource that you specified for the {name} parameter doesn't exist."
+        raise SqsError("ResourceNotFoundException", text) from error
 
 
 def _tasks(asked: Asked, queue: Queue) -> list[Operation]:

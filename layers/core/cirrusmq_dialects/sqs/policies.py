@@ -16,9 +16,11 @@ from cirrusmq.base.decoding import decode_json
 from cirrusmq_dialects.sqs.errors import SqsError, invalid
 from cirrusmq_dialects.sqs.names import ref_in_arn
 
-POLICY, ALLOW = "Policy", "RedriveAllowPolicy"
+POLICY, ALLOW, REDRIVE = "Policy", "RedriveAllowPolicy", "RedrivePolicy"
 POLICY_BYTES = 8_192
 _SOURCES = 10
+_MOST_RECEIVES = 1_000
+_COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 _OneOrMore: TypeAlias = str | list[str]
 _ACCOUNT = re.compile(r"arn:aws:iam::([^:/]+):root|([^:/*]+)", re.ASCII)
 _TOPIC = re.compile(r"arn:aws:sns:[^:]+:([^:*?]+):[^:]+", re.ASCII)
@@ -84,6 +86,35 @@ def check_policy(text: str, account: str, queue: str) -> None:
                 f"Policy, statement {statement.Sid[:100] or number}: {error}. Other accounts get"
                 " grants of the queue; keys have scopes.",
             ) from error
+
+
+def read_redrive(text: str, account: str) -> tuple[str, int]:
+    """The dead-letter queue of a RedrivePolicy, by the core's name, and its maxReceiveCount.
+
+    InvalidParameterValue for what is no such policy, or of another account's queue.
+    """
+    try:
+        policy = decode_json(text, dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid(REDRIVE, text, "Redrive policy is not a valid JSON map.") from error
+    for name in ("deadLetterTargetArn", "maxReceiveCount"):
+        if policy.get(name) is None:
+            reason = f"Redrive policy does not contain mandatory attribute: {name}."
+            raise invalid(REDRIVE, text, reason)
+    count = str(policy["maxReceiveCount"])
+    if not _COUNT.fullmatch(count) or not 1 <= int(count) <= _MOST_RECEIVES:
+        reason = f"Invalid value for maxReceiveCount: {count[:20]}, valid values are from 1 to"
+        raise invalid(REDRIVE, text, f"{reason} {_MOST_RECEIVES} both inclusive.")
+    try:
+        queue = ref_in_arn(REDRIVE, str(policy["deadLetterTargetArn"]), account)
+    except SqsError as error:
+        if error.shape == "QueueDoesNotExist":  # no queue can have the name
+            raise invalid(REDRIVE, text, "Dead letter target does not exist.") from error
+        raise invalid(REDRIVE, text, "Invalid value for deadLetterTargetArn.") from error
+    if ":" in queue:
+        reason = "A dead-letter queue must be of the account of its source."
+        raise invalid(REDRIVE, text, reason)
+    return queue, int(count)
 
 
 def read_redrive_allow(text: str, account: str) -> list[str] | None:

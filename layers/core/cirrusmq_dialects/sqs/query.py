@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from cirrusmq_dialects.calling import Answer
-from cirrusmq_dialects.sqs.errors import SqsError
+from cirrusmq_dialects.calling import Answer, Call
+from cirrusmq_dialects.sqs.errors import NO_QUEUE, SqsError
 from cirrusmq_dialects.sqs.reading import Members
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
 _FIELDS = 2_000
 """Of a form: ten messages with ten attributes each have 800."""
 _DEPTH = 8
+_NO_QUEUE = f"{NO_QUEUE.removesuffix('.')} for this wsdl version."
 _HEAD = '<?xml version="1.0"?>'
 
 
@@ -68,22 +69,48 @@ _WITHOUT_RESULT = frozenset(
         *("PurgeQueue", "RemovePermission", "SetQueueAttributes", "TagQueue", "UntagQueue"),
     }
 )
+_WITHOUT_QUEUE = frozenset(
+    {
+        *("CreateQueue", "GetQueueUrl", "ListQueues", "CancelMessageMoveTask"),
+        *("ListMessageMoveTasks", "StartMessageMoveTask"),
+    }
+)
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;"}
 _ESCAPE = re.compile('[&<>"\r]')
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def read(body: bytes) -> tuple[str, Members]:
+def has_action(call: Call) -> bool:
+    """Whether a call is one of this protocol: a GET or a POST with an action."""
+    if call.method not in ("GET", "POST"):
+        return False
+    return any(b"Action=" in text for text in (call.query.encode(), call.body))
+
+
+def read_call(call: Call) -> tuple[str, Members]:
+    """The action of a call, and its members: those in the query, and those in the form.
+
+    A call at the path of a queue that names none is about that queue.
+    """
+    parts = [call.query.encode()] if call.method == "GET" else [call.query.encode(), call.body]
+    action, members = read(b"&".join(filter(None, parts)))
+    if "QueueUrl" not in members and call.path.strip("/") and action not in _WITHOUT_QUEUE:
+        return action, {**members, "QueueUrl": call.path}
+    return action, members
+
+
+def read(form: bytes) -> tuple[str, Members]:
     """The action of a form, and its members as the JSON protocol has them."""
     try:
-        form = parse_qsl(
-            body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
+        pairs = parse_qsl(
+            form.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
         )
     except ValueError as error:
         raise SqsError("InvalidParameterValue", "The body is not a form in UTF-8.") from error
     tree: dict[str, Any] = {}
-    for name, value in form:
-        _put(tree, name.split("."), value)
+    for name, value in pairs:
+        if not name.startswith("X-Amz-"):  # a part of the signature
+            _put(tree, name.split("."), value)
     action = tree.pop("Action", None)
     if not isinstance(action, str) or not action:
         raise SqsError("MissingAction", "The request must contain the parameter Action.")
@@ -168,9 +195,10 @@ def write(action: str, result: Mapping[str, Any], request_id: str) -> Answer:
 def write_error(error: SqsError, request_id: str) -> Answer:
     """What a refused call answers."""
     fault = "Sender" if error.is_senders else "Receiver"
+    message = _NO_QUEUE if error.message == NO_QUEUE else error.message
     told = (
         f"<Error><Type>{fault}</Type><Code>{error.query_code}</Code>"
-        f"<Message>{_text(error.message)}</Message><Detail/></Error>"
+        f"<Message>{_text(message)}</Message><Detail/></Error>"
         f"<RequestId>{request_id}</RequestId>"
     )
     text = f'{_HEAD}<ErrorResponse xmlns="{NAMESPACE}">{told}</ErrorResponse>'

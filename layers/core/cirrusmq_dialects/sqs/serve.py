@@ -11,7 +11,7 @@ from cirrusmq.access.signing_keys import UnknownKeyError, WrongSignatureError
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_dialects import reporting
 from cirrusmq_dialects.calling import Answer, Call, give
-from cirrusmq_dialects.signing import ExpiredError, authenticate, same
+from cirrusmq_dialects.signing import WINDOW_SECONDS, ExpiredError, authenticate, same
 from cirrusmq_dialects.sqs import calls, signature, writing
 from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.errors import SqsError, of_contract
@@ -20,6 +20,7 @@ from cirrusmq_dialects.sqs.signature import Signed
 from cirrusmq_lambda import audit
 
 _TARGET = "AmazonSQS."
+_JSON = "application/x-amz-json"
 _XML_SHARE = 5
 """`&` is one byte of JSON, and five of XML."""
 Written: TypeAlias = tuple[str, Members]
@@ -32,33 +33,37 @@ class Protocol(NamedTuple):
     """The action and its members."""
     write: Callable[[str, dict[str, Any], str], Answer]
     write_error: Callable[[SqsError, str], Answer]
+    is_call: Callable[[Call], bool]
+    """Whether a call names an action at all."""
     answer_share: int
     """An answer's bytes for each of the core's, at most."""
 
 
 def _read_json(call: Call) -> Written:
-    return call.headers["x-amz-target"].removeprefix(_TARGET), read_json(call.body)
+    return call.headers.get("x-amz-target", "").removeprefix(_TARGET), read_json(call.body)
 
 
 JSON = Protocol(
     read=_read_json,
     write=lambda action, result, request_id: writing.write(result, request_id),
     write_error=writing.write_error,
+    is_call=lambda call: call.headers.get("x-amz-target", "").startswith(_TARGET),
     answer_share=1,
 )
 
 
 def _protocol(call: Call) -> Protocol:
-    """That of JSON, or, for clients that are older, that of forms."""
-    if "x-amz-target" in call.headers:
+    """That of JSON, or, for clients that are older and for those that are none, that of forms."""
+    if "x-amz-target" in call.headers or call.headers.get("content-type", "").startswith(_JSON):
         return JSON
     # Few clients are: the others' cold starts do without.
     from cirrusmq_dialects.sqs import query
 
     return Protocol(
-        read=lambda called: query.read(called.body),
+        read=query.read_call,
         write=query.write,
         write_error=query.write_error,
+        is_call=query.has_action,
         answer_share=_XML_SHARE,
     )
 
@@ -79,7 +84,7 @@ def serve(call: Call) -> dict[str, Any]:
 
 
 def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Answer:
-    signed = _signed(call)
+    signed = _signed(call, protocol)
     progress.key_id = signed.key_id
     progress.caller = caller = _authenticate(call, signed)
     action, members = protocol.read(call)
@@ -102,16 +107,22 @@ def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Ans
     return protocol.write(action, result, call.id)
 
 
-def _signed(call: Call) -> Signed:
-    if "authorization" not in call.headers:
-        raise SqsError("MissingAuthenticationToken", "Request is missing Authentication Token")
-    signed = signature.read(call.headers)
+def _signed(call: Call, protocol: Protocol) -> Signed:
+    if "authorization" not in call.headers and signature.IN_QUERY not in call.query:
+        if not protocol.is_call(call):
+            raise SqsError("UnknownOperation", "There is nothing here: a call has an Action.")
+        address = f"{call.base_url}{call.path}"
+        raise SqsError("AccessDenied", f"Access to the resource {address[:200]} is denied.")
+    signed = signature.read(call.headers, call.query)
     if signed is None:
         raise SqsError(
             "IncompleteSignature",
             "The Authorization header must be a complete AWS Signature Version 4 for sqs, of"
             " headers that were sent, host and x-amz-date among them.",
         )
+    if signed.service != signature.SERVICE:
+        service = f"this endpoint has no {signed.service}: it has {signature.SERVICE}"
+        raise SqsError("InvalidAction", service)
     return signed
 
 
@@ -124,7 +135,8 @@ def _authenticate(call: Call, signed: Signed) -> Caller:
         return same(signed.signature, signature.sign(secret, signed, text))
 
     try:
-        return authenticate(call, signed.key_id, is_signed_with, signed.seconds)
+        good_seconds = signed.good_seconds or WINDOW_SECONDS
+        return authenticate(call, signed.key_id, is_signed_with, signed.seconds, good_seconds)
     except UnknownKeyError as error:
         raise SqsError(
             "InvalidClientTokenId", "The security token included in the request is invalid."
@@ -139,8 +151,13 @@ def _authenticate(call: Call, signed: Signed) -> Caller:
         now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(call.core.real_seconds()))
         raise SqsError(
             "SignatureDoesNotMatch",
-            f"Signature expired: {signed.time} is not within 15 minutes of {now}",
+            f"Signature expired: {signed.time} is not within {_window(signed)} of {now}",
         ) from error
+
+
+def _window(signed: Signed) -> str:
+    """How long the signature is good, in words."""
+    return "15 minutes" if signed.good_seconds is None else f"{signed.good_seconds} seconds"
 
 
 def _shown(call: Call, action: str, error: Exception) -> SqsError:

@@ -1,4 +1,4 @@
-"""AWS Signature Version 4, of calls with a header: reading it, and computing it anew."""
+"""AWS Signature Version 4, in a header or in the query: reading it, and computing it again."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-_SERVICE, _END = "sqs", "aws4_request"
+SERVICE = "sqs"
+IN_QUERY = "X-Amz-Signature="
+_END = "aws4_request"
+_EXPIRES = re.compile(r"[0-9]{1,6}", re.ASCII)
+_LONGEST_SECONDS = 604_800
+_NAME = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z", re.ASCII)
 _REGION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 _SIGNATURE = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_NEEDED = frozenset({"host", "x-amz-date"})
 
 
 class Signed(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,30 +30,61 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True):
     key_id: str
     date: str
     region: str
+    service: str
+    """The service that it was made for; only one for SQS is ever good here."""
     time: str
     headers: tuple[str, ...]
     signature: str
     seconds: int
     """The time of the signature, since the epoch."""
+    good_seconds: int | None = None
+    """How long a signature in the query is good; None: it is in the header."""
 
 
-def read(headers: Mapping[str, str]) -> Signed | None:
-    """The signature of a call; None where the header is not one of these, or not complete."""
+def read(headers: Mapping[str, str], query: str = "") -> Signed | None:
+    """The signature of a call; None if it is not one of these, or not complete.
+
+    In the query it has a time of its own, for which it is good.
+    """
+    if "authorization" not in headers and IN_QUERY in query:
+        given = dict(parse_qsl(query))
+        expires = given.get("X-Amz-Expires", "")
+        if given.get("X-Amz-Algorithm") != ALGORITHM or not _EXPIRES.fullmatch(expires):
+            return None
+        names = ("Credential", "SignedHeaders", "Signature", "Date")
+        parts = {name: given.get(f"X-Amz-{name}", "") for name in names}
+        good_seconds = int(expires)
+        is_good = 1 <= good_seconds <= _LONGEST_SECONDS
+        return _read(parts, headers, {"host"}, good_seconds) if is_good else None
     algorithm, _, rest = headers.get("authorization", "").partition(" ")
+    if algorithm != ALGORITHM:
+        return None
     parts = dict(part.strip().partition("=")[::2] for part in rest.split(","))
+    parts["Date"] = headers.get("x-amz-date", "")
+    return _read(parts, headers, {"host", "x-amz-date"}, None)
+
+
+def _read(
+    parts: Mapping[str, str],
+    headers: Mapping[str, str],
+    needed: AbstractSet[str],
+    good_seconds: int | None,
+) -> Signed | None:
+    """The signature in its parts; `needed`: the headers that it must be of."""
     scope = parts.get("Credential", "").split("/")
-    if algorithm != ALGORITHM or len(scope) != 5:
+    if len(scope) != 5:
         return None
     key_id, date, region, service, end = scope
     names = parts.get("SignedHeaders", "").split(";")
-    at, given = headers.get("x-amz-date", ""), parts.get("Signature", "")
+    at, given = parts["Date"], parts.get("Signature", "")
     seconds = _seconds(at)
     complete = (
-        (service, end) == (_SERVICE, _END)
+        end == _END
+        and _NAME.fullmatch(service)
         and _REGION.fullmatch(region)
         and seconds is not None
         and at.startswith(f"{date}T")
-        and _NEEDED.issubset(names)
+        and needed.issubset(names)
         and len(set(names)) == len(names)
         and all(name in headers for name in names)
         and _SIGNATURE.fullmatch(given)
@@ -59,10 +95,12 @@ def read(headers: Mapping[str, str]) -> Signed | None:
         key_id=key_id,
         date=date,
         region=region,
+        service=service,
         time=at,
         headers=tuple(names),
         signature=given,
         seconds=seconds,
+        good_seconds=good_seconds,
     )
 
 
@@ -86,21 +124,27 @@ def text_to_sign(
         [
             method,
             quote(path, safe="/-_.~"),
-            "&".join(sorted(query.split("&"))) if query else "",
+            _canonical_query(query),
             *(f"{name}:{' '.join(headers[name].split())}" for name in signed.headers),
             "",
             ";".join(signed.headers),
             hashlib.sha256(body).hexdigest(),
         ]
     )
-    scope = f"{signed.date}/{signed.region}/{_SERVICE}/{_END}"
+    scope = f"{signed.date}/{signed.region}/{SERVICE}/{_END}"
     digest = hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()
     return "\n".join([ALGORITHM, signed.time, scope, digest])
+
+
+def _canonical_query(query: str) -> str:
+    """The query by its names and values, without the signature itself."""
+    pairs = sorted(each.partition("=")[::2] for each in query.split("&") if each)
+    return "&".join(f"{name}={value}" for name, value in pairs if f"{name}=" != IN_QUERY)
 
 
 def sign(secret: str, signed: Signed, text: str) -> str:
     """The signature of a text with a secret, in hexadecimal digits."""
     key = f"AWS4{secret}".encode()
-    for part in (signed.date, signed.region, _SERVICE, _END):
+    for part in (signed.date, signed.region, SERVICE, _END):
         key = hmac.digest(key, part.encode(), "sha256")
     return hmac.digest(key, text.encode(), "sha256").hex()

@@ -1,0 +1,196 @@
+"""Errors as each protocol names them, and calls that are in the query: the wire's facts."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+from msgspec.structs import replace
+from tests.dialects.conftest import REGION, URL, Key, call
+from tests.dialects.query import error, found
+from tests.dialects.test_sqs_refusals import act, code
+
+from cirrusmq_local.testing import Reply, World
+
+ORDERS = f"{URL}/shop/orders"
+FIFO = {"FifoQueue": "true"}
+
+
+@pytest.fixture(autouse=True)
+def queues(sqs: Any) -> None:
+    """A queue and a FIFO queue."""
+    sqs.create_queue(QueueName="orders")
+    sqs.create_queue(QueueName="orders.fifo", Attributes=FIFO)
+
+
+CORAL, OWN = "com.amazon.coral.service#", "com.amazonaws.sqs#"
+CASES: list[tuple[str, dict[str, Any], tuple[int, str, str]]] = [
+    (
+        "SendMessage",
+        {"QueueUrl": ORDERS},
+        (400, f"{CORAL}MissingRequiredParameterException", "MissingParameter"),
+    ),
+    (
+        "SendMessage",
+        {"MessageBody": "x"},
+        (400, f"{CORAL}MissingRequiredParameterException", "MissingParameter"),
+    ),
+    (
+        "SendMessage",
+        {"QueueUrl": ORDERS, "MessageBody": "x", "DelaySeconds": 901},
+        (400, f"{CORAL}InvalidParameterValueException", "InvalidParameterValue"),
+    ),
+    (
+        "SendMessage",
+        {"QueueUrl": ORDERS, "MessageBody": "x", "DelaySeconds": "soon"},
+        (400, f"{CORAL}SerializationException", "MalformedInput"),
+    ),
+    (
+        "SendMessage",
+        {"QueueUrl": ORDERS, "MessageBody": "\x01"},
+        (400, f"{OWN}InvalidMessageContents", "InvalidMessageContents"),
+    ),
+    (
+        "SendMessage",
+        {"QueueUrl": f"{ORDERS}.fifo", "MessageBody": "x", "MessageDeduplicationId": "1"},
+        (400, f"{CORAL}MissingRequiredParameterException", "MissingParameter"),
+    ),
+    (
+        "SendMessage",
+        {"QueueUrl": f"{ORDERS}x", "MessageBody": "x"},
+        (400, f"{OWN}QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"),
+    ),
+    (
+        "DeleteMessage",
+        {"QueueUrl": ORDERS, "ReceiptHandle": "x"},
+        (404, f"{OWN}ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"),
+    ),
+    (
+        "SendMessage",
+        {"QueueUrl": "/", "MessageBody": "x"},
+        (404, f"{OWN}InvalidAddress", "InvalidAddress"),
+    ),
+    ("Nothing", {}, (400, f"{CORAL}UnknownOperationException", "InvalidAction")),
+]
+
+
+@pytest.mark.parametrize(("action", "members", "expected"), CASES)
+def test_errors_have_their_names_in_both_protocols(
+    world: World, key: Key, action: str, members: dict[str, Any], expected: tuple[int, str, str]
+) -> None:
+    status, kind, query_code = expected
+
+    reply = act(world, key, action, members)
+    form = signed(world, key, "POST", {"Action": action, **members})
+
+    assert (reply.status, json.loads(reply.text)["__type"], code(reply)) == expected
+    if members.get("MessageBody") != "\x01":
+        assert (form.status, error(form)) == (status, query_code)
+    if kind.endswith("QueueDoesNotExist"):
+        (text,) = found(form, "Error/Message")
+        assert text == "The specified queue does not exist for this wsdl version."
+
+
+def test_a_batch_without_groups_is_an_invalid_one(sqs: Any) -> None:
+    entries = [{"Id": "1", "MessageBody": "x", "MessageDeduplicationId": "1"}]
+    with pytest.raises(ClientError, match="the parameter MessageGroupId") as refused:
+        sqs.send_message_batch(QueueUrl=f"{ORDERS}.fifo", Entries=entries)
+    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+
+
+def test_errors_of_keys_have_their_names(world: World, key: Key) -> None:
+    unknown, wrong = Key(world, "shop"), Key(world, "shop")
+    unknown.id, wrong.secret = "AKIDunknown", "wrong"
+    for signer, name in ((unknown, "UnrecognizedClient"), (wrong, "InvalidSignature")):
+        reply = act(world, signer, "ListQueues", {})
+        assert (reply.status, json.loads(reply.text)["__type"]) == (403, f"{CORAL}{name}Exception")
+
+
+def signed(
+    world: World,
+    key: Key,
+    method: str,
+    fields: dict[str, Any],
+    path: str = "/",
+    service: str = "sqs",
+) -> Reply:
+    """A call of the query protocol: its fields in the query of a GET, or the form of a POST."""
+    text = urlencode(fields)
+    url = URL + path + (f"?{text}" if method == "GET" else "")
+    body = b"" if method == "GET" else text.encode()
+    headers = {} if method == "GET" else {"Content-Type": "application/x-www-form-urlencoded"}
+    request = AWSRequest(method, url, headers, body)
+    SigV4Auth(Credentials(key.id, key.secret), service, REGION).add_auth(request)
+    sent = {name.lower(): str(value) for name, value in request.headers.items()}
+    return call(world, method, url, sent, body)
+
+
+def presigned(key: Key, fields: dict[str, Any], path: str = "/", seconds: int = 3_600) -> str:
+    """A URL that is signed, for so many seconds."""
+    request = AWSRequest("GET", f"{URL}{path}?{urlencode(fields)}")
+    signer = SigV4QueryAuth(Credentials(key.id, key.secret, "a token"), "sqs", REGION, seconds)
+    signer.add_auth(request)
+    url: str = request.url
+    return url
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_signed_call_is_taken_at_the_path_of_its_queue(
+    world: World, key: Key, method: str
+) -> None:
+    body = "a & b = ü+"
+
+    sent = signed(
+        world, key, method, {"Action": "SendMessage", "MessageBody": body}, "/shop/orders"
+    )
+    named = {"Action": "ReceiveMessage", "QueueUrl": ORDERS, "AttributeName.1": "All"}
+    received = signed(world, key, method, named)
+
+    assert sent.status == received.status == 200, sent.text
+    assert found(received, "ReceiveMessageResult/Message/Body") == [body]
+    listed = signed(world, key, method, {"Action": "ListQueues"}, "/shop/orders")
+    assert len(found(listed, "ListQueuesResult/QueueUrl")) == 2
+
+
+def test_a_presigned_url_is_good_for_its_time_and_for_what_it_says(world: World, key: Key) -> None:
+    fields = {"Action": "SendMessage", "MessageBody": "hello", "Version": "2012-11-05"}
+    url = presigned(key, fields, "/shop/orders")
+    begun = time.time()
+
+    for seconds, status in ((0, 200), (3_500, 200), (3_700, 403), (-850, 200), (-1_000, 403)):
+        world.core = replace(world.core, real_seconds=lambda at=begun + seconds: int(at))
+        assert call(world, "GET", url, {}, b"").status == status, seconds
+    world.core = replace(world.core, real_seconds=lambda: int(begun))
+    for forged in (
+        url.replace("hello", "hallo"),
+        url.replace("SendMessage", "PurgeQueue"),
+        url.replace("/shop/orders", "/shop/parts"),
+        url.replace("Expires=3600", "Expires=7200"),
+        f"{url}&DelaySeconds=1",
+    ):
+        reply = call(world, "GET", forged, {}, b"")
+        assert (reply.status, error(reply)) == (403, "SignatureDoesNotMatch"), forged
+    for broken in (
+        url.replace("Expires=3600", "Expires=604801"),
+        url.replace("Expires=3600", "Expires=0"),
+        url.replace("X-Amz-SignedHeaders=host", "X-Amz-SignedHeaders="),
+    ):
+        reply = call(world, "GET", broken, {}, b"")
+        assert (reply.status, error(reply)) == (400, "IncompleteSignature"), broken
+    assert urlsplit(url).path == "/shop/orders"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_calls_of_other_services_are_told_that_they_are_not_here(
+    world: World, key: Key, method: str
+) -> None:
+    reply = signed(world, key, method, {"Action": "GetCallerIdentity"}, service="sts")
+    assert (reply.status, error(reply)) == (400, "InvalidAction")
+    assert found(reply, "Error/Message") == ["this endpoint has no sts: it has sqs"]
