@@ -144,7 +144,7 @@ def test_every_fault_of_the_contract_has_a_shape_and_a_code(
     assert shown.message
     assert shown.query_code
     space, _, name = shown.type.partition("#")
-    assert (name == shown.shape) == (space == "com.amazonaws.sqs")
+    assert name == shown.shape or space == "com.amazon.coral.service"
     assert (shown.status == 503) == (kind is contract.Unavailable)
     of_status = (contract.Unauthenticated, contract.Forbidden, contract.LimitExceeded)
     assert (shown.status == 403) == (kind in of_status)

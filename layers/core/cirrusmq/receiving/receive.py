@@ -141,13 +141,8 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
     """
     source, request = begun.source, begun.request
     wanted, chance = begun.wanted, begun.chance
-    if request.repeat:
-        # Only after a lost answer: other receives' cold starts do without.
-        from cirrusmq.receiving.repeat import held_from_attempt
-
-        held = held_from_attempt(core, source, chance, wanted)
-        if held:
-            return _with_contents(core, source, held)
+    if request.repeat and (held := take_again(core, begun)):
+        return held
     wait = request.wait_seconds
     wait_seconds = source.receive_wait_seconds if isinstance(wait, UnsetType) else wait
     wait_seconds = min(wait_seconds, most_seconds)
@@ -164,6 +159,15 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
     if not received and looking.too_large:
         raise next(iter(looking.too_large.values()))
     return received
+
+
+def take_again(core: Core, begun: Begun) -> list[Received]:
+    """The messages that an earlier receive of the request's attempt holds; nothing is claimed."""
+    # Only after a lost answer: other receives' cold starts do without.
+    from cirrusmq.receiving.repeat import held_from_attempt
+
+    held = held_from_attempt(core, begun.source, begun.chance, begun.wanted)
+    return _with_contents(core, begun.source, held) if held else []
 
 
 def take_what_fits(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:

@@ -106,6 +106,7 @@ def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
         elif name not in _WITHOUT_EFFECT and name not in _TEXTS:
             raise SqsError("InvalidAttributeName", f"Unknown Attribute {name[:80]}.")
     if labels != held_labels:
+        _check_limit(labels)
         native["labels"] = labels
     return Changes(native=native, sdk=_read_sdk(given, place))
 
@@ -150,6 +151,14 @@ def _number(name: str, value: str) -> int:
     if not low <= number <= high:
         raise _invalid(name)
     return number
+
+
+def _check_limit(labels: Mapping[str, str]) -> None:
+    """InvalidAttributeValue for a limit of groups without deduplication by groups."""
+    by_group = labels.get(f"{_LABEL}DeduplicationScope") == "messageGroup"
+    if labels.get(f"{_LABEL}FifoThroughputLimit") == "perMessageGroupId" and not by_group:
+        reason = "perMessageGroupId is allowed only if DeduplicationScope is messageGroup."
+        raise _invalid("FifoThroughputLimit", reason)
 
 
 def _choice(name: str, value: str, *, fifo: bool) -> str:

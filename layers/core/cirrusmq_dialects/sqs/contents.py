@@ -26,6 +26,7 @@ _PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))
 _TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
 _NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 _RESERVED = ("aws.", "amazon.")
+_TRACE = re.compile(r"[!-~]{1,512}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -44,11 +45,15 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             size += len(name.encode()) + len(kind) + len(_bytes(value))
         return size
 
-    def native(self, once: str | None) -> dict[str, Any]:
-        """The message in a request of the core's; `once`: the deduplication id to show later."""
+    def native(self, once: str | None, trace: str | None) -> dict[str, Any]:
+        """The message in a request of the core's.
+
+        `once`: the deduplication id to show later. `trace`: of the call, unless it has one itself.
+        """
         kept = typed_attributes.write(self.attributes)
-        if self.trace is not None:
-            kept[TRACE] = self.trace
+        trace = trace if self.trace is None else self.trace
+        if trace is not None:
+            kept[TRACE] = trace
         if once is not None:
             kept[ONCE] = once
         shown = {
@@ -101,6 +106,18 @@ def read_content(members: Members) -> Content:
         attributes={name: _read_attribute(name, value) for name, value in given.items()},
         trace=trace,
     )
+
+
+def read_trace(headers: Mapping[str, str]) -> str | None:
+    """The trace that a call is a part of; None if its program traces nothing.
+
+    An account's API gives each call a `Root` of its own, and puts `Self` before a program's: a
+    program that traces has a `Parent` or `Sampled` beside it.
+    """
+    parts = [part.strip() for part in headers.get("x-amzn-trace-id", "").split(";")]
+    given = ";".join(part for part in parts if part and not part.startswith("Self="))
+    is_traced = any(part.startswith(("Parent=", "Sampled=")) for part in parts)
+    return given if is_traced and _TRACE.fullmatch(given) else None
 
 
 def shown_body(message: Message) -> str:

@@ -13,6 +13,7 @@ from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing
 Members: TypeAlias = Mapping[str, Any]
 BATCH_ENTRIES = 10
 _DIGITS = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_KEY = re.compile(r"[!-~]{1,128}", re.ASCII)
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 
 
@@ -40,6 +41,17 @@ def needed_text(members: Members, name: str) -> str:
     value = text(members, name)
     if not value:
         raise missing(name)
+    return value
+
+
+def key_text(members: Members, name: str) -> str | None:
+    """A text by which messages or receives are told apart; None if it is not given."""
+    value = text(members, name)
+    if value is not None and not _KEY.fullmatch(value):
+        raise SqsError(
+            "InvalidParameterValue",
+            f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length",
+        )
     return value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -20,23 +19,27 @@ from cirrusmq_dialects.sqs.contents import (
     content_id,
     digits,
     read_content,
+    read_trace,
 )
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
 from cirrusmq_dialects.sqs.names import FIFO, shown_name
-from cirrusmq_dialects.sqs.reading import Members, entries, integer, text
+from cirrusmq_dialects.sqs.reading import Members, entries, integer, key_text
 
 Result: TypeAlias = dict[str, Any]
 BATCH_BYTES = 1_048_576
 _DELAY = (0, 900)
-_KEY = re.compile(r"[!-~]{1,128}", re.ASCII)
 
 
 class _Draft:
     """A message of a request, checked as far as it can be alone."""
 
-    def __init__(self, queue: Queue, members: Members) -> None:
+    def __init__(self, queue: Queue, members: Members, trace: str | None) -> None:
+        """`trace`: of the call, for a message that has none of its own."""
         self.content = content = read_content(members)
-        group, once = _key(members, "MessageGroupId"), _key(members, "MessageDeduplicationId")
+        group, once = (
+            key_text(members, "MessageGroupId"),
+            key_text(members, "MessageDeduplicationId"),
+        )
         delay = integer(members, "DelaySeconds", _DELAY)
         most = queue.attributes.max_message_bytes
         if content.size_bytes > most:
@@ -45,7 +48,7 @@ class _Draft:
                 "One or more parameters are invalid. Reason: Message must be shorter than"
                 f" {most} bytes.",
             )
-        self.native = content.native(once)
+        self.native = content.native(once, trace)
         _check_attributes(self.native.get("attributes", {}))
         if queue.attributes.ordered:
             self._join(queue, group, once, delay)
@@ -80,7 +83,7 @@ class _Draft:
 def send_message(asked: Asked) -> Result:
     """Send a message."""
     queue = asked.find(SEND)
-    draft = _Draft(queue, asked.members)
+    draft = _Draft(queue, asked.members, read_trace(asked.call.headers))
     request = read_values({"messages": [draft.native]}, SendRequest)
     (sent,) = send(asked.core, queue, request, OF_SDKS)
     return _sent(draft, sent)
@@ -90,7 +93,8 @@ def send_message_batch(asked: Asked) -> Result:
     """Send up to 10 messages, each for itself."""
     queue = asked.find(SEND)
     listed = entries(asked.members, "SendMessageBatchRequestEntry")
-    drafts, failed = read_each(listed, lambda entry: _Draft(queue, entry))
+    trace = read_trace(asked.call.headers)
+    drafts, failed = read_each(listed, lambda entry: _Draft(queue, entry, trace))
     size = sum(draft.content.size_bytes for draft in drafts.values())
     most = min(BATCH_BYTES, asked.core.settings.batch_bytes)
     if size > most:
@@ -119,16 +123,6 @@ def _sent(draft: _Draft, sent: Any) -> Result:
     known = None if "deduplication_id" in draft.native else sent.body_md5
     shown: Result = {"MessageId": sent.id, **draft.content.digests(known)}
     return shown if sent.order is None else {**shown, "SequenceNumber": digits(sent.order)}
-
-
-def _key(members: Members, name: str) -> str | None:
-    value = text(members, name)
-    if value is not None and not _KEY.fullmatch(value):
-        raise SqsError(
-            "InvalidParameterValue",
-            f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length",
-        )
-    return value
 
 
 def _check_attributes(kept: Mapping[str, Any]) -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from cirrusmq.base import limits
+from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model import receipt as receipts
-from cirrusmq.model.parcel import order_number
+from cirrusmq.model.parcel import Parcel, order_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.receivers import source_named, source_with_id
-from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take_what_fits
+from cirrusmq.receiving.receive import (
+    Begun,
+    Received,
+    ReceiveRequest,
+    begin,
+    take_again,
+    take_what_fits,
+)
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq.settlement.settle import SourceOf
 from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
@@ -33,12 +41,15 @@ from cirrusmq_dialects.sqs.contents import (
     shown_body,
     to_members,
 )
-from cirrusmq_dialects.sqs.errors import SqsError, missing, of_contract
+from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
 from cirrusmq_dialects.sqs.names import FIFO, arn
-from cirrusmq_dialects.sqs.reading import Members, entries, integer, needed_text, texts
+from cirrusmq_dialects.sqs.reading import Members, entries, integer, key_text, needed_text, texts
 
 Result: TypeAlias = dict[str, Any]
 _VISIBILITY, _WAIT = (0, 43_200), (0, 20)
+_ATTEMPT_MS = 60_000
+"""Two of them are within the age that an attempt of the core may have."""
+_LEASE_SECONDS = 43_200
 _ANSWER_SECONDS = 2
 """Kept back from the call's time, for the last look and the way back."""
 _SYSTEM = frozenset(
@@ -58,31 +69,59 @@ def receive_message(asked: Asked) -> Result:
     timeout = integer(members, "VisibilityTimeout", _VISIBILITY)
     wait = integer(members, "WaitTimeSeconds", _WAIT)
     most = integer(members, "MaxNumberOfMessages", (1, 10))
-    find = asked.finder(RECEIVE)
-    queue = find()
+    queue = asked.find(RECEIVE)
     given: Result = {"max": 1 if most is None else most}
     if wait is not None:
         given["wait_seconds"] = wait
     if timeout is not None:
         given["visibility_timeout_seconds"] = max(1, timeout)
-    begun = begin(
-        core,
-        lambda: source_named(core, find(), None),
-        asked.caller,
-        read_values(given, ReceiveRequest),
-    )
-    wanted = begun.wanted
-    begun = replace(
-        begun, wanted=replace(wanted, answer_bytes=wanted.answer_bytes // asked.answer_share)
-    )
-    left = asked.call.left_seconds() - _ANSWER_SECONDS
-    received = take_what_fits(core, begun, asked.caller, left)
+    received = _received(asked, queue, given, _attempts(asked, queue))
     shown = [_shown(asked, queue, each, system, named) for each in received]
     if timeout == 0 and received:
         held = [{"receipt": each.receipt, "visibility_timeout_seconds": 0} for each in received]
         request = read_values({"entries": held}, VisibilityRequest)
         change_visibility(core, request, _source_of(asked, queue))
     return {"Messages": shown} if shown else {}
+
+
+def _received(asked: Asked, queue: Queue, given: Result, attempts: Sequence[str]) -> list[Received]:
+    """Take messages, or those that a receive of one of the attempts still holds."""
+    core, find = asked.core, asked.finder(RECEIVE)
+
+    def begun(**more: str) -> Begun:
+        request = read_values(given | more, ReceiveRequest)
+        found = begin(core, lambda: source_named(core, find(), None), asked.caller, request)
+        answer_bytes = found.wanted.answer_bytes // asked.answer_share
+        return replace(found, wanted=replace(found.wanted, answer_bytes=answer_bytes))
+
+    for attempt in attempts:
+        held = take_again(core, begun(attempt=attempt))
+        if held:
+            return held
+    left = asked.call.left_seconds() - _ANSWER_SECONDS
+    more = {"attempt": attempts[0]} if attempts else {}
+    return take_what_fits(core, begun(**more), asked.caller, left)
+
+
+def _attempts(asked: Asked, queue: Queue) -> list[str]:
+    """The core's attempts that a ReceiveRequestAttemptId stands for, the present one first.
+
+    SQS's ids have no time, and the core's must have one that is fresh. So an id stands for one
+    attempt in each minute, and a receive looks for what it took in this minute and in the last:
+
+        minute    ──── 1 ────|──── 2 ────|──── 3 ────
+        receive          r                              takes as attempt 1
+        repeat                  r'                      finds attempt 1
+                                             r''        is another receive: attempts 3 and 2
+    """
+    given = key_text(asked.members, "ReceiveRequestAttemptId")
+    if given is None or not queue.attributes.ordered:
+        return []
+    core = asked.core
+    minute_ms = int(_ATTEMPT_MS * core.clock.scale)
+    begun_ms = core.now_ms() // minute_ms * minute_ms
+    digest = hashlib.sha256(given.encode()).digest()[:10]
+    return [ulid.encode(begun_ms - earlier, digest) for earlier in (0, minute_ms)]
 
 
 def delete_message(asked: Asked) -> Result:
@@ -118,6 +157,7 @@ def change_message_visibility(asked: Asked) -> Result:
     """Hide a message for longer or shorter, from now on."""
     queue = asked.find(RECEIVE)
     handle, seconds = _handle(asked.members), _seconds(asked.members)
+    _check_total(asked, handle, seconds)
     (result,) = _hold(asked, queue, {handle: seconds}).values()
     if isinstance(result, CirrusMQError):
         raise _not_held(handle) if result.code == "ReceiptExpired" else result
@@ -129,7 +169,13 @@ def change_message_visibility_batch(asked: Asked) -> Result:
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "ChangeMessageVisibilityBatchRequestEntry")
     seconds, failed = read_each(listed, _seconds)
-    handles, unread = read_each([entry for entry in listed if entry["Id"] in seconds], _handle)
+
+    def handle_of(entry: Members) -> str:
+        handle = _handle(entry)
+        _check_total(asked, handle, seconds[entry["Id"]])
+        return handle
+
+    handles, unread = read_each([entry for entry in listed if entry["Id"] in seconds], handle_of)
     results = _hold(asked, queue, {held: seconds[name] for name, held in handles.items()})
     done: list[Result] = []
     for name, handle in handles.items():
@@ -170,7 +216,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     told = {
         "SenderId": queue.account,
         "SentTimestamp": str(parcel.sent_ms),
-        "ApproximateReceiveCount": str(parcel.tries(place)),
+        "ApproximateReceiveCount": str(parcel.tries(place) + _tries_before(parcel)),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
     }
     if message.group is not None:
@@ -192,6 +238,26 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
             name = name.removesuffix("_fifo") + FIFO
         told["DeadLetterQueueSourceArn"] = arn(asked.region, queue.account, name)
     return told
+
+
+def _tries_before(parcel: Parcel) -> int:
+    """The receives of a dead letter in the queue that it came from."""
+    count = (parcel.dead_letter or {}).get("receive_count", 0)
+    return count if isinstance(count, int) else 0
+
+
+def _check_total(asked: Asked, handle: str, seconds: int) -> None:
+    """InvalidParameterValue if a lease would end over 12 hours behind the one that was received.
+
+    A handle tells when its first lease ended, not when it began.
+    """
+    receipt = receipts.decode(handle)
+    if receipt is None or not seconds:
+        return
+    end_ms = receipts.lease_end_ms(receipt.nonce)
+    if asked.core.now_ms() + seconds * 1_000 > end_ms + _LEASE_SECONDS * 1_000:
+        reason = f"Total VisibilityTimeout for the message is beyond the limit [{_LEASE_SECONDS}"
+        raise invalid("VisibilityTimeout", seconds, f"{reason} seconds]")
 
 
 def _hold(
