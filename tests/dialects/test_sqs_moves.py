@@ -33,6 +33,13 @@ def only(sqs: Any, name: str = "dead") -> dict[str, Any]:
     return found
 
 
+def only_newest(sqs: Any) -> dict[str, Any]:
+    """The newest task of the dead-letter queue."""
+    (task,) = sqs.list_message_move_tasks(SourceArn=arn("dead"), MaxResults=1)["Results"]
+    found: dict[str, Any] = task
+    return found
+
+
 def test_dead_letters_go_back_to_their_source(world: World, sqs: Any, dead: str) -> None:
     handle = sqs.start_message_move_task(SourceArn=arn("dead"))["TaskHandle"]
     running = only(sqs)
@@ -49,6 +56,36 @@ def test_dead_letters_go_back_to_their_source(world: World, sqs: Any, dead: str)
     assert receive(sqs, dead) == []
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
     assert sorted(each["Body"] for each in receive_all(sqs, url)) == ["0", "1", "2"]
+
+
+def test_a_task_keeps_to_its_rate_and_tells_what_it_had_to_move(world: World, sqs: Any) -> None:
+    dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    sqs.create_queue(QueueName="orders", Attributes=redrive_policy("dead", 1))
+    other = sqs.create_queue(QueueName="other")["QueueUrl"]
+    for number in range(30):
+        sqs.send_message(QueueUrl=dead, MessageBody=str(number))
+    begun = world.clock.now_ms()
+
+    sqs.start_message_move_task(
+        SourceArn=arn("dead"), DestinationArn=arn("other"), MaxNumberOfMessagesPerSecond=3
+    )
+    running = only(sqs)
+    world.settle()
+
+    assert (running["MaxNumberOfMessagesPerSecond"], running["Status"]) == (3, "RUNNING")
+    assert running["ApproximateNumberOfMessagesToMove"] == 30
+    found = receive_all(sqs, other, AttributeNames=["All"])
+    sent = sorted(int(each["Attributes"]["SentTimestamp"]) - begun for each in found)
+    assert len(sent) == 30
+    assert all(later - earlier >= 900 for earlier, later in zip(sent, sent[3:], strict=False))
+    assert 9_000 <= sent[-1] <= 15_000
+    done = only(sqs)
+    assert done["Status"] == "COMPLETED"
+    assert done["ApproximateNumberOfMessagesToMove"] == 30
+    assert done["ApproximateNumberOfMessagesMoved"] == 30
+    assert done["MaxNumberOfMessagesPerSecond"] == 3
+    sqs.start_message_move_task(SourceArn=arn("dead"))
+    assert "MaxNumberOfMessagesPerSecond" not in only_newest(sqs)
 
 
 def test_they_may_go_to_another_queue(world: World, sqs: Any, dead: str) -> None:

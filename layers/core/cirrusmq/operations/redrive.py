@@ -46,6 +46,8 @@ from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq.subscriptions.topics import get_topic
 
 MOST_IDS = 100
+_PAUSE_MS = (100, 1_000)
+"""The shortest and the longest of a redrive that keeps to a rate."""
 _GONE, _NO_GROUP = "gone:", "no group:"
 _WHY = {
     _GONE: "messages that stayed, their source being gone",
@@ -89,10 +91,13 @@ class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ) = UNSET
 
 
-def redrive(core: Core, queue: Queue, request: RedriveRequest, by: str) -> Operation:
+def redrive(
+    core: Core, queue: Queue, request: RedriveRequest, by: str, **details: int
+) -> Operation:
     """Send active messages back to their sources, or to the queue `to`; those chosen, or all.
 
-    `by`: the id of the access key that asks for it.
+    `by`: the id of the access key that asks for it. `details`: numbers to keep with the operation;
+    of them `per_second` is the most messages that are moved in a second.
     """
     to = None if isinstance(request.to, UnsetType) else request.to
     if to is not None:
@@ -101,8 +106,8 @@ def redrive(core: Core, queue: Queue, request: RedriveRequest, by: str) -> Opera
             raise InvalidParameter("to", "must be another queue")
         get_queue(core, queue.account, to)
     most = None if isinstance(request.max_messages, UnsetType) else request.max_messages
-    details = {"to": to, "most": most, **_chosen(request)}
-    return operations.start(core, queue, "redrive", details, by)
+    chosen = {"to": to, "most": most, **_chosen(request), **details}
+    return operations.start(core, queue, "redrive", chosen, by)
 
 
 def _chosen(request: RedriveRequest) -> dict[str, Any]:
@@ -144,6 +149,7 @@ class _Redriving:
         self._filter = None if given is None else convert(given, DeadLetterFilter)
         self._stayed = Counter(run.operation.notes)
         self._notices = Notices(core)
+        self._begun_ms, self._done_before = core.now_ms(), run.operation.done
 
     def by_partition(self) -> Iterator[Step]:
         """Go through the queue for those that are wanted."""
@@ -162,6 +168,7 @@ class _Redriving:
                     left = parcel
                     for place in self._wanted(parcel):
                         if self._run.operation.done != most:
+                            yield from self._wait_for_rate()
                             left = self._move(left, place)
                 yield self._step(Progress(pk, reached))
                 if self._run.operation.done == most:
@@ -181,6 +188,22 @@ class _Redriving:
         progress = Progress(_BY_RECEIPT, str(len(texts)))
         missed = len(texts) - self._run.operation.done - sum(self._stayed.values())
         yield self._last_step(progress, missed, "of the receipts that were given")
+
+    def _wait_for_rate(self) -> Iterator[Step]:
+        """Wait until one message more may be moved; a step before each pause.
+
+        The rate is this run's: time in which no runner was at it is not made up for.
+        """
+        operation, clock = self._run.operation, self._core.clock
+        per_second = operation.details.get("per_second")
+        if per_second is None:
+            return
+        moved = operation.done - self._done_before
+        due_ms = self._begun_ms + 1_000 * moved // per_second
+        while self._core.now_ms() < due_ms:
+            yield self._step(operation.progress)
+            pause_ms = max(_PAUSE_MS[0], min(_PAUSE_MS[1], due_ms - self._core.now_ms()))
+            clock.sleep(pause_ms / 1_000)
 
     def _step(self, progress: Progress) -> Step:
         self._notices.send()  # the sweep finds what was not told

@@ -23,7 +23,7 @@ from cirrusmq_dialects.sqs.reading import integer, needed_text, text
 Result: TypeAlias = dict[str, Any]
 _KIND = "redrive"
 _RESULTS = (1, 10)
-_SPEED = (1, 500)
+_SPEED_NAME, _SPEED = "MaxNumberOfMessagesPerSecond", (1, 500)
 _HANDLE = re.compile(r"Op-[A-Za-z0-9]{1,64}", re.ASCII)
 
 
@@ -34,7 +34,7 @@ def start_message_move_task(asked: Asked) -> Result:
 
     core, account = asked.core, asked.caller.account
     queue = _source(asked, MANAGE)
-    integer(asked.members, "MaxNumberOfMessagesPerSecond", _SPEED)
+    speed = integer(asked.members, _SPEED_NAME, _SPEED)
     to = text(asked.members, "DestinationArn")
     request: Result = {}
     if to is not None:
@@ -54,7 +54,12 @@ def start_message_move_task(asked: Asked) -> Result:
             "There is already a task running. Only one active task is allowed for a source queue"
             " arn at a given time.",
         )
-    started = redrive(core, queue, read_values(request, RedriveRequest), asked.caller.key_id)
+    details = {"waiting": count(core, queue_source(queue, core.now_ms())).active}
+    if speed is not None:
+        details["per_second"] = speed
+    started = redrive(
+        core, queue, read_values(request, RedriveRequest), asked.caller.key_id, **details
+    )
     return {"TaskHandle": started.id}
 
 
@@ -110,7 +115,6 @@ def _tasks(asked: Asked, queue: Queue) -> list[Operation]:
 
 
 def _shown(asked: Asked, queue: Queue, task: Operation) -> Result:
-    core = asked.core
     shown: Result = {
         "Status": _status(task),
         "SourceArn": arn(asked.region, queue.account, shown_name(queue)),
@@ -119,10 +123,12 @@ def _shown(asked: Asked, queue: Queue, task: Operation) -> Result:
     }
     if task.details.get("to"):
         shown["DestinationArn"] = arn(asked.region, queue.account, _target_name(queue, task))
+    if "per_second" in task.details:
+        shown[_SPEED_NAME] = task.details["per_second"]
+    if "waiting" in task.details:
+        shown["ApproximateNumberOfMessagesToMove"] = task.details["waiting"]
     if task.state == "running":
-        waiting = count(core, queue_source(queue, core.now_ms())).active
         shown["TaskHandle"] = task.id
-        shown["ApproximateNumberOfMessagesToMove"] = task.done + waiting
     elif shown["Status"] == "FAILED" and task.detail:
         shown["FailureReason"] = task.detail
     return shown
