@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from tests.dialects.conftest import Key
 from tests.dialects.test_sqs_messages import receive, receive_all
 from tests.dialects.test_sqs_queues import attributes, redrive_policy
-from tests.dialects.test_sqs_refusals import Key, act
+from tests.dialects.test_sqs_refusals import act
 
 from cirrusmq_local.testing import Client, World
 
@@ -96,7 +97,7 @@ def test_a_receive_is_repeated_within_a_minute(
         world.clock.pass_seconds(begin)
         body = f"{seconds}-{begin}"
         sqs.send_message(QueueUrl=fifo, MessageBody=body, MessageGroupId=body)
-        given = {"ReceiveRequestAttemptId": body, "VisibilityTimeout": 600}
+        given: dict[str, Any] = {"ReceiveRequestAttemptId": body, "VisibilityTimeout": 600}
 
         (first,) = receive(sqs, fifo, **given)
         world.clock.pass_seconds(seconds)

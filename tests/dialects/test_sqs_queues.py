@@ -149,8 +149,14 @@ def test_names_that_no_queue_has_are_refused(sqs: Any, name: str) -> None:
         ("MessageRetentionPeriod", "1209601"),
         ("ReceiveMessageWaitTimeSeconds", "21"),
         ("VisibilityTimeout", "43201"),
-        ("VisibilityTimeout", "0"),
         ("VisibilityTimeout", "half"),
+        ("SqsManagedSseEnabled", "maybe"),
+        ("SqsManagedSseEnabled", ""),
+        ("KmsDataKeyReusePeriodSeconds", "59"),
+        ("KmsDataKeyReusePeriodSeconds", "86401"),
+        ("KmsDataKeyReusePeriodSeconds", "long"),
+        ("KmsMasterKeyId", "a key"),
+        ("KmsMasterKeyId", "x" * 2_049),
     ],
 )
 def test_values_out_of_range_are_refused_and_nothing_is_made(
@@ -239,9 +245,68 @@ def test_no_attributes_are_asked_for(sqs: Any, url: str) -> None:
     assert "Attributes" not in sqs.get_queue_attributes(QueueUrl=url)
 
 
-def test_encryption_is_taken_without_effect_and_permissions_are_refused(sqs: Any, url: str) -> None:
-    given = {"KmsMasterKeyId": "alias/aws/sqs", "SqsManagedSseEnabled": "true"}
-    sqs.set_queue_attributes(QueueUrl=url, Attributes=given)
+KMS, REUSE, SSE = "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"
+"""Everything is encrypted by the deployment's key: they are kept, and read back."""
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ([], {SSE: "true"}),
+        ([{KMS: "alias/a", REUSE: "6000"}], {KMS: "alias/a", REUSE: "6000", SSE: "false"}),
+        ([{KMS: "alias/a"}], {KMS: "alias/a", REUSE: "300", SSE: "false"}),
+        ([{KMS: "alias/a", SSE: "false"}], {KMS: "alias/a", REUSE: "300", SSE: "false"}),
+        ([{KMS: "alias/a", REUSE: "60"}, {SSE: "true"}], {SSE: "true"}),
+        ([{SSE: "true"}, {KMS: "b"}], {KMS: "b", REUSE: "300", SSE: "false"}),
+        ([{SSE: "false"}], {SSE: "false"}),
+        ([{KMS: "alias/a"}, {KMS: ""}], {SSE: "false"}),
+        ([{KMS: "alias/a"}, {KMS: "", SSE: "true"}], {SSE: "true"}),
+        ([{KMS: "alias/a"}, {"DelaySeconds": "1"}], {KMS: "alias/a", REUSE: "300", SSE: "false"}),
+    ],
+)
+def test_encryption_is_read_back_as_it_was_set(
+    sqs: Any, url: str, given: list[dict[str, str]], shown: dict[str, str]
+) -> None:
+    for number, changes in enumerate(given):
+        if number == 0:
+            made = sqs.create_queue(QueueName="made", Attributes=changes)["QueueUrl"]
+            assert sqs.create_queue(QueueName="made", Attributes=changes)["QueueUrl"] == made
+        sqs.set_queue_attributes(QueueUrl=url, Attributes=changes)
+    assert attributes(sqs, url, KMS, REUSE, SSE) == shown
+    if len(given) == 1:
+        assert attributes(sqs, made, KMS, REUSE, SSE) == shown
+        with pytest.raises(sqs.exceptions.QueueNameExists):
+            sqs.create_queue(QueueName="made", Attributes={KMS: "another"})
+
+
+def test_a_queue_has_one_type_of_encryption(sqs: Any, url: str) -> None:
+    with pytest.raises(sqs.exceptions.InvalidAttributeName, match="one type of server-side"):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={KMS: "a", SSE: "true"})
+    assert attributes(sqs, url, KMS, REUSE, SSE) == {SSE: "true"}
+
+
+def test_a_timeout_of_0_hides_nothing(sqs: Any, url: str, shop: Client) -> None:
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "0"})
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+
+    assert attributes(sqs, url, "VisibilityTimeout") == {"VisibilityTimeout": "0"}
+    assert sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "0"})
+    with pytest.raises(sqs.exceptions.QueueNameExists):
+        sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "1"})
+    for _ in range(3):
+        assert len(sqs.receive_message(QueueUrl=url)["Messages"]) == 1
+    # A receive's own timeout counts, and a later one of the queue, also if it is set natively.
+    assert len(sqs.receive_message(QueueUrl=url, VisibilityTimeout=9)["Messages"]) == 1
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    made = sqs.create_queue(QueueName="made", Attributes={"VisibilityTimeout": "0"})["QueueUrl"]
+    assert attributes(sqs, made, "VisibilityTimeout") == {"VisibilityTimeout": "0"}
+    sqs.set_queue_attributes(QueueUrl=made, Attributes={"VisibilityTimeout": "1"})
+    assert attributes(sqs, made, "VisibilityTimeout") == {"VisibilityTimeout": "1"}
+    assert shop.patch("/queues/orders", {"visibility_timeout_seconds": 7}).status == 200
+    assert attributes(sqs, url, "VisibilityTimeout") == {"VisibilityTimeout": "7"}
+
+
+def test_permissions_are_refused(sqs: Any, url: str) -> None:
     with pytest.raises(sqs.exceptions.UnsupportedOperation):
         sqs.add_permission(QueueUrl=url, Label="a", AWSAccountIds=["1"], Actions=["*"])
     with pytest.raises(sqs.exceptions.UnsupportedOperation):

@@ -14,7 +14,17 @@ import msgspec
 from cirrusmq.base.limits import LABELS
 from cirrusmq.model.queue import Queue, SdkAttributes
 from cirrusmq.queues.counts import Counts
-from cirrusmq_dialects.sqs.errors import SqsError
+from cirrusmq_dialects.sqs.errors import SqsError, invalid_value
+from cirrusmq_dialects.sqs.kept_attributes import (
+    POLICIES,
+    REUSE_DEFAULT,
+    SHORTEST_LEASE_SECONDS,
+    SSE,
+    TEXTS,
+    VISIBILITY,
+    hides_nothing,
+    read_kept,
+)
 from cirrusmq_dialects.sqs.names import FIFO, arn, shown_name
 
 LARGEST_BYTES = 1_048_576
@@ -31,7 +41,7 @@ _NUMBERS = {
     "MaximumMessageSize": ("max_message_bytes", 1_024, LARGEST_BYTES),
     "MessageRetentionPeriod": ("message_retention_seconds", 60, 1_209_600),
     "ReceiveMessageWaitTimeSeconds": ("receive_wait_seconds", 0, 20),
-    "VisibilityTimeout": ("visibility_timeout_seconds", 1, 43_200),
+    "VisibilityTimeout": ("visibility_timeout_seconds", 0, 43_200),
 }
 _FIFO_LABELS: dict[str, tuple[str, ...]] = {
     "ContentBasedDeduplication": ("false", "true"),
@@ -39,24 +49,13 @@ _FIFO_LABELS: dict[str, tuple[str, ...]] = {
     "FifoThroughputLimit": ("perQueue", "perMessageGroupId"),
 }
 """With their values, the default first."""
-_TEXTS = frozenset({"Policy", "RedriveAllowPolicy"})
-"""They are read back as they were set."""
-_WITHOUT_EFFECT = frozenset(
-    {"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"}
-)
-"""Everything is encrypted, by the deployment's own key."""
 _COUNTS = {
     "ApproximateNumberOfMessages": "active",
     "ApproximateNumberOfMessagesNotVisible": "inactive",
     "ApproximateNumberOfMessagesDelayed": "delayed",
 }
 _TOLD = frozenset({"QueueArn", "CreatedTimestamp", "LastModifiedTimestamp", *_COUNTS})
-_KNOWN = (
-    frozenset({*_NUMBERS, *_FIFO_LABELS, "FifoQueue", "RedrivePolicy"})
-    | _TEXTS
-    | _WITHOUT_EFFECT
-    | _TOLD
-)
+_KNOWN = frozenset({*_NUMBERS, *_FIFO_LABELS, "FifoQueue", "RedrivePolicy"}) | TEXTS | _TOLD
 _LABEL = "sqs."
 _INTEGER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
@@ -93,7 +92,8 @@ def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
     labels = dict(held_labels)
     for name, value in given.items():
         if name in _NUMBERS:
-            native[_NUMBERS[name][0]] = _number(name, value)
+            number = _number(name, value)
+            native[_NUMBERS[name][0]] = number or _least(name)
         elif name in _FIFO_LABELS:
             chosen = _choice(name, value, fifo=place.fifo)
             labels.pop(_LABEL + name, None)
@@ -103,12 +103,19 @@ def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
             _check_type(value, fifo=place.fifo)
         elif name == "RedrivePolicy":
             native["dead_letter"] = _read_redrive(value, place)
-        elif name not in _WITHOUT_EFFECT and name not in _TEXTS:
+        elif name not in TEXTS:
             raise SqsError("InvalidAttributeName", f"Unknown Attribute {name[:80]}.")
     if labels != held_labels:
         _check_limit(labels)
         native["labels"] = labels
-    return Changes(native=native, sdk=_read_sdk(given, place))
+    before = place.before
+    kept = read_kept(given, before.sdk if before else None, place.account, place.name)
+    return Changes(native=native, sdk=kept)
+
+
+def _least(name: str) -> int:
+    """What the core has for 0."""
+    return SHORTEST_LEASE_SECONDS if name == VISIBILITY else 0
 
 
 def difference(queue: Queue, given: Mapping[str, str], changes: Changes) -> str | None:
@@ -116,15 +123,15 @@ def difference(queue: Queue, given: Mapping[str, str], changes: Changes) -> str 
     held, shown = queue.attributes, show(queue, "", None)
     for name, value in given.items():
         if name in _NUMBERS:
-            is_same = changes.native[_NUMBERS[name][0]] == getattr(held, _NUMBERS[name][0])
+            is_same = str(int(value)) == shown[name]
         elif name == "RedrivePolicy":
             wanted, has = changes.native["dead_letter"] or {}, held.dead_letter
             pair = (has.queue, has.max_receives) if has and has.max_receives else (None, None)
             is_same = (wanted.get("queue"), wanted.get("max_receives")) == pair
-        elif name in _TEXTS:
+        elif name in POLICIES:
             is_same = _json(value) == _json(shown.get(name, ""))
         else:
-            is_same = name in _WITHOUT_EFFECT or value.lower() == shown.get(name, "").lower()
+            is_same = value.lower() == shown.get(name, "").lower()
         if not is_same:
             return name
     return None
@@ -140,16 +147,16 @@ def _check_type(value: str, *, fifo: bool) -> None:
     if not fifo:
         raise SqsError("InvalidAttributeName", "Unknown Attribute FifoQueue.")
     if value.lower() == "false":
-        raise _invalid("FifoQueue", "Modifying queue type is not supported.")
+        raise invalid_value("FifoQueue", "Modifying queue type is not supported.")
     if value.lower() != "true":
-        raise _invalid("FifoQueue")
+        raise invalid_value("FifoQueue")
 
 
 def _number(name: str, value: str) -> int:
     _, low, high = _NUMBERS[name]
     number = int(value) if _INTEGER.fullmatch(value) else -1
     if not low <= number <= high:
-        raise _invalid(name)
+        raise invalid_value(name)
     return number
 
 
@@ -158,7 +165,7 @@ def _check_limit(labels: Mapping[str, str]) -> None:
     by_group = labels.get(f"{_LABEL}DeduplicationScope") == "messageGroup"
     if labels.get(f"{_LABEL}FifoThroughputLimit") == "perMessageGroupId" and not by_group:
         reason = "perMessageGroupId is allowed only if DeduplicationScope is messageGroup."
-        raise _invalid("FifoThroughputLimit", reason)
+        raise invalid_value("FifoThroughputLimit", reason)
 
 
 def _choice(name: str, value: str, *, fifo: bool) -> str:
@@ -168,35 +175,14 @@ def _choice(name: str, value: str, *, fifo: bool) -> str:
     for each in _FIFO_LABELS[name]:
         if each.lower() == value.lower():
             return each
-    raise _invalid(name)
-
-
-def _read_sdk(given: Mapping[str, str], place: Place) -> SdkAttributes | None:
-    """What is kept beside the core's attributes; an empty text removes one."""
-    held = (place.before.sdk if place.before else None) or SdkAttributes()
-    texts, sources = dict(held.texts), held.dead_letters_from
-    for name in _TEXTS & given.keys():
-        texts.pop(name, None)
-        if given[name]:
-            texts[name] = given[name]
-    if given.keys() & _TEXTS:
-        # Few calls have policies: the others' cold starts do without.
-        from cirrusmq_dialects.sqs import policies
-
-        if given.get("Policy"):
-            policies.check_policy(given["Policy"], place.account, place.name)
-        if "RedriveAllowPolicy" in given:
-            allow = given["RedriveAllowPolicy"]
-            sources = policies.read_redrive_allow(allow, place.account) if allow else None
-    kept = SdkAttributes(texts=texts, dead_letters_from=sources)
-    return kept if kept != SdkAttributes() else None
+    raise invalid_value(name)
 
 
 def _read_redrive(value: str, place: Place) -> dict[str, Any] | None:
     """A dead_letter; what the queue has besides is kept."""
     if not value:
         return None
-    # As in `_read_sdk`.
+    # Few calls have policies: the others' cold starts do without.
     from cirrusmq_dialects.sqs.policies import read_redrive
 
     queue, count = read_redrive(value, place.account)
@@ -229,7 +215,7 @@ def show(queue: Queue, region: str, counts: Counts | None) -> dict[str, str]:
         "QueueArn": arn(region, queue.account, shown_name(queue)),
         "CreatedTimestamp": str(queue.created_ms // 1000),
         "LastModifiedTimestamp": str(queue.modified_ms // 1000),
-        "SqsManagedSseEnabled": "true",
+        SSE: "true",
     }
     if counts is not None:
         found |= {name: str(getattr(counts, kind)) for name, kind in _COUNTS.items()}
@@ -244,7 +230,11 @@ def show(queue: Queue, region: str, counts: Counts | None) -> dict[str, str]:
         }
         found["RedrivePolicy"] = msgspec.json.encode(policy).decode()
     if queue.sdk is not None:
-        found |= queue.sdk.texts
+        found |= {name: queue.sdk.texts[name] for name in queue.sdk.texts if name in TEXTS}
+    if "KmsMasterKeyId" in found:
+        found.setdefault("KmsDataKeyReusePeriodSeconds", REUSE_DEFAULT)
+    if hides_nothing(queue):
+        found[VISIBILITY] = "0"
     if held.ordered:
         found["FifoQueue"] = "true"
         found |= {name: fifo_attribute(queue, name) for name in _FIFO_LABELS}
@@ -273,8 +263,3 @@ def check_tag_count(labels: Mapping[str, str]) -> None:
     """InvalidParameterValue where a queue would have more labels than it can."""
     if len(labels) > LABELS:
         raise SqsError("InvalidParameterValue", f"A queue has at most {LABELS} tags.")
-
-
-def _invalid(name: str, reason: str = "") -> SqsError:
-    told = f" Reason: {reason}" if reason else ""
-    return SqsError("InvalidAttributeValue", f"Invalid value for the parameter {name}.{told}")

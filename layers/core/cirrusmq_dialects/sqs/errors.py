@@ -124,3 +124,9 @@ def invalid(name: str, value: object, reason: str) -> SqsError:
         "InvalidParameterValue",
         f"Value {str(value)[:200]} for parameter {name} is invalid. Reason: {reason}",
     )
+
+
+def invalid_value(name: str, reason: str = "") -> SqsError:
+    """A value of a queue's attribute that is not allowed."""
+    told = f" Reason: {reason}" if reason else ""
+    return SqsError("InvalidAttributeValue", f"Invalid value for the parameter {name}.{told}")

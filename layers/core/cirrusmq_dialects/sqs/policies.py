@@ -214,13 +214,10 @@ def _check_conditions(statement: _Statement, own: _OwnAccount) -> None:
     """Refuse conditions but these: the source is an own topic, or the own account."""
     for operator, keys in statement.Condition.items():
         for key, values in keys.items():
-            match operator in _OPERATORS, key.lower():
-                case True, "aws:sourcearn":
-                    is_own = own.has_topics
-                case True, "aws:sourceaccount":
-                    is_own = own.is_named
-                case _:
-                    raise _RefusedError(f"the condition {operator} of {key[:100]} is not enforced")
+            checks = {"aws:sourcearn": own.has_topics, "aws:sourceaccount": own.is_named}
+            is_own = checks.get(key.lower())
+            if operator not in _OPERATORS or is_own is None:
+                raise _RefusedError(f"the condition {operator} of {key[:100]} is not enforced")
             listed = _texts(values)
             if not listed or not all(map(is_own, listed)):
                 raise _RefusedError(f"the condition of {key[:100]} is not of the queue's account")

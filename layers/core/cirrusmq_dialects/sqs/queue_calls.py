@@ -294,10 +294,11 @@ def _is_a_grant() -> SqsError:
 
 def _of_target(error: CirrusMQError, given: Mapping[str, str]) -> Exception:
     """The refusal of a RedrivePolicy for its dead-letter queue; other errors as they are."""
-    reason = error.detail
     if isinstance(error, QueueNotFound):
         reason = "Dead letter target does not exist."
-    elif not isinstance(error, InvalidParameter) or not error.parameter.startswith("dead_letter"):
+    elif isinstance(error, InvalidParameter) and (error.parameter or "").startswith("dead_letter"):
+        reason = str(error.detail)
+    else:
         return error
     return invalid("RedrivePolicy", given.get("RedrivePolicy", ""), reason)
 

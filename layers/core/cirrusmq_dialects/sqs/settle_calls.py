@@ -42,6 +42,7 @@ from cirrusmq_dialects.sqs.contents import (
     to_members,
 )
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
+from cirrusmq_dialects.sqs.kept_attributes import hides_nothing
 from cirrusmq_dialects.sqs.names import FIFO, arn
 from cirrusmq_dialects.sqs.reading import Members, entries, integer, key_text, needed_text, texts
 
@@ -70,6 +71,8 @@ def receive_message(asked: Asked) -> Result:
     wait = integer(members, "WaitTimeSeconds", _WAIT)
     most = integer(members, "MaxNumberOfMessages", (1, 10))
     queue = asked.find(RECEIVE)
+    if timeout is None and hides_nothing(queue):
+        timeout = 0
     given: Result = {"max": 1 if most is None else most}
     if wait is not None:
         given["wait_seconds"] = wait

@@ -84,7 +84,7 @@ def _read(
         and _REGION.fullmatch(region)
         and seconds is not None
         and at.startswith(f"{date}T")
-        and needed.issubset(names)
+        and needed <= set(names)
         and len(set(names)) == len(names)
         and all(name in headers for name in names)
         and _SIGNATURE.fullmatch(given)
