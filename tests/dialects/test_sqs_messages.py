@@ -187,6 +187,7 @@ def test_ten_attributes_of_any_type_come_back_beside_a_trace(sqs: Any, url: str)
 
 
 def test_a_message_may_be_all_attributes(sqs: Any, url: str) -> None:
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "262144"})
     room = 262_144 - len("x" + "a" + "String" + "b" + "Binary")
     given = {
         "a": {"DataType": "String", "StringValue": "ü" * (room // 4)},
@@ -238,6 +239,7 @@ def test_an_empty_body_is_refused(sqs: Any, url: str) -> None:
 
 
 def test_a_body_over_the_queues_limit_is_refused(sqs: Any, url: str) -> None:
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "262144"})
     for body in ("a" * 262_145, "ü" * 131_073):
         with pytest.raises(ClientError, match="must be shorter than 262144 bytes") as refused:
             sqs.send_message(QueueUrl=url, MessageBody=body)
@@ -262,6 +264,7 @@ def test_messages_of_a_mebibyte_pass_where_the_queue_takes_them(sqs: Any) -> Non
 
 
 def test_a_batch_is_settled_entry_by_entry(sqs: Any, url: str) -> None:
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "262144"})
     entries = [
         {"Id": "good", "MessageBody": "1"},
         {"Id": "odd", "MessageBody": "\0"},

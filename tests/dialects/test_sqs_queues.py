@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 from tests.dialects.conftest import REGION, URL, Key, MakeKey, client_of
 
 from cirrusmq_local.testing import Client, World
@@ -47,14 +48,21 @@ def test_a_queue_has_the_defaults_of_sqs(sqs: Any, url: str, shop: Client) -> No
         "ApproximateNumberOfMessagesDelayed": "0",
         "ApproximateNumberOfMessagesNotVisible": "0",
         "DelaySeconds": "0",
-        "MaximumMessageSize": "262144",
+        "MaximumMessageSize": "1048576",
         "MessageRetentionPeriod": "345600",
         "QueueArn": arn("orders"),
         "ReceiveMessageWaitTimeSeconds": "0",
         "SqsManagedSseEnabled": "true",
         "VisibilityTimeout": "30",
     }
-    assert shop.get("/queues/orders").json["max_message_bytes"] == 262_144
+    assert shop.get("/queues/orders").json["max_message_bytes"] == 1_048_576
+
+
+def test_a_deployment_without_a_bucket_has_smaller_messages(world: World, sqs: Any) -> None:
+    settings = replace(world.core.settings, bodies_in_s3_from=0)
+    world.core = replace(world.core, settings=settings)
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    assert attributes(sqs, url, "MaximumMessageSize") == {"MaximumMessageSize": "262144"}
 
 
 def test_a_queue_that_exists_is_found_by_what_is_given(sqs: Any) -> None:

@@ -30,12 +30,11 @@ from cirrusmq_dialects.sqs.names import FIFO, arn, shown_name
 LARGEST_BYTES = 1_048_576
 DEFAULTS = {
     "delay_seconds": 0,
-    "max_message_bytes": 262_144,
     "message_retention_seconds": 345_600,
     "receive_wait_seconds": 0,
     "visibility_timeout_seconds": 30,
 }
-"""Of a queue that is made by SQS's call: some are not the core's."""
+"""Of a queue that is made by SQS's call: some are not the core's. Of bytes: `default_bytes`."""
 _NUMBERS = {
     "DelaySeconds": ("delay_seconds", 0, 900),
     "MaximumMessageSize": ("max_message_bytes", 1_024, LARGEST_BYTES),
@@ -78,6 +77,11 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """Attributes as a request of the core has them."""
     sdk: SdkAttributes | None
     """What the queue has besides after the change."""
+
+
+def default_bytes(deployment_bytes: int) -> int:
+    """The MaximumMessageSize of a new queue: SQS's, or what the deployment takes if that is less."""
+    return min(LARGEST_BYTES, deployment_bytes)
 
 
 def read_attributes(given: Mapping[str, str], place: Place) -> Changes:

@@ -70,8 +70,9 @@ def create_queue(asked: Asked) -> Result:
     if queue is None:
         labels = tags | changes.native.get("labels", {})
         shapes.check_tag_count(labels)
-        fields = {**shapes.DEFAULTS, **changes.native, "ordered": fifo, "labels": labels}
-        read = read_values(fields, QueueInput)
+        largest = {"max_message_bytes": shapes.default_bytes(core.settings.batch_bytes)}
+        fields = {**shapes.DEFAULTS, **largest, **changes.native, "ordered": fifo}
+        read = read_values({**fields, "labels": labels}, QueueInput)
         try:
             made = make_queue(core, account, native, read, sdk=changes.sdk)
         except (QueueNotFound, InvalidParameter) as error:
