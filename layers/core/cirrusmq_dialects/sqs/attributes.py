@@ -80,7 +80,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def default_bytes(deployment_bytes: int) -> int:
-    """The MaximumMessageSize of a new queue: SQS's, or what the deployment takes if that is less."""
+    """The MaximumMessageSize of a new queue: SQS's, or the deployment's if that is less."""
     return min(LARGEST_BYTES, deployment_bytes)
 
 

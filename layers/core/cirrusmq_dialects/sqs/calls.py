@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cirrusmq_dialects.sqs import move_calls, queue_calls, send_calls, settle_calls
+from cirrusmq_dialects.sqs import move_calls, queue_calls, receive_calls, send_calls, settle_calls
 from cirrusmq_dialects.sqs.asking import Asked
 
 ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
@@ -24,7 +24,7 @@ ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "ListQueueTags": queue_calls.list_queue_tags,
     "ListQueues": queue_calls.list_queues,
     "PurgeQueue": queue_calls.purge_queue,
-    "ReceiveMessage": settle_calls.receive_message,
+    "ReceiveMessage": receive_calls.receive_message,
     "RemovePermission": queue_calls.remove_permission,
     "SendMessage": send_calls.send_message,
     "SendMessageBatch": send_calls.send_message_batch,
