@@ -24,6 +24,14 @@ for (const command of [
 ]) {
   await assert.rejects(sqs.send(command), UnsupportedOperation);
 }
+// Errors that are of all services have no class in the SDK: it names them by the code of the query protocol.
+for (const [name, type, members] of [
+  ["InvalidParameterValue", "InvalidParameterValueException", { MessageBody: "x", DelaySeconds: 901 }],
+  ["MissingParameter", "MissingRequiredParameterException", { MessageBody: "" }],
+]) {
+  const told = { name, __type: `com.amazon.coral.service#${type}` };
+  await assert.rejects(sqs.send(new sdk.SendMessageCommand({ QueueUrl, ...members })), told);
+}
 const attributes = {
   "n-1.x": { DataType: "Number", StringValue: "1" },
   b: { DataType: "Binary", BinaryValue: Uint8Array.of(0, 1) },
