@@ -8,7 +8,7 @@ from typing import Any
 from cirrusmq_reports.backlog_groups import messages_of
 from cirrusmq_reports.charts import HALF, lines, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.page import nothing, render_page, section, side_by_side, table, tiles
-from cirrusmq_reports.times import iso_time
+from cirrusmq_reports.times import minute_text
 
 NO_FIGURE = "—"
 NO_MESSAGES = "No messages are kept."
@@ -32,7 +32,7 @@ def render_backlog(
         for resource in summary["resources"]
     ]
     resources.sort(key=messages_of, reverse=True)
-    title, subtitle = "Backlog", f"All accounts, at {iso_time(at_ms)}"
+    title, subtitle = "Backlog", f"All accounts, at {minute_text(at_ms)} UTC"
     if not resources:
         return render_page(title, subtitle, [nothing("The export holds no messages.")])
     busiest = resources[:_ROWS_SHOWN]
@@ -142,7 +142,7 @@ def _ages(resources: Sequence[Resource]) -> str:
     if not p95:
         return nothing(NO_MESSAGES)
     chart = stacked_rows(p95, ["p95"], title="Age that 95 % are younger than", show=show_seconds)
-    return chart + table(("resource", "p50", "p95", "p99", "oldest"), rows)
+    return chart + table(("resource", "age p50", "age p95", "age p99", "oldest"), rows)
 
 
 def _talkers(resources: Sequence[Resource]) -> str:
@@ -183,8 +183,7 @@ def _by_label(groups: Mapping[str, Mapping[str, Any]]) -> str:
         return nothing("No queue has labels, or no export of Directory was given.")
     rows = [
         (
-            label["account"],
-            f"{label['label']}={label['value']}",
+            f"{label['account']} · {label['label']}={label['value']}",
             show_number(label["resources"]),
             show_number(messages_of(label)),
             show_number(label["dead"]),
@@ -196,10 +195,10 @@ def _by_label(groups: Mapping[str, Mapping[str, Any]]) -> str:
         for label in labels[:_TABLE_ROWS]
     ]
     heads = (
-        "account", "label", "resources", "messages", "dead", "kept", "p50", "p95", "p99", "oldest",
+        "label", "resources", "messages", "dead", "kept", "age p50", "age p95", "age p99", "oldest",
         "growth an hour", "time to drain",
     )  # fmt: skip
-    return table(heads, rows, texts=2)
+    return table(heads, rows)
 
 
 def _retrying(resources: Sequence[Resource]) -> str:

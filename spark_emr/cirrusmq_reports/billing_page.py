@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from cirrusmq_reports.billing_sums import Sums, Total, is_use
 from cirrusmq_reports.budgets import exceeded, sentence
 from cirrusmq_reports.charts import HALF, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.coverage import Stretch
@@ -20,15 +21,18 @@ from cirrusmq_reports.page import (
     tiles,
     warning,
 )
-from cirrusmq_reports.times import iso_time
+from cirrusmq_reports.rate_card import KEPT, REWINDABLE
+from cirrusmq_reports.times import DAY_MS, iso_day, minute_text, parse_time
 from cirrusmq_reports.transforms.unusual_hours import RULE
 
-_DAYS_SHOWN, _KINDS_SHOWN, _ROWS_SHOWN = 40, 7, 12
+_DAYS_SHOWN, _KINDS_SHOWN = 40, 7
 ACCOUNTS_SHOWN, LINES_SHOWN = 200, 50
 """On the page; tables and documents have all of them."""
 _OTHERS = "others"
 _NO_AMOUNT = "No line of an invoice reaches the smallest amount."
-_GAUGES = ("kept", "rewindable")
+_GAUGES = {KEPT: "kept (byte hours)", REWINDABLE: "rewindable (message hours)"}
+"""What is metered by the hour, and its unit."""
+_COUNTED = ("sent", "received", "deleted", "published", "delivered", "attempted")
 
 Row = Mapping[str, Any]
 
@@ -38,8 +42,8 @@ class PageInput(NamedTuple):
 
     summaries: Mapping[str, Mapping[str, Any]]
     """Of some accounts, shortened by `shortened`."""
-    accounts: int
-    """All that have a summary."""
+    sums: Sums
+    """Of all accounts that have a summary."""
     daily: Sequence[Row]
     """The rows of `daily_charges`."""
     from_ms: int
@@ -68,7 +72,8 @@ def shortened(summary: Mapping[str, Any]) -> dict[str, Any]:
 def render_billing(page: PageInput) -> str:
     """The page about all accounts."""
     title, summaries, daily = "Billing", page.summaries, page.daily
-    period = f"{iso_time(page.from_ms)} to {iso_time(page.to_ms)}; days and months are of UTC"
+    first, last = minute_text(page.from_ms), minute_text(page.to_ms)
+    period = f"{first} to {last}; times, days and months are of UTC"
     missing = _warnings(page)
     if not summaries:
         parts = [*missing, nothing("The exports hold no usage."), _left_out(page)]
@@ -78,16 +83,14 @@ def render_billing(page: PageInput) -> str:
         for account, summary in summaries.items()
         for invoice in summary["invoices"]
     ]
-    currencies = sorted({invoice["currency"] for _, invoice in invoices})
     kinds = _largest_kinds(daily)
     parts = [*missing]
-    for currency in currencies:
-        own = [entry for entry in invoices if entry[1]["currency"] == currency]
+    for currency, total in sorted(page.sums.currencies.items()):
         charged = [row for row in daily if row["currency"] == currency]
-        parts += _currency(currency, own, charged, kinds)
+        parts += _currency(currency, total, charged, kinds)
     if page.budgets:
         parts.append(section("Budgets of the running month", _budgets(page.budgets)))
-    parts.append(section("Unusual hours", _unusual(summaries)))
+    parts.append(section("Unusual hours", _unusual(page.sums)))
     parts.append(section("Operations by day", _by_day(daily, kinds, "count", without=_GAUGES)))
     parts.append(section("Invoices", _invoices(invoices, page)))
     parts.append(section("In no bill", _left_out(page)))
@@ -125,7 +128,7 @@ def _budgets(states: Sequence[Row]) -> str:
     return table(heads, [tuple(each[name] for name in names) for each in states], texts=3)
 
 
-def _unusual(summaries: Mapping[str, Mapping[str, Any]]) -> str:
+def _unusual(sums: Sums) -> str:
     rows = [
         (
             f"{account} · {hour['resource']}",
@@ -134,55 +137,40 @@ def _unusual(summaries: Mapping[str, Mapping[str, Any]]) -> str:
             show_number(hour["count"]),
             show_number(hour["usual_most"]),
         )
-        for account, summary in summaries.items()
-        for hour in summary["unusual"]
+        for account, hour in sums.unusual
     ]
+    if not rows:
+        return nothing(RULE) + nothing("None.")
     heads = ("resource", "kind", "hour", "count", "busiest hour before")
-    return nothing(RULE) + (table(heads, rows, texts=3) if rows else nothing("None."))
+    more = f"{sums.unusual_more:,} more are in the accounts' answers."
+    shown = nothing(RULE) + table(heads, rows, texts=3)
+    return shown + (nothing(more) if sums.unusual_more else "")
 
 
-def _currency(
-    currency: str,
-    invoices: Sequence[tuple[str, Mapping[str, Any]]],
-    daily: Sequence[Row],
-    kinds: Sequence[str],
-) -> list[str]:
+def _currency(currency: str, total: Total, daily: Sequence[Row], kinds: Sequence[str]) -> list[str]:
     """The charts of one currency."""
-    lines = [line for _, invoice in invoices for line in invoice["lines"]]
-    resources = [
-        (f"{account} · {line['resource']}", line["kind"], Decimal(line["amount"]))
-        for account, invoice in invoices
-        for line in invoice["lines"]
-    ]
     return [
-        tiles(_totals(invoices, lines)),
+        tiles(_totals(currency, total)),
         section(f"Charges by day ({currency})", _by_day(daily, kinds, "charge")),
         side_by_side(
-            section(f"Accounts ({currency})", _by_account(invoices)),
-            section(f"Dearest resources ({currency})", _dearest(resources, kinds)),
+            section(f"Accounts ({currency})", _by_account(total)),
+            section(f"Dearest resources ({currency})", _dearest(total, kinds)),
         ),
     ]
 
 
-def _totals(
-    invoices: Sequence[tuple[str, Mapping[str, Any]]], lines: Sequence[Row]
-) -> list[tuple[str, str]]:
-    total = sum((Decimal(invoice["total"]) for _, invoice in invoices), Decimal(0))
-    counted = {
-        kind: sum(line["count"] for line in lines if line["kind"] == kind)
-        for kind in ("sent", "received", "deleted", "published", "delivered", "attempted")
-    }
-    forecasts = [Decimal(each["forecast"]) for _, each in invoices if each["forecast"]]
-    currency = invoices[0][1]["currency"]
+def _totals(currency: str, total: Total) -> list[tuple[str, str]]:
+    documents = _counted(total.issued, "document")
+    months = _counted(total.open, "open month")
     return [
-        (f"{currency}, {_count_of_invoices(len(invoices))}", f"{total:,}"),
-        (f"{currency} at this month's end, if each day is like the last", f"{sum(forecasts):,}"),
-        *[(kind, show_number(count)) for kind, count in counted.items()],
+        (f"{currency}, of {documents} and {months}", f"{total.amount:,}"),
+        (f"{currency} at this month's end, if each day is like the last", f"{total.forecast:,}"),
+        *[(kind, show_number(total.counts[kind])) for kind in _COUNTED],
     ]
 
 
-def _count_of_invoices(count: int) -> str:
-    return "1 invoice" if count == 1 else f"{count:,} invoices"
+def _counted(count: int, name: str) -> str:
+    return f"1 {name}" if count == 1 else f"{count:,} {name}s"
 
 
 def _largest_kinds(daily: Sequence[Row]) -> list[str]:
@@ -197,7 +185,7 @@ def _largest_kinds(daily: Sequence[Row]) -> list[str]:
 def _by_day(
     daily: Sequence[Row], kinds: Sequence[str], figure: str, without: Iterable[str] = ()
 ) -> str:
-    days = sorted({row["day"] for row in daily})[-_DAYS_SHOWN:]
+    days = _last_days({row["day"] for row in daily})
     number = int if figure == "count" else float
     series = {kind: [number(0)] * len(days) for kind in (*kinds, _OTHERS)}
     for row in daily:
@@ -207,26 +195,30 @@ def _by_day(
     return stacked_columns([day[5:] for day in days], series, title=f"{figure} by day and kind")
 
 
-def _by_account(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    totals: dict[str, Decimal] = defaultdict(Decimal)
-    for account, invoice in invoices:
-        totals[account] += Decimal(invoice["total"])
-    dearest = sorted(totals.items(), key=lambda entry: -entry[1])[:_ROWS_SHOWN]
-    rows = [(account, [float(total)]) for account, total in dearest if total]
+def _last_days(used: Iterable[str]) -> list[str]:
+    """The last days up to the last one with use; those without use are among them."""
+    times = sorted(map(parse_time, used))
+    last_ms = times[-1] if times else 0
+    first_ms = max(times[0] if times else 1, last_ms - (_DAYS_SHOWN - 1) * DAY_MS)
+    return [iso_day(day_ms) for day_ms in range(first_ms, last_ms + 1, DAY_MS)]
+
+
+def _by_account(total: Total) -> str:
+    rows = [(account, [float(amount)]) for amount, account in total.accounts if amount]
     if not rows:
         return nothing(_NO_AMOUNT)
     return stacked_rows(rows, ["total"], title="Totals of accounts", width=HALF)
 
 
-def _dearest(resources: Sequence[tuple[str, str, Decimal]], kinds: Sequence[str]) -> str:
+def _dearest(total: Total, kinds: Sequence[str]) -> str:
     shown = (*kinds, _OTHERS)
-    sums: dict[str, dict[str, Decimal]] = defaultdict(lambda: dict.fromkeys(shown, Decimal(0)))
-    for name, kind, amount in resources:
-        sums[name][kind if kind in kinds else _OTHERS] += amount
-    dearest = sorted(sums.items(), key=lambda entry: -sum(entry[1].values()))[:_ROWS_SHOWN]
-    rows = [
-        (name, [float(each) for each in of.values()]) for name, of in dearest if any(of.values())
-    ]
+    rows = []
+    for _, name, charges in total.resources:
+        sums = dict.fromkeys(shown, Decimal(0))
+        for kind, charge in charges.items():
+            sums[kind if kind in kinds else _OTHERS] += charge
+        if any(sums.values()):
+            rows.append((name, [float(each) for each in sums.values()]))
     if not rows:
         return nothing(_NO_AMOUNT)
     return stacked_rows(rows, shown, title="Charges of resources by kind", width=HALF)
@@ -235,22 +227,12 @@ def _dearest(resources: Sequence[tuple[str, str, Decimal]], kinds: Sequence[str]
 def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]], page: PageInput) -> str:
     shown = []
     for account, invoice in sorted(invoices, key=lambda entry: (entry[1]["month"], entry[0])):
-        rows = [
-            (
-                line["resource"],
-                line["kind"],
-                f"of {line['correction']}" if line["correction"] else "",
-                show_number(line["count"]),
-                show_number(line["bytes"]),
-                line["amount"],
-            )
-            for line in invoice["lines"]
-        ]
+        rows = [_line(line) for line in invoice["lines"]]
         if invoice["more"]:
             more = f"and {invoice['more']:,} more lines: in the document and the tables"
             rows.append((more, "", "", "", "", ""))
         rows.append(("total", "", "", "", "", invoice["total"]))
-        heads = ("resource", "kind", "", "count", "bytes", "amount")
+        heads = ("resource", "kind", "use of", "count", "bytes", f"amount ({invoice['currency']})")
         state = f"open until {invoice['closes_at'][:10]}"
         if invoice["closed"]:
             state = f"{invoice['type'].replace('_', ' ')} {invoice['number']}"
@@ -258,10 +240,22 @@ def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]], page: PageInput
             folded(
                 f"{invoice['month']} · {account} · {state}",
                 f"{invoice['total']} {invoice['currency']}",
-                table(heads, rows, texts=3, summed=True),
+                table(heads, rows, texts=2, summed=True),
             )
         )
-    others = page.accounts - len(page.summaries)
+    others = page.sums.accounts - len(page.summaries)
     if others:
         shown.append(nothing(f"{others:,} more accounts are in the tables."))
     return "".join(shown)
+
+
+def _line(line: Row) -> tuple[str, ...]:
+    used = is_use(line)
+    return (
+        line["resource"],
+        _GAUGES.get(line["kind"], line["kind"]),
+        line["correction"] or "",
+        show_number(line["count"]) if used else "",
+        show_number(line["bytes"]) if used else "",
+        line["amount"],
+    )

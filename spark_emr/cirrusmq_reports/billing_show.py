@@ -20,6 +20,7 @@ from cirrusmq_reports.billing_summary import (
     states_of,
     total_forecasts,
 )
+from cirrusmq_reports.billing_sums import Sums
 from cirrusmq_reports.budgets import exceeded, sentence
 from cirrusmq_reports.closing import DOCUMENT_TABLE, LINE_TABLE
 from cirrusmq_reports.documents import DOCUMENT_SCHEMA
@@ -74,16 +75,16 @@ class Showing:
             unusual=_rows(unusual.drop("hour").orderBy("account", "hour_ms", "resource", "kind")),
         )
         shown: dict[str, Any] = {}
-        accounts = 0
+        sums = Sums()
         for account, summary in billing_summaries(_in_order(rows, facts.from_ms), facts):
             outputs.write_summary(account, summary)
-            accounts += 1
-            if accounts <= ACCOUNTS_SHOWN:
+            sums.add(account, summary)
+            if len(shown) < ACCOUNTS_SHOWN:
                 shown[account] = shortened(summary)
         budgets = states_of(facts)
         page = PageInput(
             summaries=shown,
-            accounts=accounts,
+            sums=sums,
             daily=_rows(daily_charges(charged)),
             from_ms=facts.from_ms,
             to_ms=to_ms,

@@ -73,7 +73,8 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
                 "closes_at": iso_time(closes_ms(month, facts.close_days)),
                 "forecast": None if number else forecast,
             }
-            charges = [*of_document]
+            # Those that are of no resource at the end.
+            charges = sorted(of_document, key=lambda row: not row["resource"])
             if not number:
                 charges += _own_lines(charges, account, month, currency, facts.terms)
             lines = [_line(row, currency) for row in charges]

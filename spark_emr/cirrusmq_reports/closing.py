@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 from cirrusmq_reports.adjustments import MINIMUM, PREFIX, ROUNDING, TAX
 from cirrusmq_reports.columns import columns_of
+from cirrusmq_reports.document_files import files_of
 from cirrusmq_reports.documents import (
     DOCUMENT_SCHEMA,
     INVOICE,
@@ -22,7 +23,6 @@ from cirrusmq_reports.documents import (
     Header,
     Series,
     document,
-    files_of,
     issue,
     least_charges,
 )

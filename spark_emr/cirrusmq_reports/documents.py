@@ -1,10 +1,7 @@
-"""Invoices, credit and debit notes: which lines are on which, their numbers, their files."""
+"""Invoices, credit and debit notes: which lines are on which, their numbers, what they say."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -12,7 +9,6 @@ from typing import Any
 
 from cirrusmq_reports.adjustments import ROUNDING, TAX
 from cirrusmq_reports.currencies import rounded, shown
-from cirrusmq_reports.page import render_page, section, table
 from cirrusmq_reports.rate_card import KEPT, REWINDABLE, Prices
 from cirrusmq_reports.times import iso_time, month_ms, next_month
 
@@ -33,7 +29,7 @@ Documents of before have no tax, and no names of their parties.
 """
 Terms = Callable[[str], Prices | None]
 """Month → the card's entry of its last day."""
-_LINE_FIELDS = (
+LINE_FIELDS = (
     "resource", "resource_id", "kind", "tier", "price_date", "quantity", "unit",
     "list_unit_price", "discount_percent", "used_month", "charge", "reason",
 )  # fmt: skip
@@ -248,77 +244,13 @@ def _tax(header: Header) -> dict[str, str] | None:
 def _line(row: Row) -> dict[str, Any]:
     price, paid = row.get("unit_price"), row.get("paid")
     units = {KEPT: "byte hours", REWINDABLE: "message hours"}
-    values = {name: row.get(name) for name in _LINE_FIELDS}
+    values = {name: row.get(name) for name in LINE_FIELDS}
     return values | {
         "unit": units.get(row["kind"], "messages") if values["quantity"] is not None else None,
         "list_unit_price": None if price is None else _exact(price),
         "discount_percent": None if paid is None else _exact((1 - paid) * 100),
         "charge": _exact(row["charge"]),
     }
-
-
-def files_of(made: Mapping[str, Any]) -> dict[str, bytes]:
-    """The document's files by the ends of their names."""
-    return {
-        "json": json.dumps(made, indent=1).encode(),
-        "csv": _as_csv(made).encode(),
-        "html": _as_html(made).encode(),
-    }
-
-
-def _as_csv(made: Mapping[str, Any]) -> str:
-    """A row a line, the rounding included and no total: a sum over the rows is the total."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["number", "type", "account", "month", "currency", "line", *_LINE_FIELDS])
-    head = [
-        made["number"],
-        made["type"],
-        made["account"],
-        made["period"]["month"],
-        made["currency"],
-    ]
-    for line in made["lines"]:
-        writer.writerow([*head, line["line"], *(line[name] for name in _LINE_FIELDS)])
-    return text.getvalue()
-
-
-def _as_html(made: Mapping[str, Any]) -> str:
-    names = (
-        "resource",
-        "kind",
-        "used_month",
-        "tier",
-        "quantity",
-        "unit",
-        "list_unit_price",
-        "charge",
-    )
-    rows = [
-        ["" if line[name] is None else str(line[name]) for name in names] for line in made["lines"]
-    ]
-    rows.append(["total", *[""] * 6, f"{made['total']} {made['currency']}"])
-    parties = [
-        (who, ", ".join(f"{name}: {value}" for name, value in made[who].items()))
-        for who in ("seller", "buyer")
-    ]
-    facts = [
-        *parties,
-        ("issued", made["issued"]),
-        *([("refers to", made["refers_to"])] if made["refers_to"] else []),
-        *([("tax", _tax_text(made))] if made["tax"] else []),
-    ]
-    title = f"{made['type'].replace('_', ' ').capitalize()} {made['number']}"
-    parts = [
-        section("Document", table(("field", "value"), facts, texts=2)),
-        section("Lines", table(names, rows, texts=3, summed=True)),
-    ]
-    return render_page(title, f"{made['account']}, {made['period']['month']} (UTC)", parts)
-
-
-def _tax_text(made: Mapping[str, Any]) -> str:
-    tax, currency = made["tax"], made["currency"]
-    return f"{tax['name']} {tax['percent']} % of {tax['of']}: {tax['amount']} {currency}"
 
 
 def _exact(amount: Decimal) -> str:

@@ -32,10 +32,13 @@ margin-top:12px}
 th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th{color:var(--soft);font-weight:500;white-space:normal;vertical-align:bottom}
 th.t,td.t{text-align:left}tr.sum td{font-weight:600}
-td.t{white-space:normal}td.t:first-child{min-width:150px}
+td.t{white-space:normal}td.t:first-child{min-width:min(150px,34vw)}
 details{margin-top:8px}summary{cursor:pointer;padding:4px 0;overflow:hidden}
 summary b{float:right;padding-left:12px}
 .none{color:var(--soft)}
+@media(max-width:480px){main{padding:20px 12px 40px}section{padding:14px 12px}
+.tile{padding:10px 12px}.tile b{font-size:16px}th,td{padding:5px 6px}}
+@media print{body{background:none}main{max-width:none;padding:0}section{border:0;padding:0}}
 .warn{border-left:4px solid #d6455d;background:var(--paper);padding:8px 14px}
 """
 _PALETTE = (

@@ -32,6 +32,11 @@ def iso_time(at_ms: int) -> str:
     return f"{_utc(at_ms):%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
 
 
+def minute_text(at_ms: int) -> str:
+    """`2026-11-20 08:00`, of UTC: for a person."""
+    return f"{_utc(at_ms):%Y-%m-%d %H:%M}"
+
+
 def iso_day(at_ms: int) -> str:
     """`2026-11-20`: the name of the day's partition."""
     return f"{_utc(at_ms):%Y-%m-%d}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 
@@ -13,12 +14,12 @@ from tests.spark.job_runs import RATE_CARD
 from cirrusmq_reports.adjustments import read_adjustments
 from cirrusmq_reports.coverage import Stretch, holes, union, without
 from cirrusmq_reports.currencies import rounded, shown
+from cirrusmq_reports.document_files import files_of
 from cirrusmq_reports.documents import (
     CARRIED,
     Header,
     Series,
     document,
-    files_of,
     issue,
     least_charges,
 )
@@ -138,6 +139,36 @@ def test_lines_of_a_document_add_up_to_its_total() -> None:
     rows = list(csv.DictReader(io.StringIO(files_of(made)["csv"].decode())))
     assert sum(Decimal(row["charge"]) for row in rows) == Decimal("0.15")
     assert Decimal(rows[0]["quantity"]) * Decimal(rows[0]["list_unit_price"]) == Decimal("0.147")
+
+
+def test_the_page_of_a_document_says_price_discount_and_reason() -> None:
+    header = Header(
+        number="INV-a-000002", ordinal=2, account="a", type="credit_note", month="2026-10",
+        closed="2026-11", refers_to="INV-a-000001", currency="USD", sum=Decimal("-1.15"),
+        rounding=Decimal(0), total=Decimal("-1.15"), issued="2026-12-04",
+    )  # fmt: skip
+    used = {
+        "resource": "queue:q", "kind": "kept", "tier": 1, "used_month": "2026-10",
+        "quantity": 1_000_000, "unit_price": Decimal("0.0000004"), "paid": Decimal("0.875"),
+        "charge": Decimal("0.35"),
+    }  # fmt: skip
+    credit = {
+        "resource": "adjustment:A-1", "kind": "credit", "used_month": "2026-10",
+        "charge": Decimal("-1.5"), "reason": "an <outage>",
+    }  # fmt: skip
+    seller = {"name": "Us", "payment_terms": "30 days"}
+    made = document(header, [used, credit], seller, {"account": "a"}, {"code": "2"})
+    page = re.sub(r"<[^>]+>", "|", files_of(made)["html"].decode())
+
+    assert "|Credit note INV-a-000002|" in page
+    assert "|refers to||INV-a-000001|" in page
+    assert "|name: Us, payment terms: 30 days|" in page
+    assert "|2026-10-01 to 2026-11-01, without that day|" in page
+    assert "|charge (USD)|" in page
+    line = "queue:q||kept||||2026-10||1||1,000,000 byte hours||0.0000004||12.5 %||0.35|"
+    assert line in page
+    assert "adjustment:A-1||credit||an &lt;outage&gt;||2026-10||||||||||-1.5|" in page
+    assert "-1.15 USD" in page
 
 
 def test_stretches() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from cirrusmq_reports.backlog_groups import backlog_groups
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
 from cirrusmq_reports.billing_page import PageInput, render_billing, shortened
+from cirrusmq_reports.billing_sums import UNUSUAL_SHOWN, Sums
 from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.coverage import Stretch
 from cirrusmq_reports.figures import REASON_COLUMNS, RECEIVE_RANGES, SIZE_RANGES
@@ -117,24 +119,34 @@ def billing_page() -> str:
     return bill_page(
         {"invoices": invoices, "unusual": [hour]},
         daily,
-        accounts=3,
+        others=["globex", "hooli"],
         gaps=[Stretch(AT_MS - 5 * 86_400_000, AT_MS - 4 * 86_400_000)],
         waiting=[("2026-09", [Stretch(AT_MS - 90 * 86_400_000, AT_MS - 89 * 86_400_000)])],
         set_aside={"kind is not known to this release": 1_234},
     )
 
 
-def bill_page(summary: dict[str, Any], daily: list[dict[str, Any]], **more: Any) -> str:
-    values = {"accounts": 1, "gaps": [], "waiting": [], "set_aside": {}, **more}
+def bill_page(
+    summary: dict[str, Any],
+    daily: list[dict[str, Any]],
+    *,
+    others: Sequence[str] = (),
+    **more: Any,
+) -> str:
+    """The page that shows acme's invoices; the other accounts have the same answer."""
+    values = {"gaps": [], "waiting": [], "set_aside": {}, **more}
     summaries = {"acme": shortened(summary)}
+    sums = Sums()
+    for account in ("acme", *others):
+        sums.add(account, summary)
     return render_billing(
-        PageInput(summaries=summaries, daily=daily, from_ms=AT_MS, to_ms=AT_MS, **values)
+        PageInput(summaries=summaries, sums=sums, daily=daily, from_ms=AT_MS, to_ms=AT_MS, **values)
     )
 
 
 def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
     text = re.sub(r"<[^>]+>", "|", billing_page)
-    assert "2026-11-20T08:00:00.000Z; days and months are of UTC" in text
+    assert "2026-11-20 08:00; times, days and months are of UTC" in text
     assert "2026-10 · acme · invoice INV-acme-000007" in text
     assert "The invoices of 2026-09 and of all later months wait" in text
     assert "no export shows what was written from 2026-08-22" in text
@@ -143,9 +155,13 @@ def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
     assert "could not count within 12 hours are in no bill" in text
     assert "2 more accounts are in the tables" in text
     assert "2026-11 · acme · open until 2026-12-04" in text
-    assert "of 2026-09" in text
+    assert "use of|count|bytes|amount (USD)" in text.replace("||", "|")
+    assert "queue:&lt;i&gt;||sent||2026-09||17||6||0.07" in text
     assert "The use of 2026-11-15 to 2026-11-16 is missing" in text
-    assert "1,234.56||CNY at this month's end, if each day is like the last" in text.replace(
+    # Tiles are of all accounts, the invoices below of those that are shown.
+    assert "0.42||USD, of 3 documents and 0 open months" in text
+    assert "0.42||CNY, of 0 documents and 3 open months" in text
+    assert "3,703.68||CNY at this month's end, if each day is like the last" in text.replace(
         "&#x27;", "'"
     )
     assert "more than 3 times those of the busiest hour" in text
@@ -262,7 +278,64 @@ def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar
         {"c1": "deleted", "c2": "sent"},
     ]
     assert "queue:deleted" not in "".join(re.findall(r"<svg.*?</svg>", page))
-    assert "USD, 1 invoice<" in page
+    assert "USD, of 0 documents and 1 open month<" in page
     free = {**one, "lines": lines_of[2:], "total": "0.00"}
     page = bill_page({"invoices": [free], "unusual": []}, daily)
     assert page.count("No line of an invoice reaches the smallest amount.") == 2
+
+
+def line(kind: str, amount: str, resource: str = "", count: int = 0) -> dict[str, Any]:
+    figures = {"count": count, "bytes": count, "amount": amount}
+    return {"resource": resource, "kind": kind, "correction": None, **figures}
+
+
+def test_lines_of_no_resource_are_no_dear_resources_and_have_no_counts() -> None:
+    lines_of = [
+        line("sent", "1.00", "queue:q", 7),
+        line("kept", "0.10", "queue:q", 5),
+        line("sent", "-9.00", "adjustment:A-1"),
+        line("tax", "70.00"),
+    ]
+    one = {**invoice("2026-11", "USD", closed=False), "lines": lines_of, "total": "62.10"}
+    daily = [
+        {"day": "2026-11-01", "kind": kind, "currency": "USD", "count": 5, "charge": 1.0}
+        for kind in ("sent", "kept")
+    ]
+    page = bill_page({"invoices": [one], "unusual": []}, daily)
+    (drawing,) = re.findall(r"<svg[^>]*aria-label=.Charges of resources.*?</svg>", page, re.DOTALL)
+    assert texts(drawing) == ["acme · queue:q", "1.10"]
+    text = re.sub(r"<[^>]+>", "|", page)
+    assert "||tax||||||||70.00|" in text
+    assert "|queue:q||kept (byte hours)||||5||5||0.10|" in text
+
+
+def test_days_without_use_are_on_the_axis() -> None:
+    daily = [
+        {"day": day, "kind": "sent", "currency": "USD", "count": 5, "charge": 1.0}
+        for day in ("2026-09-01", "2026-11-01", "2026-11-08")
+    ]
+    one = {**invoice("2026-11", "USD", closed=False), "lines": [], "total": "0.00"}
+    page = bill_page({"invoices": [one], "unusual": []}, daily)
+    (drawing,) = re.findall(r"<svg[^>]*aria-label=.charge by day.*?</svg>", page, re.DOTALL)
+    days = [text for text in texts(drawing) if "-" in text]
+    assert days == [
+        "09-30", "10-04", "10-08", "10-12", "10-16", "10-20", "10-24", "10-28", "11-01", "11-05",
+    ]  # fmt: skip
+    assert drawing.count("<rect") == 2
+
+
+def test_sums_are_of_all_accounts_and_stay_small() -> None:
+    sums = Sums()
+    hour = {"hour": "2026-11-20T07:00:00.000Z", "resource": "queue:q", "kind": "sent"}
+    for number in range(300):
+        lines_of = [line("sent", f"{number}.00", f"queue:q{place}", 2) for place in range(3)]
+        own = {**invoice("2026-10", "USD", closed=True), "lines": lines_of, "total": f"{number}"}
+        sums.add(f"a{number:03}", {"invoices": [own], "unusual": [hour]})
+
+    (total,) = sums.currencies.values()
+    assert (sums.accounts, total.issued, total.open) == (300, 300, 0)
+    assert (total.amount, total.counts) == (sum(range(300)), {"sent": 1_800})
+    assert [account for _, account in total.accounts][:2] == ["a299", "a298"]
+    assert [name for _, name, _ in total.resources][2:4] == ["a299 · queue:q2", "a298 · queue:q0"]
+    assert (len(total.accounts), len(total.resources)) == (12, 12)
+    assert (len(sums.unusual), sums.unusual_more) == (UNUSUAL_SHOWN, 300 - UNUSUAL_SHOWN)

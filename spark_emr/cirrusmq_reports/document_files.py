@@ -1,0 +1,87 @@
+"""The files of a document: JSON, CSV, and a page for a person."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cirrusmq_reports.documents import LINE_FIELDS
+from cirrusmq_reports.page import render_page, section, table
+
+Row = Mapping[str, Any]
+
+
+def files_of(made: Mapping[str, Any]) -> dict[str, bytes]:
+    """The document's files by the ends of their names."""
+    return {
+        "json": json.dumps(made, indent=1).encode(),
+        "csv": _as_csv(made).encode(),
+        "html": _as_html(made).encode(),
+    }
+
+
+def _as_csv(made: Mapping[str, Any]) -> str:
+    """A row a line, the rounding included and no total: a sum over the rows is the total."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["number", "type", "account", "month", "currency", "line", *LINE_FIELDS])
+    head = [
+        made["number"],
+        made["type"],
+        made["account"],
+        made["period"]["month"],
+        made["currency"],
+    ]
+    for line in made["lines"]:
+        writer.writerow([*head, line["line"], *(line[name] for name in LINE_FIELDS)])
+    return text.getvalue()
+
+
+def _as_html(made: Mapping[str, Any]) -> str:
+    reasons = any(line["reason"] for line in made["lines"])
+    texts = ["resource", "kind", *(["reason"] if reasons else [])]
+    rows = [[*(str(line[name] or "") for name in texts), *_figures(line)] for line in made["lines"]]
+    rows.append(["total", *[""] * (len(texts) + 4), f"{made['total']} {made['currency']}"])
+    parties = [
+        (who, ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in made[who].items()))
+        for who in ("seller", "buyer")
+    ]
+    period = made["period"]
+    facts = [
+        *parties,
+        ("period", f"{period['from'][:10]} to {period['to'][:10]}, without that day"),
+        ("issued", made["issued"]),
+        *([("refers to", made["refers_to"])] if made["refers_to"] else []),
+        *([("tax", _tax_text(made))] if made["tax"] else []),
+    ]
+    heads = (
+        *texts, "use of", "tier", "quantity", "list price of one", "discount",
+        f"charge ({made['currency']})",
+    )  # fmt: skip
+    title = f"{made['type'].replace('_', ' ').capitalize()} {made['number']}"
+    parts = [
+        section("Document", table(("field", "value"), facts, texts=2)),
+        section("Lines", table(heads, rows, texts=len(texts), summed=True)),
+    ]
+    return render_page(title, f"{made['account']}, {made['period']['month']} (UTC)", parts)
+
+
+def _figures(line: Row) -> list[str]:
+    """What stands in a line of the page behind its texts."""
+    quantity, discount = line["quantity"], line["discount_percent"]
+    return [
+        line["used_month"] or "",
+        "" if line["tier"] is None else str(line["tier"]),
+        "" if quantity is None else f"{int(quantity):,} {line['unit']}",
+        line["list_unit_price"] or "",
+        f"{discount} %" if discount not in (None, "0") else "",
+        line["charge"],
+    ]
+
+
+def _tax_text(made: Mapping[str, Any]) -> str:
+    tax, currency = made["tax"], made["currency"]
+    return f"{tax['name']} {tax['percent']} % of {tax['of']}: {tax['amount']} {currency}"
