@@ -89,7 +89,8 @@ def plan_points(exports: Sequence[Export], at_ms: int | None) -> list[Point]:
     if at_ms is not None:
         points[-1] = Point(at_ms, points[-1].base, points[-1].later)
     last = points.pop()
-    earlier = {point.at_ms: point for point in points if point.at_ms != last.at_ms}
+    # By `--at`, the newest export is shown as of a time before others of this run.
+    earlier = {point.at_ms: point for point in points if point.at_ms < last.at_ms}
     return [*earlier.values(), last]
 
 
