@@ -41,10 +41,8 @@ def _as_csv(made: Mapping[str, Any]) -> str:
 
 
 def _as_html(made: Mapping[str, Any]) -> str:
-    reasons = any(line["reason"] for line in made["lines"])
-    texts = ["resource", "kind", *(["reason"] if reasons else [])]
-    rows = [[*(str(line[name] or "") for name in texts), *_figures(line)] for line in made["lines"]]
-    rows.append(["total", *[""] * (len(texts) + 4), f"{made['total']} {made['currency']}"])
+    rows = [_cells(line) for line in made["lines"]]
+    rows.append(["total", *[""] * 6, f"{made['total']} {made['currency']}"])
     parties = [
         (who, ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in made[who].items()))
         for who in ("seller", "buyer")
@@ -58,21 +56,22 @@ def _as_html(made: Mapping[str, Any]) -> str:
         *([("tax", _tax_text(made))] if made["tax"] else []),
     ]
     heads = (
-        *texts, "use of", "tier", "quantity", "list price of one", "discount",
+        "resource", "kind", "use of", "tier", "quantity", "list price of one", "discount",
         f"charge ({made['currency']})",
     )  # fmt: skip
     title = f"{made['type'].replace('_', ' ').capitalize()} {made['number']}"
     parts = [
         section("Document", table(("field", "value"), facts, texts=2)),
-        section("Lines", table(heads, rows, texts=len(texts), summed=True)),
+        section("Lines", table(heads, rows, texts=2, summed=True)),
     ]
     return render_page(title, f"{made['account']}, {made['period']['month']} (UTC)", parts)
 
 
-def _figures(line: Row) -> list[str]:
-    """What stands in a line of the page behind its texts."""
+def _cells(line: Row) -> list[str]:
     quantity, discount = line["quantity"], line["discount_percent"]
     return [
+        line["resource"] or "",
+        f"{line['kind']}: {line['reason']}" if line["reason"] else line["kind"],
         line["used_month"] or "",
         "" if line["tier"] is None else str(line["tier"]),
         "" if quantity is None else f"{int(quantity):,} {line['unit']}",

@@ -153,6 +153,7 @@ def test_the_keyboard_reaches_the_page_past_the_header(console: Console) -> None
     expect(page.get_by_role("button", name="Pause")).to_be_focused()
 
 
+NOTHING = "\N{EN DASH}"
 REPORTS: Mapping[str, dict[str, Any]] = {
     "billing": {
         "from": "2026-10-01T00:00:00.000Z", "to": "2026-11-22T00:00:00.000Z",
@@ -164,6 +165,16 @@ REPORTS: Mapping[str, dict[str, Any]] = {
             "closes_at": "2026-12-03T00:00:00.000Z", "forecast": "0.0000412", "total": "0.0000301",
             "lines": [{"resource": "orders", "kind": "sent", "correction": None, "count": 12_345,
                        "bytes": 9_000_000, "amount": "0.0000301"}],
+        }, {
+            "month": "2026-10", "currency": "USD", "closed": True, "number": "INV-local-000002",
+            "type": "credit_note", "refers_to": "INV-local-000001",
+            "closes_at": "2026-11-03T00:00:00.000Z", "forecast": None, "total": "-2.38",
+            "lines": [
+                {"resource": "", "kind": "tax", "correction": None, "count": 0, "bytes": 0,
+                 "amount": "-0.38"},
+                {"resource": "orders", "kind": "kept", "correction": None, "count": 7,
+                 "bytes": -3_000, "amount": "-2.00"},
+            ],
         }],
     },
     "backlog": {
@@ -202,6 +213,12 @@ def test_reports_say_how_to_make_them_and_then_show_amounts_as_they_are(
     page.locator("summary", has_text="2026-11").click()
     expect(page.get_by_text("0.000041 USD")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="12,345")).to_contain_text("0.000030 USD")
+    note = page.locator("details", has_text="2026-10, credit note: -2.38 USD")
+    note.locator("summary").click()
+    expect(note).to_contain_text("INV-local-000001")
+    expect(note.get_by_role("row")).to_contain_text(
+        ["Amount", "orderskept7 h-3,000 B h-2.00 USD", f"tax{NOTHING * 2}-0.38 USD"]
+    )
     row = page.get_by_role("region", name="Backlog").get_by_role("row").filter(has_text="orders")
     expect(row).to_contain_text("2 d 8 h")
     expect(row).to_contain_text("-0.75")

@@ -165,9 +165,9 @@ def test_the_page_of_a_document_says_price_discount_and_reason() -> None:
     assert "|name: Us, payment terms: 30 days|" in page
     assert "|2026-10-01 to 2026-11-01, without that day|" in page
     assert "|charge (USD)|" in page
-    line = "queue:q||kept||||2026-10||1||1,000,000 byte hours||0.0000004||12.5 %||0.35|"
+    line = "queue:q||kept||2026-10||1||1,000,000 byte hours||0.0000004||12.5 %||0.35|"
     assert line in page
-    assert "adjustment:A-1||credit||an &lt;outage&gt;||2026-10||||||||||-1.5|" in page
+    assert "adjustment:A-1||credit: an &lt;outage&gt;||2026-10||||||||||-1.5|" in page
     assert "-1.15 USD" in page
 
 

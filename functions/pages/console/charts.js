@@ -111,7 +111,7 @@ export function bars(title, rows) {
         height: 14,
         width: Math.max(value > 0 ? 2 : 0, (value / most) * 340),
       }),
-      svg("text", { x: 162 + (value / most) * 340, y: place * row + 16 }, shown),
+      svg("text", { x: 162 + (Math.max(value, 0) / most) * 340, y: place * row + 16 }, shown),
     ]),
   );
 }

@@ -8,6 +8,7 @@ import { t } from "../i18n.js";
 import { badge, empty, facts, section, table } from "../ui.js";
 
 const LINES = 100;
+const BY_HOUR = new Set(["kept", "rewindable"]);
 
 export async function reportsPage() {
   const [billing, backlog] = await Promise.all([
@@ -55,7 +56,7 @@ function addPage(invoices, invoice) {
 }
 
 function drawBilling(report) {
-  const months = report.invoices.map((each) => [
+  const months = report.invoices.filter((each) => !isNote(each)).map((each) => [
     each.month,
     Number(each.total),
     amount(each.total, each.currency),
@@ -114,17 +115,21 @@ function unusual(hours) {
 }
 
 function invoice(each) {
-  const lines = each.lines.slice().sort((one, other) => Number(other.amount) - Number(one.amount));
+  const lines = each.lines
+    .slice()
+    .sort((one, other) => isUse(other) - isUse(one) || Number(other.amount) - Number(one.amount));
   return h(
     "details",
     {},
     h(
       "summary",
       {},
-      `${each.month}: ${amount(each.total, each.currency)} `,
+      `${documentName(each)}: ${amount(each.total, each.currency)} `,
       badge(t(each.closed ? "reports.closed" : "reports.open")),
     ),
     facts([
+      [t("reports.number"), each.number ?? NOTHING],
+      [t("reports.refers"), each.refers_to ?? NOTHING],
       [t("reports.closes"), time(each.closes_at)],
       [
         t("reports.forecast"),
@@ -139,8 +144,8 @@ function invoice(each) {
           head: t("kind"),
           cell: (line) => (line.correction ? `${line.kind} (${line.correction})` : line.kind),
         },
-        { head: t("count"), number: true, cell: (line) => number(line.count) },
-        { head: t("size"), number: true, cell: (line) => bytes(line.bytes) },
+        { head: t("count"), number: true, cell: (line) => used(line, number(line.count)) },
+        { head: t("size"), number: true, cell: (line) => used(line, bytes(line.bytes)) },
         {
           head: t("reports.amount"),
           number: true,
@@ -152,6 +157,26 @@ function invoice(each) {
     lines.length > LINES &&
       h("p", { class: "quiet" }, t("reports.more", { more: lines.length - LINES })),
   );
+}
+
+/** `2026-10`, and what it is if it is a note: an account may have several documents of a month. */
+function documentName(each) {
+  return isNote(each) ? `${each.month}, ${t(`reports.${each.type}`)}` : each.month;
+}
+
+function isNote({ type }) {
+  return type === "credit_note" || type === "debit_note";
+}
+
+/** Whether a line is of a resource's use: no adjustment, tax, rounding or minimum charge. */
+function isUse(line) {
+  return line.resource !== "" && !line.resource.startsWith("adjustment:");
+}
+
+/** A figure of a line; what is kept is metered by the hour: `3 GB h`. */
+function used(line, shown) {
+  if (!isUse(line)) return NOTHING;
+  return BY_HOUR.has(line.kind) ? `${shown} h` : shown;
 }
 
 function drawBacklog(report) {
