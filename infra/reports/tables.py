@@ -97,7 +97,7 @@ def made() -> dict[Path, str]:
 def _schemas() -> Mapping[str, Mapping[str, str]]:
     """Table → its columns, with Spark's types."""
     sys.path.insert(0, str(_ROOT / "spark_emr"))
-    from cirrusmq_reports.billing_run import ANALYST_TABLES
+    from cirrusmq_reports.billing_tables import ANALYST_TABLES
     from cirrusmq_reports.columns import columns_of
 
     return {table: columns_of(ANALYST_TABLES[table]) for table in FILES}

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from cirrusmq_reports.adjustments import Adjustment, read_adjustments, without_repetitions
 from cirrusmq_reports.billing_plan import plan_bill
-from cirrusmq_reports.billing_run import BILL_TABLES, Bill, state_of
+from cirrusmq_reports.billing_run import Bill, state_of
+from cirrusmq_reports.billing_tables import BILL_TABLES
 from cirrusmq_reports.command import (
     OUTDATED_AGAIN,
     TRIES,

@@ -250,10 +250,10 @@ def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]], page: PageInput
 
 
 def _line(line: Row) -> tuple[str, ...]:
-    used = is_use(line)
+    used, kind = is_use(line), str(line["kind"])
     return (
         line["resource"],
-        _GAUGES.get(line["kind"], line["kind"]),
+        _GAUGES.get(kind, kind),
         line["correction"] or "",
         show_number(line["count"]) if used else "",
         show_number(line["bytes"]) if used else "",

@@ -1,4 +1,4 @@
-"""One run of billing: the exports into the ledger, its usage charged, months closed, all shown."""
+"""One run of billing: what exports bring to what was there, and what is due."""
 
 from __future__ import annotations
 
@@ -8,68 +8,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 from cirrusmq_reports import VERSION
 from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA, Adjustment
-from cirrusmq_reports.billing_lines import OpenLines, is_adjustment
-from cirrusmq_reports.billing_plan import (
-    Due,
-    Plan,
-    due_months,
-)
-from cirrusmq_reports.billing_show import Showing
+from cirrusmq_reports.billing_plan import Due, Plan, due_months
 from cirrusmq_reports.billing_state import FORMAT, State
-from cirrusmq_reports.closing import (
-    CARRIED_TABLE,
-    DOCUMENT_TABLE,
-    LINE_TABLE,
-    Closed,
-    Closing,
-)
+from cirrusmq_reports.billing_tables import ADJUSTMENT_TABLE, OLD_LINES, parts_of
+from cirrusmq_reports.charging import Charging, Found, tell_different, usage_parts
+from cirrusmq_reports.closing import Closed, Closing
 from cirrusmq_reports.command import Session
-from cirrusmq_reports.documents import CARRIED, DOCUMENT_SCHEMA, NOTE
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.folding import (
-    LEDGER,
-    USAGE_TABLE,
-    fold,
-    folds,
-    kept_parts,
-    oldest_kept,
-)
-from cirrusmq_reports.labels import LABEL_TABLE, Labels, labels_of
-from cirrusmq_reports.ledger import QUARANTINE, Taken, take
+from cirrusmq_reports.folding import LEDGER, USAGE_TABLE, kept_parts, oldest_kept
+from cirrusmq_reports.labels import labels_of
+from cirrusmq_reports.ledger import take
 from cirrusmq_reports.manifests import Export
-from cirrusmq_reports.parties import PARTY_SCHEMA, party_rows
 from cirrusmq_reports.publication import Outputs, Part, Published
 from cirrusmq_reports.rate_card import RateCard
-from cirrusmq_reports.times import DAY_MS, iso_day, month_ms, next_month
-from cirrusmq_reports.transforms.charged_usage import charged_usage
-from cirrusmq_reports.transforms.invoice_lines import (
-    DOCUMENT_LINE_SCHEMA,
-    LINE_SCHEMA,
-    invoice_lines,
-)
-from cirrusmq_reports.transforms.usage_by_hour import USAGE_SCHEMA
-from cirrusmq_reports.transforms.usage_records import LEDGER_SCHEMA
-
-OPEN_TABLE, ADJUSTMENT_TABLE, OLD_LINES = "open_lines", "adjustments", "invoice_lines"
-PARTY_TABLE = "parties"
-BILL_TABLES = (
-    LEDGER, USAGE_TABLE, QUARANTINE, DOCUMENT_TABLE, LINE_TABLE, CARRIED_TABLE, OPEN_TABLE,
-    ADJUSTMENT_TABLE, OLD_LINES, LABEL_TABLE, PARTY_TABLE,
-)  # fmt: skip
-ANALYST_TABLES = {
-    LEDGER: f"{LEDGER_SCHEMA}, run STRING",
-    USAGE_TABLE: f"{USAGE_SCHEMA}, run STRING",
-    DOCUMENT_TABLE: f"{DOCUMENT_SCHEMA}, run STRING",
-    LINE_TABLE: f"{DOCUMENT_LINE_SCHEMA}, closed STRING, run STRING",
-    OPEN_TABLE: f"{LINE_SCHEMA}, kept_in STRING, run STRING",
-    PARTY_TABLE: f"{PARTY_SCHEMA}, kept_in STRING, run STRING",
-}
-"""The tables that analysts read, with the columns of their files."""
-_OPEN_PART = "all"
+from cirrusmq_reports.times import iso_day, month_ms, next_month
 
 
 def state_of(published: Published, exports: Sequence[Export]) -> State:
@@ -115,7 +70,7 @@ class Bill:
         if before.card:
             last = month_ms(next_month(before.closed_through))
             self.card.check_unchanged(before.card, last)
-        self._tell_different(outputs.finish_copies(before.documents_run))
+        tell_different(outputs, outputs.finish_copies(before.documents_run))
         outputs.sequence = before.sequence + 1
         try:
             taken = take(
@@ -129,7 +84,7 @@ class Bill:
             )
             old = self._take_over()
             adjusted = self._adjustments(adjustments)
-            usage = [*self._usage_parts(), *self._of(taken.parts, USAGE_TABLE)]
+            usage = [*usage_parts(self.outputs), *parts_of(taken.parts, USAGE_TABLE)]
             due, plan = due_months(
                 plan,
                 replace(before, closed={**before.closed, **dict.fromkeys(self._old_months(), 0)}),
@@ -159,20 +114,21 @@ class Bill:
                 print("these exports show nothing new: the bills stay as they are", file=sys.stderr)
                 outputs.discard()
                 return
-            after = self._closed_state(after, due)
-            labels = labels_of(self.spark, outputs, directories)
-            self._bill(after, taken, old, adjusted, usage, due, exports, labels)
+            found = Found(
+                taken=taken,
+                old=old,
+                billed={**before.closed, **dict.fromkeys(self._old_months(), outputs.sequence)},
+                adjusted=adjusted,
+                usage=usage,
+                labels=labels_of(self.spark, outputs, directories),
+                exports=[export.folder.rpartition("/")[2] for export in exports],
+            )
+            charging = Charging(self.spark, outputs, self.card, before, self.options)
+            charging.publish(self._closed_state(after, due), found, due)
         finally:
             self.spark.catalog.clearCache()
 
     # What was there before, and what is added to it.
-
-    def _of(self, parts: Sequence[Part], table: str) -> list[Part]:
-        return [part for part in parts if part.dataset == table]
-
-    def _usage_parts(self) -> list[Part]:
-        """Those by record; releases of before kept days."""
-        return [part for part in self.outputs.published.all_of(USAGE_TABLE) if part.sequence]
 
     def _old_months(self) -> list[str]:
         """Months with closed invoices of a release of before that are not taken over yet."""
@@ -234,116 +190,6 @@ class Bill:
             adjusted=adjusted,
             documents_run=self.outputs.run,
         )
-
-    # Charging and closing.
-
-    def _bill(
-        self,
-        after: State,
-        taken: Taken,
-        old: Closed | None,
-        adjusted: Sequence[Part],
-        usage: Sequence[Part],
-        due: Due,
-        exports: Sequence[Export],
-        labels: Labels,
-    ) -> None:
-        outputs, own = self.outputs, OpenLines(self.spark, self.outputs, self.before)
-        billed_before = {
-            **self.before.closed,
-            **dict.fromkeys(self._old_months(), outputs.sequence),
-        }
-        adjustments = [*outputs.published.all_of(ADJUSTMENT_TABLE), *adjusted]
-        used = own.usage(usage, adjustments, billed_before, after.to_ms)
-        charged = charged_usage(used, self.card).persist()
-        lines = invoice_lines(charged).where("NOT billed").drop("billed")
-        carried = outputs.published.all_of(CARRIED_TABLE)
-        target = due.closing[0] if due.closing else own.target(after, usage)
-        grouped = own.grouped(lines, adjustments, carried, billed_before, target)
-        grouped = labels.on(grouped).persist()
-        documents = [
-            *outputs.published.all_of(DOCUMENT_TABLE),
-            *outputs.published.all_of(LINE_TABLE),
-        ]
-        parties = party_rows(self.card, self.options.region, outputs.generated_ms)
-        written = [
-            *taken.parts,
-            *adjusted,
-            *(old.parts if old else ()),
-            *labels.parts,
-            *outputs.write_few(self.spark, parties, PARTY_SCHEMA, PARTY_TABLE, _OPEN_PART),
-        ]
-        open_lines = grouped
-        if due.closing:
-            notes = [f"{NOTE}{month}" for month in billed_before]
-            on = sf.col("group").isin(CARRIED, *due.closing, *notes)
-            made_of = {
-                "code": VERSION,
-                "exports": self._exports(due.closing, taken, exports),
-                "gaps": [stretch.days for stretch in after.accepted],
-            }
-            closing = Closing(self.spark, outputs, self.card)
-            closed = closing.close(grouped.where(on), due.closing, made_of)
-            written += closed.parts
-            carried = self._of(closed.parts, CARRIED_TABLE)
-            left = outputs.read(self.spark, carried, LINE_SCHEMA).withColumn(
-                "group", sf.lit(CARRIED)
-            )
-            target = own.target(after, usage)
-            open_lines = grouped.where(~on).unionByName(left.select(grouped.columns))
-        month = sf.when(
-            (sf.col("group") == CARRIED) | sf.col("group").startswith(NOTE), sf.lit(target)
-        ).otherwise(sf.col("group"))
-        open_lines = open_lines.withColumn("month", month).drop("group").persist()
-        written += outputs.write(
-            open_lines.withColumn("kept_in", sf.lit(_OPEN_PART)), OPEN_TABLE, "kept_in"
-        )
-        documents += [part for part in written if part.dataset in (DOCUMENT_TABLE, LINE_TABLE)]
-        Showing(self.spark, outputs, self.options.close_days, self.card).show(
-            after, charged.where(~is_adjustment()), open_lines, documents, taken, due
-        )
-        ledger = kept_parts(outputs.published.all_of(LEDGER), after.ledger_from)
-        # By what was issued before this run, so that what is folded is on documents.
-        old_parts = folds([*ledger, *self._usage_parts()], self.before.closed, self.before.to_ms)
-        written += fold(self.spark, outputs, old_parts)
-        folded = {part for each in old_parts for part in each.parts}
-        kept = [
-            *(part for part in ledger if part not in folded),
-            *(part for part in outputs.published.all_of(USAGE_TABLE) if part not in folded),
-            *outputs.published.all_of(OLD_LINES),
-            *outputs.published.all_of(DOCUMENT_TABLE),
-            *outputs.published.all_of(LINE_TABLE),
-            *outputs.published.all_of(ADJUSTMENT_TABLE),
-            *taken.quarantine,
-            *([] if due.closing else carried),
-        ]
-        for table, schema in ANALYST_TABLES.items():
-            outputs.write_empty(self.spark, table, schema)
-        self._tell_different(
-            outputs.publish(
-                after.as_dict(),
-                [*kept, *written],
-                propose=self.options.propose,
-                documents_run=after.documents_run,
-            )
-        )
-
-    def _exports(self, months: Sequence[str], taken: Taken, exports: Sequence[Export]) -> list[str]:
-        """The exports that first showed the records of these months' days, and this run's."""
-        parts = [*self.outputs.published.all_of(LEDGER), *self._of(taken.parts, LEDGER)]
-        last = iso_day(month_ms(next_month(months[-1])) + DAY_MS)
-        within = [part for part in parts if months[0] <= part.part <= last]
-        known = self.outputs.read(self.spark, within, LEDGER_SCHEMA).select("export").distinct()
-        own = {export.folder.rpartition("/")[2] for export in exports}
-        return sorted({row["export"] for row in known.collect()} | own)
-
-    def _tell_different(self, names: Sequence[str]) -> None:
-        for name in names:
-            print(
-                f"{self.outputs.folder}/{name}: it is not the document that was issued; the right "
-                "one is in the run's folder",
-                file=sys.stderr,
-            )
 
     def _read(self, table: str, schema: str) -> DataFrame:
         parts = self.outputs.published.all_of(table)
