@@ -334,7 +334,8 @@ def test_sums_are_of_all_accounts_and_stay_small() -> None:
 
     (total,) = sums.currencies.values()
     assert (sums.accounts, total.issued, total.open) == (300, 300, 0)
-    assert (total.amount, total.counts) == (sum(range(300)), {"sent": 1_800})
+    assert total.amount == sum(range(300))
+    assert total.counts["sent"] == 1_800
     assert [account for _, account in total.accounts][:2] == ["a299", "a298"]
     assert [name for _, name, _ in total.resources][2:4] == ["a299 · queue:q2", "a298 · queue:q0"]
     assert (len(total.accounts), len(total.resources)) == (12, 12)

@@ -31,9 +31,9 @@ sys.path.insert(0, str(REPOSITORY / "spark_emr"))
 AT_MS = 1_795_161_600_000
 DAY_MS = 86_400_000
 SEED = 1
-SETTINGS = ("compiler", "interpreted", "collector", "classes", "entries")
-"""Ours: late thorough compiling; last queries without generated code; the parallel collector; room
-for a thousand generated classes; numbers of lists that are cut out of their text.
+SETTINGS = ("compiler", "interpreted", "collector", "entries")
+"""Ours: late thorough compiling; last queries without generated code; the parallel collector;
+numbers of lists that are cut out of their text.
 """
 
 
@@ -202,9 +202,6 @@ def _left_out(settings: dict[str, str], without: list[str]) -> dict[str, str]:
         backlog_command.without_generated_code = _as_it_is  # type: ignore[attr-defined]
     if "entries" in without:
         messages.whole_entry = _read_as_json  # type: ignore[attr-defined]
-    if "classes" in without:
-        # Spark's own.
-        settings = settings | {"spark.sql.codegen.cache.maxEntries": "100"}
     name = "spark.driver.extraJavaOptions"
     return settings | {name: settings[name].replace(JAVA_OPTIONS, " ".join(options))}
 
