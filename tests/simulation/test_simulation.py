@@ -14,13 +14,13 @@ from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
 SEEDS_PER_TEST = 5
-SEEDS = 20
-FAMILY_SEEDS = 2
+SEEDS = 10
+FAMILY_SEEDS = 1
 SEEDS_PER_LONG_TEST = 250
 LONG_SEEDS = 10_250
 FAMILY_SEEDS_PER_LONG_TEST = 205
 FAMILY_LONG_SEEDS = 1_025
-PAIR_SEEDS = 2
+PAIR_SEEDS = 1
 PAIR_LONG_SEEDS = 5_000 // len(PAIRS)
 
 

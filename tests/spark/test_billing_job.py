@@ -140,6 +140,7 @@ def test_order_copies_and_repetitions_change_no_total(tmp_path: Path, jobs: Jobs
     assert_equals_recount(output, items_of(plain))
 
 
+@pytest.mark.long
 def test_overlapping_windows_count_once(tmp_path: Path, jobs: Jobs) -> None:
     written = list(make_usage().written())
     cut_ms = AT_MS - 2 * DAY_MS

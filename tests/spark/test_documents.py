@@ -95,6 +95,7 @@ def test_accepted_gaps_are_on_the_invoice(tmp_path: Path, jobs: Jobs) -> None:
     assert gap["from"] == "2026-10-01T00:00:00.000Z"
 
 
+@pytest.mark.long
 def test_what_comes_later_is_on_a_note_with_the_next_invoice(tmp_path: Path, jobs: Jobs) -> None:
     """In the free allowance and the tier that its month had left."""
     output = tmp_path / "out"
@@ -142,6 +143,7 @@ def test_what_comes_later_is_on_a_note_with_the_next_invoice(tmp_path: Path, job
 
 
 @pytest.mark.parametrize(("each", "total"), [(12_000, "4.80"), (12_500, "5.00")])
+@pytest.mark.long
 def test_a_thousand_small_lines_are_rounded_once(
     tmp_path: Path, jobs: Jobs, each: int, total: str
 ) -> None:
@@ -199,6 +201,7 @@ def test_a_price_of_an_issued_invoice_cannot_be_edited(tmp_path: Path, jobs: Job
     }
 
 
+@pytest.mark.long
 def test_an_open_month_takes_new_prices_without_a_new_export(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     export = whole(tmp_path, "2026-11-06 01:00", NOVEMBER)

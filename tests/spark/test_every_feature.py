@@ -60,7 +60,10 @@ def test_the_jobs_know_every_kind_of_item(used: Used, table: str) -> None:
     assert used.kinds[table] <= KINDS[table]
 
 
-@pytest.mark.parametrize("shown_by", ["a full export", "the changes after one"])
+@pytest.mark.parametrize(
+    "shown_by",
+    ["a full export", pytest.param("the changes after one", marks=pytest.mark.long)],
+)
 def test_the_backlog_report_equals_the_counts_of_the_service(
     tmp_path: Path, jobs: Jobs, used: Used, shown_by: str
 ) -> None:
@@ -113,7 +116,12 @@ def test_the_bill_equals_a_plain_recount(tmp_path: Path, jobs: Jobs, used: Used)
 
 
 @pytest.mark.parametrize(
-    ("table", "kind"), [("Messages", "Z#1#0"), ("Usage", "news"), ("Directory", "Z#1")]
+    ("table", "kind"),
+    [
+        ("Messages", "Z#1#0"),
+        pytest.param("Usage", "news", marks=pytest.mark.long),
+        pytest.param("Directory", "Z#1", marks=pytest.mark.long),
+    ],
 )
 def test_items_of_an_unknown_kind_are_told_and_stop_no_report(
     tmp_path: Path, jobs: Jobs, used: Used, table: str, kind: str

@@ -34,6 +34,7 @@ def until(day: int) -> list[Item]:
     return NIGHTS[: day - 1]
 
 
+@pytest.mark.long
 def test_an_old_night_again_adds_nothing_and_publishes_nothing(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     ninth = whole(tmp_path, "2026-11-09 01:00", until(9))
@@ -49,6 +50,7 @@ def test_an_old_night_again_adds_nothing_and_publishes_nothing(tmp_path: Path, j
     assert totals(output) == [("2026-11", "3.60", None)]
 
 
+@pytest.mark.long
 def test_an_export_that_lacks_records_is_refused_with_their_days(
     tmp_path: Path, jobs: Jobs
 ) -> None:
@@ -78,6 +80,7 @@ def test_an_export_that_lacks_records_is_refused_with_their_days(
     assert "lacks 1 usage records of 2026-11-11" in jobs.bill(output, [lacking]).message
 
 
+@pytest.mark.long
 def test_another_table_is_refused_until_it_is_followed(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     assert jobs.bill(output, [whole(tmp_path, "2026-11-10 01:00", until(10))]).code == 0
@@ -130,6 +133,7 @@ def test_windows_that_do_not_join_are_refused(tmp_path: Path, jobs: Jobs) -> Non
     assert totals(output) == [("2026-11", "3.60", None)]
 
 
+@pytest.mark.long
 def test_late_work_of_ttl_bills_nothing_again(tmp_path: Path, jobs: Jobs) -> None:
     """Records of October, still there when their time to live was long over."""
     output = tmp_path / "out"

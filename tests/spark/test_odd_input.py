@@ -285,6 +285,7 @@ def test_a_damaged_pointer(
     assert_refused(ended.code, ended.message, f"{pointer}: not a pointer to reports")
 
 
+@pytest.mark.long
 def test_a_damaged_file_of_an_earlier_report(
     tmp_path: Path, jobs: Jobs, messages_export: Path
 ) -> None:

@@ -66,6 +66,7 @@ def billed(data: Path, settings: str) -> dict[tuple[str, str], int]:
     }
 
 
+@pytest.mark.long
 def test_a_bill_of_known_traffic_is_exact(data: Path, run: Run, settings: str) -> None:
     bodies: list[str] = []
     run("queue", "create", "orders")

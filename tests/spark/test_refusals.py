@@ -169,6 +169,7 @@ def test_exports_of_different_tables(
     assert_refused(ended, "Messages, Usage")
 
 
+@pytest.mark.long
 def test_exports_with_odd_names_in_another_place_are_accepted(
     tmp_path: Path, jobs: Jobs, usage_export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

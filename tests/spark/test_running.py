@@ -130,6 +130,7 @@ def test_progress_is_told_of_running_stages(spark: SparkSession) -> None:
     assert local_run.describe_progress(spark) == "planning"
 
 
+@pytest.mark.long
 def test_hadoops_file_systems_serve_as_well_as_the_disk(
     tmp_path: Path, spark: SparkSession, jobs: Jobs
 ) -> None:

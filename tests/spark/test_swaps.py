@@ -138,6 +138,7 @@ def test_copying_goes_on_where_time_was_over() -> None:
     }
 
 
+@pytest.mark.long
 def test_two_runs_at_once_lose_nothing(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ STEPS = ["proposed", "locked", "first copy", "half a copy"]
 @pytest.mark.parametrize(
     "step", ["swapped", *(pytest.param(step, marks=pytest.mark.long) for step in STEPS)]
 )
+@pytest.mark.long
 def test_a_run_killed_at_any_step_loses_and_doubles_no_number(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -161,7 +161,9 @@ function invoice(each) {
 
 /** `2026-10`, and what it is if it is a note: an account may have several documents of a month. */
 function documentName(each) {
-  return isNote(each) ? `${each.month}, ${t(`reports.${each.type}`)}` : each.month;
+  if (!isNote(each)) return each.month;
+  const note = each.type === "credit_note" ? t("reports.credit_note") : t("reports.debit_note");
+  return `${each.month}, ${note}`;
 }
 
 function isNote({ type }) {
