@@ -199,7 +199,13 @@ def test_a_fault_can_still_be_planted(fault: str, monkeypatch: pytest.MonkeyPatc
     PLANTS[fault].patch(monkeypatch)
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=[pytest.mark.long] if number % 2 else [])
+        for number, fault in enumerate(_FAULTS)
+    ],
+)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, violation = _find(fault, monkeypatch)
     print(f'    "{fault}": {seed},')

@@ -191,6 +191,7 @@ def test_windows_bring_an_older_export_up_to_date(tmp_path: Path, jobs: Jobs) ->
     )
 
 
+@pytest.mark.long
 def test_a_window_has_each_file_read_once_for_each_time(
     tmp_path: Path, jobs: Jobs, spark: SparkSession
 ) -> None:

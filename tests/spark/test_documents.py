@@ -80,6 +80,7 @@ def test_an_invoice_waits_for_times_that_no_export_has_shown(tmp_path: Path, job
     assert documents(output)[0]["gaps"] == []
 
 
+@pytest.mark.long
 def test_accepted_gaps_are_on_the_invoice(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     late = whole(tmp_path, "2026-11-20 01:00", [*OCTOBER, *NOVEMBER])

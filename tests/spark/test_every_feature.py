@@ -118,7 +118,7 @@ def test_the_bill_equals_a_plain_recount(tmp_path: Path, jobs: Jobs, used: Used)
 @pytest.mark.parametrize(
     ("table", "kind"),
     [
-        ("Messages", "Z#1#0"),
+        pytest.param("Messages", "Z#1#0", marks=pytest.mark.long),
         pytest.param("Usage", "news", marks=pytest.mark.long),
         pytest.param("Directory", "Z#1", marks=pytest.mark.long),
     ],

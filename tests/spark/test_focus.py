@@ -19,6 +19,7 @@ from tests.spark.job_runs import REPOSITORY, Jobs, page_in, run_of, summaries_in
 import adjust
 
 Row = dict[str, Any]
+pytestmark = pytest.mark.long
 CARD = """\
     free_each_month:
       sent: 8000000

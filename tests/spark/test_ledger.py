@@ -331,6 +331,7 @@ def test_an_export_that_is_odd_as_a_whole_is_refused(tmp_path: Path, jobs: Jobs)
     )
 
 
+@pytest.mark.long
 def test_records_of_two_folders_are_two_although_their_resources_have_one_name(
     tmp_path: Path, jobs: Jobs
 ) -> None:
