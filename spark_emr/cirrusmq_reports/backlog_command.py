@@ -20,13 +20,13 @@ from cirrusmq_reports.command import (
     TRIES,
     Session,
     add_common_arguments,
+    add_directory_argument,
     count_argument,
     exit_code,
     materialize,
     named_failures,
     open_exports,
     open_outputs,
-    place_argument,
     time_argument,
 )
 from cirrusmq_reports.errors import BadInput
@@ -97,14 +97,8 @@ def plan_points(exports: Sequence[Export], at_ms: int | None) -> list[Point]:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="backlog_job.py", description="Report what stands in the queues.")
     add_common_arguments(parser, "Messages")
-    parser.add_argument(
-        "--directory-export",
-        action="append",
-        type=place_argument,
-        default=[],
-        metavar="FOLDER",
-        dest="directories",
-        help="an export of Directory, for accounts and names; can be repeated",
+    add_directory_argument(
+        parser, "an export of Directory, for accounts and names; can be repeated"
     )
     parser.add_argument(
         "--at",

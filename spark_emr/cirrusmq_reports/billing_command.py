@@ -16,6 +16,7 @@ from cirrusmq_reports.command import (
     TRIES,
     Session,
     add_common_arguments,
+    add_directory_argument,
     check_exports,
     exit_code,
     list_exports,
@@ -52,13 +53,8 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--rate-card", type=place_argument, required=True, metavar="FILE", help="prices, as YAML"
     )
-    parser.add_argument(
-        "--directory-export",
-        action="append",
-        type=place_argument,
-        default=[],
-        metavar="FOLDER",
-        help="a whole export of Directory: the labels of resources become tags of lines",
+    add_directory_argument(
+        parser, "a whole export of Directory: the labels of resources become tags of lines"
     )
     parser.add_argument(
         "--region", type=name_argument, help="the cloud's, of the views for analysts"
@@ -139,7 +135,7 @@ def _report(options: Namespace, session: Session) -> None:
     card = _read_card(options.rate_card, session)
     adjustments = _read_adjustments(options.adjustments, session)
     exports = list_exports(options.exports, session)
-    directories = open_exports(options.directory_export, session)
+    directories = open_exports(options.directories, session)
     for each in directories:
         if not each.full:
             raise BadInput(f"{each.folder}: a window of changes: labels need a whole export")

@@ -65,6 +65,19 @@ def _refuse(message: str) -> int:
     return REFUSED
 
 
+def add_directory_argument(parser: ArgumentParser, told: str) -> None:
+    """`--directory-export`, as the option `directories`; `told` is its help."""
+    parser.add_argument(
+        "--directory-export",
+        action="append",
+        type=place_argument,
+        default=[],
+        metavar="FOLDER",
+        dest="directories",
+        help=told,
+    )
+
+
 def add_common_arguments(parser: ArgumentParser, table: str) -> None:
     """`--export`, `--output`, `--propose`."""
     parser.add_argument(
