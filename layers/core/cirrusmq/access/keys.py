@@ -116,24 +116,25 @@ def verify(core: Core, authorization: str | None, source: str | None = None) -> 
         raise Unauthenticated
     given, now_ms = hashlib.sha256(secret.encode()).hexdigest(), core.now_ms()
     slows = core.settings.account_requests_per_second > 0
-    if slows and core.memory(KeyCache).refuses(source, key_id, given, now_ms):
+    known = core.memory(KeyCache)
+    if slows and known.refuses(source, key_id, given, now_ms):
         left_seconds = (MINUTE_MS - now_ms % MINUTE_MS) // 1_000 + 1
         raise Throttled(
             "too many wrong access keys came from this address within a minute", left_seconds
         )
     key = None
-    if not core.memory(KeyCache).is_unknown(key_id, now_ms):
+    if not known.is_unknown(key_id, now_ms):
         key = directory.read_cached(core, key_place(key_id), AccessKey)
     # The comparisons run for unknown ids too, so that their time tells nothing.
     same = hmac.compare_digest(given, key.secret_sha256 if key else _NOBODY)
     earlier = key.previous_sha256 if key else None
     same_earlier = hmac.compare_digest(given, earlier or _NOBODY) and earlier is not None
     if key is None or not (same or (same_earlier and now_ms < key.previous_until_ms)):
-        core.memory(KeyCache).note_wrong(source, key_id, now_ms, unknown=key is None)
+        known.note_wrong(source, key_id, now_ms, unknown=key is None)
         raise Unauthenticated(knows_key=key is not None)
     if key.expires_ms is not None and now_ms >= key.expires_ms:
         raise Unauthenticated("the access key has expired", knows_key=True)
-    core.memory(KeyCache).note_good(key.id, given)
+    known.note_good(key.id, given)
     note_use(core, key.id)
     return Caller.of(key)
 

@@ -47,10 +47,11 @@ def admit(core: Core, account: str) -> None:
     rate = core.settings.account_requests_per_second
     if not rate:
         return
-    count = core.memory(Throttle).turn(account, core.now_ms() // 1000, rate, core.random.random)
+    throttle = core.memory(Throttle)
+    count = throttle.turn(account, core.now_ms() // 1000, rate, core.random.random)
     if count is not None:
         _take_share(core, account, count, rate)
-    if not core.memory(Throttle).take(account):
+    if not throttle.take(account):
         raise Throttled(f"account {account} makes more than {rate:,} calls a second")
 
 
@@ -72,18 +73,19 @@ def counter_place(account: str, second: int) -> tuple[str, str]:
 
 def _take_share(core: Core, account: str, count: Count, rate: int) -> None:
     chance = core.random.random()
+    throttle = core.memory(Throttle)
     try:
         counted = _report(core, account, count)
     except Exception as error:  # a call never fails because its counter does
         if was_throttled(error):
-            core.memory(Throttle).refused(account, count, rate, chance)
+            throttle.refused(account, count, rate, chance)
         else:
-            core.memory(Throttle).failed(account, rate)
+            throttle.failed(account, rate)
         return
     demand = _demand(counted, count)
     share = share_of(rate, count.calls_per_second, demand)
     interval = _interval(counted, count)
-    core.memory(Throttle).reported(account, share, demand, interval, chance)
+    throttle.reported(account, share, demand, interval, chance)
 
 
 def _report(core: Core, account: str, count: Count) -> Item:

@@ -82,6 +82,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return self.ends_ms is None or parcel.sent_ms < self.ends_ms or parcel.came_alone
 
+    def is_over(self, parcel: Parcel, now_ms: int) -> bool:
+        """Whether the parcel's life is over, or it was purged, or is in a later source."""
+        return now_ms >= parcel.expires_ms or not self.keeps(parcel)
+
     def withholds(self, parcel: Parcel) -> bool:
         """Whether the parcel's messages may not be received yet, by their place in the log."""
         if self.withheld_from_ms is not None:

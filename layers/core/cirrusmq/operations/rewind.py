@@ -31,7 +31,7 @@ from cirrusmq.queues.receivers import all_sources, source_with_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key, put_if_absent
 from cirrusmq.storage.changes import as_read, change
-from cirrusmq.storage.head_marks import void_mark
+from cirrusmq.storage.head_marks import group_head, void_mark
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,
@@ -170,5 +170,5 @@ def _voided(core: Core, source: Source, parcel: Parcel) -> list[dict[str, Any]]:
     if not source.ordered:
         return []
     pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
-    head = f"{pk}#{group_of(parcel)}"
+    head = group_head(pk, group_of(parcel))
     return [{"Update": void_mark(core.tables.messages, head, core.now_ms())}]

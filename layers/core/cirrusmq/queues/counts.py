@@ -250,7 +250,7 @@ class _Looked:
 
 
 def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
-    if now_ms >= parcel.expires_ms or not source.keeps(parcel):
+    if source.is_over(parcel, now_ms):
         return
     within = rewindable_until(source, parcel) > now_ms
     for place in range(parcel.count):

@@ -97,7 +97,7 @@ def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -
     if budget.used_up:
         return parcel
     now_ms = core.now_ms()
-    if not source.keeps(parcel) or parcel.expires_ms <= now_ms:
+    if source.is_over(parcel, now_ms):
         return None
     try:
         if parcel.spent():

@@ -33,7 +33,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.ordered_pages import Pages
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.head_marks import mark_place, put_mark, read_mark
+from cirrusmq.storage.head_marks import group_head, mark_place, put_mark, read_mark
 from cirrusmq.storage.scan import LAST_KEY
 
 LONG = 8
@@ -85,7 +85,7 @@ class Beginning(msgspec.Struct):
 
 def has_ended(source: Source, parcel: Parcel, now_ms: int) -> bool:
     """Whether the parcel has no message that may ever be received, as it is."""
-    return parcel.spent() or now_ms >= parcel.expires_ms or not source.keeps(parcel)
+    return parcel.spent() or source.is_over(parcel, now_ms)
 
 
 def first_left(
@@ -96,7 +96,7 @@ def first_left(
 
     `pages` then goes on behind them, behind the group, or where the look's units were used up.
     """
-    head, now_ms = f"{pages.pk}#{group}", core.now_ms()
+    head, now_ms = group_head(pages.pk, group), core.now_ms()
     item = core.store.get(core.tables.messages, *mark_place(head))
     seen = Mark() if item is None else read_mark(item)
     reader = _Reader(core, source, pages, group)

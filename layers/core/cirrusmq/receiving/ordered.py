@@ -176,8 +176,12 @@ def _take_between(
             group = _group(parcel.sort_key)
             if group == done_with:
                 continue
-            beginning.meet(group, ended=has_ended(source, parcel, core.now_ms()))
-            if not _take_first(core, source, parcel, batch, pages.budget):
+            now_ms = core.now_ms()
+            ended = has_ended(source, parcel, now_ms)
+            beginning.meet(group, ended=ended)
+            if ended:
+                _tidy(core, source, parcel, pages.budget, now_ms)
+            elif not _take_first(core, source, parcel, batch, pages.budget):
                 done_with = group
             if batch.full:
                 return
@@ -212,9 +216,6 @@ def _tidy(core: Core, source: Source, parcel: Parcel, budget: Budget, now_ms: in
 def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget: Budget) -> bool:
     """Take what can be had of a group's next parcel; whether the group's next one may follow."""
     now_ms = core.now_ms()
-    if has_ended(source, parcel, now_ms):
-        _tidy(core, source, parcel, budget, now_ms)
-        return True
     if source.withholds(parcel):
         return False
     if (source.former or source.later) and not _is_first(core, source, parcel):

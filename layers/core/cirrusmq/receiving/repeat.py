@@ -179,7 +179,7 @@ def _held_in_groups(
 ) -> Iterator[Claim]:
     broken: set[str] = set()
     for parcel in parcels:
-        if now_ms >= parcel.expires_ms or not source.keeps(parcel):
+        if source.is_over(parcel, now_ms):
             continue
         group = parcel.sort_key.partition("#")[0]
         live = [place for place in range(parcel.count) if parcel.live(place)]

@@ -233,7 +233,7 @@ def _meet(source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
     for parcel in walk:
         if parcel.key_prefix != group:
             group, passed = parcel.key_prefix, False
-        if not source.keeps(parcel) or parcel.expires_ms <= now_ms:
+        if source.is_over(parcel, now_ms):
             continue
         if source.ordered and passed:
             continue

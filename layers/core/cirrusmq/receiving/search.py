@@ -193,7 +193,5 @@ def chores(
     return [
         parcel
         for parcel in parcels
-        if now_ms < parcel.expires_ms
-        and source.keeps(parcel)
-        and is_chore(core, source, parcel, now_ms, gives_up)
+        if not source.is_over(parcel, now_ms) and is_chore(core, source, parcel, now_ms, gives_up)
     ]

@@ -17,6 +17,11 @@ _KEPT_MS = 3_600_000
 _SORT_KEY = "H"
 
 
+def group_head(pk: str, group: str) -> str:
+    """The name of the head of a group of an ordered source: `Q#<source id>#<partition>#<group>`."""
+    return f"{pk}#{group}"
+
+
 def mark_place(head: str) -> tuple[str, str]:
     """Key of a head's mark: `Q#<source id>#<partition>`, and what its name has behind it."""
     _, source_id, partition, *group = head.split("#")
