@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 from .site import FAULTS, ROOT, build
@@ -15,9 +16,10 @@ FOLDER = "functions/pages/docs"
 
 
 def main() -> int:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / FOLDER
+    parser = ArgumentParser(prog="python -m infra.manual", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / FOLDER)
     try:
-        build(folder)
+        build(parser.parse_args().folder)
     except FAULTS as faults:
         for fault in faults.exceptions:
             print(fault, file=sys.stderr)

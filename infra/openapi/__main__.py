@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 from .build import build
@@ -21,7 +21,9 @@ INPUTS = "layers/client/cirrusmq_client/inputs.py"
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    parser = ArgumentParser(prog="python -m infra.openapi", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
+    folder = parser.parse_args().folder
     logging.disable(logging.INFO)  # the functions log their calls
     routes = find_routes()
     document = json.dumps(build(routes, counted()), indent=1, ensure_ascii=False) + "\n"
