@@ -19,6 +19,7 @@ from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
 from tests.simulation.named_functions import HANDED
 from tests.simulation.places import Delivery
+from tests.simulation.rewinders import REWIND
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book, Sent, Track
 
@@ -146,7 +147,18 @@ class _Source:
         """Whether it may have been stored again since: redriven, or sent or fanned out again."""
         if after.sent_ms != before.sent_ms and self._book.by_kind["redrive"]:
             return True
+        if self._of_the_time_before(after):
+            return True
         return returns(self._book, track, after, self._claimed_after(before.call))
+
+    def _of_the_time_before(self, delivery: Delivery) -> bool:
+        """Whether its worker read where its group's messages are, waited for a slow store, and the
+        group was rewound meanwhile."""
+        worker: Call = delivery.call.given["invocation"]
+        return any(fault.endswith(": slow") for fault in worker.faults) and any(
+            worker.begun < call.ended and call.begun < delivery.call.begun
+            for call in self._book.effective(REWIND, self._place)
+        )
 
     def _claimed_after(self, call: Call) -> int:
         """A moment before the messages of a call were claimed.
