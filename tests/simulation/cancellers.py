@@ -84,8 +84,15 @@ def check_cancelled(book: Book) -> Iterator[Violation]:
             *others, last = sorted(calls, key=lambda call: call.ended)
             in_turn = all(call.ended < last.begun for call in others)
             again = _comes_again(book, track, last, delivery)
-            if in_turn and not again and delivery.claim_ms < _due_ms(last):
+            if in_turn and not again and _taken_ms(delivery) < _due_ms(last):
                 yield Violation("received before it was due", (last, delivery.call))
+
+
+def _taken_ms(delivery: Delivery) -> int:
+    """When it was claimed; a dead letter was, by another's clock, before it was moved."""
+    if delivery.dead is None:
+        return delivery.claim_ms
+    return int(delivery.dead["dead_at"]) + 2 * MOST_SKEW_MS
 
 
 def _due_ms(call: Call) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from tests.simulation.chaos import MOST_SKEW_MS
@@ -261,10 +262,15 @@ class _Source:
         purges = self._book.effective("purge", self._place.partition("/")[0])
         if any(sent.begun < each.ended and each.begun < call.begun for each in purges):
             return True
+        kept_ms = self._shortest_kept_ms()
         for message_id, (_, sent_ms) in sent.ids.items():
+            if sent_ms + kept_ms <= call.begun_ms + MOST_SKEW_MS:
+                return True
             deliveries = self._tracks[message_id].deliveries
             redriven = self._book.by_kind["redrive"]
-            if redriven and any(each.sent_ms > sent_ms for each in deliveries):
+            if redriven and any(
+                each.sent_ms > sent_ms or self._may_have_left(each, call) for each in deliveries
+            ):
                 return True  # it left, nobody knows when, and is behind the others since
             if any(_done(each) and each.call.begun < call.begun for each in deliveries):
                 return True
@@ -272,6 +278,18 @@ class _Source:
                 if met.dead is not None and met.dead["dead_at"] <= call.begun_ms + MOST_SKEW_MS:
                     return True
         return False
+
+    def _may_have_left(self, delivery: Delivery, call: Call) -> bool:
+        """Whether a delivery was the last one that its message may have before a call."""
+        return delivery.count >= self._most_receives and delivery.call.begun < call.begun
+
+    def _shortest_kept_ms(self) -> float:
+        """The shortest retention that its queue was changed to, in milliseconds."""
+        name = "message_retention_seconds"
+        changes = self._book.effective("change", self._place)
+        return min(
+            (1_000 * each.given[name] for each in changes if name in each.given), default=inf
+        )
 
     def _late(self) -> Iterator[Violation]:
         """A source is not idle while something that it has is ready."""

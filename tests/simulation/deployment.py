@@ -60,15 +60,17 @@ class Deployment:
         objects_from: int = 0,
         object_faults: int = 0,
         slow_pushes: int = 0,
+        workers: int = 0,
     ) -> None:
         """`object_faults`: in how many of a hundred calls of the bucket something fails.
 
-        `slow_pushes`: as of `Scenario`.
+        `slow_pushes`, `workers`: as of `Scenario`.
         """
         self.chaos = chaos
         self.stage = Stage(START_MS)
         self.bucket = Bucket(self.stage, chaos, object_faults)
         self.slow_pushes = slow_pushes
+        self.workers = workers
         self.objects_from = objects_from
         """Packed bytes from which messages are in the bucket; 0: never."""
         self.history = History()

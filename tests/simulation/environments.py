@@ -165,6 +165,7 @@ class Environment:
                 invoke_functions={FUNCTION: FUNCTION_ARN},
                 bodies_in_s3_from=deployment.objects_from,
                 slow_pushes=deployment.slow_pushes,
+                workers=deployment.workers,
             ),
         )
 

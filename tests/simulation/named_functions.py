@@ -93,7 +93,7 @@ class NamedFunctions:
         failed: dict[str, str | None] = {}
         behind: list[str] = []
         for each in messages if not self.is_well else ():
-            follows = bool(self._groups[place]) and each.group in failed.values()
+            follows = bool(self._groups.get(place)) and each.group in failed.values()
             if draw.random() < self._failing or follows:
                 failed[each.id] = each.group
                 behind += [each.id] if follows else []

@@ -1,31 +1,35 @@
-"""Two accounts whose URLs are slow: a neighbour that publishes, and what each may have at work.
+"""Two accounts whose URLs or functions are slow, and what each may have at work.
 
 push        posts to no URL that took more than a second within 10 minutes, and to it again then
 push_slow   a quarter of those that run at once for an account, three quarters while it is alone
+call        the same of its workers
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call, Violation
+from tests.simulation.named_functions import HANDED
 from tests.simulation.scenario import SLOW, Cast, Scenario
 from tests.simulation.tracks import Book
 
 from cirrusmq.access.shares import LOOK_MS
 from cirrusmq.push.slowness import FIRST_MS, SLOW_MS
 from cirrusmq.subscriptions import delivery_state
+from cirrusmq_local.testing.core import FUNCTION
 
 NEIGHBOUR = "globex"
 TOPIC = "tide"
 HOOKS = ("wave0", "wave1")
 PROBE = "prober"
 _MOST_WAIT_MS = 2 * 3_600_000
-_MEMORY_MS = 150_000
+_MEMORY_MS, _WORKERS_MEMORY_MS = 150_000, 960_000
 """So long an invocation that was disturbed may be counted, or not be."""
 _COMES_MS = LOOK_MS + 2 * MOST_SKEW_MS + 1_000
 """Time in which one account learns that another has something at work."""
@@ -48,6 +52,14 @@ class Neighbour:
         )
 
 
+def subscriptions_beside(scenario: Scenario) -> dict[str, dict[str, Any]]:
+    """The neighbour's subscriptions: URLs, or groups with a function if workers are shared."""
+    if not scenario.workers:
+        return {name: {"protocol": "http", "endpoint": f"http://{name}.example/"} for name in HOOKS}
+    invoke = {"function": FUNCTION, "max_concurrency": 6, "batch": 1, "timeout_seconds": 60}
+    return {name: {"protocol": "pull", "invoke": invoke} for name in HOOKS}
+
+
 def wait_for_the_end_of_slowness(deployment: Deployment) -> None:
     """Let the time pass in which URLs are taken for slow, up to two hours of it."""
     core, stage = deployment.auditor(), deployment.stage
@@ -58,7 +70,9 @@ def wait_for_the_end_of_slowness(deployment: Deployment) -> None:
 
 
 def check_neighbours(scenario: Scenario, book: Book) -> Iterator[Violation]:
-    """All that is promised of slow URLs."""
+    """All that is promised of slow URLs, and of the workers of functions that accounts share."""
+    if scenario.workers:
+        yield from _more_workers_than_its_share(book, scenario.workers)
     if scenario.family != SLOW:
         return
     posts = sorted(book.by_kind["post"], key=lambda call: call.begun)
@@ -94,28 +108,47 @@ def _slow_for_good(book: Book, posts: list[Call]) -> Iterator[Violation]:
 
 
 def _more_than_its_share(book: Book, posts: list[Call], size: int) -> Iterator[Violation]:
-    quarter = -(-size // 4)
     pooled = [post for post in posts if _role(post) == "push_slow" and post.outcome != "running"]
     disturbed = [
         call
         for call in (*book.by_kind["push"], *book.by_kind["retry"])
         if call.disturbed or not call.known
     ]
+    yield from _above_shares(pooled, size, disturbed, _MEMORY_MS)
+
+
+def _more_workers_than_its_share(book: Book, size: int) -> Iterator[Violation]:
+    calls = sorted(book.by_kind[HANDED], key=lambda call: call.begun)
+    # What fails in the function itself takes no worker out of the count too early.
+    disturbed = [
+        call
+        for call in book.by_kind["work"]
+        if any(not fault.startswith(HANDED) for fault in call.faults)
+    ]
+    answered = [call for call in calls if call.outcome == "answered"]  # else it has no end
+    yield from _above_shares(answered, size, disturbed, _WORKERS_MEMORY_MS)
+
+
+def _above_shares(
+    pooled: list[Call], size: int, disturbed: list[Call], memory_ms: int
+) -> Iterator[Violation]:
+    """Posts or calls of one account, of those in a pool, that are above its share."""
+    quarter = -(-size // 4)
     for post in pooled:
-        since_ms = post.begun_ms - _MEMORY_MS
+        since_ms = post.begun_ms - memory_ms
         if any(since_ms < call.ended_ms and call.begun < post.begun for call in disturbed):
             continue
         running = [each for each in pooled if each.begun <= post.begun < each.ended]
         own = [each for each in running if _account(each) == _account(post)]
         if len(_invocations(own)) > max(quarter, size - quarter):
-            yield Violation("an account alone posts with more than three quarters", tuple(own))
+            yield Violation("an account alone works with more than three quarters", tuple(own))
         others = [each for each in running if _account(each) != _account(post)]
         for other in others:
             come_ms = other.begun_ms + _COMES_MS
             later = [each for each in own if each.begun_ms > come_ms]
             if len(_invocations(later)) > quarter:
                 told = (other, *later)
-                yield Violation("an account posts with more than a quarter beside another", told)
+                yield Violation("an account works with more than a quarter beside another", told)
 
 
 def _invocations(posts: list[Call]) -> set[int]:
@@ -128,4 +161,4 @@ def _role(post: Call) -> str:
 
 def _account(post: Call) -> bool:
     """Whether it is the neighbour's."""
-    return post.place in HOOKS
+    return post.place.rpartition("/")[2] in HOOKS

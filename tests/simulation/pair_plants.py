@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from tests.simulation.plants import plant
 from tests.simulation.scenario import FAIR
 
+from cirrusmq.access import shares
 from cirrusmq.fanout import returning, topics
 from cirrusmq.invoking import slots, worker
 from cirrusmq.lifecycle import age_limit, moves
@@ -18,6 +20,7 @@ from cirrusmq.model import transitions
 from cirrusmq.operations import redrive
 from cirrusmq.publishing import checks
 from cirrusmq.receiving import fair, ordered, receive
+from cirrusmq.runtime.core import Core
 from cirrusmq.sending import parcels
 from cirrusmq.settlement import requeue
 from cirrusmq.storage.halves import delete_mark
@@ -164,6 +167,17 @@ def what_is_given_back_untried_counts(patch: pytest.MonkeyPatch) -> None:
     given_back = transitions.given_back
     patch.setattr(transitions, "untried", lambda parcel, places: parcel)
     patch.setattr(transitions, "given_back", lambda *given, tried=True: given_back(*given))
+
+
+@plant("shared functions")
+def an_account_may_have_all_workers(patch: pytest.MonkeyPatch) -> None:
+    """A worker begins whatever its account, and others, have at work."""
+
+    @contextmanager
+    def unshared(core: Core, account: str, most_ms: float) -> Iterator[shares.Share]:
+        yield shares.Share(core, account, "", 0, 0)
+
+    patch.setattr(shares, "calling", unshared)
 
 
 @plant("fair ages")

@@ -28,10 +28,11 @@ from tests.simulation.own_families import (
     rewound_scenario,
 )
 from tests.simulation.places import Place
-from tests.simulation.scenario import DEAD, ORDERS, PAIRS, Cast, Scenario
+from tests.simulation.scenario import DEAD, NEWS, ORDERS, PAIRS, Cast, Scenario
 from tests.simulation.specials import in_objects, turned_over
 
 from cirrusmq.model.objects import DAY_MS
+from cirrusmq_local.testing.core import FUNCTION
 
 Draw = random.Random
 _TENANTS = ("loud", "loud", "loud", "red", "blue", "green", None)
@@ -325,6 +326,24 @@ def _redriven(scenario: Scenario) -> Scenario:
     return replace(scenario, cast=tuple(cast), redrives=ways)
 
 
+def _shared_functions(draw: Draw) -> Scenario:
+    """A group that names a function, beside another account's: they share the workers."""
+    scenario = _until(
+        trigger_scenario, draw, lambda each: bool(each.subscriptions) and not each.quiet
+    )
+    invoke = {"function": FUNCTION, "max_concurrency": 6, "batch": 1, "timeout_seconds": 60}
+    group = scenario.subscriptions["group"] | {"invoke": invoke}
+    return _with(
+        scenario,
+        Cast("neighbour", "neighbour", NEWS, draw.choice((6, 12))),
+        subscriptions=scenario.subscriptions | {"group": group},
+        pause_ms=draw.choice((300, 1_500, 10_000)),
+        failing=draw.choice((0, 0.2)),
+        workers=draw.choice((4, 4, 8)),
+        unfailing=draw.random() < 0.7,
+    )
+
+
 def _busier(scenario: Scenario) -> Scenario:
     """The same, whose receivers do three times as much."""
     cast = [
@@ -420,4 +439,5 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "untried letters": _untried_letters,
     "untried groups": _untried_groups,
     "rewound letters": _rewound_letters,
+    "shared functions": _shared_functions,
 }

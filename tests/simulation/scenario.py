@@ -99,6 +99,8 @@ class Scenario:
     """Until when URLs answer after 14 s and may fail, from the beginning of the run on."""
     slow_pushes: int = 0
     """Invocations that post to slow URLs at once, which accounts share; 0: nothing bounds them."""
+    workers: int = 0
+    """Workers of functions at once, which accounts share; 0: nothing bounds them."""
     unfailing: bool = False
     """Whether no call of the store or of a function fails."""
     repeats: float = 0.2
@@ -217,6 +219,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "untried letters": (UNTRIED,),
     "untried groups": (UNTRIED,),
     "rewound letters": (),
+    "shared functions": (TRIGGERS,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

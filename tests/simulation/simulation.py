@@ -26,11 +26,11 @@ from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
 from tests.simulation.named_functions import NamedFunctions
 from tests.simulation.neighbours import (
-    HOOKS,
     NEIGHBOUR,
     PROBE,
     TOPIC,
     Neighbour,
+    subscriptions_beside,
     wait_for_the_end_of_slowness,
 )
 from tests.simulation.operators import Operator
@@ -47,6 +47,8 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.runtime.core import Core
 
 CALM_MINUTES = 12
+_LONGEST_WORK_MINUTES = 16
+"""So long a worker that has crashed counts in its account's share."""
 _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "sender": Sender,
     "publisher": Sender,
@@ -97,6 +99,7 @@ def play(seed: int, cut: Cut = Cut()) -> Run:
     deployment = Deployment(
         *(chaos, scenario.turned_over_ms, scenario.objects_from, scenario.object_faults),
         slow_pushes=scenario.slow_pushes,
+        workers=scenario.workers,
     )
     try:
         with listening(), days_of(scenario.object_day_ms), pages_of(scenario.small_pages):
@@ -174,11 +177,11 @@ class _Play:
             client = Client("owner beside", NEIGHBOUR)
             self._make_key(client)
             put("/topics/{topic}", {}, topic=TOPIC)
-            for name in HOOKS:
-                hook = {"protocol": "http", "endpoint": f"http://{name}.example/"}
+            for name, attributes in subscriptions_beside(self._scenario).items():
                 path = {"topic": TOPIC, "subscription": name}
-                made = put("/topics/{topic}/subscriptions/{subscription}", hook, **path)
-                deployment.signing_secrets[name] = made["secret"]
+                made = put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
+                if "secret" in made:
+                    deployment.signing_secrets[name] = made["secret"]
 
     def _make_key(self, client: Client) -> None:
         asked = {"create_admin_key": {"account": client.account}}
@@ -241,7 +244,7 @@ class _Play:
             ).finish()
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)
-        for _ in range(CALM_MINUTES):
+        for _ in range(CALM_MINUTES + _LONGEST_WORK_MINUTES * bool(self._scenario.workers)):
             part.sweep()
             stage.pause(61_000)
             left = self._not_done() + self._functions.parked()
