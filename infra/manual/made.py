@@ -28,7 +28,7 @@ _NAMED = {
     "RetryPolicy": "[a policy](retries.md#the-policies)",
     "Filter": "[a filter](topics.md#tags)",
     "DeadLetterInput": "`queue`, and `max_receives` or `max_age_seconds`, or both",
-    "InvokeInput": "`function`, and `max_concurrency`, `batch`, `timeout_seconds`",
+    "InvokeInput": "`function`, and `max_concurrency`, `batch`, `timeout_seconds`, `event_source`",
 }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cirrusmq.base import errors as contract
-from cirrusmq_dialects import typed_attributes
+from cirrusmq.model import sdk_attributes
+from cirrusmq.model.sdk_attributes import Typed
 from cirrusmq_dialects.router import dialect_of
 from cirrusmq_dialects.sqs import contents, errors, names, signature
-from cirrusmq_dialects.typed_attributes import Typed
 
 BODY = b'{"QueueName": "q", "Attributes": {"VisibilityTimeout": "30"}, "tags": {"a": "b"}}'
 SIGNATURE = "f57afa8217f881d893d16547f1bc6bcc98a5d312cf71e3fdbc3fceae7a52b36c"
@@ -95,8 +95,8 @@ def test_the_digest_of_attributes_is_that_of_the_service() -> None:
     ],
 )
 def test_attributes_come_back_with_their_names_and_types(attributes: dict[str, Typed]) -> None:
-    written = typed_attributes.write(attributes)
-    assert typed_attributes.read(written) == attributes
+    written = sdk_attributes.write(attributes)
+    assert sdk_attributes.read(written) == attributes
     for name in written:
         assert name.isascii()
         assert name.replace("$", "_").isidentifier()
@@ -104,7 +104,7 @@ def test_attributes_come_back_with_their_names_and_types(attributes: dict[str, T
 
 
 def test_attributes_of_native_senders_have_the_plain_types() -> None:
-    shown = typed_attributes.read({"region": "eu", "raw": b"\1", "$trace": "own"})
+    shown = sdk_attributes.read({"region": "eu", "raw": b"\1", "$trace": "own"})
     assert shown == {"region": Typed("String", "eu"), "raw": Typed("Binary", b"\1")}
 
 

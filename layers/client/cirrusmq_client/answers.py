@@ -277,6 +277,7 @@ class Invoke(TypedDict):
     max_concurrency: int
     batch: int
     timeout_seconds: int
+    event_source: Literal["cirrusmq", "aws:sqs"]
 
 
 class SubscriptionAttributes(TypedDict):

@@ -29,6 +29,7 @@ class InvokeInput(TypedDict):
     """an integer from 1 to 16"""
     timeout_seconds: NotRequired[int]
     """an integer from 1 to 840 seconds"""
+    event_source: NotRequired[Literal["cirrusmq", "aws:sqs"]]
 
 
 class QueueInput(TypedDict):

@@ -31,10 +31,7 @@ def read_batch(event: Mapping[str, Any]) -> list[tuple[Received, bool]]:
     """
     if "messages" in event:
         return [(Received(message), False) for message in event["messages"]]
-    return [
-        (_read_record(record), record.get("eventSource") == EVENT_SOURCE)
-        for record in event["Records"]
-    ]
+    return [(_read_record(record), _is_own(record)) for record in event["Records"]]
 
 
 def read_post(event: Mapping[str, Any]) -> Received:
@@ -47,7 +44,7 @@ def read_post(event: Mapping[str, Any]) -> Received:
     if tags:
         message["tags"] = [unquote(tag) for tag in tags.split(", ")]
     attributes = {
-        name.removeprefix(_ATTRIBUTE): _value(unquote_to_bytes(value))
+        unquote(name.removeprefix(_ATTRIBUTE)): _value(unquote_to_bytes(value))
         for name, value in headers.items()
         if name.startswith(_ATTRIBUTE)
     }
@@ -66,11 +63,12 @@ def _read_record(record: Mapping[str, Any]) -> Received:
     the id, body, group, times, receive count and attributes are read, which SQS has too.
     """
     system = record.get("attributes", {})
-    own = record.get("eventSource") == EVENT_SOURCE
+    own = _is_own(record)
     attributes = {
         name: _attribute(value) for name, value in record.get("messageAttributes", {}).items()
     }
-    tags = attributes.pop(_TAGS, None) if own else None
+    is_tagged = own and record.get(_OWN, {}).get("tags") != []  # else an attribute that was sent
+    tags = attributes.pop(_TAGS, None) if is_tagged else None
     body = "body_base64" if own and system.get("bodyEncoding") == "base64" else "body"
     message: dict[str, Any] = {
         "id": record["messageId"],
@@ -90,6 +88,11 @@ def _read_record(record: Mapping[str, Any]) -> Received:
         return Received(message, arn)
     message["receipt"] = record["receiptHandle"]
     return Received(message | record.get(_OWN, {}), _named(arn))
+
+
+def _is_own(record: Mapping[str, Any]) -> bool:
+    """Whether the record is the service's, also under the event source of SQS."""
+    return record.get("eventSource") == EVENT_SOURCE or _OWN in record
 
 
 def _attribute(value: Mapping[str, Any]) -> Any:

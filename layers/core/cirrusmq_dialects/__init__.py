@@ -7,6 +7,6 @@ core decides, keeps no state of its own, and no line of the core knows that ther
     router.py       whose call it is, by path and headers; imports that dialect alone
     signing.py      key id and signature -> Caller; the window of time
     reporting.py    the audit's lines, and those of unexpected errors
-    typed_attributes.py   names and types of attributes that the core has no place for
+    sdk_attributes.py   names and types of attributes that the core has no place for
     aliyun/ cmq/ sqs/   signature, reading, writing, errors: pure values; calls on the core
 """

@@ -16,26 +16,40 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cirrusmq.base.timestamps import format_time
+from cirrusmq.model import sdk_attributes
+from cirrusmq.model.invoke import EventSource
+from cirrusmq.model.parcel import order_number, sequence_number
+from cirrusmq.model.sdk_attributes import ONCE, TRACE, Typed
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received
 
-EVENT_SOURCE = "cirrusmq"
+_SERVICES: dict[EventSource, str] = {"cirrusmq": "cirrusmq", "aws:sqs": "sqs"}
+"""Event source -> service in the ARN of a record."""
+_KEPT = {TRACE: "AWSTraceHeader", ONCE: "MessageDeduplicationId"}
+"""What SQS's SDKs send beside a message -> its name in a record."""
 TAGS = "TAGS"
 """The message attribute with a message's tags, separated by commas: no other one has this name."""
 
 
 def event_of(source: Source, batch: Sequence[Received]) -> bytes:
     """The event, as JSON. A body of bytes is in base64; the attribute `bodyEncoding` says so."""
-    arn = source_arn(source)
-    return msgspec.json.encode({"Records": [_record(each, arn) for each in batch]})
+    records = [_record(source, each) for each in batch]
+    return msgspec.json.encode({"Records": records})
 
 
 def source_arn(source: Source) -> str:
-    """`arn:aws:cirrusmq:<region>:<account>:<queue>`, or `…:<topic>/<subscription>`."""
+    """`arn:aws:cirrusmq:<region>:<account>:<queue>`, or `…:<topic>/<subscription>`.
+
+    The service is `sqs` if the records' event source is SQS's.
+    """
     name = source.queue_name
     if source.subscription is not None:
         name = f"{name}/{source.subscription}"
-    return f"arn:aws:{EVENT_SOURCE}:{_region()}:{source.account}:{name}"
+    return f"arn:aws:{_SERVICES[_event_source(source)]}:{_region()}:{source.account}:{name}"
+
+
+def _event_source(source: Source) -> EventSource:
+    return source.invoke.event_source if source.invoke is not None else "cirrusmq"
 
 
 class Outcome(NamedTuple):
@@ -75,18 +89,27 @@ def outcome_of(answer: Any, batch: Sequence[Received]) -> Outcome:
     return Outcome(frozenset(told[True]), frozenset(told[False] - told[True]))
 
 
-def _record(received: Received, arn: str) -> dict[str, Any]:
+def _record(source: Source, received: Received) -> dict[str, Any]:
     parcel, place, message = received.parcel, received.place, received.message
     system = {
+        "SenderId": source.account,
         "ApproximateReceiveCount": str(parcel.tries(place)),
         "SentTimestamp": str(parcel.sent_ms),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
     }
     if message.group is not None:
         system["MessageGroupId"] = message.group
-    told = {name: _attribute(value) for name, value in message.attributes.items()}
+    if source.ordered:
+        number = order_number(parcel.sort_key, parcel.position(place))
+        system["SequenceNumber"] = sequence_number(number)
+    for kept, name in _KEPT.items():
+        value = message.attributes.get(kept)
+        if isinstance(value, str):
+            system[name] = value
+    sent = sdk_attributes.read(message.attributes)
+    told = {name: _attribute(typed) for name, typed in sent.items()}
     if message.tags:
-        told[TAGS] = _attribute(",".join(message.tags))
+        told[TAGS] = _attribute(Typed(sdk_attributes.TEXT, ",".join(message.tags)))
     record = {
         "messageId": parcel.message_id(place),
         "receiptHandle": received.receipt,
@@ -94,8 +117,8 @@ def _record(received: Received, arn: str) -> dict[str, Any]:
         "attributes": system,
         "messageAttributes": told,
         "md5OfBody": message.body_md5,
-        "eventSource": EVENT_SOURCE,
-        "eventSourceARN": arn,
+        "eventSource": _event_source(source),
+        "eventSourceARN": source_arn(source),
         "awsRegion": _region(),
         "cirrusmq": _state(received),
     }
@@ -120,11 +143,11 @@ def _state(received: Received) -> dict[str, Any]:
     return state
 
 
-def _attribute(value: str | bytes) -> dict[str, Any]:
+def _attribute(typed: Typed) -> dict[str, Any]:
     empty: dict[str, Any] = {"stringListValues": [], "binaryListValues": []}
-    if isinstance(value, str):
-        return {"stringValue": value, "dataType": "String", **empty}
-    return {"binaryValue": _base64(value), "dataType": "Binary", **empty}
+    if isinstance(typed.value, str):
+        return {"stringValue": typed.value, "dataType": typed.type, **empty}
+    return {"binaryValue": _base64(typed.value), "dataType": typed.type, **empty}
 
 
 def _base64(value: bytes) -> str:

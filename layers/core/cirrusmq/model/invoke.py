@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.shapes import integer
+
+EventSource: TypeAlias = Literal["cirrusmq", "aws:sqs"]
 
 
 class Invoke(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +23,8 @@ class Invoke(msgspec.Struct, frozen=True, kw_only=True):
     """How many messages a call has, at most."""
     timeout_seconds: int = limits.INVOKE_SECONDS_DEFAULT
     """The function's own timeout, or longer: after it an answer is waited for no longer."""
+    event_source: EventSource = "cirrusmq"
+    """`eventSource` of its records: `aws:sqs` for handlers that take SQS's alone."""
 
 
 class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,6 +36,7 @@ class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_concurrency: Annotated[int, integer(limits.INVOKE_CONCURRENCY)] | UnsetType = UNSET
     batch: Annotated[int, integer((1, limits.BATCH_MESSAGES))] | UnsetType = UNSET
     timeout_seconds: Annotated[int, integer(limits.INVOKE_SECONDS, " seconds")] | UnsetType = UNSET
+    event_source: EventSource | UnsetType = UNSET
 
     def chosen(self) -> Invoke:
         """The given values over the defaults."""

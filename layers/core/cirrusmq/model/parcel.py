@@ -225,6 +225,11 @@ def order_number(sort_key: str, position: int) -> int:
     return int(sort_key.partition("#")[2]) * limits.BATCH_MESSAGES + position
 
 
+def sequence_number(order: int) -> str:
+    """An order number as SQS has it: 20 digits, so that the order of texts is that of numbers."""
+    return f"{order:020d}"
+
+
 def others_of(parcel: Parcel, places: Sequence[int]) -> Mapping[str, Any]:
     """The attributes that this release does not know, for a parcel of the messages at `places`.
 

@@ -11,6 +11,7 @@ import msgspec
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
+from cirrusmq.model.sdk_attributes import shown
 from cirrusmq.webhooks import signature
 
 ContentFormat = Literal["json", "simplified"]
@@ -27,6 +28,8 @@ ATTRIBUTE_HEADER_BYTES = 4_096
 MESSAGE_HEADER_BYTES = 6_144
 """Of these and the tags: attributes have what long tags leave."""
 _TAG_HEADER = "x-cmq-message-tag"
+_TOKEN = "!#$&'*+-.^_`|~"
+"""What a header's name may have beside letters and digits; `%` begins an escape."""
 
 # Visible ASCII but `%`, which begins an escape, and `,`, which ends a tag.
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%,")
@@ -67,7 +70,7 @@ def delivery(
         headers[_TAG_HEADER] = ", ".join(map(_escaped, message.tags))
     if simplified and message.attributes:
         left = MESSAGE_HEADER_BYTES - len(headers.get(_TAG_HEADER, ""))
-        headers |= _attribute_headers(message.attributes, min(ATTRIBUTE_HEADER_BYTES, left))
+        headers |= _attribute_headers(shown(message.attributes), min(ATTRIBUTE_HEADER_BYTES, left))
     return headers, body
 
 
@@ -129,7 +132,7 @@ def _json_body(
     if message.attributes:
         content["msgAttributes"] = {
             name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in message.attributes.items()
+            for name, value in shown(message.attributes).items()
         }
     if message.tags:
         content["msgTags"] = message.tags
@@ -145,7 +148,7 @@ def _attribute_headers(attributes: Mapping[str, str | bytes], left: int) -> dict
     headers: dict[str, str] = {}
     left_out = 0
     for name, value in sorted(attributes.items()):
-        header, encoded = f"{ATTRIBUTE_PREFIX}{name}", _escaped(value)
+        header, encoded = f"{ATTRIBUTE_PREFIX}{quote(name, safe=_TOKEN)}", _escaped(value)
         size = len(header) + len(encoded)
         if size > left:
             left_out += 1

@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cirrusmq.model import sdk_attributes
 from cirrusmq.model.message import Message
-from cirrusmq_dialects import typed_attributes
+from cirrusmq.model.sdk_attributes import TEXT, Typed
 from cirrusmq_dialects.aliyun.errors import invalid
 from cirrusmq_dialects.aliyun.writing import NO_XML
-from cirrusmq_dialects.typed_attributes import TEXT, Typed
 
 _GROUP, _DUE, _CHECK = "__SHARDINGKEY", "__STARTDELIVERTIME", "__TransCheckT"
 _CHECK_SECONDS = (10, 300)
@@ -46,7 +46,7 @@ class Draft:
             self.native["deliver_at"] = int(properties[_DUE]) / 1000
         kept = {name: Typed(TEXT, value) for name, value in properties.items()}
         if kept:
-            self.native["attributes"] = typed_attributes.write(kept)
+            self.native["attributes"] = sdk_attributes.write(kept)
 
 
 def shown(message: Message) -> dict[str, str]:
@@ -54,7 +54,7 @@ def shown(message: Message) -> dict[str, str]:
     body = message.body if isinstance(message.body, str) else None
     properties = {
         name: typed.value
-        for name, typed in typed_attributes.read(message.attributes).items()
+        for name, typed in sdk_attributes.read(message.attributes).items()
         # What the core's own senders gave may be no property.
         if isinstance(typed.value, str) and _is_property(name) and _is_property(typed.value)
     }

@@ -11,14 +11,12 @@ from typing import Any
 
 import msgspec
 
+from cirrusmq.model import sdk_attributes
 from cirrusmq.model.message import Message
-from cirrusmq_dialects import typed_attributes
+from cirrusmq.model.sdk_attributes import ONCE, TRACE, Typed
 from cirrusmq_dialects.sqs.errors import SqsError, missing
 from cirrusmq_dialects.sqs.reading import Members, objects, text
-from cirrusmq_dialects.typed_attributes import Typed
 
-TRACE, ONCE = "$trace", "$once"
-"""Attributes of the core's in which a message has its X-Ray header and its deduplication id."""
 TRACE_HEADER = "AWSTraceHeader"
 _ATTRIBUTES = 10
 _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -50,7 +48,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
         `once`: the deduplication id to show later. `trace`: of the call, unless it has one itself.
         """
-        kept = typed_attributes.write(self.attributes)
+        kept = sdk_attributes.write(self.attributes)
         trace = trace if self.trace is None else self.trace
         if trace is not None:
             kept[TRACE] = trace
@@ -132,7 +130,7 @@ def shown_attributes(message: Message, asked: Iterable[str]) -> dict[str, Typed]
     wanted = list(asked)
     if not wanted:
         return {}
-    found = typed_attributes.read(message.attributes)
+    found = sdk_attributes.read(message.attributes)
     return {name: typed for name, typed in found.items() if any(_fits(name, w) for w in wanted)}
 
 
@@ -162,11 +160,6 @@ def attributes_md5(attributes: Mapping[str, Typed]) -> str:
 def md5(content: bytes) -> str:
     """The MD5 of bytes, in hexadecimal digits."""
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
-
-
-def digits(order: int) -> str:
-    """A SequenceNumber."""
-    return f"{order:020d}"
 
 
 def content_id(body: str) -> str:

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from cirrusmq.base import ulid
 from cirrusmq.base.shapes import read_values
-from cirrusmq.model.parcel import Parcel, order_number
+from cirrusmq.model.parcel import Parcel, order_number, sequence_number
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.sdk_attributes import ONCE, TRACE
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import (
     Begun,
@@ -25,12 +26,9 @@ from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
 from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import RECEIVE, Asked
 from cirrusmq_dialects.sqs.contents import (
-    ONCE,
-    TRACE,
     TRACE_HEADER,
     attributes_md5,
     content_id,
-    digits,
     md5,
     shown_attributes,
     shown_body,
@@ -160,7 +158,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
             told[name] = value
     if queue.attributes.ordered:
         position = parcel.position(place)
-        told["SequenceNumber"] = digits(order_number(parcel.sort_key, position))
+        told["SequenceNumber"] = sequence_number(order_number(parcel.sort_key, position))
         content_based = shapes.fifo_attribute(queue, "ContentBasedDeduplication") == "true"
         if content_based and "MessageDeduplicationId" not in told:
             told["MessageDeduplicationId"] = content_id(shown_body(message))

@@ -10,6 +10,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
+from cirrusmq.model.parcel import sequence_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.sending.send import SendRequest, send
 from cirrusmq_dialects.sqs import attributes as shapes
@@ -17,7 +18,6 @@ from cirrusmq_dialects.sqs.asking import SEND, Asked
 from cirrusmq_dialects.sqs.batches import batch, failure, read_each
 from cirrusmq_dialects.sqs.contents import (
     content_id,
-    digits,
     read_content,
     read_trace,
 )
@@ -122,7 +122,7 @@ def _sent(draft: _Draft, sent: Any) -> Result:
     # A duplicate is answered the first one's, whose body may be another.
     known = None if "deduplication_id" in draft.native else sent.body_md5
     shown: Result = {"MessageId": sent.id, **draft.content.digests(known)}
-    return shown if sent.order is None else {**shown, "SequenceNumber": digits(sent.order)}
+    return shown if sent.order is None else {**shown, "SequenceNumber": sequence_number(sent.order)}
 
 
 def _check_attributes(kept: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cirrusmq.model.invoke import EventSource
 from cirrusmq_lambda.answers.body import Body
 
 
@@ -12,3 +13,4 @@ class Invoke(Body):
     max_concurrency: int
     batch: int
     timeout_seconds: int
+    event_source: EventSource

@@ -1,7 +1,9 @@
-"""Attributes of messages with names and types that the core has no place for.
+"""Attributes that an SDK of another service sent, with names and types that requests cannot have.
 
-A name that the core refuses is written with `$` and two hexadecimal digits for each odd byte; types
-other than plain text and bytes are in one attribute more, `$types`: `name:type,…`.
+A name that a request cannot have is written with `$` and two hexadecimal digits for each odd byte;
+types other than plain text and bytes are in one attribute more, `$types`: `name:type,…`. The trace
+header and the deduplication id that SQS's SDKs send are in `$trace` and `$once`. Answers, events
+and posts show the names that were sent, and none of the service's own attributes.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-TYPES = "$types"
+TYPES, TRACE, ONCE = "$types", "$trace", "$once"
+_OWN = frozenset({TYPES, TRACE, ONCE})
 TEXT, BYTES = "String", "Binary"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ODD = re.compile(rb"[^A-Za-z0-9_]|^[0-9]")
@@ -38,11 +41,15 @@ def write(attributes: Mapping[str, Typed]) -> dict[str, str | bytes]:
     return written
 
 
-def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:
-    """The attributes with their names and types; those that dialects keep for themselves left out.
+def shown(attributes: Mapping[str, str | bytes]) -> Mapping[str, str | bytes]:
+    """The attributes by the names that were sent, without the service's own ones."""
+    if not any("$" in name for name in attributes):
+        return attributes
+    return {name: typed.value for name, typed in read(attributes).items()}
 
-    They begin with `$` and something that is no hexadecimal digit.
-    """
+
+def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:
+    """The attributes with the names and types that were sent, without the service's own ones."""
     told = attributes.get(TYPES, "")
     types = dict(
         each.split(":", 1)
@@ -51,15 +58,11 @@ def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:
     )
     found = {}
     for name, value in attributes.items():
-        if _is_own(name):
+        if name in _OWN:
             continue
         plain = TEXT if isinstance(value, str) else BYTES
         found[_unescape(name)] = Typed(types.get(name, plain), value)
     return found
-
-
-def _is_own(name: str) -> bool:
-    return name.startswith("$") and not _ESCAPED.match(name.encode())
 
 
 def _escape(name: str) -> str:
@@ -71,5 +74,7 @@ def _escape(name: str) -> str:
 
 
 def _unescape(name: str) -> str:
+    """The name that was sent; one that `write` never makes is a caller's own, and stays."""
     plain = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), name.encode())
-    return plain.decode("utf-8", "replace")
+    sent = plain.decode("utf-8", "replace")
+    return sent if _escape(sent) == name else name
