@@ -135,9 +135,7 @@ def test_a_queue_that_exists_is_compared_by_the_attributes_of_sqs(
     assert attributes(sqs, first) == before
 
 
-@pytest.mark.parametrize(
-    "name", ["", "a b", "a.b", ".fifo", "x" * 81, "1st", "_a", "x" * 65, "a/b", "ä"]
-)
+@pytest.mark.parametrize("name", ["", "a b", "a.b", ".fifo", "x" * 81, "a/b", "ä"])
 def test_names_that_no_queue_has_are_refused(sqs: Any, name: str) -> None:
     with pytest.raises(ClientError) as refused:
         sqs.create_queue(QueueName=name)

@@ -49,10 +49,11 @@ NAMES = [
     "%00", "a%00b", "%ff", "%F0%9F%90%98", "a%2Fb", "%2e%2e", "..", "a b", "a:b:c", ":", "a:", ":b",
     "x" * 4_000, "%", "%zz", "K%23x", "a%0d%0ab", "*", "{queue}", "a,b", "%ed%a0%80",
 ]  # fmt: skip
-ODD = ["x" * 65, "1abc", "-abc", "_abc", "a.bc", "a%20bc", "%C3%A9bc", "a%2Fbc", "a%00b"]
+SIGNS = ["a.bc", "a%20bc", "%C3%A9bc", "a%2Fbc", "a%00b"]
+ODD = ["x" * 65, "1abc", "-abc", "_abc", *SIGNS]
 BAD_NAMES = {
-    "queue": [*ODD, ":", "alice:", ":abc", "a:b:c"],
-    "topic": [*ODD, "ab"],
+    "queue": ["x" * 81, *SIGNS, ":", "alice:", ":abc", "a:b:c"],
+    "topic": ["x" * 257, *SIGNS, "ab"],
     "subscription": [*ODD, "ab"],
     "receiver": ODD,
     "account": ODD,

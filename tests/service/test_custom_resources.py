@@ -357,7 +357,7 @@ def test_contents_are_deleted_only_where_the_template_says_so(stack: Stack, acme
     [
         ("Queue", {}, "Name: this field is needed"),
         ("Queue", {"Name": "orders", "Size": "3"}, "Size: this field is not known"),
-        ("Queue", {"Name": "9"}, "queue: must be 1 to 64 characters"),
+        ("Queue", {"Name": "9."}, "queue: must be 1 to 80 characters"),
         ("Queue", {"Name": "orders", "Account": "a b"}, "Account: must be 1 to 64 characters"),
         (
             "Queue",
@@ -554,7 +554,7 @@ def test_a_change_is_in_the_audit_of_its_account_and_no_key_made_it(
     stack: Stack, acme: Client
 ) -> None:
     made = stack.create("Orders", "Queue", Name="orders")
-    assert stack.ask("Create", "Bad", "Queue", Name="-")["Status"] == "FAILED"
+    assert stack.ask("Create", "Bad", "Queue", Name="a b")["Status"] == "FAILED"
     stack.world.clock.pass_seconds(1)
     stack.ask("Delete", "Orders", "Queue", made)
 

@@ -12,8 +12,15 @@ from typing import Any, cast, get_args, get_type_hints
 import msgspec
 
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter
-from cirrusmq.base.limits import TOPIC_NAME
-from cirrusmq.base.names import ACCOUNT_NAME, QUEUE_NAME, RECEIVER_NAME, check_name
+from cirrusmq.base.names import (
+    ACCOUNT_NAME,
+    QUEUE_NAME,
+    RECEIVER_NAME,
+    SUBSCRIPTION_NAME,
+    TOPIC_NAME,
+    NameRule,
+    check_name,
+)
 from cirrusmq.base.shapes import decode
 from cirrusmq.base.timestamps import parse_time
 from cirrusmq.filters.selection import compile_filter
@@ -46,13 +53,13 @@ PERMISSIONS: dict[Kind, tuple[str, ...]] = {
     "grant": get_args(get_type_hints(answers.GrantState)["permission"]),
     "topic_grant": get_args(get_type_hints(answers.TopicGrantState)["permission"]),
 }
-_NAMES: dict[Kind, tuple[int, int]] = {
+_NAMES: dict[Kind, NameRule] = {
     "queue": QUEUE_NAME,
     "receiver": RECEIVER_NAME,
     "grant": ACCOUNT_NAME,
     "topic": TOPIC_NAME,
     "topic_grant": ACCOUNT_NAME,
-    "subscription": TOPIC_NAME,
+    "subscription": SUBSCRIPTION_NAME,
 }
 _DEFAULT_RECEIVER = "default"
 

@@ -99,10 +99,9 @@ def problems(text: str) -> list[tuple[int, str]]:
             "queue a: retry.waits[1]: must be a number from 0.01 to 43,200",
         ),
         (
-            ["version: 1", "queues:", "  9a:"],
+            ["version: 1", "queues:", "  9 a:"],
             3,
-            "queue 9a: name: must be 1 to 64 characters: a letter, then letters, digits, '-' and"
-            " '_'",
+            "queue 9 a: name: must be 1 to 80 characters: letters, digits, '-' and '_'",
         ),
         (
             ["version: 1", "queues:", "  a:", "    receivers:", "      Default: {}"],

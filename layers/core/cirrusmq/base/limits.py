@@ -143,7 +143,6 @@ INVOKE_SECONDS = (1, 840)
 """The function that waits for the called one is stopped after 900 s itself."""
 INVOKE_SECONDS_DEFAULT = 60
 
-TOPIC_NAME = (3, 64)
 TOPIC_MESSAGE_BYTES = MESSAGE_BYTES
 TOPIC_MESSAGE_BYTES_DEFAULT = 65_536
 TOPIC_LIFE_SECONDS = 86_400

@@ -7,15 +7,27 @@ import re
 from typing import NamedTuple
 
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.limits import TOPIC_NAME
 
 ID_CHARACTERS = 12
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
-QUEUE_NAME = (1, 64)
-ACCOUNT_NAME = (1, 64)
-RECEIVER_NAME = (1, 64)
+
+class NameRule(NamedTuple):
+    """The names that a kind of resource may have."""
+
+    least: int
+    """Characters."""
+    most: int
+    letter_first: bool = True
+    """Whether the first character is a letter."""
+
+
+QUEUE_NAME = NameRule(1, 80, letter_first=False)
+TOPIC_NAME = NameRule(3, 256, letter_first=False)
+SUBSCRIPTION_NAME = NameRule(3, 64)
+ACCOUNT_NAME = NameRule(1, 64)
+RECEIVER_NAME = NameRule(1, 64)
 
 
 class QueueRef(NamedTuple):
@@ -25,15 +37,16 @@ class QueueRef(NamedTuple):
     name: str
 
 
-def check_name(parameter: str, value: str, length: tuple[int, int] = QUEUE_NAME) -> str:
-    """Answer `value` if it is a legal name of `length` characters, else raise InvalidParameter."""
-    if not length[0] <= len(value) <= length[1] or not _NAME.fullmatch(value):
-        raise InvalidParameter(
-            parameter,
-            f"must be {length[0]} to {length[1]} characters: a letter, "
-            "then letters, digits, '-' and '_'",
-        )
-    return value
+def check_name(parameter: str, value: str, rule: NameRule = QUEUE_NAME) -> str:
+    """Return `value` if the rule allows it, else raise InvalidParameter."""
+    is_begun = not rule.letter_first or value[:1].isalpha()
+    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(value):
+        return value
+    first = "a letter, then " if rule.letter_first else ""
+    raise InvalidParameter(
+        parameter,
+        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'",
+    )
 
 
 def parse_queue_ref(value: str, account: str, parameter: str = "queue") -> QueueRef:
@@ -46,11 +59,11 @@ def parse_topic_ref(value: str, account: str, parameter: str = "topic") -> Queue
     return _parse_ref(value, account, parameter, TOPIC_NAME)
 
 
-def _parse_ref(value: str, account: str, parameter: str, bounds: tuple[int, int]) -> QueueRef:
+def _parse_ref(value: str, account: str, parameter: str, rule: NameRule) -> QueueRef:
     owner, colon, name = value.rpartition(":")
     if colon:
         check_name(parameter, owner, ACCOUNT_NAME)
-    return QueueRef(owner if colon else account, check_name(parameter, name, bounds))
+    return QueueRef(owner if colon else account, check_name(parameter, name, rule))
 
 
 def new_id(randomness: random.Random) -> str:

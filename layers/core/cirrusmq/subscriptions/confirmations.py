@@ -12,8 +12,8 @@ import msgspec
 
 from cirrusmq.base.derivation import derive
 from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFound, TopicNotFound
-from cirrusmq.base.limits import TOKEN_SECONDS, TOPIC_NAME
-from cirrusmq.base.names import check_name
+from cirrusmq.base.limits import TOKEN_SECONDS
+from cirrusmq.base.names import SUBSCRIPTION_NAME, TOPIC_NAME, check_name
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
@@ -65,7 +65,7 @@ def ask(core: Core, subscription: Subscription, token: str) -> None:
 
 def ask_again(core: Core, topic: Topic, name: str) -> None:
     """A new token, on the owner's wish; nothing for one that is confirmed."""
-    check_name("subscription", name, TOPIC_NAME)
+    check_name("subscription", name, SUBSCRIPTION_NAME)
     asked = change(core, lambda: _asking(core, topic, name))
     if asked is not None:
         ask(core, *asked)
@@ -93,7 +93,7 @@ def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
     """
     try:
         check_name("topic", topic_name, TOPIC_NAME)
-        check_name("subscription", name, TOPIC_NAME)
+        check_name("subscription", name, SUBSCRIPTION_NAME)
     except InvalidParameter as impossible:
         raise Forbidden from impossible
     account = token.partition(".")[0]

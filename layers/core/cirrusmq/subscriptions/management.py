@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists, InvalidParameter
-from cirrusmq.base.names import check_name, new_id
+from cirrusmq.base.names import SUBSCRIPTION_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.filters.tags import TAG_CHARACTERS
 from cirrusmq.model.topic import (
@@ -57,7 +56,7 @@ def put_subscription(
     A message published after the answer is later than the subscription by every clock: a publish
     that began before it is not put among those whose order is kept.
     """
-    check_name("subscription", name, limits.TOPIC_NAME)
+    check_name("subscription", name, SUBSCRIPTION_NAME)
     _check_tags(topic, given, tag_characters)
     wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
     held = msgspec.structs.asdict(given)
@@ -115,7 +114,7 @@ def change_subscription(
 
     `tag_characters`: the most of a tag in a filter that is given; one that stays may have longer.
     """
-    check_name("subscription", name, limits.TOPIC_NAME)
+    check_name("subscription", name, SUBSCRIPTION_NAME)
     _check_tags(topic, given, tag_characters)
 
     def update(before: Subscription) -> Subscription:
@@ -171,7 +170,7 @@ def retry_now(core: Core, topic: Topic, name: str) -> None:
     As many as one invocation can post; the others keep their times.
     """
     subscription = find_subscription(
-        core, topic.id, check_name("subscription", name, limits.TOPIC_NAME)
+        core, topic.id, check_name("subscription", name, SUBSCRIPTION_NAME)
     ).value
     if subscription.protocol != "http":
         raise InvalidParameter("subscription", "must be of a URL: others have no schedule")
@@ -181,7 +180,7 @@ def retry_now(core: Core, topic: Topic, name: str) -> None:
 
 
 def _set_paused(core: Core, topic: Topic, name: str, *, paused: bool) -> Subscription:
-    check_name("subscription", name, limits.TOPIC_NAME)
+    check_name("subscription", name, SUBSCRIPTION_NAME)
 
     def update(before: Subscription) -> Subscription:
         if not before.pausable:
@@ -209,7 +208,7 @@ def pause_gone(core: Core, subscription: Subscription) -> None:
 
 def delete_subscription(core: Core, topic: Topic, name: str) -> None:
     """Delete a subscription; the messages that it had not taken are gone with it."""
-    check_name("subscription", name, limits.TOPIC_NAME)
+    check_name("subscription", name, SUBSCRIPTION_NAME)
 
     def plan() -> Change[None]:
         found = find_subscription(core, topic.id, name)

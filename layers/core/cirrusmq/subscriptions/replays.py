@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, LimitExceeded, NotRewindable
-from cirrusmq.base.names import check_name, new_id
+from cirrusmq.base.names import SUBSCRIPTION_NAME, check_name, new_id
 from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.model.topic import EARLIEST, LATEST, Replay, Subscription, Topic
 from cirrusmq.queues import operations
@@ -100,7 +100,7 @@ def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest, by:
 
     Its receipts for these messages end. `by`: the id of the access key that asks for it.
     """
-    check_name("subscription", name, limits.TOPIC_NAME)
+    check_name("subscription", name, SUBSCRIPTION_NAME)
     to_ms = _time_to_rewind_to(request, core.now_ms())
     rewound = change(core, lambda: _rewinding(core, topic, name, to_ms, by))
     take_effect(core, rewound)

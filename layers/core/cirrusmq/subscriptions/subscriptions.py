@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from cirrusmq.base import limits
 from cirrusmq.base.errors import SubscriptionNotFound
-from cirrusmq.base.names import check_name
+from cirrusmq.base.names import SUBSCRIPTION_NAME, check_name
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
@@ -65,7 +64,7 @@ def find_subscription(core: Core, topic_id: str, name: str) -> Document[Subscrip
 
 def get_subscription(core: Core, topic: Topic, name: str) -> Subscription:
     """The subscription of exactly this name, as the cache has it; SubscriptionNotFound."""
-    check_name("subscription", name, limits.TOPIC_NAME)
+    check_name("subscription", name, SUBSCRIPTION_NAME)
     for subscription in cached_subscriptions(core, topic.id):
         if subscription.name == name:
             return subscription

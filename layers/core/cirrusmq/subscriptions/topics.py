@@ -6,7 +6,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists, LimitExceeded, TopicNotFound
-from cirrusmq.base.names import check_name, new_id
+from cirrusmq.base.names import TOPIC_NAME, check_name, new_id
 from cirrusmq.model.topic import (
     Topic,
     TopicAttributes,
@@ -29,7 +29,7 @@ from cirrusmq.storage.pages import read_page
 
 def get_topic(core: Core, account: str, name: str) -> Topic:
     """The topic of exactly this name, as the cache has it; TopicNotFound."""
-    check_name("topic", name, limits.TOPIC_NAME)
+    check_name("topic", name, TOPIC_NAME)
     topic = directory.read_cached(core, topic_place(account, name), Topic)
     if topic is None or topic.name != name:
         raise TopicNotFound(f"account {account} has no topic {name}")
@@ -50,7 +50,7 @@ def create_topic(
     An attribute that is not given is not compared, but with `exact` must be at its default.
     `resource_id`: the id of a new topic, never used before; without it one by chance.
     """
-    check_name("topic", name, limits.TOPIC_NAME)
+    check_name("topic", name, TOPIC_NAME)
     core.settings.check_message_bytes(given.max_message_bytes)
     return change(core, lambda: _creation(core, account, name, given, resource_id, exact))
 
@@ -145,7 +145,7 @@ def list_topics(
 
 def find_topic(core: Core, account: str, name: str) -> Document[Topic]:
     """The topic as the directory has it now; TopicNotFound."""
-    check_name("topic", name, limits.TOPIC_NAME)
+    check_name("topic", name, TOPIC_NAME)
     found = directory.read(core, topic_place(account, name), Topic)
     if found is None or found.value.name != name:
         raise TopicNotFound(f"account {account} has no topic {name}")

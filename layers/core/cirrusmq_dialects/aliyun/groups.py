@@ -12,8 +12,7 @@ import contextlib
 import hashlib
 
 from cirrusmq.base.errors import AlreadyExists, SubscriptionNotFound
-from cirrusmq.base.limits import TOPIC_NAME
-from cirrusmq.base.names import check_name
+from cirrusmq.base.names import SUBSCRIPTION_NAME, check_name
 from cirrusmq.base.shapes import read_values
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.queue import Queue, QueueInput
@@ -35,7 +34,7 @@ _WAIT_SECONDS = {False: 300, True: 60}
 
 def find_group(core: Core, topic: Topic, name: str) -> tuple[Subscription, Queue]:
     """A group and its queue; SubscriptionNotFound."""
-    check_name("consumer", name, TOPIC_NAME)
+    check_name("consumer", name, SUBSCRIPTION_NAME)
     subscription = get_subscription(core, topic, name)
     if subscription.protocol != "queue" or subscription.endpoint is None:
         raise invalid(f"Group {name} is a subscription of another protocol.")

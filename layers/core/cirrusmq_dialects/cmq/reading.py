@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 from urllib.parse import parse_qsl
 
-from cirrusmq.base.limits import BATCH_MESSAGES, TOPIC_NAME
-from cirrusmq.base.names import QUEUE_NAME
+from cirrusmq.base.limits import BATCH_MESSAGES
 from cirrusmq_dialects.calling import Call
 from cirrusmq_dialects.cmq.errors import CmqError, missing, out_of_range
 
@@ -18,6 +17,8 @@ _FIELDS = 200
 _REQUEST_BYTES = 1_048_576
 _INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
+_QUEUE_NAME, _TOPIC_NAME = (1, 64), (3, 64)
+"""Characters of CMQ's names; the topics' bounds are the subscriptions' too."""
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,3}", re.ASCII)
 
 
@@ -107,17 +108,17 @@ def needed_numbered(params: Params, name: str) -> list[str]:
 
 def queue_name(params: Params) -> str:
     """The name in `queueName`."""
-    return _named(params, "queueName", QUEUE_NAME, 10020)
+    return _named(params, "queueName", _QUEUE_NAME, 10020)
 
 
 def topic_name(params: Params) -> str:
     """The name in `topicName`."""
-    return _named(params, "topicName", TOPIC_NAME, 10590)
+    return _named(params, "topicName", _TOPIC_NAME, 10590)
 
 
 def subscription_name(params: Params) -> str:
     """The name in `subscriptionName`."""
-    return _named(params, "subscriptionName", TOPIC_NAME, 10580)
+    return _named(params, "subscriptionName", _TOPIC_NAME, 10580)
 
 
 def _named(params: Params, member: str, bounds: tuple[int, int], module: int) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.limits import TOPIC_NAME
-from cirrusmq.base.names import QUEUE_NAME, check_name
+from cirrusmq.base.names import QUEUE_NAME, TOPIC_NAME, check_name
 from cirrusmq.queues import operations
 from cirrusmq.queues.operation_list import page_of_operations
 from cirrusmq.queues.operations import Kind, State
