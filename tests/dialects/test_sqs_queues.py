@@ -461,8 +461,12 @@ def test_tags_are_labels(sqs: Any, shop: Client) -> None:
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"stage": "test"}
     sqs.untag_queue(QueueUrl=url, TagKeys=["stage"])
     assert sqs.list_queue_tags(QueueUrl=url).get("Tags", {}) == {}
-    with pytest.raises(ClientError, match="at most 10 tags"):
-        sqs.tag_queue(QueueUrl=url, Tags={str(number): "x" for number in range(11)})
+    with pytest.raises(ClientError, match="at most 50 tags"):
+        sqs.tag_queue(QueueUrl=url, Tags={str(number): "x" for number in range(51)})
+    with pytest.raises(ClientError, match="at most 4,096 bytes"):
+        sqs.tag_queue(QueueUrl=url, Tags={str(number): "x" * 200 for number in range(25)})
+    sqs.tag_queue(QueueUrl=url, Tags={str(number): "x" for number in range(50)})
+    assert len(sqs.list_queue_tags(QueueUrl=url)["Tags"]) == 50
 
 
 def test_counts_tell_active_delayed_and_inactive_messages(sqs: Any, url: str) -> None:

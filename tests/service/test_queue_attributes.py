@@ -272,11 +272,14 @@ def test_a_description_has_256_characters_at_most(queue: TestQueue) -> None:
     assert queue.patch(description="é" * 257).json["parameter"] == "description"
 
 
-def test_there_are_10_labels_at_most(queue: TestQueue) -> None:
-    labels = {f"k{number}": "v" for number in range(10)}
+def test_there_are_50_labels_at_most_of_4_kb(queue: TestQueue) -> None:
+    labels = {f"k{number}": "v" for number in range(50)}
 
     assert queue.patch(labels=labels).json["labels"] == labels
     assert queue.patch(labels={**labels, "one more": "v"}).json["parameter"] == "labels"
+    full = {f"k{number:02}": "é" * 126 for number in range(16)}  # 16 * (3 + 252), and 16 more
+    assert queue.patch(labels={**full, "é" * 4: "x" * 8}).json["labels"]["é" * 4] == "x" * 8
+    assert queue.patch(labels={**full, "é" * 4: "x" * 9}).json["parameter"] == "labels"
 
 
 def test_a_change_is_in_force_when_it_is_answered(queue: TestQueue) -> None:

@@ -63,7 +63,7 @@ class QueueInput(TypedDict):
     labels: NotRequired[dict[str, str]]
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
-    """at most 10 pairs of texts"""
+    """at most 50 pairs of texts, of 4,096 bytes together"""
 
 
 class ReceiverInput(TypedDict):
@@ -88,7 +88,7 @@ class TopicInput(TypedDict):
     labels: NotRequired[dict[str, str]]
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
-    """at most 10 pairs of texts"""
+    """at most 50 pairs of texts, of 4,096 bytes together"""
 
 
 class SubscriptionInput(TypedDict):
@@ -112,4 +112,4 @@ class SubscriptionInput(TypedDict):
     labels: NotRequired[dict[str, str]]
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
-    """at most 10 pairs of texts"""
+    """at most 50 pairs of texts, of 4,096 bytes together"""

@@ -52,7 +52,9 @@ PARTITIONS = (1, 255)
 PARTITIONS_DEFAULT = 4
 
 DESCRIPTION_CHARACTERS = 256
-LABELS = 10
+LABELS = 50
+LABELS_BYTES = 4_096
+"""Of all names and values in UTF-8: each call reads the document that has them."""
 LABEL_CHARACTERS = 256
 REASON_CHARACTERS = 256
 ATTRIBUTES = 10

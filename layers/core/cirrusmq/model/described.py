@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
 from cirrusmq.base import limits
+from cirrusmq.base.errors import InvalidParameter
 
 Description: TypeAlias = Annotated[
     str,
@@ -24,5 +26,18 @@ _Label: TypeAlias = Annotated[
 ]
 Labels: TypeAlias = Annotated[
     dict[_Label, _Label],
-    Meta(max_length=limits.LABELS, description=f"at most {limits.LABELS} pairs of texts"),
+    Meta(
+        max_length=limits.LABELS,
+        description=(
+            f"at most {limits.LABELS} pairs of texts, of {limits.LABELS_BYTES:,} bytes together"
+        ),
+    ),
 ]
+
+
+def check_labels(labels: Mapping[str, str]) -> None:
+    """Raise InvalidParameter if the labels have too many bytes."""
+    size = sum(len(text.encode()) for pair in labels.items() for text in pair)
+    if size > limits.LABELS_BYTES:
+        most = f"{limits.LABELS_BYTES:,}"
+        raise InvalidParameter("labels", f"must have at most {most} bytes together, not {size:,}")

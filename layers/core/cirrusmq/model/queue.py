@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.base.shapes import integer
-from cirrusmq.model.described import Description, Labels
+from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -220,6 +220,7 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
 def over_queue(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
     """The attributes, with the given ones in their places, not checked together."""
     changes = _given(given)
+    check_labels(changes.get("labels", {}))
     if isinstance(given.dead_letter, DeadLetterInput):
         changes["dead_letter"] = DeadLetter(**_given(given.dead_letter))
     if isinstance(given.invoke, InvokeInput):

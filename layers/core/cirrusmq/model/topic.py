@@ -14,7 +14,7 @@ from cirrusmq.base.names import check_name
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
-from cirrusmq.model.described import Description, Labels
+from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -251,10 +251,10 @@ def change_topic_attributes(before: TopicAttributes, given: TopicInput) -> Topic
 
 def over_topic(attributes: TopicAttributes, given: TopicInput) -> TopicAttributes:
     """The attributes, with the given ones in their places."""
-    changes = msgspec.structs.asdict(given).items()
-    return msgspec.structs.replace(
-        attributes, **{name: value for name, value in changes if value is not UNSET}
-    )
+    given_values = msgspec.structs.asdict(given).items()
+    changes = {name: value for name, value in given_values if value is not UNSET}
+    check_labels(changes.get("labels", {}))
+    return msgspec.structs.replace(attributes, **changes)
 
 
 def create_subscription(topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
@@ -306,6 +306,7 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
     changes = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }
+    check_labels(changes.get("labels", {}))
     if isinstance(given.invoke, InvokeInput):
         changes["invoke"] = given.invoke.chosen()
     return msgspec.structs.replace(subscription, **changes)

@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.limits import LABELS
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.limits import LABELS, LABELS_BYTES
+from cirrusmq.model.described import check_labels
 from cirrusmq.model.queue import Queue, SdkAttributes
 from cirrusmq.queues.counts import Counts
 from cirrusmq_dialects.sqs.errors import SqsError, invalid_value
@@ -267,3 +269,8 @@ def check_tag_count(labels: Mapping[str, str]) -> None:
     """InvalidParameterValue where a queue would have more labels than it can."""
     if len(labels) > LABELS:
         raise SqsError("InvalidParameterValue", f"A queue has at most {LABELS} tags.")
+    try:
+        check_labels(labels)
+    except InvalidParameter:
+        text = f"The tags of a queue have at most {LABELS_BYTES:,} bytes together here."
+        raise SqsError("InvalidParameterValue", text) from None
