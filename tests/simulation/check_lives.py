@@ -28,7 +28,7 @@ def check_lives(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violat
     for track in book.tracks.values():
         for delivery in track.deliveries:
             yield from _gone(book, track, delivery)
-            yield from _too_early(scenario, book, delivery)
+            yield from _too_early(scenario, book, track, delivery)
         for before, after in pairwise(track.deliveries):
             yield from _next_delivery(scenario, book, track, before, after)
     yield from _ids(book)
@@ -69,9 +69,17 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
             yield Violation("received after the queue was purged", (call, delivery.call))
 
 
-def _too_early(scenario: Scenario, book: Book, delivery: Delivery) -> Iterator[Violation]:
-    """A message's own delay; the queue's may change meanwhile."""
-    if delivery.dead is not None or delivery.count > 1 or book.by_kind["redrive"]:
+def _too_early(
+    scenario: Scenario, book: Book, track: Track, delivery: Delivery
+) -> Iterator[Violation]:
+    """A message's own delay; the queue's may change meanwhile.
+
+    receiver, its clock ahead   receives the message, gives it back untried
+    receiver, its clock behind                                       receives it: the count is 1
+    """
+    if delivery.dead is not None or delivery is not track.deliveries[0]:
+        return
+    if delivery.count > 1 or book.by_kind["redrive"]:
         return
     if any(call.given["id"] == delivery.id for call in book.by_kind[RESCHEDULE]):
         return
