@@ -1,7 +1,8 @@
 """Tables in the pages that are made from the contract, so that no number is written twice.
 
 A block of the language `fields` holds the name of a schema of the OpenAPI document; a block of the
-language `errors` is all codes of problems, one of `parameters` all parameters of the template.
+language `errors` is all codes of problems, one of `troubleshooting` a section for each of them, one
+of `parameters` all parameters of the template.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from typing import Any
 
 import yaml
 
-from cirrusmq.base import errors
 from cirrusmq_lambda import problems
 from cirrusmq_local.cloud.cloudformation import read
 from cirrusmq_local.cloud.template import TEMPLATE
 
+from .error_texts import contract_errors, troubleshooting
+
 WHEN = Path(__file__).with_name("parameters.yaml")
 """When a parameter is changed, by name."""
 DOCUMENT = Path(problems.__file__).with_name("openapi.json")
-_BLOCK = re.compile(r"^```(fields|errors|parameters)\n(.*?)```$", re.M | re.S)
+_BLOCK = re.compile(r"^```(fields|errors|troubleshooting|parameters)\n(.*?)```$", re.M | re.S)
 _NAMED = {
-    "RetryPolicy": "[a policy](retries.md#the-policies)",
+    "RetryPolicy": "[a policy](retries.md#the-policies-waits-and-backoff)",
     "Filter": "[a filter](topics.md#tags)",
     "DeadLetterInput": "`queue`, and `max_receives` or `max_age_seconds`, or both",
     "InvokeInput": "`function`, and `max_concurrency`, `batch`, `timeout_seconds`, `event_source`",
@@ -70,17 +72,10 @@ def _takes(schema: Mapping[str, Any]) -> str:
 
 def _errors(_: str) -> str:
     rows = ["| code | status | when |", "| --- | --- | --- |"]
-    for kind in _kinds(errors.CirrusMQError):
+    for kind in contract_errors():
         said = " ".join((kind.__doc__ or "").split())
         rows.append(f"| `{kind.__name__}` | {problems.status_of(kind.__name__)} | {said} |")
     return "\n".join(rows)
-
-
-def _kinds(base: type[errors.CirrusMQError]) -> list[type[errors.CirrusMQError]]:
-    """The errors with a code of their own, by status."""
-    found = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    kinds = [kind for kind in found if issubclass(kind, base) and kind is not base]
-    return sorted(kinds, key=lambda kind: (problems.status_of(kind.__name__), kind.__name__))
 
 
 def _parameters(_: str) -> str:
@@ -121,4 +116,9 @@ def schemas() -> dict[str, Any]:
     return read
 
 
-_MAKERS = {"fields": _fields, "errors": _errors, "parameters": _parameters}
+_MAKERS = {
+    "fields": _fields,
+    "errors": _errors,
+    "troubleshooting": lambda _: troubleshooting(),
+    "parameters": _parameters,
+}

@@ -1,4 +1,8 @@
-"""The site: every page in the order of `navigation.yaml`, the search's index, style and scripts."""
+"""The site: every page in the order of `navigation.yaml`, the search's index, style and scripts.
+
+Beside each page there is its Markdown, with its tables, and `llms.txt` lists these for programs
+that read (https://llmstxt.org).
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from markupsafe import Markup
 
 from .made import with_tables
 from .markdown import Page, render
+from .plain import listing, plain_page
 
 PAGES = Path(__file__).parent
 ROOT = PAGES.parents[1]
@@ -57,7 +62,9 @@ def build(folder: Path) -> None:
             after=ordered[place + 1] if place + 1 < len(ordered) else None,
         )
         (new / f"{name}.html").write_text(html, encoding="utf-8")
+        (new / f"{name}.md").write_text(plain_page(_text(name), _placed), encoding="utf-8")
     (new / "search.json").write_text(_index(pages), encoding="utf-8")
+    (new / "llms.txt").write_text(listing(navigation, pages), encoding="utf-8")
     shutil.copytree(CHARTS, new / "charts")
     theme = [path for path in (PAGES / "theme").iterdir() if path.suffix in (".css", ".js")]
     for path in (*(PAGES / "pictures").glob("*.svg"), *theme, PAGES / "costs.json"):
@@ -76,8 +83,13 @@ def _names(navigation: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     return chain.from_iterable(section["pages"] for section in navigation)
 
 
+def _text(name: str) -> str:
+    """A page's Markdown with its tables."""
+    return with_tables((PAGES / f"{name}.md").read_text("utf-8"))
+
+
 def _read(name: str) -> Page:
-    text = with_tables((PAGES / f"{name}.md").read_text("utf-8"))
+    text = _text(name)
     return render(
         text, {target: _placed(target) for target in re.findall(r"\]\(([^)\s]+)\)", text)}
     )

@@ -86,6 +86,19 @@ def test_it_is_gzipped_for_those_who_take_that(folder: Path) -> None:
     assert "Content-Encoding" not in plain["headers"]
 
 
+def test_the_list_for_programs_that_read_leads_to_the_manuals(folder: Path) -> None:
+    (folder / "docs").mkdir()
+    (folder / "docs/llms.txt").write_text("- [Queues](queues.md): sends")
+    (folder / "docs/queues.md").write_text("# Queues")
+    answer = get(folder, "/llms.txt")
+    assert answer["statusCode"] == 308
+    led_to = urljoin("https://host/stage/llms.txt", answer["headers"]["Location"])
+    assert led_to == "https://host/stage/docs/llms.txt"
+    page = get(folder, "/docs/queues.md")
+    assert page["headers"]["Content-Type"] == "text/markdown; charset=utf-8"
+    assert base64.b64decode(page["body"]) == b"# Queues"
+
+
 @pytest.mark.parametrize(
     "path",
     [

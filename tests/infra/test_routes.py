@@ -45,6 +45,7 @@ EXPECTED = {
     "pages": [
         "GET /",
         *(f"GET /{site}{below}" for site in ("console", "docs") for below in ("", "/{file+}")),
+        "GET /llms.txt",
     ],
 }
 """The routes of the API, by function."""

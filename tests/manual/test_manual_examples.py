@@ -12,7 +12,7 @@ EXAMPLES = ROOT / "tests/client/examples"
 CHECKED = ("python", "js", "go", "php")
 OTHERS = {
     *("console", "sh", "text", "json", "yaml", "sql"),
-    *("fields", "errors", "parameters", "calculator"),
+    *("fields", "errors", "troubleshooting", "parameters", "calculator"),
 }
 ELSEWHERE = {"coming-from-sqs.md", "testing.md"}
 """Pages with one program more, of settings or of a few lines, beside the file's."""

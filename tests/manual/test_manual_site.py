@@ -17,6 +17,15 @@ from tests.manual.pages import MANUAL, README, ROOT
 from manual import site as maker
 from manual.markdown import render
 
+FIELD = {
+    "idempotent": "how-to-idempotent#write-idempotent-handlers",
+    "consumer group": "topics#three-kinds-of-subscription-queue-url-consumer-group",
+    "acknowledge": "queues#acknowledge-give-back-extend-give-up",
+    "webhook": "push#push-webhooks-and-how-to-verify-them",
+    "backoff": "retries#the-policies-waits-and-backoff",
+    "dead-letter queue": "retries#dead-letters-and-the-dead-letter-queue",
+}
+"""What an engineer asks for in words of the field, and the section that answers."""
 OF_THE_SERVICE = {"../console/index.html", "api"}
 
 
@@ -173,6 +182,19 @@ def test_the_index_leads_to_sections_that_there_are(site: Path, parsed: dict[str
         assert anchor in parsed[f"{page}.html"].ids
 
 
+def test_beside_each_page_is_its_markdown_and_a_list_leads_to_each(site: Path) -> None:
+    listed = re.findall(r"^- \[.+?\]\((.+?)\): \S", (site / "llms.txt").read_text("utf-8"), re.M)
+    assert sorted(listed) == sorted(path.name for path in MANUAL.glob("*.md"))
+    for name in listed:
+        text = (site / name).read_text("utf-8")
+        assert not re.search(r"^```(fields|errors|troubleshooting|parameters)$", text, re.M), name
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path = link.partition("#")[0]
+            assert not path.endswith(".html") or link in OF_THE_SERVICE, f"{name}: {link}"
+            if path and link not in OF_THE_SERVICE and "://" not in link:
+                assert (site / path).is_file(), f"{name}: {link}"
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not on this machine")
 def test_the_search_finds_what_is_asked_for(site: Path) -> None:
     program = """
@@ -185,7 +207,7 @@ def test_the_search_finds_what_is_asked_for(site: Path) -> None:
         }
     """
     (site / "package.json").write_text('{"type": "module"}')
-    asked = ["visibility timeout", "Lease", "verify signature", "half message", "xyzzy"]
+    asked = ["visibility timeout", "Lease", "verify signature", "half message", "xyzzy", *FIELD]
     run = subprocess.run(
         ["node", "--input-type=module", "-e", program, *asked],
         cwd=site,
@@ -194,8 +216,9 @@ def test_the_search_finds_what_is_asked_for(site: Path) -> None:
         check=True,
         timeout=60,
     )
-    _, lease, verify, half, nothing = run.stdout.split()
+    _, lease, verify, half, nothing, *of_the_field = run.stdout.split()
     assert lease == "concepts#lease"
     assert verify == "push#verify-the-signature"
     assert half != "nothing"
     assert nothing == "nothing"
+    assert dict(zip(FIELD, of_the_field, strict=True)) == FIELD

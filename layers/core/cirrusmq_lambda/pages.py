@@ -3,6 +3,7 @@
     GET /                    index.html
     GET /console             redirect to console/index.html
     GET /console/a.js        console/a.js
+    GET /llms.txt            redirect to docs/llms.txt, the manual's list for programs that read
 
 A page has its script and style from this service alone, calls this service alone, and is in no
 frame of another: the headers say so to the browser.
@@ -28,6 +29,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
+    ".md": "text/markdown; charset=utf-8",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
@@ -48,11 +50,14 @@ _INDEX = "index.html"
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _MOST_PARTS = 8
 _MANUAL = "docs"
+_LISTING = "llms.txt"
 
 
 def serve(folder: Path, event: dict[str, Any]) -> dict[str, Any]:
     """The answer of the HTTP API to an event (payload format 2.0); `folder`: resolved."""
     path = str(event["rawPath"]).removeprefix("/")
+    if path == _LISTING:
+        return _redirect(f"{_MANUAL}/{_LISTING}")
     found = find(folder, path)
     if found is None:
         return problem(NotFound(_missing(folder, path)), event["requestContext"]["requestId"])
