@@ -103,7 +103,7 @@ $(VENV)/.installed: $(VENV)/.up infra/requirements.lock
 tools: $(SAM_VENV)/.installed $(NODE_SDKS)/.tried $(BROWSER)/.tried
 	@:
 
-# SDKs for Node, where that is found and its registry answers; their tests are skipped elsewhere.
+# SDKs for Node, Express and the compiler of TypeScript, where that is found and its registry answers; their tests are skipped elsewhere.
 $(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
 	@mkdir -p $(NODE_SDKS) && cp tests/dialects/node/package*.json $(NODE_SDKS)
 	@cd $(NODE_SDKS) && npm ci --ignore-scripts --no-audit --no-fund --silent \

@@ -1,4 +1,4 @@
-"""Writes what is made of the routes: the document that manage serves, and the client's types.
+"""Writes what is made of the routes: the document that manage serves, and the clients' types.
 
 `python -m infra.openapi [FOLDER]`: into the repository, or below FOLDER under the same paths.
 """
@@ -14,10 +14,12 @@ from .build import build
 from .client_types import answer_types, input_types
 from .routes import ROOT, find_routes
 from .trial import counted
+from .typescript_types import typescript_types
 
 DOCUMENT = "layers/core/cirrusmq_lambda/openapi.json"
 ANSWERS = "layers/client/cirrusmq_client/answers.py"
 INPUTS = "layers/client/cirrusmq_client/inputs.py"
+TYPESCRIPT = "layers/client-typescript/src/contract.d.ts"
 
 
 def main() -> None:
@@ -26,8 +28,14 @@ def main() -> None:
     folder = parser.parse_args().folder
     logging.disable(logging.INFO)  # the functions log their calls
     routes = find_routes()
-    document = json.dumps(build(routes, counted()), indent=1, ensure_ascii=False) + "\n"
-    written = {DOCUMENT: document, ANSWERS: answer_types(routes), INPUTS: input_types()}
+    contract = build(routes, counted())
+    document = json.dumps(contract, indent=1, ensure_ascii=False) + "\n"
+    written = {
+        DOCUMENT: document,
+        ANSWERS: answer_types(routes),
+        INPUTS: input_types(),
+        TYPESCRIPT: typescript_types(json.loads(document)),
+    }
     for path, text in written.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")

@@ -1,0 +1,1994 @@
+// The contract's types, which `make openapi` reads from the OpenAPI document.
+//
+// Times are RFC 3339 texts. A member with ? may be absent.
+
+/** The backlog of the account's queues and subscriptions at one time. */
+export interface BacklogReport {
+  /** RFC 3339 in UTC with milliseconds */
+  at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  generated_at: string;
+  resources: Record<string, unknown>[];
+  /** the same figures of all resources together that have a label */
+  labels: Record<string, unknown>[];
+  /** of each figure: the resources and labels that have most, ten at most */
+  top: Record<string, unknown>;
+}
+
+/** Bytes in JSON. */
+export interface Base64 {
+  base64: string;
+}
+
+/** A time whose use is in no invoice, for no export shows it. */
+export interface BillingGap {
+  /** RFC 3339 in UTC with milliseconds */
+  from: string;
+  /** RFC 3339 in UTC with milliseconds */
+  to: string;
+}
+
+/** The newest finished billing of the account. */
+export interface BillingReport {
+  /** RFC 3339 in UTC with milliseconds */
+  from: string;
+  /** RFC 3339 in UTC with milliseconds */
+  to: string;
+  /** RFC 3339 in UTC with milliseconds */
+  generated_at: string;
+  /** of days and months */
+  time_zone: "UTC";
+  gaps: BillingGap[];
+  invoices: Invoice[];
+  unusual: UnusualHour[];
+  /** absent where the account has none */
+  budget?: BudgetOfMonth;
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** What the running month may cost, and has cost: charges of use, before tax. */
+export interface BudgetOfMonth {
+  month: string;
+  currency: string;
+  /** a decimal number: the budget */
+  amount: string;
+  /** a decimal number: so far */
+  spent: string;
+  /** a decimal number: at the month's end, if each day is like the last */
+  forecast: string;
+  /** within it; exceeded by the forecast; exceeded now */
+  state: "forecast" | "open" | "spent";
+}
+
+/** Bytes that are not given as text. */
+export interface Bytes {
+  base64: string;
+}
+
+/** A page of changes, the newest first; it may be short, and even empty, before the end. */
+export interface ChangePage {
+  changes: ChangeState[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** A change, and the key that made it. */
+export interface ChangeState {
+  /** RFC 3339 in UTC with milliseconds */
+  at: string;
+  /** of the key; null: no key's, as CloudFormation's */
+  account: string | null;
+  key_id: string | null;
+  /** the call */
+  route: string;
+  /** the names in its path */
+  resource: string;
+  /** Ok; or Unavailable: it may have been made */
+  code: string;
+  /** as in the log */
+  request_id: string;
+}
+
+/** The leases that were changed, and the receipts that could not be used. */
+export interface ChangedReceipts {
+  changed: HeldReceipt[];
+  failed: Failure[];
+}
+
+/** The body of `…/confirm`: the token; without one the owner asks for a new one. */
+export interface ConfirmRequest {
+  /** the one that came to the endpoint; null unless given */
+  token?: string | null;
+}
+
+/** Asks the endpoint of a subscription to confirm. */
+export interface ConfirmationRequest {
+  Type: "SubscriptionConfirmation";
+  /** the account of the topic */
+  TopicOwner: string;
+  topicName: string;
+  subscriptionName: string;
+  /** the body's `token` of `POST .../confirm` */
+  token: string;
+  confirmUrl: string;
+  expiresAt: string;
+}
+
+/** A message as it was sent: `body` as `body`, `body_base64` as `body_base64`. */
+export interface Content {
+  id: string;
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  tags: string[];
+  group?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at: string;
+}
+
+/** Messages by state. */
+export interface Counts {
+  active: number;
+  inactive: number;
+  delayed: number;
+  rewindable: number;
+  oldest_active_age_seconds: number;
+  /** left out: exact; true: not all were read, the rest is counted late */
+  approximate?: boolean;
+}
+
+/** When a message is given up, and the queue of the same account that takes it. */
+export interface DeadLetter {
+  queue: string;
+  max_receives?: number | null;
+  max_age_seconds?: number | null;
+}
+
+/**
+ * What a dead letter's note must say; a message without a note is none. Ages are of the move into
+ * the dead-letter queue, at the time of the call.
+ */
+export interface DeadLetterFilter {
+  /** a text of 1 to 256 characters */
+  reason?: string;
+  /** a name of 1 to 64 characters */
+  source_queue?: string;
+  /** a name of 1 to 64 characters */
+  receiver?: string;
+  /** a name of 1 to 64 characters */
+  subscription?: string;
+  /** an integer from 0 to 1,296,000 seconds */
+  older_than_seconds?: number;
+  /** an integer from 0 to 1,296,000 seconds */
+  younger_than_seconds?: number;
+}
+
+/** A `dead_letter` as a caller gives it; members that are not given are UNSET. */
+export interface DeadLetterInput {
+  /** a queue's name */
+  queue: string;
+  /** an integer from 1 to 1,000 */
+  max_receives?: number;
+  /** an integer from 300 to 43,200 seconds */
+  max_age_seconds?: number;
+}
+
+/** The source of a dead letter, and the reason. */
+export interface DeadLetterNote {
+  source_queue: string;
+  receive_count: number;
+  /** RFC 3339 in UTC with milliseconds */
+  dead_at: string;
+  /** `max_receives`, `max_age`, `retries`, `expired`, or a consumer's text */
+  reason: string;
+  receiver?: string;
+  subscription?: string;
+}
+
+/** The body of a consumer's dead-letter call. */
+export interface DeadLetterRequest {
+  /** an array of 1 to 16 receipts */
+  receipts: string[];
+  /** a text of at most 256 characters; "consumer" unless given */
+  reason?: string;
+}
+
+/** The body of a delete. */
+export interface DeleteRequest {
+  /** an array of 1 to 16 receipts */
+  receipts: string[];
+}
+
+/** The messages that were deleted, and the receipts that could not be used. */
+export interface DeletedReceipts {
+  deleted: string[];
+  failed: Failure[];
+}
+
+/** A post of a message to a URL; one without an `error` was taken. */
+export interface DeliveryAttempt {
+  /** from 1 on */
+  number: number;
+  /** when it began */
+  at: string;
+  /** of the answer; absent without one */
+  status?: number;
+  /** `status <n>`, `redirect <n>`, or a word such as `timeout`, `tls` */
+  error?: string;
+}
+
+/** The outcome of a message at one subscription. */
+export interface DeliveryState {
+  subscription: string;
+  state: "dead" | "delivered" | "discarded" | "pending" | "retrying";
+  attempts: number;
+  /** RFC 3339 in UTC with milliseconds */
+  next_attempt_at?: string;
+  last_error?: string;
+  /** where one went that is dead */
+  dead_letter_queue?: string;
+  /** of a URL: the latest attempts, 10 at most, oldest first */
+  history?: DeliveryAttempt[];
+}
+
+/** URLs that take some calls beside this one, each with the same paths; empty without any. */
+export interface Endpoints {
+  /** takes POST /queues/{queue}/messages */
+  send?: string;
+  /** takes POST …/messages/receive and …/peek */
+  receive?: string;
+  /** takes POST …/messages/delete, …/visibility, …/give-back, …/dead-letter */
+  delete?: string;
+  /** takes POST /topics/{topic}/messages */
+  publish?: string;
+}
+
+/** A receipt that could not be used. */
+export interface Failure {
+  receipt: string;
+  code: string;
+  detail: string;
+}
+
+/**
+ * Which messages are let pass. One of `tags`, `tag_expression` and `binding_keys`, or `sql`, or
+ * both, which must hold then. Topics of kind `tags` take `tags`, `tag_expression` and `sql`; of
+ * kind `routing_key` `binding_keys` and `sql`; receivers of a queue `tags` and `sql`.
+ */
+export interface Filter {
+  /** messages with one of these; none of them lets all pass */
+  tags?: string[];
+  /** `*`, or at most 10 tags between `||` */
+  tag_expression?: string;
+  binding_keys?: string[];
+  /**
+   * Over attributes by name, at most 16,384 bytes and 1,000 tokens. It lets pass what it is TRUE
+   * for; an attribute that is absent is NULL. `TAGS = 'a'` is true where `a` is one of the
+   * message's tags. ``` or := and (OR and)* and := eq (AND eq)* eq := cmp ( ("=" | "<>") cmp | IS
+   * [NOT] NULL )* cmp := unary ( (">" | ">=" | "<" | "<=") unary | [NOT] BETWEEN unary AND unary |
+   * [NOT] IN ('s', ...) )* unary := ("+" | "-" | NOT) unary | literal | name | "(" or ")" ```
+   */
+  sql?: string;
+}
+
+/** A message that is in a queue or in one of its receivers. */
+export interface FoundMessage {
+  id: string;
+  state: "active" | "delayed" | "inactive";
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at: string;
+  receive_count: number;
+  /** RFC 3339 in UTC with milliseconds */
+  first_received_at?: string;
+  /** when it can be received, or since when */
+  visible_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  expires_at: string;
+  /** of body, attributes and tags */
+  bytes: number;
+  dead_letter?: DeadLetterNote;
+  /** with `body=true`: as it was sent */
+  message?: Content;
+  /** messages of the same id that are there too: dead letters of several receivers, or redriven */
+  others?: MessageState[];
+}
+
+/** The body of a give-back. */
+export interface GiveBackRequest {
+  /** an array of 1 to 16 receipts */
+  receipts: string[];
+  /** an integer from 0 to 43,200 seconds */
+  delay_seconds?: number;
+  /**
+   * a boolean; false: nothing began to handle these messages, and their receive counts are as
+   * before the receive; true unless given
+   */
+  tried?: boolean;
+}
+
+/** The messages that were given back, and the receipts that could not be used. */
+export interface GivenBackReceipts {
+  given_back: HeldReceipt[];
+  failed: Failure[];
+}
+
+/** A page of the grants on a queue, by account. */
+export interface GrantPage {
+  grants: GrantState[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** The body of `PUT /queues/{queue}/grants/{account}`. */
+export interface GrantRequest {
+  permission: "admin" | "full" | "info" | "receive" | "send" | "send_receive";
+}
+
+/** A grant: the permission of another account on a queue. */
+export interface GrantState {
+  account: string;
+  permission: "admin" | "full" | "info" | "receive" | "send" | "send_receive";
+}
+
+/** The body of a group's rewind. */
+export interface GroupRewindRequest {
+  /** a time within the last 24 hours */
+  to: string;
+}
+
+/** A message as it was given, which has no id before its commit. */
+export interface HalfMessage {
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  tags: string[];
+  group?: string;
+  routing_key?: string;
+}
+
+/** The body of a receive of half messages. */
+export interface HalfReceiveRequest {
+  /** an integer from 1 to 16; 1 unless given */
+  max?: number;
+  /** an integer from 1 to 43,200 seconds; 30 unless given */
+  visibility_timeout_seconds?: number;
+  /** the producers that are asked; "default" unless given */
+  group?: string;
+}
+
+/** The body of a commit or a rollback. */
+export interface HandleRequest {
+  /** of the publish that prepared messages */
+  handle: string;
+}
+
+/** That the service answers. */
+export interface Health {
+  /** `degraded`, on one machine: calls are served, and stored data was lost */
+  status: "degraded" | "ok";
+  version: string;
+  /** RFC 3339 in UTC with milliseconds */
+  time: string;
+  time_scale: number;
+  /** why it is degraded, and what to do */
+  detail?: string;
+}
+
+/** A message and the time at which it is visible again. */
+export interface HeldReceipt {
+  receipt: string;
+  /** RFC 3339 in UTC with milliseconds */
+  visible_at: string;
+}
+
+/** A month of an account, in one currency: a document, or what is not issued yet. */
+export interface Invoice {
+  month: string;
+  currency: string;
+  /** nothing of it changes any more */
+  closed: boolean;
+  /** RFC 3339 in UTC with milliseconds */
+  closes_at: string;
+  /** of the running month: its total if each day is like the last one */
+  forecast: string | null;
+  /** those on this page; the pages before and after it have more */
+  lines: InvoiceLine[];
+  /** a decimal number: the sum of all lines, in whole minor units */
+  total: string;
+  /** of the document; null: not issued yet */
+  number: string | null;
+  type: "credit_note" | "debit_note" | "invoice";
+  /** the number of a note's invoice */
+  refers_to: string | null;
+}
+
+/** The use of one resource, of one kind. */
+export interface InvoiceLine {
+  resource: string;
+  kind: string;
+  /** the closed month that the use is of; null: the invoice's own */
+  correction: string | null;
+  count: number;
+  bytes: number;
+  /** a decimal number, exact */
+  amount: string;
+}
+
+/** A function that is called with batches of messages, and within which bounds. */
+export interface Invoke {
+  function: string;
+  max_concurrency: number;
+  batch: number;
+  timeout_seconds: number;
+}
+
+/** An `invoke` as a caller gives it; members that are not given are UNSET. */
+export interface InvokeInput {
+  /** a text of 1 to 256 characters */
+  function: string;
+  /** an integer from 1 to 1,000; 10 unless given */
+  max_concurrency?: number;
+  /** an integer from 1 to 16; 10 unless given */
+  batch?: number;
+  /** an integer from 1 to 840 seconds; 60 unless given */
+  timeout_seconds?: number;
+}
+
+/** A page of an account's keys. */
+export interface KeyPage {
+  keys: KeyState[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** The body of `POST /keys`; without a scope a key may make every call in its account. */
+export interface KeyRequest {
+  /** an account's name */
+  account?: string;
+  admin?: boolean;
+  scope?: Scope | null;
+  manages_keys?: boolean;
+  signing?: boolean;
+  /** a time; null unless given */
+  expires_at?: string | null;
+  description?: string | null;
+}
+
+/** An access key, without its secret. */
+export interface KeyState {
+  access_key_id: string;
+  account: string;
+  admin: boolean;
+  /** null: every call in its account */
+  scope: Scope | null;
+  /** makes, rotates and deletes keys */
+  manages_keys: boolean;
+  /** its secret may sign calls of other services' SDKs, too */
+  signing: boolean;
+  description: string | null;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  expires_at: string | null;
+  /** the beginning of the day, in UTC */
+  last_used_at: string | null;
+  /** so long the secret before the last rotation is good */
+  earlier_secret_until: string | null;
+}
+
+/** Queues and topics by name; another account's queue is `account:queue`. */
+export interface Listed {
+  /** a list of at most 50 names */
+  queues?: string[];
+  /** a list of at most 50 names */
+  topics?: string[];
+}
+
+/** Messages in order; the cursor is always there, for later messages. */
+export interface LogPage {
+  messages: LoggedMessage[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor: string;
+}
+
+/** A message of a topic's log. */
+export interface LoggedMessage {
+  id: string;
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  tags: string[];
+  group?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at: string;
+  routing_key?: string;
+}
+
+/** The body of a match: that of a publish, and a filter to try. */
+export interface MatchRequest {
+  /** an array of 1 to 16 messages */
+  messages: PublishMessage[];
+  atomic?: boolean;
+  /**
+   * a ULID of the caller's own, at most 120 s old: the call that is repeated with it is known again
+   */
+  attempt?: string;
+  transaction?: TransactionInput;
+  filter?: Filter | null;
+}
+
+/**
+ * The subscriptions that would get a message; with `atomic: false` it may be an `error`. With
+ * `filter` whether it passes that one, instead of the subscriptions.
+ */
+export interface MatchedMessage {
+  subscriptions?: MatchedSubscription[];
+  /** whether the filter lets it pass */
+  passes?: boolean;
+  /** a clause, where it does not */
+  why_not?: string;
+  error?: Problem;
+}
+
+/** One entry for each message, in the order given; none is published. */
+export interface MatchedMessages {
+  messages: MatchedMessage[];
+}
+
+/** A subscription that gets a message. */
+export interface MatchedSubscription {
+  name: string;
+  protocol: "http" | "pull" | "queue";
+  /** whether the message would wait there */
+  paused: boolean;
+}
+
+/** The state of a message in a queue or in one of its receivers. */
+export interface MessageState {
+  id: string;
+  state: "active" | "delayed" | "inactive";
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at: string;
+  receive_count: number;
+  /** RFC 3339 in UTC with milliseconds */
+  first_received_at?: string;
+  /** when it can be received, or since when */
+  visible_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  expires_at: string;
+  /** of body, attributes and tags */
+  bytes: number;
+  dead_letter?: DeadLetterNote;
+}
+
+/** The outcomes of a message, subscription by subscription. */
+export interface MessageTrace {
+  id: string;
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at: string;
+  deliveries: DeliveryState[];
+  /** with `body=true`: as it was published */
+  message?: LoggedMessage;
+}
+
+/** An access key with a new secret, which is shown here alone. */
+export interface NewKey {
+  access_key_id: string;
+  account: string;
+  admin: boolean;
+  /** null: every call in its account */
+  scope: Scope | null;
+  /** makes, rotates and deletes keys */
+  manages_keys: boolean;
+  /** its secret may sign calls of other services' SDKs, too */
+  signing: boolean;
+  description: string | null;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  expires_at: string | null;
+  /** the beginning of the day, in UTC */
+  last_used_at: string | null;
+  /** so long the secret before the last rotation is good */
+  earlier_secret_until: string | null;
+  secret: string;
+}
+
+/** A new subscription, with the secret that signs what a URL gets. */
+export interface NewSubscription {
+  name: string;
+  topic: string;
+  id: string;
+  protocol: "http" | "pull" | "queue";
+  endpoint?: string;
+  filter: Filter | null;
+  retry: RetryPolicy | null;
+  retry_in_force?: RetryInForce;
+  content_format: "json" | "simplified";
+  dead_letter_queue: string | null;
+  labels: Record<string, string>;
+  max_in_flight?: number;
+  /** messages a second at most; null: as many as there are */
+  rate?: number | null;
+  mode?: "broadcasting" | "clustering";
+  ordered?: boolean;
+  start?: string;
+  invoke?: Invoke | null;
+  /** whether its messages wait until it is resumed */
+  paused?: boolean;
+  /** true: paused because its URL answered 410 */
+  gone?: boolean;
+  made_by?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+  secret?: string;
+}
+
+/** The body of a call that takes none: empty, or `{}`. */
+export interface NoFields {
+}
+
+/** A page of operations, the newest first; it may be short, and even empty, before the end. */
+export interface OperationPage {
+  operations: OperationState[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** Work that continues after the answer. */
+export interface OperationStarted {
+  /** opaque: ask GET /operations/{id} how far it is */
+  operation: string;
+}
+
+/** How far an operation is. */
+export interface OperationState {
+  id: string;
+  /** backfill: of a new receiver; replay: of a group, by a topic's log */
+  kind: "backfill" | "fan_out" | "purge" | "redrive" | "replay" | "rewind";
+  state: "failed" | "running" | "succeeded";
+  /** messages so far */
+  done: number;
+  /** RFC 3339 in UTC with milliseconds */
+  started_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  finished_at?: string;
+  detail?: string;
+  /** the queue's name then */
+  queue?: string;
+  /** of a backfill */
+  receiver?: string;
+  /** of a replay */
+  topic?: string;
+  /** of a replay */
+  subscription?: string;
+  /** the access key that asked for it; absent if none did */
+  key_id?: string;
+}
+
+/** The body of a peek. */
+export interface PeekRequest {
+  /** an integer from 1 to 16; 1 unless given */
+  max?: number;
+  /** the cursor of the page before */
+  cursor?: string;
+  dead_letter?: DeadLetterFilter;
+}
+
+/** An active message, not claimed. */
+export interface PeekedMessage {
+  id: string;
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  tags: string[];
+  group?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at: string;
+  receive_count: number;
+  /** RFC 3339 in UTC with milliseconds */
+  visible_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  expires_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  first_received_at?: string;
+  dead_letter?: DeadLetterNote;
+}
+
+/** Active messages; none of them is claimed. A page may be empty and have a cursor. */
+export interface PeekedMessages {
+  messages: PeekedMessage[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** A message as a URL gets it, with `content_format` `json`. */
+export interface PostedMessage {
+  /** the account of the topic */
+  TopicOwner: string;
+  topicName: string;
+  subscriptionName: string;
+  msgId: string;
+  /** the body; of bytes, their base64 */
+  msgBody: string;
+  /** seconds since the epoch */
+  publishTime: number;
+  /** where the body is bytes */
+  bodyEncoding?: "base64";
+  /** a value of bytes is an object with their base64 */
+  msgAttributes?: Record<string, string | { base64: string }>;
+  msgTags?: string[];
+}
+
+/** A publish that nobody sees before its commit. */
+export interface Prepared {
+  /** names the half message to commit or roll back */
+  handle: string;
+  /** from then on its producers are asked for the decision */
+  check_at: string;
+  /** from then on it can only be rolled back */
+  expires_at: string;
+}
+
+/** The reason of a refusal (RFC 9457). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** stable: for programs to decide by */
+  code: string;
+  request_id: string;
+  /** the value that is refused */
+  parameter?: string;
+  /** of a log: to read on behind the message that no answer holds */
+  cursor?: string;
+}
+
+/** One message of a publish. */
+export interface PublishMessage {
+  /** a text of at least one byte */
+  body?: string;
+  /** bytes, in the place of `body` */
+  body_base64?: string;
+  /** at most 10, with values of at most 1,024 bytes */
+  attributes?: Record<string, string | Base64>;
+  /** at most 10, of 1 to 16 characters */
+  tags?: string[];
+  /** a text of 1 to 128 characters */
+  group?: string;
+  /** a text of 1 to 128 characters */
+  deduplication_id?: string;
+  /** at most 64 bytes and 15 dots */
+  routing_key?: string;
+  /** an integer from 0 to 86,399 seconds */
+  delay_seconds?: number;
+  /** an RFC 3339 time, or seconds since the beginning of 1970 in UTC */
+  deliver_at?: string | number;
+}
+
+/** The body of a publish. */
+export interface PublishRequest {
+  /** an array of 1 to 16 messages */
+  messages: PublishMessage[];
+  atomic?: boolean;
+  /**
+   * a ULID of the caller's own, at most 120 s old: the call that is repeated with it is known again
+   */
+  attempt?: string;
+  transaction?: TransactionInput;
+}
+
+/** A message that was published; with `atomic: false` an entry may be an `error` instead. */
+export interface PublishedMessage {
+  id?: string;
+  /** subscriptions that get it; 0: nothing is kept */
+  matched?: number;
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at?: string;
+  error?: Problem;
+}
+
+/** One entry for each message, in the order published; none before a commit. */
+export interface PublishedMessages {
+  messages: PublishedMessage[];
+  transaction?: Prepared;
+}
+
+/** A queue. */
+export interface QueueAttributes {
+  name: string;
+  id: string;
+  message_retention_seconds: number;
+  visibility_timeout_seconds: number;
+  receive_wait_seconds: number;
+  delay_seconds: number;
+  max_message_bytes: number;
+  max_messages: number;
+  rewind_seconds: number;
+  dead_letter: DeadLetter | null;
+  retry: RetryPolicy | null;
+  ordered: boolean;
+  fair: boolean;
+  max_in_flight: number | null;
+  partitions: number;
+  invoke: Invoke | null;
+  description: string | null;
+  labels: Record<string, string>;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+}
+
+/** Attributes as a caller gives them; those that are not given are UNSET. */
+export interface QueueInput {
+  /** an integer from 60 to 1,296,000 seconds; 345600 unless given */
+  message_retention_seconds?: number;
+  /** an integer from 1 to 43,200 seconds; 30 unless given */
+  visibility_timeout_seconds?: number;
+  /** a number from 0 to 30 seconds; 0.2 unless given */
+  receive_wait_seconds?: number;
+  /** an integer from 0 to 1,296,000 seconds; 0 unless given */
+  delay_seconds?: number;
+  /** an integer from 1,024 to 4,194,304; 65536 unless given */
+  max_message_bytes?: number;
+  /** an integer from 1,000,000 to 1,000,000,000; 100000000 unless given */
+  max_messages?: number;
+  /** an integer from 0 to 1,296,000 seconds; 0 unless given */
+  rewind_seconds?: number;
+  dead_letter?: DeadLetterInput | null;
+  retry?: RetryPolicy | null;
+  ordered?: boolean;
+  fair?: boolean;
+  max_in_flight?: number | null;
+  /** an integer from 1 to 255; 4 unless given */
+  partitions?: number;
+  invoke?: InvokeInput | null;
+  description?: string | null;
+  /** at most 10 pairs of texts */
+  labels?: Record<string, string>;
+}
+
+/** Attributes as a caller gives them; those that are not given are UNSET. */
+export interface QueueInputChange {
+  /** an integer from 60 to 1,296,000 seconds */
+  message_retention_seconds?: number;
+  /** an integer from 1 to 43,200 seconds */
+  visibility_timeout_seconds?: number;
+  /** a number from 0 to 30 seconds */
+  receive_wait_seconds?: number;
+  /** an integer from 0 to 1,296,000 seconds */
+  delay_seconds?: number;
+  /** an integer from 1,024 to 4,194,304 */
+  max_message_bytes?: number;
+  /** an integer from 1,000,000 to 1,000,000,000 */
+  max_messages?: number;
+  /** an integer from 0 to 1,296,000 seconds */
+  rewind_seconds?: number;
+  dead_letter?: DeadLetterInput | null;
+  retry?: RetryPolicy | null;
+  ordered?: boolean;
+  fair?: boolean;
+  max_in_flight?: number | null;
+  /** an integer from 1 to 255 */
+  partitions?: number;
+  invoke?: InvokeInput | null;
+  description?: string | null;
+  /** at most 10 pairs of texts */
+  labels?: Record<string, string>;
+}
+
+/** A page of queues, by name. */
+export interface QueuePage {
+  queues: QueueAttributes[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** A queue and its counts of messages. */
+export interface QueueWithCounts {
+  name: string;
+  id: string;
+  message_retention_seconds: number;
+  visibility_timeout_seconds: number;
+  receive_wait_seconds: number;
+  delay_seconds: number;
+  max_message_bytes: number;
+  max_messages: number;
+  rewind_seconds: number;
+  dead_letter: DeadLetter | null;
+  retry: RetryPolicy | null;
+  ordered: boolean;
+  fair: boolean;
+  max_in_flight: number | null;
+  partitions: number;
+  invoke: Invoke | null;
+  description: string | null;
+  labels: Record<string, string>;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+  counts: Counts;
+  region: string;
+}
+
+/** Counted by the meter: what happened is here a little later, mostly within a minute. */
+export interface RatesOfLastHour {
+  /** the beginning of the first interval */
+  starts_at: string;
+  interval_seconds: number;
+  /** in the order of the query, by kind */
+  rates: ResourceRates[];
+}
+
+/** The body of a receive. */
+export interface ReceiveRequest {
+  /** an integer from 1 to 16; 1 unless given */
+  max?: number;
+  /** a number from 0 to 30 seconds */
+  wait_seconds?: number;
+  /** an integer from 1 to 43,200 seconds */
+  visibility_timeout_seconds?: number;
+  /** one of the queue's receivers; without it, the queue itself */
+  receiver?: string;
+  /**
+   * a ULID of the caller's own, at most 120 s old: the call that is repeated with it is known again
+   */
+  attempt?: string;
+  repeat?: boolean;
+  /** an array of at most 16 receipts, whose messages are deleted first */
+  delete?: string[];
+}
+
+/** A message that the caller holds until `visible_at`. */
+export interface ReceivedMessage {
+  id: string;
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  tags: string[];
+  group?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at: string;
+  receive_count: number;
+  /** RFC 3339 in UTC with milliseconds */
+  visible_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  expires_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  first_received_at?: string;
+  dead_letter?: DeadLetterNote;
+  /** opaque: deletes the message, or changes its lease */
+  receipt: string;
+}
+
+/** Messages that the caller holds now; empty if there was none in time. */
+export interface ReceivedMessages {
+  messages: ReceivedMessage[];
+  /** receipts of `delete` whose messages are deleted */
+  deleted?: string[];
+  failed?: Failure[];
+  /** after the deletes, why nothing could be received */
+  error?: Problem;
+}
+
+/** An independent receiver of a queue. */
+export interface ReceiverAttributes {
+  name: string;
+  id: string;
+  start: string;
+  /** RFC 3339 in UTC with milliseconds */
+  starts_at: string;
+  filter: Filter | null;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+  /** is giving it what was sent before; nothing else is received yet */
+  operation?: string;
+}
+
+/** The body of `PUT …/receivers/{receiver}`. */
+export interface ReceiverInput {
+  /**
+   * latest: what is sent from the answer on; earliest: also all that is in the queue then, and what
+   * its log has; or a time since which the log has everything; "latest" unless given
+   */
+  start?: string;
+  filter?: Filter | null;
+}
+
+/** A page of a queue's receivers, by name. */
+export interface ReceiverPage {
+  receivers: ReceiverAttributes[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** A receiver and how many messages wait for it. */
+export interface ReceiverWithCounts {
+  name: string;
+  id: string;
+  start: string;
+  /** RFC 3339 in UTC with milliseconds */
+  starts_at: string;
+  filter: Filter | null;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+  /** is giving it what was sent before; nothing else is received yet */
+  operation?: string;
+  counts: Counts;
+}
+
+/** The body of a redrive. */
+export interface RedriveRequest {
+  /** a queue's name */
+  to?: string;
+  /** an integer from 1 to 1,000,000,000 */
+  max_messages?: number;
+  dead_letter?: DeadLetterFilter;
+  /** an array of 1 to 100 ids of messages */
+  ids?: string[];
+  /** an array of 1 to 16 receipts, alone or beside to */
+  receipts?: string[];
+}
+
+/** The body of a change of a message's due time: one of the two. */
+export interface RescheduleRequest {
+  /** an integer from 0 to 1,296,000 seconds, from now */
+  delay_seconds?: number;
+  /** an RFC 3339 time, or seconds since the beginning of 1970 in UTC */
+  deliver_at?: string | number;
+}
+
+/**
+ * Messages of each interval of the last hour, the oldest first; the last interval still runs. What
+ * a kind of resource does not count is 0: a topic counts `published` alone, and a subscription that
+ * hands its messages to a queue, or broadcasts, nothing.
+ */
+export interface ResourceRates {
+  kind: "queue" | "receiver" | "subscription" | "topic";
+  /** as the query has it */
+  name: string;
+  sent: number[];
+  /** receipts: a message that comes again is counted again */
+  received: number[];
+  deleted: number[];
+  expired: number[];
+  /** moved away from here as dead letters */
+  dead_lettered: number[];
+  published: number[];
+  /** came to a receiver or a group, or were taken by a URL */
+  delivered: number[];
+  /** posts to a URL, those that failed among them */
+  attempts: number[];
+  /** given up without a dead-letter queue */
+  dropped: number[];
+  rewound: number[];
+  /** messages that were stored, in any state, at the end of each interval */
+  kept: number[];
+}
+
+/** The default retry policy, shown where `retry` is null and something is retried. */
+export interface RetryInForce {
+  policy: string;
+  /** in seconds; the last one repeats */
+  waits: number[];
+  /** the share of each wait that is drawn */
+  jitter: number;
+  /** null: no end */
+  max_retries: number | null;
+}
+
+/**
+ * How long a message waits after each delivery that failed: for URLs from the attempt's start,
+ * elsewhere from the end of the lease. n retries are n + 1 deliveries.
+ */
+export type RetryPolicy = { policy: "exponential_decay" } | { policy: "backoff" } | { policy: "unordered"; max_retries?: number } | { policy: "ordered"; interval_seconds?: number; max_retries?: number } | { policy: "http_ordered" } | { policy: "http_unordered" } | { policy: "custom"; jitter?: number; waits: number[] };
+
+/** The body of a rewind. */
+export interface RewindRequest {
+  /** an RFC 3339 time, or seconds since the beginning of 1970 in UTC */
+  to: string | number;
+}
+
+/** The body of `POST /keys/{id}/rotate`: how long the secret before is good as well. */
+export interface RotateRequest {
+  /** an integer from 0 to 604,800 seconds; 86400 unless given */
+  grace_seconds?: number;
+}
+
+/** For each right the queues and topics that a key has it on; `all` of the account, or some. */
+export interface Scope {
+  send?: "all" | Listed;
+  receive?: "all" | Listed;
+  manage?: "all" | Listed;
+}
+
+/** One message of a send. */
+export interface SendMessage {
+  /** a text of at least one byte */
+  body?: string;
+  /** bytes, in the place of `body` */
+  body_base64?: string;
+  /** at most 10, with values of at most 1,024 bytes */
+  attributes?: Record<string, string | Base64>;
+  /** at most 10, of 1 to 16 characters */
+  tags?: string[];
+  /** a text of 1 to 128 characters */
+  group?: string;
+  /** a text of 1 to 128 characters */
+  deduplication_id?: string;
+  /** an integer from 0 to 1,296,000 seconds */
+  delay_seconds?: number;
+  /** an integer from 1 to 43,200 seconds */
+  visibility_timeout_seconds?: number;
+}
+
+/** The body of a send. */
+export interface SendRequest {
+  /** an array of 1 to 16 messages */
+  messages: SendMessage[];
+  atomic?: boolean;
+  /**
+   * a ULID of the caller's own, at most 120 s old: the call that is repeated with it is known again
+   */
+  attempt?: string;
+}
+
+/** A message that is stored; with `atomic: false` an entry may be an `error` instead. */
+export interface SentMessage {
+  id?: string;
+  /** of the body's bytes, in hex */
+  body_md5?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  sent_at?: string;
+  error?: Problem;
+}
+
+/** One entry for each message, in the order sent. */
+export interface SentMessages {
+  messages: SentMessage[];
+}
+
+/** A page of the grants of other accounts to the caller's. */
+export interface SharedPage {
+  grants: SharedResource[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** A queue or a topic that another account shares with the caller's, as calls address it. */
+export interface SharedResource {
+  queue?: string;
+  topic?: string;
+  account: string;
+  permission: string;
+}
+
+/** The secret that signs what a URL gets. */
+export interface SigningSecret {
+  /** `whsec_` and base64 of 24 bytes */
+  secret: string;
+}
+
+/** A subscription; `made_by`: the account that made it, where that is not the topic's own. */
+export interface SubscriptionAttributes {
+  name: string;
+  topic: string;
+  id: string;
+  protocol: "http" | "pull" | "queue";
+  endpoint?: string;
+  filter: Filter | null;
+  retry: RetryPolicy | null;
+  retry_in_force?: RetryInForce;
+  content_format: "json" | "simplified";
+  dead_letter_queue: string | null;
+  labels: Record<string, string>;
+  max_in_flight?: number;
+  /** messages a second at most; null: as many as there are */
+  rate?: number | null;
+  mode?: "broadcasting" | "clustering";
+  ordered?: boolean;
+  start?: string;
+  invoke?: Invoke | null;
+  /** whether its messages wait until it is resumed */
+  paused?: boolean;
+  /** true: paused because its URL answered 410 */
+  gone?: boolean;
+  made_by?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+}
+
+/** Messages by state. */
+export interface SubscriptionCounts {
+  active: number;
+  inactive: number;
+  delayed: number;
+  /** left out: exact; true: not all were read, the rest is counted late */
+  approximate?: boolean;
+}
+
+/** A subscription as a caller gives it; attributes that are not given are UNSET. */
+export interface SubscriptionInput {
+  protocol?: "http" | "pull" | "queue";
+  /** a queue's name, or a URL of at most 500 characters */
+  endpoint?: string;
+  filter?: Filter | null;
+  retry?: RetryPolicy | null;
+  content_format?: "json" | "simplified";
+  /** a queue's name; null unless given */
+  dead_letter_queue?: string | null;
+  /** an integer from 1 to 256; 16 unless given */
+  max_in_flight?: number;
+  rate?: number | null;
+  mode?: "broadcasting" | "clustering";
+  ordered?: boolean;
+  /** latest, earliest or a time within the last 24 hours; "latest" unless given */
+  start?: string;
+  invoke?: InvokeInput | null;
+  /** at most 10 pairs of texts */
+  labels?: Record<string, string>;
+}
+
+/** A subscription as a caller gives it; attributes that are not given are UNSET. */
+export interface SubscriptionInputChange {
+  protocol?: "http" | "pull" | "queue";
+  /** a queue's name, or a URL of at most 500 characters */
+  endpoint?: string;
+  filter?: Filter | null;
+  retry?: RetryPolicy | null;
+  content_format?: "json" | "simplified";
+  /** a queue's name */
+  dead_letter_queue?: string | null;
+  /** an integer from 1 to 256 */
+  max_in_flight?: number;
+  rate?: number | null;
+  mode?: "broadcasting" | "clustering";
+  ordered?: boolean;
+  /** latest, earliest or a time within the last 24 hours */
+  start?: string;
+  invoke?: InvokeInput | null;
+  /** at most 10 pairs of texts */
+  labels?: Record<string, string>;
+}
+
+/** A page of a topic's subscriptions, by name. */
+export interface SubscriptionPage {
+  subscriptions: SubscriptionAttributes[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** A subscription, its counts, and the state of its deliveries. */
+export interface SubscriptionWithState {
+  name: string;
+  topic: string;
+  id: string;
+  protocol: "http" | "pull" | "queue";
+  endpoint?: string;
+  filter: Filter | null;
+  retry: RetryPolicy | null;
+  retry_in_force?: RetryInForce;
+  content_format: "json" | "simplified";
+  dead_letter_queue: string | null;
+  labels: Record<string, string>;
+  max_in_flight?: number;
+  /** messages a second at most; null: as many as there are */
+  rate?: number | null;
+  mode?: "broadcasting" | "clustering";
+  ordered?: boolean;
+  start?: string;
+  invoke?: Invoke | null;
+  /** whether its messages wait until it is resumed */
+  paused?: boolean;
+  /** true: paused because its URL answered 410 */
+  gone?: boolean;
+  made_by?: string;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+  state: "delivering" | "paused" | "retrying" | "unconfirmed";
+  counts?: SubscriptionCounts;
+  /** with `counts`; 0 where nothing is active */
+  oldest_active_age_seconds?: number;
+  /** RFC 3339 in UTC with milliseconds */
+  next_attempt_at?: string;
+  last_error?: string | null;
+}
+
+/** A topic. */
+export interface TopicAttributes {
+  name: string;
+  id: string;
+  filter: "routing_key" | "tags";
+  max_message_bytes: number;
+  /** fixed: a message's whole life */
+  message_retention_seconds: number;
+  partitions: number;
+  description: string | null;
+  labels: Record<string, string>;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+}
+
+/** Messages not yet taken by every subscription that gets them. */
+export interface TopicCounts {
+  active: number;
+  /** true: there are more */
+  approximate?: boolean;
+}
+
+/** A page of the grants on a topic, by account. */
+export interface TopicGrantPage {
+  grants: TopicGrantState[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** The body of `PUT /topics/{topic}/grants/{account}`. */
+export interface TopicGrantRequest {
+  permission: "admin" | "full" | "info" | "publish" | "publish_subscribe" | "subscribe";
+}
+
+/** A grant: the permission of another account on a topic. */
+export interface TopicGrantState {
+  account: string;
+  permission: "admin" | "full" | "info" | "publish" | "publish_subscribe" | "subscribe";
+}
+
+/** Attributes as a caller gives them; those that are not given are UNSET. */
+export interface TopicInput {
+  filter?: "routing_key" | "tags";
+  /** an integer from 1,024 to 4,194,304; 65536 unless given */
+  max_message_bytes?: number;
+  /** an integer from 1 to 255; 8 unless given */
+  partitions?: number;
+  description?: string | null;
+  /** at most 10 pairs of texts */
+  labels?: Record<string, string>;
+}
+
+/** Attributes as a caller gives them; those that are not given are UNSET. */
+export interface TopicInputChange {
+  filter?: "routing_key" | "tags";
+  /** an integer from 1,024 to 4,194,304 */
+  max_message_bytes?: number;
+  /** an integer from 1 to 255 */
+  partitions?: number;
+  description?: string | null;
+  /** at most 10 pairs of texts */
+  labels?: Record<string, string>;
+}
+
+/** A page of topics, by name. */
+export interface TopicPage {
+  topics: TopicAttributes[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** A topic and how many messages are under way. */
+export interface TopicWithCounts {
+  name: string;
+  id: string;
+  filter: "routing_key" | "tags";
+  max_message_bytes: number;
+  /** fixed: a message's whole life */
+  message_retention_seconds: number;
+  partitions: number;
+  description: string | null;
+  labels: Record<string, string>;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+  counts: TopicCounts;
+  region: string;
+}
+
+/** How a publish that is to be committed or rolled back later is asked about. */
+export interface TransactionInput {
+  /** an integer from 1 to 3,600 seconds; 60 unless given */
+  check_after_seconds?: number;
+  /** an integer from 1 to 100; 15 unless given */
+  max_checks?: number;
+  /** the producers that are asked; "default" unless given */
+  group?: string;
+}
+
+/** A publish that the caller is to commit or roll back. */
+export interface UndecidedTransaction {
+  /** names the half message to commit or roll back */
+  handle: string;
+  messages: HalfMessage[];
+  /** how often it was handed out, this time included */
+  checks: number;
+  max_checks: number;
+  /** RFC 3339 in UTC with milliseconds */
+  prepared_at: string;
+  /** until then nobody else is asked */
+  held_until: string;
+  /** from then on it can only be rolled back */
+  expires_at: string;
+}
+
+/** Half messages that are to be decided; empty where there is none. */
+export interface UndecidedTransactions {
+  transactions: UndecidedTransaction[];
+}
+
+/** An hour of the last day with far more use than any of the four weeks before. */
+export interface UnusualHour {
+  /** RFC 3339 in UTC with milliseconds */
+  hour: string;
+  resource: string;
+  kind: string;
+  count: number;
+  /** of the busiest hour before */
+  usual_most: number;
+}
+
+/** One message of a visibility change. */
+export interface VisibilityEntry {
+  /** a receipt of 1 to 2,048 characters */
+  receipt: string;
+  /** an integer from 0 to 43,200 seconds */
+  visibility_timeout_seconds: number;
+}
+
+/** The body of a visibility change. */
+export interface VisibilityRequest {
+  /** an array of 1 to 16 entries */
+  entries: VisibilityEntry[];
+}
+
+/** Each call: its path's and query's values, its body, its answer. */
+export interface Calls {
+  /** Create a queue, or find one with the attributes that are given */
+  "PUT /queues/{queue}": {
+    path: { queue: string };
+    query?: { exact?: boolean };
+    body?: QueueInput;
+    answer: QueueAttributes;
+  };
+  /** Change some attributes of a queue */
+  "PATCH /queues/{queue}": {
+    path: { queue: string };
+    query?: {};
+    body?: QueueInputChange;
+    answer: QueueAttributes;
+  };
+  /** Show a queue and its counts */
+  "GET /queues/{queue}": {
+    path: { queue: string };
+    query?: {};
+    body?: undefined;
+    answer: QueueWithCounts;
+  };
+  /** Delete a queue */
+  "DELETE /queues/{queue}": {
+    path: { queue: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** List queues */
+  "GET /queues": {
+    path?: {};
+    query?: { prefix?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: QueuePage;
+  };
+  /** Remove everything that was sent before this call */
+  "POST /queues/{queue}/purge": {
+    path: { queue: string };
+    query?: {};
+    body?: NoFields;
+    answer: OperationStarted;
+  };
+  /**
+   * Make deleted messages active again, from a time on; with one partition, and in each group of an
+   * ordered queue, in order of sending
+   */
+  "POST /queues/{queue}/rewind": {
+    path: { queue: string };
+    query?: {};
+    body: RewindRequest;
+    answer: OperationStarted;
+  };
+  /** Send dead letters back, or move any queue's active messages to another one */
+  "POST /queues/{queue}/redrive": {
+    path: { queue: string };
+    query?: {};
+    body?: RedriveRequest;
+    answer: OperationStarted;
+  };
+  /** Send messages */
+  "POST /queues/{queue}/messages": {
+    path: { queue: string };
+    query?: {};
+    body: SendRequest;
+    answer: SentMessages;
+  };
+  /** Show a message's state, found within 50 read units; with `body=true` its body */
+  "GET /queues/{queue}/messages/{id}": {
+    path: { queue: string; id: string };
+    query?: { receiver?: string; group?: string; body?: boolean };
+    body?: undefined;
+    answer: FoundMessage;
+  };
+  /** Cancel a message that was not received; from a receiver, if one is named */
+  "DELETE /queues/{queue}/messages/{id}": {
+    path: { queue: string; id: string };
+    query?: { receiver?: string; group?: string };
+    body?: undefined;
+    answer: null;
+  };
+  /** Change when a message is due that was not received */
+  "PATCH /queues/{queue}/messages/{id}": {
+    path: { queue: string; id: string };
+    query?: { receiver?: string; group?: string };
+    body?: RescheduleRequest;
+    answer: FoundMessage;
+  };
+  /** Receive messages and hold them for a while; before that, delete others */
+  "POST /queues/{queue}/messages/receive": {
+    path: { queue: string };
+    query?: {};
+    body?: ReceiveRequest;
+    answer: ReceivedMessages;
+  };
+  /** Look at active messages without claiming them */
+  "POST /queues/{queue}/messages/peek": {
+    path: { queue: string };
+    query?: {};
+    body?: PeekRequest;
+    answer: PeekedMessages;
+  };
+  /** Delete messages that are done */
+  "POST /queues/{queue}/messages/delete": {
+    path: { queue: string };
+    query?: {};
+    body: DeleteRequest;
+    answer: DeletedReceipts;
+  };
+  /** Hold messages for longer or shorter */
+  "POST /queues/{queue}/messages/visibility": {
+    path: { queue: string };
+    query?: {};
+    body: VisibilityRequest;
+    answer: ChangedReceipts;
+  };
+  /** Give messages back, to be received again */
+  "POST /queues/{queue}/messages/give-back": {
+    path: { queue: string };
+    query?: {};
+    body: GiveBackRequest;
+    answer: GivenBackReceipts;
+  };
+  /** Give messages up for good */
+  "POST /queues/{queue}/messages/dead-letter": {
+    path: { queue: string };
+    query?: {};
+    body: DeadLetterRequest;
+    answer: DeletedReceipts;
+  };
+  /** Add an independent receiver to a queue */
+  "PUT /queues/{queue}/receivers/{receiver}": {
+    path: { queue: string; receiver: string };
+    query?: { exact?: boolean };
+    body?: ReceiverInput;
+    answer: ReceiverAttributes;
+  };
+  /** Show a receiver and its counts */
+  "GET /queues/{queue}/receivers/{receiver}": {
+    path: { queue: string; receiver: string };
+    query?: {};
+    body?: undefined;
+    answer: ReceiverWithCounts;
+  };
+  /** Remove a receiver */
+  "DELETE /queues/{queue}/receivers/{receiver}": {
+    path: { queue: string; receiver: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** List the receivers of a queue */
+  "GET /queues/{queue}/receivers": {
+    path: { queue: string };
+    query?: { limit?: number; cursor?: string };
+    body?: undefined;
+    answer: ReceiverPage;
+  };
+  /** Create a topic, or find one with the attributes that are given */
+  "PUT /topics/{topic}": {
+    path: { topic: string };
+    query?: { exact?: boolean };
+    body?: TopicInput;
+    answer: TopicAttributes;
+  };
+  /** Change some attributes of a topic */
+  "PATCH /topics/{topic}": {
+    path: { topic: string };
+    query?: {};
+    body?: TopicInputChange;
+    answer: TopicAttributes;
+  };
+  /** Show a topic and its counts */
+  "GET /topics/{topic}": {
+    path: { topic: string };
+    query?: {};
+    body?: undefined;
+    answer: TopicWithCounts;
+  };
+  /** Delete a topic and its subscriptions */
+  "DELETE /topics/{topic}": {
+    path: { topic: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** List topics */
+  "GET /topics": {
+    path?: {};
+    query?: { prefix?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: TopicPage;
+  };
+  /** Publish messages to all subscriptions that they match */
+  "POST /topics/{topic}/messages": {
+    path: { topic: string };
+    query?: {};
+    body: PublishRequest;
+    answer: PublishedMessages;
+  };
+  /** Read a topic's messages in order */
+  "GET /topics/{topic}/messages": {
+    path: { topic: string };
+    query?: { after?: string; limit?: number };
+    body?: undefined;
+    answer: LogPage;
+  };
+  /** Show which subscriptions would get messages, or which of them a filter lets pass */
+  "POST /topics/{topic}/match": {
+    path: { topic: string };
+    query?: {};
+    body: MatchRequest;
+    answer: MatchedMessages;
+  };
+  /** Publish what was prepared with transaction */
+  "POST /topics/{topic}/half/commit": {
+    path: { topic: string };
+    query?: {};
+    body: HandleRequest;
+    answer: PublishedMessages;
+  };
+  /** Drop what was prepared with transaction */
+  "POST /topics/{topic}/half/rollback": {
+    path: { topic: string };
+    query?: {};
+    body: HandleRequest;
+    answer: null;
+  };
+  /** Receive what producers prepared and have not decided */
+  "POST /topics/{topic}/half/receive": {
+    path: { topic: string };
+    query?: {};
+    body?: HalfReceiveRequest;
+    answer: UndecidedTransactions;
+  };
+  /** Trace a message: its state at each subscription; with `body=true` its body */
+  "GET /topics/{topic}/messages/{id}": {
+    path: { topic: string; id: string };
+    query?: { body?: boolean };
+    body?: undefined;
+    answer: MessageTrace;
+  };
+  /** Subscribe a URL, a queue or a group of consumers */
+  "PUT /topics/{topic}/subscriptions/{subscription}": {
+    path: { topic: string; subscription: string };
+    query?: { exact?: boolean };
+    body?: SubscriptionInput;
+    answer: NewSubscription | SubscriptionAttributes;
+  };
+  /** Change a subscription for all its members */
+  "PATCH /topics/{topic}/subscriptions/{subscription}": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: SubscriptionInputChange;
+    answer: SubscriptionAttributes;
+  };
+  /** Show a subscription, its counts, and the state of its deliveries */
+  "GET /topics/{topic}/subscriptions/{subscription}": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: undefined;
+    answer: SubscriptionWithState;
+  };
+  /** Unsubscribe */
+  "DELETE /topics/{topic}/subscriptions/{subscription}": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** List the subscriptions of a topic */
+  "GET /topics/{topic}/subscriptions": {
+    path: { topic: string };
+    query?: { limit?: number; cursor?: string };
+    body?: undefined;
+    answer: SubscriptionPage;
+  };
+  /** Confirm an endpoint by its token; without one, have a new token sent */
+  "POST /topics/{topic}/subscriptions/{subscription}/confirm": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: ConfirmRequest;
+    answer: null;
+  };
+  /** Give a group everything published from a time on once more */
+  "POST /topics/{topic}/subscriptions/{subscription}/rewind": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body: GroupRewindRequest;
+    answer: OperationStarted;
+  };
+  /** Show the secret that signs what a URL gets, as it is since its last turn-over */
+  "POST /topics/{topic}/subscriptions/{subscription}/secret": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: NoFields;
+    answer: SigningSecret;
+  };
+  /** Pause a URL or a group: what arrives waits, within its life */
+  "POST /topics/{topic}/subscriptions/{subscription}/pause": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: NoFields;
+    answer: SubscriptionAttributes;
+  };
+  /** Resume a paused URL or group, beginning with what waits */
+  "POST /topics/{topic}/subscriptions/{subscription}/resume": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: NoFields;
+    answer: SubscriptionAttributes;
+  };
+  /** Post what waits for its retry to a URL now, each message once */
+  "POST /topics/{topic}/subscriptions/{subscription}/retry": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: NoFields;
+    answer: null;
+  };
+  /** Read, in order, the messages that a broadcasting subscription's filter selects */
+  "GET /topics/{topic}/subscriptions/{subscription}/messages": {
+    path: { topic: string; subscription: string };
+    query?: { after?: string; limit?: number };
+    body?: undefined;
+    answer: LogPage;
+  };
+  /** Receive messages and hold them for a while; before that, delete others */
+  "POST /topics/{topic}/subscriptions/{subscription}/messages/receive": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: ReceiveRequest;
+    answer: ReceivedMessages;
+  };
+  /** Look at active messages without claiming them */
+  "POST /topics/{topic}/subscriptions/{subscription}/messages/peek": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body?: PeekRequest;
+    answer: PeekedMessages;
+  };
+  /** Delete messages that are done */
+  "POST /topics/{topic}/subscriptions/{subscription}/messages/delete": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body: DeleteRequest;
+    answer: DeletedReceipts;
+  };
+  /** Hold messages for longer or shorter */
+  "POST /topics/{topic}/subscriptions/{subscription}/messages/visibility": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body: VisibilityRequest;
+    answer: ChangedReceipts;
+  };
+  /** Give messages back, to be received again */
+  "POST /topics/{topic}/subscriptions/{subscription}/messages/give-back": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body: GiveBackRequest;
+    answer: GivenBackReceipts;
+  };
+  /** Give messages up for good */
+  "POST /topics/{topic}/subscriptions/{subscription}/messages/dead-letter": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body: DeadLetterRequest;
+    answer: DeletedReceipts;
+  };
+  /** List the purges, rewinds, redrives, backfills and replays of the last seven days */
+  "GET /operations": {
+    path?: {};
+    query?: { state?: "failed" | "running" | "succeeded"; kind?: "backfill" | "fan_out" | "purge" | "redrive" | "replay" | "rewind"; queue?: string; topic?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: OperationPage;
+  };
+  /** Show how far an operation is */
+  "GET /operations/{id}": {
+    path: { id: string };
+    query?: {};
+    body?: undefined;
+    answer: OperationState;
+  };
+  /** Let another account use a queue */
+  "PUT /queues/{queue}/grants/{account}": {
+    path: { queue: string; account: string };
+    query?: {};
+    body: GrantRequest;
+    answer: GrantState;
+  };
+  /** Show an account's permission on a queue */
+  "GET /queues/{queue}/grants/{account}": {
+    path: { queue: string; account: string };
+    query?: {};
+    body?: undefined;
+    answer: GrantState;
+  };
+  /** Take a grant back */
+  "DELETE /queues/{queue}/grants/{account}": {
+    path: { queue: string; account: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** List the grants on a queue */
+  "GET /queues/{queue}/grants": {
+    path: { queue: string };
+    query?: { limit?: number; cursor?: string };
+    body?: undefined;
+    answer: GrantPage;
+  };
+  /** Let another account use a topic */
+  "PUT /topics/{topic}/grants/{account}": {
+    path: { topic: string; account: string };
+    query?: {};
+    body: TopicGrantRequest;
+    answer: TopicGrantState;
+  };
+  /** Show an account's permission on a topic */
+  "GET /topics/{topic}/grants/{account}": {
+    path: { topic: string; account: string };
+    query?: {};
+    body?: undefined;
+    answer: TopicGrantState;
+  };
+  /** Take a grant back; subscriptions that the account made are still there */
+  "DELETE /topics/{topic}/grants/{account}": {
+    path: { topic: string; account: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** List the grants on a topic */
+  "GET /topics/{topic}/grants": {
+    path: { topic: string };
+    query?: { limit?: number; cursor?: string };
+    body?: undefined;
+    answer: TopicGrantPage;
+  };
+  /** List the grants of other accounts to the caller's */
+  "GET /grants": {
+    path?: {};
+    query?: { limit?: number; cursor?: string };
+    body?: undefined;
+    answer: SharedPage;
+  };
+  /** Make an access key; its secret is shown once */
+  "POST /keys": {
+    path?: {};
+    query?: {};
+    body?: KeyRequest;
+    answer: NewKey;
+  };
+  /** List access keys */
+  "GET /keys": {
+    path?: {};
+    query?: { account?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: KeyPage;
+  };
+  /** Delete an access key */
+  "DELETE /keys/{id}": {
+    path: { id: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** Give an access key a new secret; the one before is good for a while */
+  "POST /keys/{id}/rotate": {
+    path: { id: string };
+    query?: {};
+    body?: RotateRequest;
+    answer: NewKey;
+  };
+  /** List the changes of the last 90 days: which key made which call */
+  "GET /audit": {
+    path?: {};
+    query?: { from?: string; to?: string; key_id?: string; resource?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: ChangePage;
+  };
+  /** Show how many messages came and went in the last hour, every five minutes */
+  "GET /rates": {
+    path?: {};
+    query?: { queues?: string; receivers?: string; topics?: string; subscriptions?: string };
+    body?: undefined;
+    answer: RatesOfLastHour;
+  };
+  /** Show the account's invoices, a page of their lines */
+  "GET /reports/billing": {
+    path?: {};
+    query?: { from?: string; to?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: BillingReport;
+  };
+  /** Show the backlogs of the account's queues and subscriptions */
+  "GET /reports/backlog": {
+    path?: {};
+    query?: { at?: string };
+    body?: undefined;
+    answer: BacklogReport;
+  };
+  /** Show that the service answers, and its time */
+  "GET /health": {
+    path?: {};
+    query?: {};
+    body?: undefined;
+    answer: Health;
+  };
+  /** Show the URLs that take sends, receives, deletes and publishes beside this one */
+  "GET /endpoints": {
+    path?: {};
+    query?: {};
+    body?: undefined;
+    answer: Endpoints;
+  };
+  /** This document */
+  "GET /openapi.json": {
+    path?: {};
+    query?: {};
+    body?: undefined;
+    answer: unknown;
+  };
+  /** A page to try it */
+  "GET /docs/api": {
+    path?: {};
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** A file of that page */
+  "GET /docs/api/{asset}": {
+    path: { asset: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+}

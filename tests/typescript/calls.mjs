@@ -1,0 +1,84 @@
+// The calls of the client on a running service: exits with an error where one is not as promised.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { Client, CirrusMQError } from "cirrusmq-client";
+
+const client = new Client();
+const rejects = (promise, code) =>
+  assert.rejects(promise, (error) => error instanceof CirrusMQError && error.code === code);
+
+// Texts and bytes come back as they were sent.
+await client.createQueue("calls", { visibility_timeout_seconds: 60 });
+const bytes = new Uint8Array([0, 255, 10]);
+const sent = await client.send("calls", "text é", { body: bytes, attributes: { raw: bytes } });
+assert.equal(sent.length, 2);
+const held = await client.receive("calls", { max: 16, waitSeconds: 5 });
+assert.deepEqual(held.map((each) => each.id).sort(), sent.map((each) => each.id).sort());
+const [text, binary] = held[0].body === undefined ? [held[1], held[0]] : held;
+assert.equal(text.text, "text é");
+assert.deepEqual(binary.bytes, bytes);
+assert.throws(() => binary.text, TypeError);
+assert.equal(binary.attributes.raw.base64, "AP8K");
+
+// Settling: extend, give back, delete; a receipt that is done is in `failed`.
+const changed = await client.extend("calls", [text.receipt], 90);
+assert.equal(changed.failed.length, 0);
+await client.giveBack("calls", [changed.changed[0].receipt], { tried: false });
+assert.deepEqual((await client.delete("calls", binary.receipt)).failed, []);
+const [again] = await client.receive("calls", { waitSeconds: 5 });
+assert.equal(again.receive_count, 1);
+const { failed } = await client.deadLetter("calls", [again.receipt], "bad");
+assert.equal(failed[0].code, "NoDeadLetterQueue");
+assert.equal((await client.delete("calls", again.receipt)).deleted.length, 1);
+
+// Ordered queues: groups keep their order.
+await client.createQueue("ordered", { ordered: true });
+await client.send("ordered", { body: "1", group: "g" }, { body: "2", group: "g" });
+const inOrder = await client.receive({ queue: "ordered" }, { max: 16, waitSeconds: 5 });
+assert.deepEqual(inOrder.map((each) => each.text), ["1", "2"]);
+
+// A topic with a group of consumers.
+await client.createTopic("news");
+await client.createSubscription("news", "group", { protocol: "pull" });
+const [published] = await client.publish("news", { body: "headline", tags: ["paid"] });
+assert.equal(published.matched, 1);
+const group = { topic: "news", subscription: "group" };
+const [headline] = await client.receive(group, { waitSeconds: 20 });
+assert.equal(headline.text, "headline");
+await client.delete(group, headline.receipt);
+
+// Any other call, and refusals with their code and parameter.
+const page = await client.call("GET /queues", { query: { prefix: "call", limit: 10 } });
+assert.deepEqual(page.queues.map((queue) => queue.name), ["calls"]);
+await rejects(client.call("GET /queues/{queue}", { path: { queue: "nobody" } }), "QueueNotFound");
+await assert.rejects(client.createQueue("other", { visibility_timeout_seconds: 0 }), {
+  code: "InvalidParameter",
+  parameter: "visibility_timeout_seconds",
+  status: 400,
+});
+await rejects(new Client({ secret: "wrong" }).receive("calls"), "Unauthenticated");
+await rejects(new Client({ url: "http://127.0.0.1:9" }).send("calls", "x"), "NoAnswer");
+
+// A send whose answer is lost is repeated, and stores one message.
+let lost = 0;
+const losing = createServer(async (request, response) => {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const answer = await fetch(process.env.CIRRUSMQ_URL + request.url, {
+    method: request.method,
+    headers: { authorization: request.headers.authorization, "content-type": "application/json" },
+    body: request.method === "GET" ? undefined : Buffer.concat(chunks),
+  });
+  const told = await answer.text();
+  lost += 1;
+  if (lost === 1) return request.socket.destroy();
+  response.writeHead(answer.status, { "content-type": "application/json" }).end(told);
+});
+await new Promise((listening) => losing.listen(0, "127.0.0.1", listening));
+const lossy = new Client({ url: `http://127.0.0.1:${losing.address().port}` });
+await lossy.send("calls", "once");
+assert.equal(lost, 2);
+losing.close();
+const once = await client.receive("calls", { max: 16, waitSeconds: 5 });
+assert.deepEqual(once.map((each) => each.text), ["once"]);
+console.log("done");
