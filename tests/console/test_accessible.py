@@ -36,7 +36,7 @@ def places(service: httpx.Client) -> list[str]:
     published = service.post("/topics/seen/messages", json={"messages": [{"body": "x"}]}).json()
     trace = f"topics/seen/trace?id={published['messages'][0]['id']}"
     return [
-        *("overview", "topics", "retries", "reports", "keys", "operations"),
+        *("overview", "queues", "topics", "retries", "reports", "keys", "operations"),
         *(f"queues/seen/{tab}" for tab in QUEUE_TABS),
         "queues/seen-dead/dead",
         *(f"topics/seen/{tab}" for tab in TOPIC_TABS),

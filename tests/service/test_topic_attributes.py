@@ -440,7 +440,7 @@ class TestSubscriptions:
             ("http", {"endpoint": URL, "ordered": True}, "http_ordered", [60], 288),
         ],
     )
-    def test_the_default_policy_is_shown_where_none_is_given(
+    def test_the_policy_in_force_is_shown_with_its_waits(
         self,
         topic: TestTopic,
         protocol: str,
@@ -458,8 +458,13 @@ class TestSubscriptions:
         listed = topic.client.get(f"{topic.path}/subscriptions").json["subscriptions"]
         assert listed[0]["retry_in_force"] == held
         if protocol == "pull":
-            changed = group.patch(retry={"policy": "http_unordered"})
-            assert "retry_in_force" not in changed.json
+            changed = group.patch(retry={"policy": "custom", "waits": [7, 9], "jitter": 0.5})
+            assert changed.json["retry_in_force"] == {
+                "policy": "custom",
+                "waits": [7, 9],
+                "jitter": 0.5,
+                "max_retries": 2,
+            }
 
     def test_no_policy_is_shown_where_nothing_is_retried(self, topic: TestTopic) -> None:
         topic.client.put("/queues/inbox")
@@ -516,8 +521,8 @@ class TestSubscriptions:
 
         assert reply.status == 200
         changed = {"filter": {"tags": ["b"]}, "retry": retry, "modified_at": now()}
-        before = {name: held for name, held in group.shown.items() if name != "retry_in_force"}
-        assert reply.json == before | changed
+        in_force = {"policy": "custom", "waits": [1.5], "jitter": 0, "max_retries": 1}
+        assert reply.json == group.shown | changed | {"retry_in_force": in_force}
         assert [topic.matched(tags=[tag]) for tag in "ab"] == [0, 1]
         group.give_back(*group.receive())
         world.clock.pass_seconds(1.4)

@@ -8,6 +8,7 @@ import { keysPage } from "./pages/keys.js";
 import { operationsPage } from "./pages/operations.js";
 import { overviewPage } from "./pages/overview.js";
 import { queuePage } from "./pages/queue.js";
+import { queuesPage } from "./pages/queues.js";
 import { reportsPage } from "./pages/reports.js";
 import { retriesPage } from "./pages/retries.js";
 import { signInPage } from "./pages/sign_in.js";
@@ -19,8 +20,8 @@ import { button, refusal } from "./ui.js";
 
 const PAGES = {
   overview: overviewPage,
-  queues: queuePage,
-  topics: (place) => (place.parts.length ? topicPage(place) : topicsPage(place)),
+  queues: (place) => (place.parts[0] ? queuePage(place) : queuesPage(place)),
+  topics: (place) => (place.parts[0] ? topicPage(place) : topicsPage(place)),
   subscriptions: subscriptionPage,
   retries: retriesPage,
   reports: reportsPage,
@@ -28,7 +29,7 @@ const PAGES = {
   operations: operationsPage,
 };
 const AGAIN_MS = 5_000;
-const LISTED = ["overview", "topics", "retries", "reports", "keys", "operations"];
+const LISTED = ["overview", "queues", "topics", "retries", "reports", "keys", "operations"];
 
 const header = h("header");
 const banner = h("div", { class: "banner", role: "alert" });

@@ -8,6 +8,12 @@ import { fieldsOf } from "./schema.js";
 import { act, button, empty, outcome, section, table } from "./ui.js";
 
 const MOST = 1_000;
+const WIDEST = ["full", "admin"];
+
+/** The permissions with the widest behind the others: none of these is a form's preset. */
+function gentleFirst(choices) {
+  return [...choices].sort((one, other) => WIDEST.indexOf(one) - WIDEST.indexOf(other));
+}
 
 /** `path`: of the queue or topic; `shape`: the body of the grant, which lists the permissions. */
 export async function grantsPanel(path, shape) {
@@ -51,7 +57,7 @@ export async function grantsPanel(path, shape) {
     t("permission"),
     {},
     "select",
-    permission.choices.map((each) => h("option", { value: each }, each)),
+    gentleFirst(permission.choices).map((each) => h("option", { value: each }, each)),
   );
   const submit = h("button", { type: "submit" }, t("grant.give"));
   const onsubmit = (event) => {

@@ -22,7 +22,8 @@ export function messageCard(message, ...actions) {
     ),
     facts(
       [
-        [t("sent_at"), time(message.sent_at)],
+        // A dead letter is sent anew when it dies: its card has that time as its death.
+        !dead && [t("sent_at"), time(message.sent_at)],
         message.receive_count !== undefined && [t("receive_count"), number(message.receive_count)],
         message.visible_at && [t("visible_at"), time(message.visible_at)],
         message.expires_at && [t("expires_at"), time(message.expires_at)],

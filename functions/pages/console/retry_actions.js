@@ -7,24 +7,13 @@ import { countedAll, duration, time } from "./format.js";
 import { t } from "./i18n.js";
 import { act, button, facts } from "./ui.js";
 
-/** The retry policies whose waits are fixed; `custom` has its own. */
-const FIXED = { backoff: [20], ordered: [1], http_ordered: [60], http_unordered: [300] };
-
-/** The waits of a subscription's retries, in seconds; the last one repeats. */
-export function waitsOf(subscription) {
-  const own = subscription.retry;
-  if (!own) return subscription.retry_in_force?.waits ?? [];
-  if (own.waits) return own.waits;
-  if (own.interval_seconds) return [own.interval_seconds];
-  if (own.policy === "exponential_decay")
-    return Array.from({ length: 10 }, (_, place) => 2 ** place);
-  return FIXED[own.policy] ?? [];
-}
+/** The waits of a subscription's retries, in seconds, as the service says them; the last repeats. */
+export const waitsOf = (subscription) => subscription.retry_in_force?.waits ?? [];
 
 /** The last error, the next attempt and the ladder. */
 export function retryFigures(subscription) {
   const waits = waitsOf(subscription);
-  const policy = subscription.retry?.policy ?? subscription.retry_in_force?.policy;
+  const policy = subscription.retry_in_force?.policy;
   return h(
     "div",
     {},

@@ -64,6 +64,7 @@ export function statesTable(caption, states, hours) {
       { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },
       ...["delivered", "kept"].map((kind) => ({
         head: hourHead(kind),
+        minor: true,
         cell: (held) => hourLine(hours("subscription", `${held.topic}/${held.name}`), kind),
       })),
       { head: t("next_attempt"), cell: (held) => time(held.next_attempt_at) },

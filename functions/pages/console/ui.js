@@ -27,19 +27,20 @@ export function nothing(prefix, text, command) {
 }
 
 /**
- * A table. `columns`: [{head, cell(row) → text or element, number?}]; the first names the row.
+ * A table. `columns`: [{head, cell(row) → text or element, number?, minor?}]; the first names the
+ * row, and minor ones are left out on a phone.
  * It scrolls sideways by itself, with the keyboard too.
  */
 export function table(caption, columns, rows) {
   const head = columns.map((each) =>
-    h("th", { scope: "col", class: each.number && "number" }, each.head),
+    h("th", { scope: "col", class: classOf(each) }, each.head),
   );
   const lines = rows.map((row) =>
     h(
       "tr",
       {},
       columns.map((each, place) => {
-        const attributes = place === 0 ? { scope: "row" } : { class: each.number && "number" };
+        const attributes = place === 0 ? { scope: "row" } : { class: classOf(each) };
         return h(place === 0 ? "th" : "td", attributes, each.cell(row));
       }),
     ),
@@ -56,6 +57,9 @@ export function table(caption, columns, rows) {
     ),
   );
 }
+
+const classOf = ({ number, minor }) =>
+  [number && "number", minor && "minor"].filter(Boolean).join(" ") || null;
 
 /** Names and values, one beside the other. `pairs`: [[name, value], …]. */
 export function facts(pairs) {
@@ -113,7 +117,7 @@ export function outcome() {
 export function refusal(error) {
   if (!(error instanceof Refused)) return h("p", { class: "bad" }, t("error.unreachable"));
   const code = error.code ? `${error.code}${error.parameter ? ` (${error.parameter})` : ""}: ` : "";
-  return h("p", { class: "bad" }, h("strong", {}, code), error.message);
+  return h("p", { class: "bad" }, h("strong", {}, code), h("span", { lang: "en" }, error.message));
 }
 
 /** Do something once at a time, with its button off meanwhile; a refusal is shown in `place`. */

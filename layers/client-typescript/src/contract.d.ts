@@ -1074,7 +1074,7 @@ export interface ResourceRates {
   kept: number[];
 }
 
-/** The default retry policy, shown where `retry` is null and something is retried. */
+/** The retry policy in force, the default if `retry` is null; absent if nothing is retried. */
 export interface RetryInForce {
   policy: string;
   /** in seconds; the last one repeats */

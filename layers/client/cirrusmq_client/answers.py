@@ -259,7 +259,7 @@ class UndecidedTransactions(TypedDict):
 
 
 class RetryInForce(TypedDict):
-    """The default retry policy, shown where `retry` is null and something is retried."""
+    """The retry policy in force, the default if `retry` is null; absent if nothing is retried."""
 
     policy: str
     waits: list[float]

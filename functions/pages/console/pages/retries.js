@@ -1,5 +1,6 @@
 // Subscriptions that fail, are paused or unconfirmed, topic by topic, each with its ladder.
 
+import { deadLettersSection, readDeadLetters } from "../dead_letters.js";
 import { h, replace } from "../dom.js";
 import { t } from "../i18n.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
@@ -13,17 +14,22 @@ const SECONDS = 15;
 export async function retriesPage({ query, live }) {
   const search = h("div");
   const list = h("div");
+  const lost = h("div");
   const place = outcome();
   const refresh = async () => {
     const { page, states, left } = await readTopics(query, TOPICS, SUBSCRIPTIONS);
+    const dead = await readDeadLetters([], states);
     const troubled = states.filter((held) => held.state !== "delivering");
     if (!search.contains(document.activeElement))
       replace(search, pager("/retries", query, page.cursor));
+    replace(lost, deadLettersSection(dead));
     if (list.contains(document.activeElement) && document.activeElement.disabled) return;
     replace(
       list,
       troubled.map((held) => card(held, place, live)),
-      !troubled.length && empty(t("retries.none", { subscriptions: states.length })),
+      !troubled.length &&
+        !dead.found.length &&
+        empty(t("retries.none", { subscriptions: states.length })),
       left > 0 && h("p", { class: "quiet" }, t("subscriptions.left", { left })),
     );
   };
@@ -32,6 +38,7 @@ export async function retriesPage({ query, live }) {
     {},
     h("p", { class: "quiet" }, t("retries.text", { topics: TOPICS })),
     search,
+    lost,
     place.element,
     list,
   );

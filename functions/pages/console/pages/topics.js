@@ -60,6 +60,7 @@ function topicsTable(topics, hours) {
       { head: t("partitions"), number: true, cell: (topic) => topic.partitions },
       {
         head: hourHead("published"),
+        minor: true,
         cell: (topic) => hourLine(hours("topic", topic.name), "published"),
       },
       { head: t("description"), cell: (topic) => topic.description ?? "" },

@@ -17,7 +17,7 @@ from cirrusmq_lambda.answers.invoking import Invoke
 
 
 class RetryInForce(Body):
-    """The default retry policy, shown where `retry` is null and something is retried."""
+    """The retry policy in force, the default if `retry` is null; absent if nothing is retried."""
 
     policy: str
     waits: Annotated[list[float], Meta(description="in seconds; the last one repeats")]
@@ -77,7 +77,7 @@ class SubscriptionAttributes(Body, kw_only=True):
             **subscription.attributes(),
             paused=subscription.paused if subscription.pausable else UNSET,
             gone=subscription.gone or UNSET,
-            retry_in_force=_default_policy(subscription),
+            retry_in_force=_policy(subscription),
             made_by=subscription.made_by or UNSET,
             created_at=format_time(subscription.created_ms),
             modified_at=format_time(subscription.modified_ms),
@@ -85,9 +85,8 @@ class SubscriptionAttributes(Body, kw_only=True):
         )
 
 
-def _default_policy(subscription: Subscription) -> RetryInForce | UnsetType:
-    policy = subscription.policy if subscription.retry is None else None
-    return UNSET if policy is None else RetryInForce.of(policy)
+def _policy(subscription: Subscription) -> RetryInForce | UnsetType:
+    return UNSET if subscription.policy is None else RetryInForce.of(subscription.policy)
 
 
 class NewSubscription(SubscriptionAttributes, kw_only=True):
