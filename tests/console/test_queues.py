@@ -131,11 +131,11 @@ def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_fiel
     expect(page.get_by_text("must be an integer from 1 to 43,200 seconds")).to_be_visible()
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_be_focused()
-    page.get_by_label("dead_letter").fill("{")
+    page.get_by_label("labels").fill("{")
     console.press("Save changes")
-    expect(page.get_by_text("dead_letter is not JSON.")).to_be_visible()
+    expect(page.get_by_text("labels is not JSON.")).to_be_visible()
 
-    page.get_by_label("dead_letter").fill("")
+    page.get_by_label("labels").fill("{}")
     field.fill("60")
     page.get_by_label("description").fill("<b>orders</b>")
     console.press("Save changes")
@@ -144,6 +144,48 @@ def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_fiel
     expect(page.get_by_text("<b>orders</b>")).to_be_visible()
     changed = service.get(f"/queues/{name}").json()
     assert (changed["visibility_timeout_seconds"], changed["description"]) == (60, "<b>orders</b>")
+
+
+def test_objects_have_a_field_for_each_member_and_what_is_fixed_is_no_field(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_queue(service, name)
+    make_queue(service, f"{name}-dead")
+    page = console.show(f"queues/{name}/attributes")
+    expect(
+        page.get_by_text("Fixed when the queue was made: ordered: no, fair: no.")
+    ).to_be_visible()
+    expect(page.get_by_label("ordered")).to_have_count(0)
+    dead_letter = page.get_by_role("group", name="dead_letter")
+    dead_letter.get_by_label("queue").fill(f"{name}-dead")
+    dead_letter.get_by_label("max_receives").fill("2000")
+    console.press("Save changes")
+    expect(page.get_by_text("dead_letter.max_receives: must be an integer")).to_be_visible()
+    expect(dead_letter).to_have_attribute("aria-invalid", "true")
+    dead_letter.get_by_label("max_receives").fill("5")
+    retry = page.get_by_role("group", name="retry")
+    retry.get_by_label("policy").select_option("custom")
+    retry.get_by_label("waits").fill("1, soon")
+    console.press("Save changes")
+    expect(page.get_by_text("waits: numbers between commas.")).to_be_visible()
+    retry.get_by_label("waits").fill("1, 2.5, 60")
+    console.press("Save changes")
+    expect(page.get_by_role("alert")).to_be_empty()
+    expect(page.get_by_text("numbers between commas")).to_have_count(0)
+    shown = service.get(f"/queues/{name}").json()
+    assert shown["dead_letter"]["queue"] == f"{name}-dead"
+    assert shown["dead_letter"]["max_receives"] == 5
+    assert shown["retry"]["waits"] == [1, 2.5, 60]
+
+    # Nothing is sent if nothing was changed; an object without a member is unset.
+    page.reload()
+    console.show(f"queues/{name}/attributes")
+    console.press("Save changes")
+    expect(page.get_by_text("Nothing was changed.")).to_be_visible()
+    page.get_by_role("group", name="retry").get_by_label("policy").select_option("")
+    console.press("Save changes")
+    expect(page.get_by_role("group", name="retry").get_by_label("policy")).to_have_value("")
+    assert service.get(f"/queues/{name}").json()["retry"] is None
 
 
 def test_a_file_is_sent_in_as_many_calls_as_it_takes(
@@ -182,7 +224,7 @@ def test_dead_letters_are_chosen_by_reason_and_redriven(
         service.post(f"/queues/{name}/messages/dead-letter", json=body)
 
     page = console.show(f"overview?prefix={dead}")
-    page.get_by_role("link", name=dead).click()
+    page.get_by_role("rowheader").get_by_role("link", name=dead).last.click()
     page.get_by_role("link", name="Dead letters").click()
     expect(page.get_by_role("article")).to_have_count(3)
     page.get_by_label("Reason").fill("unknown")

@@ -2,7 +2,8 @@
 
 import { post, topicPath } from "./api.js";
 import { h } from "./dom.js";
-import { field, readJson, readList } from "./forms.js";
+import { field, readList } from "./forms.js";
+import { readJson } from "./inputs.js";
 import { t } from "./i18n.js";
 import { messageFields } from "./message_form.js";
 import { act, badge, button, outcome } from "./ui.js";

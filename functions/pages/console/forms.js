@@ -3,6 +3,8 @@
 import { Refused } from "./api.js";
 import { h, newId } from "./dom.js";
 import { t } from "./i18n.js";
+import { hintOf, makeInput, readInput } from "./inputs.js";
+import { makeNested } from "./nested_inputs.js";
 import { act, outcome } from "./ui.js";
 
 /**
@@ -14,21 +16,25 @@ export function attributesForm(fields, values, label, send) {
   const place = outcome();
   const inputs = {};
   const rows = Object.entries(fields).map(([name, field]) => {
-    inputs[name] = makeInput(name, field, values[name]);
+    inputs[name] =
+      makeNested(name, field, values[name]) ?? makeInput(name, field, values[name]);
     return row(name, field, inputs[name]);
   });
+  const before = Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, first(field, inputs[name], values[name])]),
+  );
   const submit = h("button", { type: "submit", class: "main" }, label);
   const onsubmit = (event) => {
     event.preventDefault();
     for (const input of Object.values(inputs)) input.removeAttribute("aria-invalid");
     act(submit, place, async () => {
       try {
-        await send(changes(fields, values, inputs), place);
+        await send(changes(fields, before, inputs), place);
       } catch (error) {
         const named = error instanceof Refused && error.parameter?.split(/[.[]/)[0];
         if (named in inputs) {
           inputs[named].setAttribute("aria-invalid", "true");
-          inputs[named].focus();
+          (inputs[named].querySelector?.("input, select") ?? inputs[named]).focus();
         }
         throw error;
       }
@@ -76,15 +82,6 @@ export function readPairs(text) {
   return Object.fromEntries(pairs);
 }
 
-/** The value of a field in JSON; `name`: of the field that is named where it is none. */
-export function readJson(text, name) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Refused(400, { detail: t("form.not_json", { name }), parameter: name });
-  }
-}
-
 /** Words between commas as a list. */
 export function readList(text) {
   return text
@@ -99,69 +96,29 @@ export function readNumber(text) {
 }
 
 function row(name, field_, input) {
+  if (input.readValue) return input;
   const hint = newId();
   input.setAttribute("aria-describedby", hint);
-  const range = [
-    field_.text,
-    field_.fallback !== undefined && field_.fallback !== null
-      ? t("form.default", { value: JSON.stringify(field_.fallback) })
-      : "",
-  ]
-    .filter(Boolean)
-    .join("; ");
   return h(
     "div",
     { class: "field" },
     h("label", { for: input.id }, name),
     input,
-    h("p", { id: hint, class: "hint" }, range || (field_.nullable ? t("form.empty_unsets") : "")),
+    h("p", { id: hint, class: "hint", lang: "en" }, hintOf(field_)),
   );
 }
 
-function makeInput(name, field_, value) {
-  const id = newId();
-  const common = { id, name, spellcheck: "false", autocomplete: "off" };
-  if (field_.kind === "boolean") {
-    const options = ["true", "false"].map((each) =>
-      h("option", { value: each }, t(each === "true" ? "yes" : "no")),
-    );
-    return h("select", { ...common, value: String(value ?? field_.fallback ?? false) }, options);
-  }
-  if (field_.kind === "choice") {
-    const options = ["", ...field_.choices].map((each) => h("option", { value: each }, each));
-    return h("select", { ...common, value: value ?? field_.fallback ?? "" }, options);
-  }
-  if (field_.kind === "json") {
-    const text = value === null || value === undefined ? "" : JSON.stringify(value);
-    return h("textarea", { ...common, rows: 2, value: text });
-  }
-  if (field_.kind === "text") return h("input", { ...common, type: "text", value: value ?? "" });
-  const step = field_.kind === "integer" ? 1 : "any";
-  return h("input", {
-    ...common,
-    type: "number",
-    min: field_.least,
-    max: field_.most,
-    step,
-    value: value ?? "",
-  });
-}
-
-function changes(fields, values, inputs) {
+function changes(fields, before, inputs) {
   const changed = {};
   for (const [name, field_] of Object.entries(fields)) {
     const value = read(field_, inputs[name]);
-    const before = values[name] ?? null;
-    if (value !== undefined && JSON.stringify(value) !== JSON.stringify(before))
+    if (value !== undefined && JSON.stringify(value) !== JSON.stringify(before[name]))
       changed[name] = value;
   }
   return changed;
 }
 
-function read(field_, input) {
-  const text = input.value.trim();
-  if (field_.kind === "boolean") return text === "true";
-  if (text === "") return field_.nullable ? null : undefined;
-  if (field_.kind === "integer" || field_.kind === "number") return Number(text);
-  return field_.kind === "json" ? readJson(text, input.name) : text;
-}
+/** What a field is before anything is changed: an object as its own inputs have it. */
+const first = (field_, input, value) => (input.readValue ? input.readValue() : (value ?? null));
+
+const read = (field_, input) => (input.readValue ? input.readValue() : readInput(field_, input));

@@ -4,14 +4,19 @@ import { get } from "./api.js";
 
 let schemas = null;
 
-/** The fields of a body by name: {kind, nullable, choices, least, most, fallback, text}. */
+/**
+ * The fields of a body by name: {kind, nullable, choices, least, most, fallback, text}; of an object
+ * its own `fields`, of a shape that is one of several its `variants`: [{title, text, fields}, …].
+ */
 export async function fieldsOf(shape) {
   schemas ??= (await get("/openapi.json")).components.schemas;
-  const fields = {};
-  for (const [name, given] of Object.entries(schemas[shape].properties)) {
-    fields[name] = read(given);
-  }
-  return fields;
+  return fieldsIn(schemas[shape]);
+}
+
+function fieldsIn(schema) {
+  return Object.fromEntries(
+    Object.entries(schema.properties ?? {}).map(([name, given]) => [name, read(given)]),
+  );
 }
 
 function read(given) {
@@ -21,8 +26,11 @@ function read(given) {
   const named = main.$ref ? schemas[main.$ref.split("/").pop()] : null;
   const text = main.description ?? given.description ?? described(named);
   main = named ?? main;
+  const kind = kindOf(main);
   return {
-    kind: kindOf(main),
+    kind,
+    fields: kind === "object" ? fieldsIn(main) : null,
+    variants: kind === "variants" ? main.oneOf.map(variant) : null,
     nullable,
     choices: main.enum ?? null,
     least: main.minimum,
@@ -32,12 +40,23 @@ function read(given) {
   };
 }
 
+/** One of several shapes: the member that names it is left out of its fields. */
+function variant({ title, description, properties }) {
+  const own = Object.entries(properties).filter(([, one]) => one.const === undefined);
+  return { title, text: description, fields: fieldsIn({ properties: Object.fromEntries(own) }) };
+}
+
 function kindOf(schema) {
   if (schema.enum) return "choice";
+  if (schema.oneOf) return schema.oneOf.every((one) => one.title) ? "variants" : "json";
+  if (schema.type === "array" && schema.items.type === "number") return "numbers";
+  if (schema.properties && Object.values(schema.properties).every(isPlain)) return "object";
   if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean")
     return schema.type;
   return schema.type === "string" ? "text" : "json";
 }
+
+const isPlain = (schema) => ["string", "integer", "number", "boolean"].includes(schema.type);
 
 /** A shape that is one of several says each: those of retry policies have their waits. */
 function described(schema) {

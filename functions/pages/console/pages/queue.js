@@ -16,6 +16,7 @@ import { workTab } from "./queue_work.js";
 import { grantsPanel } from "../grants.js";
 
 const SECONDS = 5;
+const FIXED = ["ordered", "fair"];
 const RATES = ["sent", "received", "deleted"];
 const TABS = {
   now: nowTab,
@@ -87,16 +88,30 @@ function summary(queue) {
 }
 
 async function attributesTab(queue, { open }) {
-  const fields = await fieldsOf("QueueInputChange");
+  const all = await fieldsOf("QueueInputChange");
+  const fields = Object.fromEntries(Object.entries(all).filter(([name]) => !isFixed(name, queue)));
   const send = async (changed, told) => {
     if (!Object.keys(changed).length) return told.good(t("form.unchanged"));
     await call("PATCH", queuePath(queue.name), changed);
     open();
   };
   return {
-    element: section(t("queue.tab.attributes"), attributesForm(fields, queue, t("save"), send)),
+    element: section(
+      t("queue.tab.attributes"),
+      h("p", { class: "quiet" }, t("form.fixed", { names: fixedOf(queue) })),
+      attributesForm(fields, queue, t("save"), send),
+    ),
   };
 }
+
+const isFixed = (name, queue) =>
+  FIXED.includes(name) || (name === "partitions" && queue.ordered) ||
+  (name === "max_in_flight" && !queue.fair);
+
+const fixedOf = (queue) =>
+  [...FIXED, ...(queue.ordered ? ["partitions"] : [])]
+    .map((name) => `${name}: ${plain(queue[name])}`)
+    .join(", ");
 
 function deletion(queue) {
   const remove = async () => {

@@ -153,7 +153,7 @@ async function logTab(topic) {
 }
 
 async function attributesTab(topic, { open }) {
-  const { filter: _, ...fields } = await fieldsOf("TopicInputChange");
+  const { filter: _, partitions: __, ...fields } = await fieldsOf("TopicInputChange");
   const form = attributesForm(fields, topic, t("save"), async (changed, told) => {
     if (!Object.keys(changed).length) return told.good(t("form.unchanged"));
     await call("PATCH", topicPath(topic.name), changed);

@@ -1,0 +1,71 @@
+// Inputs of a value that is an object: a group of its members, or of the variant that is chosen.
+
+import { h, newId, replace } from "./dom.js";
+import { t } from "./i18n.js";
+import { hintOf, makeInput, readInput } from "./inputs.js";
+
+/**
+ * A group of inputs, or null where the field has a single one. Its `readValue()` answers the object,
+ * or null if nothing is given.
+ */
+export function makeNested(name, field, value) {
+  if (field.kind === "object") return group(name, members(field.fields, value ?? {}), field);
+  return field.kind === "variants" ? oneOf(name, field, value) : null;
+}
+
+function group(name, { rows, read }) {
+  const element = h("fieldset", { class: "nested" }, h("legend", {}, name), rows);
+  element.readValue = read;
+  return element;
+}
+
+/** The members of an object, each with its label; empty ones are left out. */
+function members(fields, value) {
+  const inputs = Object.entries(fields).map(([name, field]) => [
+    name,
+    field,
+    makeInput(name, field, value[name]),
+  ]);
+  const read = () => {
+    const given = inputs
+      .map(([name, field, input]) => [name, readInput(field, input)])
+      .filter(([, each]) => each !== undefined && each !== null);
+    return given.length ? Object.fromEntries(given) : null;
+  };
+  return { rows: inputs.map(row), read };
+}
+
+function row([name, field, input]) {
+  const hint = newId();
+  input.setAttribute("aria-describedby", hint);
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: input.id }, name),
+    input,
+    h("p", { id: hint, class: "hint", lang: "en" }, hintOf(field)),
+  );
+}
+
+/** A choice of a variant by its title, and that one's members: `policy` names it. */
+function oneOf(name, field, value) {
+  const id = newId();
+  const rest = h("div");
+  let read = () => ({});
+  const options = [["", t("form.none")], ...field.variants.map(({ title }) => [title, title])];
+  const choice = h(
+    "select",
+    { id, value: value?.policy ?? "", onchange: () => show({}) },
+    options.map(([title, text]) => h("option", { value: title }, text)),
+  );
+  const show = (held) => {
+    const chosen = field.variants.find(({ title }) => title === choice.value);
+    const inner = chosen ? members(chosen.fields, held) : { rows: [], read: () => ({}) };
+    read = inner.read;
+    replace(rest, chosen && h("p", { class: "hint", lang: "en" }, chosen.text), inner.rows);
+  };
+  show(value ?? {});
+  const rows = [h("div", { class: "field" }, h("label", { for: id }, "policy"), choice), rest];
+  const whole = () => (choice.value ? { policy: choice.value, ...read() } : null);
+  return group(name, { rows, read: whole });
+}
