@@ -114,11 +114,12 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
         ),
         f"POST {holder}/messages/peek": Operation(
             tag=tag,
-            summary="Look at active messages without claiming them",
+            summary="Look at messages of one state without claiming them",
             body=PeekRequest,
             examples={
                 "ten": {"max": 10},
                 "old dead letters": {"dead_letter": {"older_than_seconds": 3_600}},
+                "in flight": {"max": 16, "state": "inactive"},
             },
             problems=("MessageTooLarge",),
         ),

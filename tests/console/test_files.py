@@ -20,7 +20,7 @@ MOST_LINES = 300
 MOST_COLUMNS = 104
 # Keys whose last word the service or a list decides.
 DECIDED = ("nav", "unit", "rate", "state", "mode", "delivery", "operation", "queue.tab",
-           "topic.tab", "retry")  # fmt: skip
+           "topic.tab", "retry", "message_state", "search.order")  # fmt: skip
 
 
 def read_texts(language: str) -> dict[str, str]:

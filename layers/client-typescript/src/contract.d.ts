@@ -674,9 +674,10 @@ export interface PeekRequest {
   /** the cursor of the page before */
   cursor?: string;
   dead_letter?: DeadLetterFilter;
+  state?: "active" | "delayed" | "inactive";
 }
 
-/** An active message, not claimed. */
+/** A message in the state that was asked for, not claimed. */
 export interface PeekedMessage {
   id: string;
   body?: string;
@@ -696,7 +697,7 @@ export interface PeekedMessage {
   dead_letter?: DeadLetterNote;
 }
 
-/** Active messages; none of them is claimed. A page may be empty and have a cursor. */
+/** Messages of one state; none is claimed. A page may be empty and have a cursor. */
 export interface PeekedMessages {
   messages: PeekedMessage[];
   /** opaque: the cursor of the next page; absent at the end of a listing */
@@ -1550,7 +1551,7 @@ export interface Calls {
     body?: ReceiveRequest;
     answer: ReceivedMessages;
   };
-  /** Look at active messages without claiming them */
+  /** Look at messages of one state without claiming them */
   "POST /queues/{queue}/messages/peek": {
     path: { queue: string };
     query?: {};
@@ -1788,7 +1789,7 @@ export interface Calls {
     body?: ReceiveRequest;
     answer: ReceivedMessages;
   };
-  /** Look at active messages without claiming them */
+  /** Look at messages of one state without claiming them */
   "POST /topics/{topic}/subscriptions/{subscription}/messages/peek": {
     path: { topic: string; subscription: string };
     query?: {};

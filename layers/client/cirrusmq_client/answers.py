@@ -71,7 +71,7 @@ class DeadLetterNote(TypedDict):
 
 
 class PeekedMessage(Content):
-    """An active message, not claimed."""
+    """A message in the state that was asked for, not claimed."""
 
     receive_count: int
     visible_at: str
@@ -107,7 +107,7 @@ class ReceivedMessages(TypedDict):
 
 
 class PeekedMessages(TypedDict):
-    """Active messages; none of them is claimed. A page may be empty and have a cursor."""
+    """Messages of one state; none is claimed. A page may be empty and have a cursor."""
 
     messages: list[PeekedMessage]
     cursor: NotRequired[str]

@@ -5,10 +5,13 @@ import { h, replace } from "../dom.js";
 import { checkbox, field, readNumber } from "../forms.js";
 import { number } from "../format.js";
 import { t, translated } from "../i18n.js";
+import { BOUND, lookThrough } from "../message_search.js";
 import { messageCard } from "../messages.js";
 import { act, badge, button, facts, outcome, section } from "../ui.js";
 
 const MOST = 16;
+const STATES = ["active", "inactive", "delayed"];
+const ORDERS = ["oldest", "newest"];
 
 export async function messagesTab(queue, { query }) {
   const receivers = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
@@ -26,34 +29,61 @@ export async function messagesTab(queue, { query }) {
 function peeking(queue) {
   const place = outcome();
   const list = h("div");
+  const form = searchFields();
   let cursor;
+  let seen = 0;
   const look = async () => {
-    const answer = await post(queuePath(queue.name, "/messages/peek"), { max: MOST, cursor });
+    const wanted = form.read();
+    const answer = await lookThrough(queue.name, wanted, cursor);
     cursor = answer.cursor;
+    seen += answer.seen;
     replace(
       list,
-      answer.messages.map((message) => messageCard(message)),
+      answer.found.map((message) => messageCard(message)),
     );
-    if (!answer.messages.length) place.say(h("p", { class: "quiet" }, t("messages.none")));
+    const told = { found: answer.found.length, seen };
+    const text = !seen ? "messages.none" : cursor ? "search.more" : "search.end";
+    place.say(h("p", { class: "quiet" }, t(text, told)));
     more.hidden = !cursor;
-    trigger.textContent = t("peek.first");
   };
-  const trigger = button(t("peek"), () =>
-    act(trigger, place, () => {
-      cursor = undefined;
-      return look();
-    }),
-  );
-  const more = button(t("page.next"), () => act(more, place, look));
+  const trigger = h("button", { type: "submit", class: "main" }, t("peek"));
+  const more = button(t("search.on"), () => act(more, place, look));
   more.hidden = true;
+  const onsubmit = (event) => {
+    event.preventDefault();
+    cursor = undefined;
+    seen = 0;
+    act(trigger, place, look);
+  };
   return h(
     "div",
     {},
-    h("p", { class: "quiet" }, t("peek.text")),
-    h("div", { class: "buttons" }, trigger, more),
+    h("p", { class: "quiet" }, t("peek.text", { bound: BOUND })),
+    h("form", { class: "inline", onsubmit }, form.rows, trigger, more),
     place.element,
     list,
   );
+}
+
+function searchFields() {
+  const options = (prefix, names) =>
+    names.map((name) => h("option", { value: name }, t(`${prefix}.${name}`)));
+  const state = field(t("state"), {}, "select", options("message_state", STATES));
+  const text = field(t("search.text"), { type: "search", maxlength: 256, spellcheck: "false" });
+  const from = field(t("search.from"), { type: "datetime-local", step: 1 });
+  const to = field(t("search.to"), { type: "datetime-local", step: 1 });
+  const order = field(t("search.order"), {}, "select", options("search.order", ORDERS));
+  const moment = ({ input }) => (input.value ? Date.parse(input.value) : undefined);
+  return {
+    rows: [state, text, from, to, order].map((each) => each.row),
+    read: () => ({
+      state: state.input.value,
+      text: text.input.value.trim(),
+      from: moment(from),
+      to: moment(to),
+      newest: order.input.value === "newest",
+    }),
+  };
 }
 
 /** Receiving from a queue, a receiver of it (`sources`), or a group of a topic. */
@@ -168,7 +198,7 @@ function lookingUp(queue, sources, given) {
       );
       const { message, state, bytes, others = [], ...times } = found;
       const known = facts([
-        [t("state"), badge(translated("counts", state))],
+        [t("state"), badge(translated("message_state", state))],
         [t("size"), `${number(bytes)} B`],
       ]);
       const cards = others.map((each) => messageCard({ ...each, ...message }));

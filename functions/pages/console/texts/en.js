@@ -144,8 +144,6 @@ export const EN = {
   "send.file.sent": "{sent} messages were sent.",
   "send.file.refused": "{refused} messages were refused:",
   "peek": "Look",
-  "peek.first": "Look from the beginning",
-  "peek.text": "Shows active messages and claims none of them.",
   "receive": "Receive",
   "receive.text": "Receives messages as a consumer does: nobody else gets them until the lease ends or you settle them.",
   "receive.max": "At most",

@@ -144,8 +144,6 @@ export const ZH = {
   "send.file.sent": "已发送 {sent} 条消息。",
   "send.file.refused": "{refused} 条消息被拒绝：",
   "peek": "查看",
-  "peek.first": "从头查看",
-  "peek.text": "显示可消费的消息，不占用任何一条。",
   "receive": "接收",
   "receive.text": "像消费者一样接收消息：在租约结束或处理之前，其他消费者收不到它们。",
   "receive.max": "最多",

@@ -90,7 +90,7 @@ def look_up(
 
 def found_at(core: Core, parcel: Parcel, place: int, message: Message | None = None) -> Found:
     """The message at a parcel's place, in its present state."""
-    state = _state(parcel, place, core.now_ms())
+    state = state_of(parcel, place, core.now_ms())
     return Found(parcel=parcel, place=place, state=state, message=message)
 
 
@@ -140,7 +140,7 @@ def _stays(parcel: Parcel, place: int) -> bool:
     return parcel.live(place) or parcel.visible_ms[place] == CANCELLED
 
 
-def _state(parcel: Parcel, place: int, now_ms: int) -> State:
+def state_of(parcel: Parcel, place: int, now_ms: int) -> State:
     """As `queues.counts` counts it."""
     if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
         return "active"

@@ -1,4 +1,4 @@
-"""Peeking: seeing active messages without taking them, page by page.
+"""Peeking: seeing messages of one state without taking them, page by page.
 
 A page begins where the cursor of the one before says, else in a partition by chance, and the pages
 go through all partitions in turn. A message that stays where it is is shown once; one that moves
@@ -18,12 +18,13 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
-from cirrusmq.base.limits import ANSWER_BYTES
+from cirrusmq.base.limits import ANSWER_BYTES, RETENTION_SECONDS
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.dead_letter_filter import DeadLetterFilter
 from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.receiving.lookup import State, state_of
 from cirrusmq.receiving.search import receivable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
@@ -33,6 +34,8 @@ from cirrusmq.storage.scan import from_key, until_key
 
 PEEK_UNITS = 200.0
 """Most read units of a page, that of its bodies aside: what it passes over may be long."""
+_LATEST_MS = 2_000 * RETENTION_SECONDS[1]
+"""No key is further ahead than this."""
 _PAGE_PARCELS = (32, 512)
 """Of the first page, and at most: what is passed over takes few calls."""
 
@@ -46,10 +49,11 @@ class PeekRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         | UnsetType
     ) = UNSET
     dead_letter: DeadLetterFilter | UnsetType = UNSET
+    state: State = "active"
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True):
-    """An active message at a place of its parcel, which is not claimed."""
+    """A message at a place of its parcel, which is not claimed."""
 
     parcel: Parcel
     place: int
@@ -57,7 +61,7 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(NamedTuple):
-    """A page of active messages; `cursor`: where the next one begins, None at the end."""
+    """A page of messages; `cursor`: where the next one begins, None at the end."""
 
     messages: list[Peeked]
     cursor: str | None
@@ -77,7 +81,7 @@ class _Place(NamedTuple):
 
 
 def peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int = ANSWER_BYTES) -> Page:
-    """A page of active messages, without receipts; their state stays as it is.
+    """A page of the messages in `state`, without receipts; their state stays as it is.
 
     It ends at `max` messages, at the size of an answer, and where `PEEK_UNITS` are used: it may be
     empty, and still have a cursor. `alone_bytes`: of JSON that a message may have which is alone in
@@ -122,14 +126,14 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
     now_ms, listing = core.now_ms(), _listing(source)
     place = _begin(core, source, request.cursor, listing)
     wanted = None if isinstance(request.dead_letter, UnsetType) else request.dead_letter
-    walk = _Walk(core, source, place, wanted, now_ms)
+    walk = _Walk(core, source, place, wanted, now_ms, request.state)
     gathered = _Gathered(request.max, alone_bytes)
     left: _Place | None = None
     for parcel in walk:
         if wanted is not None and not wanted.selects(parcel, now_ms):
             continue
         shown = place.shown if parcel.sort_key == place.key else 0
-        places = [each for each in receivable_places(source, parcel, now_ms) if each >= shown]
+        places = [each for each in _places(source, parcel, request.state, now_ms) if each >= shown]
         rest = gathered.add(parcel, places)
         if rest is not None:
             left = walk.at._replace(key=parcel.sort_key, shown=rest)
@@ -144,6 +148,16 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
     text = None if left is None else "/".join(map(str, left))
     cursor = None if text is None else cursors.make(core, text, *listing)
     return Page(_with_contents(core, source, gathered.found), cursor)
+
+
+def _places(source: Source, parcel: Parcel, state: State, now_ms: int) -> list[int]:
+    """The places of a parcel's messages that are in a state."""
+    if state == "active":
+        return receivable_places(source, parcel, now_ms)
+    if not source.keeps(parcel) or source.withholds(parcel) or now_ms >= parcel.expires_ms:
+        return []
+    places = filter(parcel.live, range(parcel.count))
+    return [place for place in places if state_of(parcel, place, now_ms) == state]
 
 
 def _begin(core: Core, source: Source, cursor: str | UnsetType, listing: tuple[str, str]) -> _Place:
@@ -202,10 +216,12 @@ class _Walk:
         place: _Place,
         wanted: DeadLetterFilter | None,
         now_ms: int,
+        state: State,
     ) -> None:
         self._core, self._source = core, source
         self._budget = Budget(PEEK_UNITS)
-        self._until = until_key(source, now_ms)
+        # A message that is due later may have a key of that time.
+        self._until = until_key(source, now_ms if state == "active" else now_ms + _LATEST_MS)
         self._from = from_key(core, source, now_ms) or "!"
         if wanted is not None and not source.grouped:
             self._from = max(self._from, wanted.from_key(now_ms))

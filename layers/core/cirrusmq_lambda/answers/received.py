@@ -41,7 +41,7 @@ def _note(parcel: Parcel) -> DeadLetterNote | UnsetType:
 
 
 class PeekedMessage(Content, kw_only=True):
-    """An active message, not claimed."""
+    """A message in the state that was asked for, not claimed."""
 
     receive_count: int
     visible_at: Time
@@ -128,7 +128,7 @@ class FoundMessage(MessageState, kw_only=True):
 
 
 class PeekedMessages(Body):
-    """Active messages; none of them is claimed. A page may be empty and have a cursor."""
+    """Messages of one state; none is claimed. A page may be empty and have a cursor."""
 
     messages: list[PeekedMessage]
     cursor: Cursor | UnsetType = UNSET
