@@ -78,6 +78,32 @@ def look_at(open_console: Open, places: list[str], **options: Any) -> dict[str, 
     return {place: each for place, each in found.items() if each}
 
 
+@pytest.mark.parametrize("options", [{}, ON_A_PHONE])
+def test_the_first_page_leads_on_and_has_no_findings(
+    open_console: Open, options: dict[str, Any]
+) -> None:
+    console = open_console(key=None, **options)
+    page = console.page
+    page.goto(f"{console.url}/")
+    assert console.findings() == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.get_by_role("link", name="Console", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_the_page_of_the_api_has_the_sites_head_and_is_dark_at_night(open_console: Open) -> None:
+    console = open_console(key=None, color_scheme="dark")
+    page = console.page
+    page.goto(f"{console.url}/docs/api")
+    expect(page.get_by_role("heading", name="CirrusMQ").first).to_be_visible()
+    drawn = "getComputedStyle(document.body).filter"
+    assert "invert" in page.evaluate(drawn)
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(drawn) == "none"
+    page.get_by_role("link", name="Console").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
 def test_a_dialog_has_no_findings_and_gives_its_focus_back(
     open_console: Open, places: list[str]
 ) -> None:

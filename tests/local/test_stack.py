@@ -174,7 +174,7 @@ def test_the_page_to_try_it_needs_nothing_from_outside(shared_stack: Stack) -> N
     page = httpx.get(url + "/docs/api", trust_env=False)
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "//" not in re.sub(r"(?m)^//.*$", "", page.text)
-    assets = re.findall(r'(?:href|src)="([^"]+)"', page.text)
+    assets = re.findall(r'(?:href|src)="(api/[^"]+)"', page.text)
     assert len(assets) == 2
     for asset in assets:
         found = httpx.get(f"{url}/docs/{asset}", trust_env=False)

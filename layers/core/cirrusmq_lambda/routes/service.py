@@ -22,10 +22,31 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>CirrusMQ</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>API \u00b7 CirrusMQ</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="api/swagger-ui.css">
+<style>
+body { margin: 0; background: #fff; }
+header { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: baseline; padding: 10px 20px;
+  background: #f6f7f9; border-bottom: 1px solid #d9dde3; font: 15px system-ui, sans-serif; }
+header a { color: #0b5cad; }
+header a:first-child { font-weight: 700; text-decoration: none; }
+@media (prefers-color-scheme: dark) {
+  html { background: #14181e; }
+  /* The page of the bundle has light colours alone: all are turned, and their hues turned back. */
+  body { filter: invert(0.92) hue-rotate(180deg); }
+}
+</style>
 </head>
 <body>
+<header>
+<a href="../index.html">CirrusMQ</a>
+<a href="index.html">Manual</a>
+<a href="../console/index.html">Console</a>
+<a href="../openapi.json">openapi.json</a>
+</header>
 <div id="page"></div>
 <script src="api/swagger-ui-bundle.js"></script>
 <script>
