@@ -421,6 +421,7 @@ export interface Invoke {
   max_concurrency: number;
   batch: number;
   timeout_seconds: number;
+  event_source: "aws:sqs" | "cirrusmq";
 }
 
 /** An `invoke` as a caller gives it; members that are not given are UNSET. */
@@ -433,6 +434,7 @@ export interface InvokeInput {
   batch?: number;
   /** an integer from 1 to 840 seconds; 60 unless given */
   timeout_seconds?: number;
+  event_source?: "aws:sqs" | "cirrusmq";
 }
 
 /** A page of an account's keys. */
@@ -848,7 +850,7 @@ export interface QueueInput {
   partitions?: number;
   invoke?: InvokeInput | null;
   description?: string | null;
-  /** at most 10 pairs of texts */
+  /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
 }
 
@@ -877,7 +879,7 @@ export interface QueueInputChange {
   partitions?: number;
   invoke?: InvokeInput | null;
   description?: string | null;
-  /** at most 10 pairs of texts */
+  /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
 }
 
@@ -1236,7 +1238,7 @@ export interface SubscriptionInput {
   /** latest, earliest or a time within the last 24 hours; "latest" unless given */
   start?: string;
   invoke?: InvokeInput | null;
-  /** at most 10 pairs of texts */
+  /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
 }
 
@@ -1258,7 +1260,7 @@ export interface SubscriptionInputChange {
   /** latest, earliest or a time within the last 24 hours */
   start?: string;
   invoke?: InvokeInput | null;
-  /** at most 10 pairs of texts */
+  /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
 }
 
@@ -1357,7 +1359,7 @@ export interface TopicInput {
   /** an integer from 1 to 255; 8 unless given */
   partitions?: number;
   description?: string | null;
-  /** at most 10 pairs of texts */
+  /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
 }
 
@@ -1369,7 +1371,7 @@ export interface TopicInputChange {
   /** an integer from 1 to 255 */
   partitions?: number;
   description?: string | null;
-  /** at most 10 pairs of texts */
+  /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
 }
 
