@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.service.kinds import KINDS
 
 from cirrusmq.access import passing_keys
 from cirrusmq_lambda import trial
@@ -252,6 +253,33 @@ def test_the_trial_of_versions_changes_its_own_account_and_key_alone(
     assert not actions_on(resources, "PreTraffic", "Usage.Arn")
 
 
+OTHERS_ITEMS = {
+    "Send": "AFHPRST",
+    "Receive": "FPST",
+    "Delete": "FPST",
+    "Publish": "AFHMPQRS",
+    "FanOut": "FHRT",
+    "Push": "FHPT",
+    "PushSlow": "FHPT",
+    "Call": "PST",
+    "Replay": "FT",
+    "Sweep": "F",
+}
+"""Beginnings of partition keys of Messages that a function neither reads nor writes: items of other
+mechanisms (`cirrusmq.storage.models` lists them)."""
+
+
+@pytest.mark.parametrize("function", OTHERS_ITEMS)
+def test_a_function_reaches_the_items_of_its_own_mechanisms_alone(
+    resources: dict[str, Any], function: str
+) -> None:
+    of_messages = {kind.pk[0] for kind in KINDS if kind.table == "messages"}
+    confined = keys_of(resources, function, "Messages.Arn")
+    reached = {key for keys in confined.values() for key in keys}
+    assert confined.keys() == actions_on(resources, function, "Messages.Arn")
+    assert reached == {f"{each}#*" for each in of_messages - set(OTHERS_ITEMS[function])}
+
+
 def test_sending_never_deletes_a_message(resources: dict[str, Any]) -> None:
     assert "dynamodb:DeleteItem" not in actions_on(resources, "Send", "Messages.Arn")
 
@@ -269,11 +297,10 @@ def test_subscribing_changes_schedules_but_no_message(resources: dict[str, Any])
 
 
 def test_publishing_writes_records_and_removes_marks_alone(resources: dict[str, Any]) -> None:
-    halves = ["T#*"]
-    confined = {"dynamodb:Query": halves, "dynamodb:DeleteItem": halves}
-    assert keys_of(resources, "Publish", "Messages.Arn") == confined
+    confined = keys_of(resources, "Publish", "Messages.Arn")
+    assert confined["dynamodb:Query"] == confined["dynamodb:DeleteItem"] == ["T#*"]
     # Its own parked shares, and nothing else.
-    assert keys_of(resources, "FanOut", "Messages.Arn") == {"dynamodb:DeleteItem": ["P#*"]}
+    assert keys_of(resources, "FanOut", "Messages.Arn")["dynamodb:DeleteItem"] == ["P#*"]
 
 
 def test_counting_never_sees_the_messages_table(resources: dict[str, Any]) -> None:

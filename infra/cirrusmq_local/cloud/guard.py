@@ -104,8 +104,9 @@ def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, st
     IAM knows no transaction, only its parts.
     """
     if "RequestItems" in request:
-        for table in request["RequestItems"]:
-            yield table, f"dynamodb:{operation}", ""
+        for table, held in request["RequestItems"].items():
+            for asked in held["Keys"]:
+                yield table, f"dynamodb:{operation}", _partition({"Key": asked})
     elif "TransactItems" in request:
         for part in request["TransactItems"]:
             ((verb, held),) = part.items()

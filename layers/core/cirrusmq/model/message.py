@@ -80,6 +80,16 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return size
 
     @property
+    def attributes_as_sent(self) -> Mapping[str, str | bytes]:
+        """The attributes by the names that were sent, without the service's own ones."""
+        if not any("$" in name for name in self.attributes):
+            return self.attributes
+        # SDKs of other services send such names: the others' cold starts do without.
+        from cirrusmq.model import sdk_attributes
+
+        return {name: typed.value for name, typed in sdk_attributes.read(self.attributes).items()}
+
+    @property
     def attributes_bytes(self) -> int:
         """Bytes of the names and values of the attributes."""
         return sum(_size(name) + _size(value) for name, value in self.attributes.items())

@@ -41,13 +41,6 @@ def write(attributes: Mapping[str, Typed]) -> dict[str, str | bytes]:
     return written
 
 
-def shown(attributes: Mapping[str, str | bytes]) -> Mapping[str, str | bytes]:
-    """The attributes by the names that were sent, without the service's own ones."""
-    if not any("$" in name for name in attributes):
-        return attributes
-    return {name: typed.value for name, typed in read(attributes).items()}
-
-
 def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:
     """The attributes with the names and types that were sent, without the service's own ones."""
     told = attributes.get(TYPES, "")

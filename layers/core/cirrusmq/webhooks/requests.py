@@ -11,7 +11,6 @@ import msgspec
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
-from cirrusmq.model.sdk_attributes import shown
 from cirrusmq.webhooks import signature
 
 ContentFormat = Literal["json", "simplified"]
@@ -70,7 +69,7 @@ def delivery(
         headers[_TAG_HEADER] = ", ".join(map(_escaped, message.tags))
     if simplified and message.attributes:
         left = MESSAGE_HEADER_BYTES - len(headers.get(_TAG_HEADER, ""))
-        headers |= _attribute_headers(shown(message.attributes), min(ATTRIBUTE_HEADER_BYTES, left))
+        headers |= _attribute_headers(message.attributes_as_sent, min(ATTRIBUTE_HEADER_BYTES, left))
     return headers, body
 
 
@@ -132,7 +131,7 @@ def _json_body(
     if message.attributes:
         content["msgAttributes"] = {
             name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in shown(message.attributes).items()
+            for name, value in message.attributes_as_sent.items()
         }
     if message.tags:
         content["msgTags"] = message.tags

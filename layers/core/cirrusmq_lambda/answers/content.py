@@ -9,7 +9,6 @@ from msgspec import UNSET, UnsetType
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
-from cirrusmq.model.sdk_attributes import shown
 from cirrusmq_lambda.answers.body import Body, Id, Time
 
 
@@ -44,7 +43,7 @@ def fields_of(message: Message) -> dict[str, Any]:
         "body_base64": UNSET if isinstance(body, str) else _to_base64(body),
         "attributes": {
             name: value if isinstance(value, str) else Bytes(base64=_to_base64(value))
-            for name, value in shown(message.attributes).items()
+            for name, value in message.attributes_as_sent.items()
         },
         "tags": list(message.tags),
         "group": UNSET if message.group is None else message.group,
