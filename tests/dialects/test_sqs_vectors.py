@@ -122,7 +122,7 @@ def test_a_url_names_a_queue_by_its_last_parts(url: str, ref: str) -> None:
     assert names.ref_in_url(url, "shop") == ref
 
 
-@pytest.mark.parametrize("url", ["", "/", "http://h/shop/a.b", "http://h/shop/1st", "h/-x/orders"])
+@pytest.mark.parametrize("url", ["", "/", "http://h/shop/a.b", "h/-x/orders"])
 def test_a_url_of_no_queue_is_refused_in_its_own_words(url: str) -> None:
     with pytest.raises(errors.SqsError) as refused:
         names.ref_in_url(url, "shop")

@@ -88,9 +88,11 @@ def test_a_policy_may_be_confined_to_some_keys(stand: Stand) -> None:
         stand.run("PutItem", PUT, "PutItem", keys="b")
     with pytest.raises(EngineError, match="AccessDenied"):
         stand.run("TransactWriteItems", {"TransactItems": [{"Put": PUT}]}, "PutItem", keys="b")
-    # A batch says nothing of its keys here, so it is refused where they matter.
+    # Of a batch each key counts.
     batch = {"RequestItems": {"Items": {"Keys": [KEY]}}}
-    with pytest.raises(EngineError, match="AccessDenied"):
+    stand.run("BatchGetItem", batch, "BatchGetItem", keys="a")
+    batch["RequestItems"]["Items"]["Keys"] += [{"pk": {"S": "b"}}]
+    with pytest.raises(EngineError, match=r"AccessDenied.*BatchGetItem on Items b"):
         stand.run("BatchGetItem", batch, "BatchGetItem", keys="a")
 
 
