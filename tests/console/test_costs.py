@@ -6,7 +6,7 @@ import re
 
 from tests.console.browsing import ROOT
 
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing import Client, World
 
 PAGE = ROOT / "infra/manual/console.md"
 
@@ -54,4 +54,20 @@ def test_the_page_tells_what_its_calls_read() -> None:
         before = world.engine.capacity()["read_units"]
         assert client.get(path, query).status == 200
         found[name] = world.engine.capacity()["read_units"] - before
+    give_up_one(client)
+    world.clock.pass_seconds(15)
+    before = world.engine.capacity()["read_units"]
+    peeked = client.post("/queues/dead/messages/peek", {"max": 1, "dead_letter": {}}).json
+    assert len(peeked["messages"]) == 1
+    units = world.engine.capacity()["read_units"] - before
+    found["the note of one dead letter, in a queue that holds it alone"] = units
     assert found == told()
+
+
+def give_up_one(client: Client) -> None:
+    client.put("/queues/dead")
+    client.put("/queues/failing", {"dead_letter": {"queue": "dead", "max_receives": 9}})
+    client.post("/queues/failing/messages", {"messages": [{"body": "x"}]})
+    body = {"wait_seconds": 5}
+    (held,) = client.post("/queues/failing/messages/receive", body).json["messages"]
+    client.post("/queues/failing/messages/dead-letter", {"receipts": [held["receipt"]]})

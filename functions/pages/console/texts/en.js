@@ -287,6 +287,7 @@ export const EN = {
   "operation.rewind": "Rewind",
   "operation.redrive": "Redrive",
   "operation.backfill": "Backfill",
+  "operation.fan_out": "Handing out again",
   "operation.replay": "Replay",
   "operation.done": "Messages",
   "operation.started": "Started",

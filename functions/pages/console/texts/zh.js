@@ -286,6 +286,7 @@ export const ZH = {
   "operation.rewind": "回溯",
   "operation.redrive": "重投",
   "operation.backfill": "回填",
+  "operation.fan_out": "重新分发",
   "operation.replay": "重放",
   "operation.done": "消息",
   "operation.started": "开始",
