@@ -2,8 +2,8 @@
 
 import { post, topicPath } from "./api.js";
 import { h } from "./dom.js";
-import { field, readList } from "./forms.js";
-import { readJson } from "./inputs.js";
+import { field } from "./forms.js";
+import { readJson, readList } from "./inputs.js";
 import { t } from "./i18n.js";
 import { messageFields } from "./message_form.js";
 import { act, badge, button, outcome } from "./ui.js";

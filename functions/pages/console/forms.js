@@ -82,14 +82,6 @@ export function readPairs(text) {
   return Object.fromEntries(pairs);
 }
 
-/** Words between commas as a list. */
-export function readList(text) {
-  return text
-    .split(",")
-    .map((word) => word.trim())
-    .filter(Boolean);
-}
-
 /** The value of a field that may be left empty, as a number. */
 export function readNumber(text) {
   return text.trim() === "" ? undefined : Number(text);

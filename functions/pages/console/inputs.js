@@ -22,7 +22,7 @@ export function makeInput(name, field, value) {
     const text = value === null || value === undefined ? "" : JSON.stringify(value);
     return h("textarea", { ...common, rows: 2, value: text });
   }
-  if (field.kind === "numbers")
+  if (field.kind === "numbers" || field.kind === "words")
     return h("input", { ...common, type: "text", value: (value ?? []).join(", ") });
   if (field.kind === "text") return h("input", { ...common, type: "text", value: value ?? "" });
   const step = field.kind === "integer" ? 1 : "any";
@@ -43,6 +43,7 @@ export function readInput(field, input) {
   if (text === "") return field.nullable ? null : undefined;
   if (field.kind === "integer" || field.kind === "number") return Number(text);
   if (field.kind === "numbers") return text.split(",").map((each) => readPart(each, input.name));
+  if (field.kind === "words") return readList(text);
   return isJson(field) ? readJson(text, input.name) : text;
 }
 
@@ -55,11 +56,20 @@ export function readJson(text, name) {
   }
 }
 
-/** What a field takes and has by default, in the contract's words. */
+/** Words between commas as a list. */
+export function readList(text) {
+  return text
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
+}
+
+/** What a field takes and has by default, in the contract's words: their first paragraph. */
 export function hintOf(field) {
   const held = field.fallback;
   const shown = held === undefined || held === null ? "" : JSON.stringify(held);
-  const range = [field.text, shown && t("form.default", { value: shown })].filter(Boolean);
+  const text = field.text.split("\n\n")[0];
+  const range = [text, shown && t("form.default", { value: shown })].filter(Boolean);
   return range.join("; ") || (field.nullable ? t("form.empty_unsets") : "");
 }
 

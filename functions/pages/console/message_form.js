@@ -1,7 +1,8 @@
 // The fields of a message to send or to publish.
 
 import { h } from "./dom.js";
-import { field, readList, readNumber, readPairs } from "./forms.js";
+import { field, readNumber, readPairs } from "./forms.js";
+import { readList } from "./inputs.js";
 import { t } from "./i18n.js";
 
 const SAMPLE_BODY = "-";

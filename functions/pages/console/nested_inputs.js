@@ -6,16 +6,17 @@ import { hintOf, makeInput, readInput } from "./inputs.js";
 
 /**
  * A group of inputs, or null where the field has a single one. Its `readValue()` answers the object,
- * or null if nothing is given.
+ * or null if nothing is given; `writeValue(object)` puts another there.
  */
 export function makeNested(name, field, value) {
-  if (field.kind === "object") return group(name, members(field.fields, value ?? {}), field);
+  if (field.kind === "object") return group(name, members(field.fields, value ?? {}));
   return field.kind === "variants" ? oneOf(name, field, value) : null;
 }
 
-function group(name, { rows, read }) {
-  const element = h("fieldset", { class: "nested" }, h("legend", {}, name), rows);
+function group(name, { rows, read, write }) {
+  const element = h("fieldset", { class: "nested", name }, h("legend", {}, name), rows);
   element.readValue = read;
+  element.writeValue = write;
   return element;
 }
 
@@ -32,7 +33,11 @@ function members(fields, value) {
       .filter(([, each]) => each !== undefined && each !== null);
     return given.length ? Object.fromEntries(given) : null;
   };
-  return { rows: inputs.map(row), read };
+  const write = (object) => {
+    for (const [name, field, input] of inputs)
+      input.value = makeInput(name, field, object[name]).value;
+  };
+  return { rows: inputs.map(row), read, write };
 }
 
 function row([name, field, input]) {

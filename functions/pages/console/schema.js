@@ -2,6 +2,8 @@
 
 import { get } from "./api.js";
 
+const LISTS = { string: "words", number: "numbers" };
+
 let schemas = null;
 
 /**
@@ -48,15 +50,16 @@ function variant({ title, description, properties }) {
 
 function kindOf(schema) {
   if (schema.enum) return "choice";
-  if (schema.oneOf) return schema.oneOf.every((one) => one.title) ? "variants" : "json";
-  if (schema.type === "array" && schema.items.type === "number") return "numbers";
+  if (schema.oneOf?.every((one) => one.title)) return "variants";
+  if (schema.type === "array") return LISTS[schema.items.type] ?? "json";
   if (schema.properties && Object.values(schema.properties).every(isPlain)) return "object";
   if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean")
     return schema.type;
   return schema.type === "string" ? "text" : "json";
 }
 
-const isPlain = (schema) => ["string", "integer", "number", "boolean"].includes(schema.type);
+const isPlain = ({ type, items }) =>
+  ["string", "integer", "number", "boolean"].includes(type) || (items?.type ?? "") in LISTS;
 
 /** A shape that is one of several says each: those of retry policies have their waits. */
 function described(schema) {

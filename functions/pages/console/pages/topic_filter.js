@@ -13,14 +13,15 @@ export function filterTab(topic) {
 /** A button beside a form of attributes that tries the filter in it, and can put another there. */
 export function trialButton(topic, form) {
   return button(t("filter.try"), () => {
-    const input = form.querySelector('[name="filter"]');
+    const group = form.querySelector('fieldset[name="filter"]');
+    const held = group.readValue();
     const use = (filter) => {
-      input.value = JSON.stringify(filter);
+      group.writeValue(filter);
       dialog.close();
-      input.focus();
+      group.querySelector("input").focus();
     };
     const text = h("p", { class: "quiet" }, t("filter.try.text"));
-    const trial = filterTrial(topic, { given: input.value.trim(), use });
+    const trial = filterTrial(topic, { given: held ? JSON.stringify(held) : "", use });
     const dialog = showDialog(t("filter.try"), text, trial);
   });
 }
