@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,8 @@ class Account:
 
 
 @pytest.fixture
-def account(shared_stack: Stack, request: pytest.FixtureRequest) -> Iterator[Account]:
-    made = Account(shared_stack, f"how-to-{abs(hash(request.node.name)) % 10**8}")
+def account(shared_stack: Stack) -> Iterator[Account]:
+    made = Account(shared_stack, f"how-to-{uuid.uuid4().hex[:8]}")
     yield made
     made.client.close()
 
