@@ -1,6 +1,6 @@
 """Long work, step by step: operations (purge, rewind, redrive, backfill), handing out shares that
-fan_out parked, dead letters by age; invoked asynchronously. Whoever operates the service invokes it
-to have the logs handed out again, and to see how far that is."""
+fan_out parked, dead letters by age, parcels that receives named; invoked asynchronously. Whoever
+operates the service invokes it to have the logs handed out again, and to see how far that is."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.base.decoding import convert
 from cirrusmq.fanout.parking import drain
+from cirrusmq.lifecycle.tidying import tidy
 from cirrusmq.maintenance.visits import give_up_on
 from cirrusmq.operations import fan_out_again
 from cirrusmq.operations.runner import run
 from cirrusmq.queues.operations import Pointer
+from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
 from cirrusmq_lambda.events import is_known
@@ -40,7 +42,12 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
         drain(core, event["parked"], most_ms - CALLS_MS)
     elif "aged" in event:
         aged = event["aged"]
-        give_up_on(core, aged["resource"], aged["partition"], most_ms - CALLS_MS)
+        place = aged["resource"], aged["partition"]
+        if "parcels" in aged:
+            with apart_from_others("the next look names these parcels again"):
+                tidy(core, *place, aged["parcels"], most_ms - CALLS_MS)
+        else:
+            give_up_on(core, *place, most_ms - CALLS_MS)
     else:
         run(core, convert(event["operation"], Pointer), most_ms, event.get("hops", 0))
     return None

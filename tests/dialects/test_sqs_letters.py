@@ -137,6 +137,7 @@ def test_the_count_of_receives_goes_on_in_the_dead_letter_queue(
     for queue in (url, url, url, dead, dead):
         found = receive(sqs, queue, AttributeNames=["ApproximateReceiveCount"])
         counts += [each["Attributes"]["ApproximateReceiveCount"] for each in found]
+        world.settle()
         world.clock.pass_seconds(31)
     assert counts == ["1", "2", "3", "4"]
 

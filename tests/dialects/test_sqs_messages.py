@@ -420,6 +420,7 @@ def test_dead_letters_move_and_tell_their_source(world: World, sqs: Any, url: st
         assert len(receive(sqs, url)) == 1
         world.clock.pass_seconds(31)
     assert receive(sqs, url) == []
+    world.settle()
     (message,) = receive(sqs, dead, AttributeNames=["All"], MessageAttributeNames=["All"])
     assert message["MessageId"] == sent["MessageId"]
     assert message["Attributes"]["DeadLetterQueueSourceArn"] == arn("orders")

@@ -24,6 +24,7 @@ def dead(world: World, sqs: Any) -> str:
     assert len(receive_all(sqs, url)) == 3
     world.clock.pass_seconds(31)
     assert receive_all(sqs, url) == []
+    world.settle()
     return made
 
 

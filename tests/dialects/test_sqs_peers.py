@@ -52,6 +52,7 @@ def test_receives_that_hide_for_no_time_count_towards_dead_letters(
     sqs.send_message(QueueUrl=url, MessageBody="x")
     assert len(receive(sqs, url, VisibilityTimeout=0)) == 1
     assert receive(sqs, url, VisibilityTimeout=0, WaitTimeSeconds=1) == []
+    world.settle()
     assert attributes(sqs, dead, "ApproximateNumberOfMessages") == {
         "ApproximateNumberOfMessages": "1"
     }

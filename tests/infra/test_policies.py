@@ -53,7 +53,7 @@ CALL = "arn:aws:lambda:local:000000000000:function:cirrusmq-call:live"
 REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay:live"
 RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_schedule"
 # Functions that write dead letters, and may make a queue for the first one of a subscription.
-GIVERS_UP = {"Receive", "Delete", "Push", "PushSlow", "Call", "Sweep"}
+GIVERS_UP = {"Delete", "Push", "PushSlow", "Sweep"}
 
 # Functions that answer over HTTP, and count the calls of each account.
 CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage", "Dialects"}
@@ -160,7 +160,7 @@ def test_functions_get_no_ready_made_policies(resources: dict[str, Any]) -> None
             assert "Role" not in resource["Properties"]
 
 
-@pytest.mark.parametrize("function", ["Send", "Publish", "FanOut", "Meter"])
+@pytest.mark.parametrize("function", ["Send", "Receive", "Publish", "FanOut", "Meter", "Call"])
 def test_what_only_looks_names_up_cannot_change_the_directory(
     resources: dict[str, Any], function: str
 ) -> None:
@@ -353,6 +353,8 @@ def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
 def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, Any]) -> None:
     assert targets_of(resources, "lambda:InvokeFunction") == {
         ("Manage", "Replay.Arn:live"),
+        ("Receive", "Replay.Arn:live"),
+        ("Call", REPLAY),
         ("Dialects", PUSH),
         ("Dialects", "Replay.Arn:live"),
         ("Sweep", "Replay.Arn:live"),

@@ -290,9 +290,12 @@ class TestFailures:
         held = queue.receive()
         assert [each["body"] for each in held] == ["small"]
         queue.delete(*held)
+        world.settle()
+        assert dead.receive() == []
         bucket.refused = set()
         world.clock.pass_seconds(6)  # it is not tried again at once
         queue.receive()
+        world.settle()
         assert len(dead.receive()) == 1
 
     def test_an_ordered_message_is_not_received_again_while_it_cannot_be_given_up(
@@ -375,6 +378,7 @@ class TestLife:
             assert len(queue.receive_all()) == 3
             world.clock.pass_seconds(6)
             assert queue.receive_all() == []
+            world.settle()
             world.clock.pass_seconds(9.8 * 86_400)
             assert sorted(each["body_base64"] for each in dead.peek()) == expected
             shown = dead.run("redrive")

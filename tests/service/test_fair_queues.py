@@ -362,6 +362,7 @@ class TestSettlement:
             queue.give_back(*queue.receive())
             queue.client.world.clock.pass_seconds(5)
         assert queue.receive() == []
+        queue.client.world.settle()
         assert groups(dead.peek()) == ["quiet"]
         assert dead.run("redrive", to="orders")["done"] == 1
         assert groups(queue.receive()) == ["quiet"]
@@ -375,7 +376,8 @@ class TestSettlement:
         queue.receive(visibility_timeout_seconds=1)
         world.clock.pass_seconds(2)
         for _ in range(2):
-            assert queue.receive() == []  # which moves it to its due time
+            assert queue.receive() == []
+            world.settle()  # which moves it to its due time
         world.clock.pass_seconds(600)
         assert groups(queue.receive()) == ["failing"]
 

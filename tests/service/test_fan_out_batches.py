@@ -222,6 +222,7 @@ class TestCopiesThatMoved:
         queue.receive(receiver="audit", visibility_timeout_seconds=1)
         world.clock.pass_seconds(2)
         queue.receive(receiver="audit")
+        world.settle()
 
         assert self.bodies_after_the_repetition(world, queue, receiver="audit") == []
         assert dead.bodies() == ["x"]
@@ -231,6 +232,7 @@ class TestCopiesThatMoved:
     ) -> list[str]:
         world.clock.pass_seconds(self.LATER_SECONDS)
         queue.receive(wait_seconds=0, **fields)
+        world.settle()
         world.run("fan_out", {"Records": log_records(world)})
         world.clock.pass_seconds(self.LATER_SECONDS)
         return queue.bodies(**fields)

@@ -14,9 +14,9 @@ from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
     "send": (33, 43),
-    "receive": (44, 75),
+    "receive": (41, 68),
     "receive, ordered": (44, 72),
-    "receive, fair": (44, 73),
+    "receive, fair": (41, 66),
     "delete": (25, 31),
     "publish": (34, 48),
     "fan out and push": (64, 133),
@@ -24,7 +24,7 @@ MODULES_AND_ARROWS = {
 }
 """By flow, in an environment that has made such calls before.
 
-Receives have a memory for each mechanism: heads, turns, and chores until these leave them.
+Receives have a memory for each mechanism: heads and turns. Chores they only name.
 A poster asks whether its account has to give way to another one.
 """
 

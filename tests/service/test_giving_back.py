@@ -186,6 +186,7 @@ class TestRetryPolicies:
             received += len(retrying.receive(visibility_timeout_seconds=1))
             world.clock.pass_seconds(1_001)
         assert received == 3
+        world.settle()
 
         (dead,) = TestQueue(retrying.client, "dead").receive()
 
@@ -205,6 +206,7 @@ class TestRetryPolicies:
             world.clock.pass_seconds(passed)
             ready_in -= passed
             assert retrying.receive() == []
+            world.settle()
             assert retrying.counts() == {"inactive": 1}
         world.clock.pass_seconds(ready_in)
         assert retrying.receive()[0]["receive_count"] == 3

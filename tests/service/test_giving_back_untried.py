@@ -89,6 +89,7 @@ def test_a_message_given_back_untried_forever_is_a_dead_letter_in_the_end(
         world.clock.pass_seconds(4)
 
     assert counts == [1, 1, 1, 1, 2]
+    world.settle()
     (letter,) = dead.receive()
     assert letter["dead_letter"]["receive_count"] == 2
 
@@ -172,6 +173,7 @@ def test_a_policy_that_ends_counts_only_tried_receives(world: World, topic: Test
         world.clock.pass_seconds(4)
 
     assert group.receive() == []
+    world.settle()
     (letter,) = TestQueue(topic.client, "dead").receive()
     assert letter["dead_letter"] | {"dead_at": ""} == {
         "source_queue": "news",
@@ -233,6 +235,7 @@ def test_a_rewound_message_was_neither_received_nor_given_back(
     assert again["a"] == 2
     world.clock.pass_seconds(31)
     queue.receive_all()
+    world.settle()
     assert "a" in dead.bodies()
 
 
@@ -248,6 +251,7 @@ def test_a_dead_letter_says_how_often_it_was_tried(
         world.clock.pass_seconds(4)
     world.clock.pass_seconds(300)
     queue.receive()
+    world.settle()
 
     (letter,) = dead.receive()
 

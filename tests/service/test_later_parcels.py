@@ -174,6 +174,7 @@ def dead_lettered_by_receives(alice: Client) -> None:
     mark(alice.world)
     for _ in range(3):
         work.receive()
+        alice.world.settle()
         alice.world.clock.pass_seconds(10)
     assert TestQueue(alice, "dead").show()["counts"]["active"] == 2
 

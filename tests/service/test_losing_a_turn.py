@@ -167,6 +167,7 @@ def test_a_neighbour_that_is_deleted_meanwhile_does_not_matter(
     queue.give_back(a)
 
     assert queue.bodies() == ["a"]
+    world.settle()
     assert len(parcels(world)) == 1
 
 

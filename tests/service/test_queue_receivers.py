@@ -249,6 +249,7 @@ def test_a_receivers_dead_letters_name_it(world: World, make_queue: MakeQueue) -
     queue.receive(receiver="copy")
     world.clock.pass_seconds(30)
     queue.receive(receiver="copy")
+    world.settle()
 
     (letter,) = dead.receive()
 

@@ -224,6 +224,7 @@ class TestAttempts:
 
         queue.delete(*queue.receive_all())
         queue.receive_all()
+        world.settle()
 
         assert world.items() == []
 

@@ -1,14 +1,17 @@
-"""Clean-up by receives and deletes: bounded, after their own work, never failing a call."""
+"""Clean-up: receives name it to `replay`, deletes do theirs behind their work; it fails no call."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.topics import TestTopic
 
-from cirrusmq.receiving.cleanup import MOST_MESSAGES
+from cirrusmq.lifecycle.chore_memory import MOST_AT_ONCE
+from cirrusmq.receiving.budget import MOST_MESSAGES
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
@@ -84,61 +87,171 @@ def test_thousands_of_messages_to_be_given_up_hold_no_receive_up(
     assert world.clock.now_ms() - begun_ms < 4_000
 
 
-def test_receives_chew_through_them_a_few_each(world: World, make_queue: MakeQueue) -> None:
+def test_a_receive_names_them_once_a_second_and_replay_moves_them(
+    world: World, make_queue: MakeQueue
+) -> None:
     queue = make_strict(make_queue)
-    poison(world, queue, 500)
+    poison(world, queue, 1_200)
+    dead = TestQueue(queue.client, "dead")
+
+    moved = []
+    for _ in range(5):
+        assert queue.receive() == queue.receive() == []  # the second one names nothing
+        world.settle()
+        moved.append(dead.counts().get("active", 0))
+        world.clock.pass_seconds(1)
+
+    assert MOST_AT_ONCE == 500
+    assert moved[-1] == 1_200
+    assert all(after - before <= 500 for before, after in itertools.pairwise(moved))
+    assert queue.counts() == {}
+
+
+def test_receives_of_an_ordered_queue_move_a_few_each(world: World, make_queue: MakeQueue) -> None:
+    queue = make_strict(make_queue, ordered=True)
+    poison(world, queue, 100)
     dead = TestQueue(queue.client, "dead")
 
     receives = 0
     while queue.counts():
         before = dead.counts().get("active", 0)
         assert queue.receive() == []
-        assert 0 < dead.counts()["active"] - before <= MOST_MESSAGES
+        assert dead.counts()["active"] - before <= MOST_MESSAGES
         receives += 1
         world.clock.pass_seconds(0.1)
 
-    assert receives == -(-500 // MOST_MESSAGES)
-    assert dead.counts() == {"active": 500}
+    assert receives < 20
+    assert not world.invoked
 
 
-@pytest.mark.usefixtures("slow")
-def test_a_parcel_that_another_environment_changed_does_not_hold_an_environment_up(
-    world: World, make_queue: MakeQueue
+@pytest.mark.parametrize("fair", [False, True])
+def test_an_event_twice_moves_each_message_once(
+    world: World, make_queue: MakeQueue, fair: bool
 ) -> None:
-    """A receive has the time for one message, and the first of the parcel is gone by now."""
-    queue = make_strict(make_queue)
+    queue = make_strict(make_queue, fair=fair)
+    poison(world, queue, 1)
+    queue.receive()
+    (named,) = world.invoked
+    assert named[0] == "replay"
+    world.invoked.append(named)
+
+    world.settle()
+
     dead = TestQueue(queue.client, "dead")
-    queue.send("a", "b")
-    queue.receive(visibility_timeout_seconds=1)
-    world.clock.pass_seconds(2)
-    with pytest.MonkeyPatch.context() as patch:
-        throttle(world, patch, "TransactWriteItems")
-        queue.receive()  # this environment remembers the parcel as it was
-    world.clock.pass_seconds(10)
-    remembered = dict(world.core.memories)
-    world.core.memories.clear()
-    queue.receive()  # another one gives the first message up
-    assert dead.counts() == {"active": 1}
-    world.core.memories.update(remembered)
-
-    for _ in range(3):
-        queue.receive()
-        world.clock.pass_seconds(10)
-
-    assert dead.counts() == {"active": 2}
+    assert (queue.counts(), dead.counts()) == ({}, {"active": 1})
 
 
-def test_they_are_met_again_when_an_environment_ends(world: World, make_queue: MakeQueue) -> None:
+def test_a_lost_event_is_made_up_for_by_a_later_look(world: World, make_queue: MakeQueue) -> None:
     queue = make_strict(make_queue)
     poison(world, queue, 300)
-    receives = 0
-    while queue.counts():
-        world.core.memories.clear()
-        queue.receive()
-        receives += 1
-        world.clock.pass_seconds(30)
+    queue.receive()
+    world.invoked.clear()
+    begun_ms = world.clock.now_ms()
 
-    assert receives < 40
+    world.clock.pass_seconds(4.9)
+    queue.receive()
+    assert not world.invoked
+    while queue.counts():
+        world.clock.pass_seconds(5)
+        queue.receive()
+        world.settle()
+
+    assert world.clock.now_ms() - begun_ms <= 40_000
+    assert TestQueue(queue.client, "dead").counts() == {"active": 300}
+
+
+def test_a_receive_does_not_fail_because_no_event_can_be_sent(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = make_strict(make_queue)
+    poison(world, queue, 1)
+    queue.send("healthy")
+
+    def refuse(*_: object) -> None:
+        raise ConnectionError("no route")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.core), "invoke", refuse)
+        assert [each["body"] for each in queue.receive(visibility_timeout_seconds=600)] == [
+            "healthy"
+        ]
+    world.clock.pass_seconds(5)
+    queue.receive()
+    world.settle()
+
+    assert TestQueue(queue.client, "dead").counts() == {"active": 1}
+
+
+def test_chores_of_what_is_deleted_or_cannot_be_read_fail_no_replay(
+    world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retry = {"policy": "unordered", "max_retries": 1}
+    groups = [topic.subscribe(name, retry=retry) for name in ("kept", "gone")]
+    topic.publish("sick")
+    for _ in range(3):
+        for group in groups:
+            group.receive(visibility_timeout_seconds=1)
+        world.clock.pass_seconds(400)
+    topic.client.delete(groups[1].path)
+
+    with monkeypatch.context() as patch:
+        throttle(world, patch, "BatchGetItem")
+        world.settle()
+    assert not world.unprocessed.bodies()
+    groups[0].receive()
+    world.settle()
+
+    queues = [each["name"] for each in topic.client.get("/queues").json["queues"]]
+    assert queues == [f"dlq-{groups[0].id}"]
+
+
+def test_a_replay_of_the_release_before_takes_what_a_receive_names(
+    world: World, make_queue: MakeQueue
+) -> None:
+    """It knows an event with a resource and a partition, and deals with what is too old there."""
+    queue = make_strict(make_queue)
+    poison(world, queue, 1)
+    queue.receive()
+
+    ((role, event),) = world.invoked
+
+    assert (role, set(event)) == ("replay", {"aged"})
+    assert event["aged"].keys() - {"parcels"} == {"resource", "partition"}
+
+
+def test_a_receive_of_a_group_makes_no_queue(world: World, topic: TestTopic) -> None:
+    group = topic.subscribe("group", retry={"policy": "unordered", "max_retries": 1})
+    topic.publish("sick")
+    before = world.items("directory")
+
+    for _ in range(4):
+        group.receive(visibility_timeout_seconds=1)
+        world.clock.pass_seconds(400)
+        assert world.items("directory") == before
+
+    world.settle()
+    assert group.show()["dead_letter_queue"] == f"dlq-{group.id}"
+    assert TestQueue(topic.client, f"dlq-{group.id}").bodies() == ["sick"]
+
+
+def test_a_receive_of_an_ordered_group_makes_no_queue_and_its_order_waits(
+    world: World, topic: TestTopic
+) -> None:
+    retry = {"policy": "unordered", "max_retries": 1}
+    group = topic.subscribe("group", ordered=True, retry=retry)
+    topic.publish("sick", "behind", group="g")
+    received = []
+
+    for _ in range(4):
+        before = world.items("directory")
+        received += [each["body"] for each in group.receive(1, visibility_timeout_seconds=1)]
+        assert world.items("directory") == before
+        world.clock.pass_seconds(400)
+
+    assert received == ["sick", "sick"]
+    world.settle()
+    assert [each["body"] for each in group.receive()] == ["behind"]
+    assert TestQueue(topic.client, f"dlq-{group.id}").bodies() == ["sick"]
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -150,13 +263,15 @@ def test_an_error_in_it_fails_no_receive(
     queue.send("healthy", group="g")
     throttle(world, monkeypatch, "TransactWriteItems")
 
-    received = queue.receive(visibility_timeout_seconds=600)
+    received = queue.receive(visibility_timeout_seconds=43_200)
 
+    world.settle()
     assert [message["body"] for message in received] == ["healthy"]
     monkeypatch.undo()
     for _ in range(10):
         world.clock.pass_seconds(6)
         queue.receive()
+        world.settle()
     assert TestQueue(queue.client, "dead").counts() == {"active": 40}
 
 
@@ -172,8 +287,8 @@ def test_an_error_in_what_a_delete_tidies_up_does_not_fail_it(
 
     assert queue.counts() == {}
     monkeypatch.undo()
-    for _ in range(3):
-        queue.receive()
+    queue.receive()
+    world.settle()
     assert [item for item in world.items() if item["pk"]["S"].startswith("Q#")] == []
 
 
@@ -203,17 +318,14 @@ def test_without_a_place_to_go_messages_are_received_on(
 
 
 def test_a_message_that_was_purged_since_a_look_does_not_become_a_dead_letter(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    world: World, make_queue: MakeQueue
 ) -> None:
     queue = make_strict(make_queue)
     poison(world, queue, 1)
-    with monkeypatch.context() as patch:
-        throttle(world, patch, "TransactWriteItems")
-        queue.receive()
-    world.clock.pass_seconds(6)  # as long as a refused clean-up waits
+    queue.receive()
+    named = world.invoked.pop()
     queue.start("purge")
-
-    queue.receive()  # before the purge comes by the message and removes it
+    world.invoked.appendleft(named)  # before the purge comes by the message and removes it
 
     world.settle()
     assert TestQueue(queue.client, "dead").bodies() == []

@@ -137,6 +137,9 @@ class TestRetry:
             world.clock.pass_seconds(0.6)
         assert delivered == list(range(1, 18))
         assert group.receive() == []
+        queues = [queue["name"] for queue in alice.get("/queues").json["queues"]]
+        assert f"dlq-{group.id}" not in queues  # a receive makes none
+        world.settle()
 
         (dead,) = TestQueue(alice, f"dlq-{group.id}").receive_all()
         assert (dead["id"], dead["body"]) == (sent["id"], "sick")
@@ -181,15 +184,27 @@ class TestRetry:
             group.act("give-back", *sick)
             world.clock.pass_seconds(40)
 
+        assert "dead_letter_error" not in group.show()
+        assert all(each["body"] != "sick" for each in group.receive())
+        world.settle()
+        assert queue in caplog.text
+        why = group.show()["dead_letter_error"]
+        assert why in caplog.text
+        world.clock.pass_seconds(40)
         held = group.receive()
         assert sorted(each["body"] for each in held) == ["sick", "well"]
-        assert queue in caplog.text
+        world.settle()
+        assert group.show()["dead_letter_error"] == why
         reply = group.act("dead-letter", *held[:1])
         assert [each["code"] for each in reply["failed"]] == ["NoDeadLetterQueue"]
         remove()
         world.clock.pass_seconds(40)
 
-        group.receive()
+        for _ in range(2):  # the first one is received, as the queue is not there yet
+            group.receive()
+            world.settle()
+            world.clock.pass_seconds(40)
+        assert "dead_letter_error" not in group.show()
         dead = [each["body"] for each in TestQueue(alice, queue).receive_all()]
         assert "sick" in dead
         assert group.show()["dead_letter_queue"] == queue
@@ -210,6 +225,7 @@ class TestRetry:
         received = 0
         for _ in range(10):
             received += len(group.receive(visibility_timeout_seconds=1))
+            world.settle()
             world.clock.pass_seconds(30)
         assert received == 4
         assert group.show()["counts"] == {"active": 0, "inactive": 0, "delayed": 0}

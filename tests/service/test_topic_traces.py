@@ -107,6 +107,7 @@ class TestPull:
             assert len(group.receive()) == count
             world.clock.pass_seconds(30 + wait_seconds)
         assert group.receive() == []
+        world.settle()
 
         assert topic.trace(sent["id"]) == {"group": dead(group, 2)}
         assert counts(group) == {}

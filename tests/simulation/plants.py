@@ -15,7 +15,7 @@ from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model import parcel, transitions
 from cirrusmq.operations import purge, rewind
 from cirrusmq.queues.queues import get_queue
-from cirrusmq.receiving import claim, cleanup, ordered, search, unordered
+from cirrusmq.receiving import claim, ordered, search, unordered
 from cirrusmq.runtime import store
 from cirrusmq.sending import deduplication, send, writes
 from cirrusmq.sending.parcels import Items
@@ -125,7 +125,7 @@ def a_hold_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
 def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
     """The check of expiry is dropped."""
 
-    def places(source: Any, held: parcel.Parcel, now_ms: int, *_: Any) -> list[int]:
+    def places(core: Any, source: Any, held: parcel.Parcel, now_ms: int) -> list[int]:
         ready = [place for place in range(held.count) if held.ready_ms(place) <= now_ms]
         return [place for place in ready if held.live(place)]
 
@@ -227,7 +227,6 @@ def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
         return dead_letter_reason(source, held, place, max(now_ms, held.ready_ms(place)))
 
     patch.setattr(dead_letters, "dead_letter_reason", careless)
-    patch.setattr(cleanup, "dead_letter_reason", careless)
 
 
 @plant("ordered")

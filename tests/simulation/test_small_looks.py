@@ -77,7 +77,7 @@ def test_a_cut_look_that_is_taken_for_a_whole_one_is_noticed(
     ) -> rounds._Part:
         now_ms = core.now_ms()
         first = walk.Walk(core, source, partition, walk.Bounds(pages=1))
-        met, ready = rounds._meet(source, first, now_ms)
+        met, ready = rounds._meet(core, source, first, now_ms)
         return rounds._Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
 
     monkeypatch.setattr(rounds, "_look_at", look_at)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from msgspec.structs import replace
-from tests.unit.parcels import parcel
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
+from cirrusmq.lifecycle.chore_memory import MOST_AT_ONCE, ChoreMemory
 from cirrusmq.model.head_mark import Mark
-from cirrusmq.model.parcel import DELETED, Parcel
-from cirrusmq.receiving.chore_memory import ChoreMemory
 from cirrusmq.receiving.head_memory import HeadMemory, KnownMark
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.settlement.move_memory import MoveMemory
 
 PK, OTHER = "Q#queue#0", "Q#queue#1"
-
-
-def numbered(*numbers: int) -> list[Parcel]:
-    return [replace(parcel(1), sort_key=f"{number}") for number in numbers]
 
 
 def test_a_claim_that_failed_makes_claims_be_spread_for_a_second() -> None:
@@ -137,56 +132,37 @@ def test_so_many_give_backs_of_a_second_may_move() -> None:
     assert moves.may_move(OTHER, 60_000)
 
 
-def test_chores_are_taken_a_few_at_a_time_and_once() -> None:
+def test_chores_are_named_once_a_second_and_each_again_after_five() -> None:
     chores = ChoreMemory()
-    chores.remember(PK, numbered(1, 2, 3))
-    chores.remember(PK, numbered(2, 3, 4))
+    chores.remember(PK, ["1", "2"], 10_000)
 
-    assert [each.sort_key for each in chores.take(PK, 3, 0)] == ["1", "2", "3"]
-    assert chores.take(OTHER, 3, 0) == []
-    assert [each.sort_key for each in chores.take(PK, 3, 0)] == ["4"]
+    assert chores.take(PK, 10_000) == ["1", "2"]
+    assert (chores.next_ms(PK), chores.next_ms(OTHER)) == (None, None)
+    chores.remember(PK, ["2", "3"], 10_500)
+    chores.remember(OTHER, ["1"], 10_500)
+    assert chores.take(PK, 10_999) == []
+    assert (chores.next_ms(PK), chores.next_ms(OTHER)) == (11_000, 0)
+    assert chores.take(OTHER, 10_999) == ["1"]
+    assert chores.take(PK, 11_000) == ["3"]
+    chores.remember(PK, ["1", "3"], 14_999)
+    assert chores.take(PK, 14_999) == []
+    chores.remember(PK, ["1", "2", "3"], 15_000)
+    assert chores.take(PK, 15_000) == ["1", "2"]
+    chores.remember(PK, ["3"], 16_000)
+    assert chores.take(PK, 16_000) == ["3"]
 
 
-def test_a_parcel_counts_with_its_messages_and_an_empty_one_as_one() -> None:
-    full = replace(parcel(3), sort_key="1")
-    spent = replace(parcel(16, visible_ms=(DELETED,) * 16), sort_key="2")
-    rest = numbered(3, 4)
+def test_chores_without_end_are_not_all_remembered_nor_named_at_once() -> None:
     chores = ChoreMemory()
-    chores.remember(PK, [full, spent, *rest])
+    keys = [f"{number}" for number in range(10_000)]
+    chores.remember(PK, keys, 0)
 
-    assert chores.take(PK, 5, 0) == [full, spent, rest[0]]
-    assert chores.take(PK, 5, 0) == [rest[1]]
+    named = [chores.take(PK, 1_000 * second) for second in range(9)]
 
-
-def test_chores_rest_for_a_while_when_the_store_refused_one() -> None:
-    chores = ChoreMemory()
-    chores.remember(PK, numbered(1))
-    chores.pause(PK, 1_000)
-
-    assert chores.take(PK, 1, 5_999) == []
-    assert len(chores.take(PK, 1, 6_000)) == 1
-
-
-def test_chores_without_end_are_not_all_remembered() -> None:
-    chores = ChoreMemory()
-    chores.remember(PK, numbered(*range(10_000)))
-
-    assert len(chores.take(PK, 10_000, 0)) == 4_000
-    chores.remember(OTHER, numbered(1))
-    assert len(chores.take(OTHER, 1, 0)) == 1
-
-
-def test_ages_are_looked_at_once_a_second_and_not_after_a_refusal() -> None:
-    chores = ChoreMemory()
-    assert chores.may_look_at_ages(PK, 5_000)
-    assert not chores.may_look_at_ages(PK, 5_999)
-    assert chores.may_look_at_ages(OTHER, 5_999)
-    assert chores.may_look_at_ages(PK, 6_000)
-
-    chores.pause(PK, 6_500)
-
-    assert not chores.may_look_at_ages(PK, 11_499)
-    assert chores.may_look_at_ages(PK, 11_500)
+    assert [len(each) for each in named] == [MOST_AT_ONCE] * 8 + [0]
+    assert list(itertools.chain(*named)) == keys[:4_000]
+    chores.remember(OTHER, ["1"], 9_000)
+    assert chores.take(OTHER, 9_000) == ["1"]
 
 
 def test_a_fair_partition_remembers_its_last_turn_and_how_much_may_be_read_at_once() -> None:

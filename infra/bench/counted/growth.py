@@ -104,6 +104,11 @@ def _show_bounds() -> None:
         ["messages", "GET of the queue", "repeat of a receive", "look at as many held groups"],
         [(count, *reads.shown_and_repeated(count), reads.held_groups(count)) for count in COUNTS],
     )
+    show(
+        "Until used-up messages of a partition, 16 of a send, are dead letters; a receive a second",
+        ["messages", "seconds", "read units of each", "write units of each"],
+        [(count, *reads.chores(count)) for count in COUNTS],
+    )
     swept = [(count, reads.sweep_units(count)) for count in IDLE]
     show(
         "Read units of a minute's sweep, by queues that hold nothing, beside ten that do",

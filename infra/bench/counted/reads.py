@@ -79,6 +79,28 @@ def held_groups(count: int) -> float:
     return max(_read(world, lambda: alice.receive("work", BATCH)) for _ in range(10))
 
 
+def chores(count: int) -> tuple[float, float, float]:
+    """Seconds until so many used-up messages of a partition are dead letters, where somebody
+    receives each second, and read and write units of each of them."""
+    world, alice = _world_with_queue()
+    alice.put("/queues/dead")
+    alice.patch("/queues/work", {"dead_letter": {"queue": "dead", "max_receives": 1}})
+    for _ in range(count // BATCH):
+        alice.send("work", *["x" * BODY_BYTES] * BATCH)
+    while alice.receive("work", visibility_timeout_seconds=600):
+        pass
+    world.clock.pass_seconds(600)
+    begun_ms = world.clock.now_ms()
+
+    def move() -> None:
+        while not alice.receive("work", BATCH) and world.invoked:
+            world.settle()
+            world.clock.pass_seconds(1)
+
+    write, read = world.units(move)
+    return (world.clock.now_ms() - begun_ms) / 1000, read / count, write / count
+
+
 def partitions(count: int) -> tuple[float, float, float]:
     """Read units of a receive: nothing waits, one message alone, some in each (means)."""
     nothing, alone, enough = (receive_units(count, waiting=each) for each in (0, 1, ENOUGH * count))

@@ -607,6 +607,8 @@ export interface NewSubscription {
   retry_in_force?: RetryInForce;
   content_format: "json" | "simplified";
   dead_letter_queue: string | null;
+  /** why its own dead-letter queue could not be made */
+  dead_letter_error?: string;
   labels: Record<string, string>;
   max_in_flight?: number;
   /** messages a second at most; null: as many as there are */
@@ -1192,6 +1194,8 @@ export interface SubscriptionAttributes {
   retry_in_force?: RetryInForce;
   content_format: "json" | "simplified";
   dead_letter_queue: string | null;
+  /** why its own dead-letter queue could not be made */
+  dead_letter_error?: string;
   labels: Record<string, string>;
   max_in_flight?: number;
   /** messages a second at most; null: as many as there are */
@@ -1283,6 +1287,8 @@ export interface SubscriptionWithState {
   retry_in_force?: RetryInForce;
   content_format: "json" | "simplified";
   dead_letter_queue: string | null;
+  /** why its own dead-letter queue could not be made */
+  dead_letter_error?: string;
   labels: Record<string, string>;
   max_in_flight?: number;
   /** messages a second at most; null: as many as there are */

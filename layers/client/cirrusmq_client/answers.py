@@ -293,6 +293,8 @@ class SubscriptionAttributes(TypedDict):
     retry_in_force: NotRequired[RetryInForce]
     content_format: Literal["json", "simplified"]
     dead_letter_queue: str | None
+    dead_letter_error: NotRequired[str]
+    """why its own dead-letter queue could not be made"""
     labels: dict[str, str]
     max_in_flight: NotRequired[int]
     rate: NotRequired[int | None]

@@ -21,6 +21,7 @@ The words that it is written in, and the file that defines each:
     receipt         the text by which a consumer settles a message   model/receipt.py
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
+    chore           a parcel that a look met, for replay to deal with lifecycle/chores.py
     copy            a log record's messages for one reader           fanout/copies.py
     frontier        how far a log is replayed: no receiver is beyond queues/frontiers.py
     backlog         what was in a queue before its log was on        queues/backlogs.py

@@ -23,6 +23,8 @@ from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, ret
 from cirrusmq.invoking.parting import is_again, next_part
 from cirrusmq.invoking.slots import Slot
 from cirrusmq.invoking.waking import wake
+from cirrusmq.lifecycle import chores
+from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import rounds
@@ -101,6 +103,9 @@ class _Worker:
                 with contextlib.suppress(Unavailable):  # it ends by its time
                     slots.release(self._core, slot)
             slot = self._next(ending)
+        if ChoreMemory in self._core.memories and (target := self._target()) is not None:
+            for source in target.source.all:
+                chores.tell_rest(self._core, source)
 
     def _target(self) -> _Target | None:
         """The source and its function now.

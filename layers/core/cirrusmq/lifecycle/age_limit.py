@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, LONGEST_WAIT_MS
-from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, dead_letter_reason, too_old
-from cirrusmq.lifecycle.dead_letters import give_up, has_place
+from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, too_old
+from cirrusmq.lifecycle.dead_letters import due, give_up, has_place
 from cirrusmq.lifecycle.ordered_age_limit import give_up_in_groups
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
@@ -51,7 +51,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 HOLD_MS = 60_000
 _TOGETHER = 64
-_FEW = 4
 STEP_PAGES = 500
 """Pages that a step reads of a partition, of up to 320 parcels and at least a group each."""
 STEPS = 6
@@ -132,19 +131,6 @@ def _from_ms(source: Source, state: State, oldest_ms: int) -> int:
     if not source.rescues:
         return oldest_ms
     return max(min(oldest_ms, state.ended_ms), oldest_ms - EXPIRED_KEPT_MS)
-
-
-def give_up_noted(core: Core, source: Source, partition: int, may: Callable[[], bool]) -> None:
-    """Deal with some of the notes that are due, for a receiver who does not wait for the sweep.
-
-    `may` is asked before each.
-    """
-    limit_ms = age_limit_ms(source)
-    assert limit_ms is not None
-    for note in next(_due_notes(core, source, partition, core.now_ms(), _FEW)):
-        if not may():
-            return
-        _settle_note(core, source, note, limit_ms)
 
 
 def read_state(core: Core, source: Source, partition: int) -> State:
@@ -266,13 +252,13 @@ def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
 
 
 def _due_notes(
-    core: Core, source: Source, partition: int, now_ms: int, most: int = _TOGETHER
+    core: Core, source: Source, partition: int, now_ms: int
 ) -> Iterator[list[tuple[str, int, Parcel | None]]]:
     """Notes that are due, some at a time, with the parcels that are still there."""
     table = core.tables.messages
     notes = partition_key(AGE_NOTES, source.id, partition)
     pk = partition_key(PARCELS, source.id, partition)
-    request = page_request(table, notes, "!", f"{now_ms:013d}", most, consistent=False)
+    request = page_request(table, notes, "!", f"{now_ms:013d}", _TOGETHER, consistent=False)
     while True:
         items, last, _ = core.store.query(request)
         keys = [(pk, item["sk"]["S"].partition("#")[2]) for item in items]
@@ -315,19 +301,18 @@ def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> bool:
     """Give up what is due of the parcels. Returns whether nothing of it is left to be tried again:
     without a queue that takes dead letters, what is too old stays where it is."""
     now_ms = core.now_ms()
-    due = [
+    aged = [
         parcel
         for parcel in parcels
         if source.keeps(parcel) and too_old(source, parcel, now_ms)
-        if any(dead_letter_reason(source, parcel, place, now_ms) for place in range(parcel.count))
+        if due(source, parcel, now_ms)
     ]
 
     def nothing_left(parcel: Parcel) -> bool:
         left = give_up(core, source, parcel, now_ms)
-        reasons = [dead_letter_reason(source, left, place, now_ms) for place in range(left.count)]
-        return not any(reasons) or not has_place(core, source)
+        return not due(source, left, now_ms) or not has_place(core, source)
 
-    return all(_each(core, nothing_left, due))
+    return all(_each(core, nothing_left, aged))
 
 
 def _each(core: Core, act: Callable[[A], B], values: Sequence[A]) -> list[B | None]:

@@ -27,11 +27,6 @@ def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
     return limit_ms is not None and now_ms - parcel.sent_ms > limit_ms
 
 
-def gives_up_any(source: Source) -> bool:
-    """Whether a message of the source may ever be given up."""
-    return source.dead_letter is not None or source.drops
-
-
 def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
     """`max_receives`, `max_age`, `retries` or `expired` if the message is to leave its source.
 
@@ -41,7 +36,7 @@ def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) 
     expiry, and behind it, a published message is given up if it was received before: if it was not,
     it has no retries ahead of it, and can be received to the end.
     """
-    if not gives_up_any(source) or not parcel.live(place):
+    if not source.gives_up or not parcel.live(place):
         return None
     if now_ms >= parcel.expires_ms and not source.rescues:
         return None

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from cirrusmq.base.errors import InvalidParameter, LimitExceeded, QueueNotFound, Unavailable
+from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
@@ -16,37 +17,40 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
-from cirrusmq.storage.parcels import parcel_key
+from cirrusmq.storage.parcels import PARCELS, parcel_key, partition_key
 
+OWN_QUEUE = ""
+"""Named to `replay` like a parcel's key: the subscription's own dead-letter queue is needed."""
 _logger = logging.getLogger(__name__)
 
 
-def give_up(
-    core: Core,
-    source: Source,
-    parcel: Parcel,
-    now_ms: int,
-    may: Callable[[], bool] = lambda: True,
-) -> Parcel:
-    """Move every message of the parcel that is to be given up; answers what is left of it.
+def due(source: Source, parcel: Parcel, now_ms: int) -> bool:
+    """Whether a message of the parcel is to be given up."""
+    places = range(parcel.count)
+    return any(dead_letter_reason(source, parcel, place, now_ms) for place in places)
 
-    `may` is asked before each.
-    """
+
+def leaves(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> bool:
+    """Whether the message is not received any more: it is to be given up, and has a place to go."""
+    return dead_letter_reason(source, parcel, place, now_ms) is not None and has_place(core, source)
+
+
+def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
+    """Move every message of the parcel that is to be given up; answers what is left of it."""
     for place in range(parcel.count):
         reason = dead_letter_reason(source, parcel, place, now_ms)
         if reason is not None:
-            if not may():
-                return parcel
             parcel = _give_up_place(core, source, parcel, place, reason, now_ms)
     return parcel
 
 
-def give_up_first(
+def advance(
     core: Core, source: Source, parcel: Parcel, now_ms: int, may: Callable[[], bool]
 ) -> Parcel | None:
-    """As `give_up`, but only up to the first message that stays: for ordered sources.
+    """As `give_up`, but only up to the first message that stays: a look at an ordered source.
 
-    None where `may` forbade to continue: the first message is not known then.
+    `may` is asked before each. None where it forbade to continue, or the queue is not made yet:
+    the first message is not known then.
     """
     for place in range(parcel.count):
         if not parcel.live(place):
@@ -55,6 +59,9 @@ def give_up_first(
         if reason is not None:
             if not may():
                 return None
+            if source.makes_dead_letter_queue:
+                ask_for_queue(core, source, parcel)
+                return None if has_place(core, source) else parcel
             parcel = _give_up_place(core, source, parcel, place, reason, now_ms)
         if parcel.live(place):
             break
@@ -62,26 +69,38 @@ def give_up_first(
 
 
 def has_place(core: Core, source: Source) -> bool:
-    """Whether there is a place for dead letters; yes, where that cannot be told now."""
+    """Whether there is a place for dead letters; yes, where that cannot be told now.
+
+    A subscription's own queue counts as one before it is made, unless that failed.
+    """
+    if source.makes_dead_letter_queue:
+        return not source.lacks_dead_letter_queue
     try:
         return source.drops or dead_letter_queue(core, source) is not None
     except Unavailable:
         return True
 
 
+def ask_for_queue(core: Core, source: Source, parcel: Parcel) -> None:
+    """Have `replay` make the subscription's own queue: a receive, which needs it, makes none."""
+    pk = partition_key(PARCELS, source.id, parcel.partition)
+    core.memory(ChoreMemory).remember(pk, [OWN_QUEUE], core.now_ms())
+
+
 def dead_letter_queue(core: Core, source: Source) -> Queue | None:
     """The queue that takes the source's dead letters; None where there is none now.
 
-    A subscription's own queue may be impossible to make: the account is at its limit of queues, or
-    has a queue of that name that cannot take dead letters. The message then stays where it is, so
-    that one message does not stop the others, and the log says so.
+    A subscription's own queue is made, not by receives. That may be impossible: the account is at
+    its limit of queues, or has a queue of that name that cannot take dead letters. The message then
+    stays where it is, so that one message does not stop the others; the subscription and the log
+    say why.
     """
     if source.dead_letter is None:
         return None
     name = source.dead_letter.queue
     if source.makes_dead_letter_queue and source.subscription is not None:
         # Once in a subscription's life: it is not worth a place in every cold start.
-        from cirrusmq.subscriptions.dead_letter_queue import make_dead_letter_queue
+        from cirrusmq.subscriptions.dead_letter_queue import make_dead_letter_queue, note_error
 
         try:
             return make_dead_letter_queue(core, source.log_id, source.subscription, name)
@@ -90,6 +109,7 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
                 "account %s has no queue %s for dead letters of subscription %s of topic %s: %s",
                 *(source.account, name, source.subscription, source.queue_name, error),
             )
+            note_error(core, source.log_id, source.subscription, str(error))
             return None
     with contextlib.suppress(QueueNotFound):
         return get_queue(core, source.account, name)

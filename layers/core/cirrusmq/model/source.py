@@ -37,6 +37,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: DeadLetter | None
     makes_dead_letter_queue: bool = False
     """Whether that queue is made, and named to the subscription, at the first dead letter."""
+    lacks_dead_letter_queue: bool = False
+    """Whether it could not be made: its dead letters are received on."""
     rewind_seconds: int
     purged_ms: int
     rewind_floor_ms: int
@@ -129,6 +131,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             claimed ──────────── the lease ends ── it expires ── the sweep moves it ...... TTL
         """
         return parcel.expires_ms + (EXPIRED_KEPT_MS if self.rescues else 0)
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether a message of it may ever be given up."""
+        return self.dead_letter is not None or self.drops
 
     @property
     def drops(self) -> bool:

@@ -124,6 +124,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     retry: dict[str, Any] | None = None
     content_format: ContentFormat = "json"
     dead_letter_queue: str | None = None
+    dead_letter_error: str | None = None
+    """Why the queue that it needs for its dead letters could not be made."""
     max_in_flight: int = limits.MAX_IN_FLIGHT_DEFAULT
     """Of `http`: how many messages are posted at the same time."""
     rate: int | None = None

@@ -21,25 +21,21 @@ time do not see each other's claims, nor what is held behind those parcels.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from itertools import groupby
 
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle import chores
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving import cleanup
-from cirrusmq.receiving.chore_memory import ChoreMemory
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.ordered_pages import Walk
 from cirrusmq.receiving.search import (
     FEWEST_PER_PAGE,
     Head,
-    chores,
     pages_with_something,
     takeable_places,
 )
@@ -79,16 +75,13 @@ def take_in_turn(
     """
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
-    gives_up = cache(lambda: dead_letters.has_place(core, source))
-    ring = _Ring(core, source, pk, batch, walk, gives_up)
+    ring = _Ring(core, source, pk, batch, walk)
     try:
         while not batch.claims and (lots := ring.lots()):
-            _take_from(core, source, pk, lots, batch, gives_up)
+            _take_from(core, source, pk, lots, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    if batch.refused is None:
-        cleanup.do_some(core, source, pk)
-    return claimed_of(core, source, batch)
+    return claimed_of(core, source, pk, batch)
 
 
 def share_of(most: int) -> int:
@@ -108,14 +101,7 @@ def quotas(counts: list[int], most: int) -> list[int]:
     return taken
 
 
-def _take_from(
-    core: Core,
-    source: Source,
-    pk: str,
-    lots: list[_Lot],
-    batch: Batch,
-    gives_up: Callable[[], bool],
-) -> None:
+def _take_from(core: Core, source: Source, pk: str, lots: list[_Lot], batch: Batch) -> None:
     """Claim parcels of all lots side by side, until the batch is full or nothing is left.
 
     If others were faster at all of them, their groups are read further, as the head of a plain
@@ -124,25 +110,20 @@ def _take_from(
         this receive   reads a page of g ─────────────────── claims it: refused    reads on in g
         others              read it, too ──── claim it
     """
-    lost = _claim_shares(core, source, pk, lots, batch, gives_up)
+    lost = _claim_shares(core, source, pk, lots, batch)
     if lost and not batch.full:
         # Once more, for parcels of which a faster receiver may have left some messages.
-        _claim_shares(core, source, pk, lots, batch, gives_up)
+        _claim_shares(core, source, pk, lots, batch)
     for prefix, lot in lost.items():
         head, most = Head(pk, prefix), batch.wanted.most
-        pages = pages_with_something(core, source, head, most, gives_up, batch=batch)
+        pages = pages_with_something(core, source, head, most, batch=batch)
         while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
             lot.parcels = deque(spread(core, pk, parcels))
-            _claim_shares(core, source, pk, [lot], batch, gives_up)
+            _claim_shares(core, source, pk, [lot], batch)
 
 
 def _claim_shares(
-    core: Core,
-    source: Source,
-    pk: str,
-    lots: list[_Lot],
-    batch: Batch,
-    gives_up: Callable[[], bool],
+    core: Core, source: Source, pk: str, lots: list[_Lot], batch: Batch
 ) -> dict[str, _Lot]:
     """Claim of each lot its share, and of what is left, until the batch is full.
 
@@ -153,12 +134,12 @@ def _claim_shares(
     lost: list[Lost] = []
     while any(lot.parcels for lot in lots) and not batch.full:
         now_ms, most = core.now_ms(), batch.wanted.most - batch.count
-        counts = [_count(source, lot, now_ms, most, gives_up) for lot in lots]
+        counts = [_count(core, source, lot, now_ms, most) for lot in lots]
         plans = []
         for lot, quota in zip(lots, quotas(counts, most), strict=True):
             before = batch.count
             batch.most = before + quota
-            plans += plan(core, source, lot.parcels, batch, gives_up)
+            plans += plan(core, source, lot.parcels, batch)
             lot.room -= batch.count - before
         batch.most = batch.wanted.most
         if not plans:
@@ -180,9 +161,9 @@ def _released(source: Source, lost: Lost, now_ms: int) -> int:
     return sum(not lost.left.held(place, now_ms) for place in lost.places)
 
 
-def _count(source: Source, lot: _Lot, now_ms: int, most: int, gives_up: Callable[[], bool]) -> int:
+def _count(core: Core, source: Source, lot: _Lot, now_ms: int, most: int) -> int:
     """The messages of a lot, as far as a receive wants them."""
-    places = (len(takeable_places(source, parcel, now_ms, gives_up)) for parcel in lot.parcels)
+    places = (len(takeable_places(core, source, parcel, now_ms)) for parcel in lot.parcels)
     return min(most, lot.room, sum(places))
 
 
@@ -196,11 +177,10 @@ class _Ring:
         pk: str,
         batch: Batch,
         walk: Walk,
-        gives_up: Callable[[], bool],
     ) -> None:
         self._core, self._source, self._pk, self._batch = core, source, pk, batch
         self._most = batch.wanted.most
-        self._walk, self._gives_up = walk, gives_up
+        self._walk = walk
         self._now_ms = core.now_ms()
         self._at_once = core.memory(TurnMemory).at_once(pk)
         self._parcels = 0
@@ -218,7 +198,7 @@ class _Ring:
             if hopeful:
                 first = first or prefix
                 lots.append(_Lot(deque(spread(self._core, self._pk, hopeful)), room))
-                found = _count(self._source, lots[-1], self._now_ms, self._most, self._gives_up)
+                found = _count(self._core, self._source, lots[-1], self._now_ms, self._most)
                 count += min(share_of(self._most), found)
             last = prefix
             if count >= self._most:
@@ -271,17 +251,14 @@ class _Ring:
         hopeful = [
             parcel
             for parcel in page.parcels
-            if (places := takeable_places(source, parcel, now_ms, self._gives_up))
+            if (places := takeable_places(core, source, parcel, now_ms))
             and self._batch.holds_any(parcel, places)
         ]
         if hopeful or page.more_after is None:
-            some = chores(core, source, page.parcels, now_ms, self._gives_up)
-            core.memory(ChoreMemory).remember(self._pk, some)
+            chores.note(core, source, self._pk, page.parcels, now_ms)
             return hopeful
         head, left = Head(self._pk, prefix), self._walk.units_left
-        pages = pages_with_something(
-            core, source, head, self._most, self._gives_up, page, self._pay, self._batch
-        )
+        pages = pages_with_something(core, source, head, self._most, page, self._pay, self._batch)
         hopeful = next(pages, [])
         # It may be a long search, that its mark spares all others: the ring goes on all the same.
         self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)

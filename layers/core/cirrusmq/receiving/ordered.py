@@ -17,12 +17,12 @@ from __future__ import annotations
 import logging
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle import dead_letters, rewound_groups, tombstones
+from cirrusmq.lifecycle import chores, dead_letters, rewound_groups
 from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.receiving.budget import Budget
 from cirrusmq.receiving.claim import Claim, try_claim
-from cirrusmq.receiving.cleanup import Budget
 from cirrusmq.receiving.ended_heads import LONG, Beginning, first_left, has_ended
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.ordered_pages import Pages, Walk
@@ -51,7 +51,7 @@ def take_from_groups(
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)
                 pages.remember(barren=not batch.claims, cut=False)
-                return claimed_of(core, source, batch)
+                return claimed_of(core, source, pk, batch)
             pages.passed = 0
             kept = walk.units_left / 2 if turn else 0.0
             walk.units_left -= kept
@@ -66,7 +66,7 @@ def take_from_groups(
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    return claimed_of(core, source, batch)
+    return claimed_of(core, source, pk, batch)
 
 
 def _take_of(core: Core, source: Source, pages: Pages, free: list[str], batch: Batch) -> None:
@@ -180,7 +180,7 @@ def _take_between(
             ended = has_ended(source, parcel, now_ms)
             beginning.meet(group, ended=ended)
             if ended:
-                _tidy(core, source, parcel, pages.budget, now_ms)
+                chores.note(core, source, pages.pk, [parcel], now_ms)
             elif not _take_first(core, source, parcel, batch, pages.budget):
                 done_with = group
             if batch.full:
@@ -197,20 +197,10 @@ def _take_between(
 
 
 def _first_left(core: Core, source: Source, pages: Pages, group: str) -> list[Parcel]:
-    """What is left of a group of which much has ended, some of which is removed on the way."""
+    """What is left of a group of which much has ended."""
     left, passed = first_left(core, source, pages, group)
-    for parcel in passed:
-        _tidy(core, source, parcel, pages.budget, core.now_ms())
+    chores.note(core, source, pages.pk, passed, core.now_ms())
     return left
-
-
-def _tidy(core: Core, source: Source, parcel: Parcel, budget: Budget, now_ms: int) -> None:
-    """Remove a tombstone that has served its time."""
-    states, scale = parcel.visible_ms, core.clock.scale
-    if not parcel.spent() or not tombstones.may_vanish(source, states, parcel, now_ms, scale):
-        return
-    if budget.spend():
-        tombstones.clear(core, source, parcel, now_ms)
 
 
 def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget: Budget) -> bool:
@@ -220,7 +210,7 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget
         return False
     if (source.former or source.later) and not _is_first(core, source, parcel):
         return False
-    left = _give_up_first(core, source, parcel, now_ms, budget)
+    left = _advance(core, source, parcel, now_ms, budget)
     if left is None:
         return False
     parcel = rewound_groups.let_in(core, left, now_ms)
@@ -249,12 +239,12 @@ def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:
     return former_sources.is_first(core, source, parcel)
 
 
-def _give_up_first(
+def _advance(
     core: Core, source: Source, parcel: Parcel, now_ms: int, budget: Budget
 ) -> Parcel | None:
     """The rest of the parcel when its first messages are given up; None: not now."""
     try:
-        return dead_letters.give_up_first(core, source, parcel, now_ms, budget.spend)
+        return dead_letters.advance(core, source, parcel, now_ms, budget.spend)
     except Unavailable as error:
         _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
         budget.end()

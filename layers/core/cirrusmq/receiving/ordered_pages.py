@@ -6,7 +6,7 @@ import msgspec
 from msgspec import field
 
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.receiving.cleanup import Budget
+from cirrusmq.receiving.budget import Budget
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import Page
@@ -44,7 +44,7 @@ class Pages:
         self._limit = max(_FIRST_PAGE, most)
         self.consistent = False
         self.budget = Budget(core)
-        """The tidying up that is allowed on the way."""
+        """The dead letters that are allowed on the way."""
         self.behind: str | None = None
         """The key to continue behind; None at the end."""
         self.passed = 0

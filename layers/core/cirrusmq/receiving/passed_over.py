@@ -21,7 +21,7 @@ from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import answer_bytes
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.cleanup import Budget
+from cirrusmq.receiving.budget import Budget
 from cirrusmq.receiving.filling import Batch
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
@@ -69,6 +69,9 @@ def _leaves(
         _tell(source, parcel, place, batch)
     waited_ms = core.now_ms() - parcel.ready_ms(place)
     if source.dead_letter is None or waited_ms < TAKEN_SECONDS * 1000 or not budget.spend():
+        return False
+    if source.makes_dead_letter_queue:
+        dead_letters.ask_for_queue(core, source, parcel)
         return False
     target = dead_letters.dead_letter_queue(core, source)
     if target is None:

@@ -28,6 +28,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base.limits import CALLED_BYTES
+from cirrusmq.lifecycle.dead_letters import leaves
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.turn_memory import TurnMemory
@@ -190,7 +191,7 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
     """
     now_ms = core.now_ms()
     first = Walk(core, source, partition, Bounds(pages=FIRST_PAGES))
-    met, ready = _meet(source, first, now_ms)
+    met, ready = _meet(core, source, first, now_ms)
     if not isinstance(first.end, Cut):
         return _Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
     found = _read(core, source, partition)
@@ -199,7 +200,7 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
         begun_ms, so_far = (found.begun_ms, found.met) if found.behind else (now_ms, Met())
         behind = max(found.behind, first.end.behind)
         rest = Walk(core, source, partition, Bounds(units=pace.units), behind)
-        met_now, ready_now = _meet(source, rest, now_ms)
+        met_now, ready_now = _meet(core, source, rest, now_ms)
         ready += ready_now
         left = _Round(
             behind=rest.end.behind if isinstance(rest.end, Cut) else "",
@@ -223,7 +224,7 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
     )
 
 
-def _meet(source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
+def _meet(core: Core, source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
     """What a walk meets, and the keys before groups that have a message ready.
 
     Of each group it reads to its first message that is ready now, or that is still to come; of an
@@ -237,7 +238,7 @@ def _meet(source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
             continue
         if source.ordered and passed:
             continue
-        of_parcel = _of_parcel(source, parcel, now_ms)
+        of_parcel = _of_parcel(core, source, parcel, now_ms)
         met = met.with_(of_parcel)
         is_ready = _or_never(of_parcel.ready_ms) <= now_ms
         if is_ready and not passed:
@@ -250,7 +251,7 @@ def _meet(source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
     return met, ready
 
 
-def _of_parcel(source: Source, parcel: Parcel, now_ms: int) -> Met:
+def _of_parcel(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Met:
     """What waits in a parcel; in an ordered source its first message, behind which others wait."""
     places = [place for place in range(parcel.count) if parcel.live(place)]
     if source.ordered:
@@ -266,6 +267,8 @@ def _of_parcel(source: Source, parcel: Parcel, now_ms: int) -> Met:
             for place in places
             if not parcel.held(place, now_ms) and parcel.ready_ms(place) < parcel.expires_ms
             if not _is_passed_over(source, parcel, place)
+            # In an order what is behind it waits for the look that moves it.
+            if source.ordered or not leaves(core, source, parcel, place, now_ms)
         ),
         default=None,
     )

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason, gives_up_any
+from cirrusmq.lifecycle import chores
+from cirrusmq.lifecycle.dead_letters import leaves
 from cirrusmq.model import head_mark
 from cirrusmq.model.head_mark import Approach, Stretch
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import head_marks
-from cirrusmq.receiving.chore_memory import ChoreMemory
-from cirrusmq.receiving.cleanup import is_chore
 from cirrusmq.receiving.filling import Batch
 from cirrusmq.receiving.head_memory import HeadMemory
 from cirrusmq.runtime.core import Core
@@ -53,15 +52,12 @@ def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     return parcel.receivable_places(now_ms)
 
 
-def takeable_places(
-    source: Source, parcel: Parcel, now_ms: int, gives_up: Callable[[], bool]
-) -> list[int]:
+def takeable_places(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     """Those that a receiver can claim: not messages to dead-letter, if a queue takes those."""
     places = receivable_places(source, parcel, now_ms)
-    if not gives_up_any(source):
+    if not source.gives_up:
         return places
-    doomed = [place for place in places if dead_letter_reason(source, parcel, place, now_ms)]
-    return [place for place in places if place not in doomed] if doomed and gives_up() else places
+    return [each for each in places if not leaves(core, source, parcel, each, now_ms)]
 
 
 def pages_with_something(
@@ -69,7 +65,6 @@ def pages_with_something(
     source: Source,
     head: Head,
     most: int,
-    gives_up: Callable[[], bool],
     read: Page | None = None,
     pay: Callable[[float], object] = float,
     batch: Batch | None = None,
@@ -101,12 +96,12 @@ def pages_with_something(
                 core, pk, start, until, limit, from_exclusive=exclusive, consistent=False
             )
             pay(page.units)
-        hopeful, passes = _hopeful_of(source, page, now_ms, gives_up, batch)
-        core.memory(ChoreMemory).remember(pk, chores(core, source, page.parcels, now_ms, gives_up))
+        hopeful, passes = _hopeful_of(core, source, page, now_ms, batch)
+        chores.note(core, source, pk, page.parcels, now_ms)
         if passes and not found and not head.reach:
             heads.pass_over(head.name, now_ms)
             at_head = page if first and not behind else None
-            yield from pages_with_something(core, source, head, most, gives_up, at_head, pay, batch)
+            yield from pages_with_something(core, source, head, most, at_head, pay, batch)
             return
         if first and page.parcels:
             # What is taken of several now will be before what is looked for next.
@@ -123,16 +118,12 @@ def pages_with_something(
 
 
 def _hopeful_of(
-    source: Source,
-    page: Page,
-    now_ms: int,
-    gives_up: Callable[[], bool],
-    batch: Batch | None,
+    core: Core, source: Source, page: Page, now_ms: int, batch: Batch | None
 ) -> tuple[list[Parcel], bool]:
     """The parcels of a page with messages to claim, and whether any is passed over before them."""
     hopeful, passes = [], False
     for parcel in page.parcels:
-        places = takeable_places(source, parcel, now_ms, gives_up)
+        places = takeable_places(core, source, parcel, now_ms)
         if not places:
             continue
         if batch is None or batch.holds_any(parcel, places):
@@ -184,14 +175,3 @@ class _Skip:
             core.memory(HeadMemory).see(
                 head, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS
             )
-
-
-def chores(
-    core: Core, source: Source, parcels: list[Parcel], now_ms: int, gives_up: Callable[[], bool]
-) -> list[Parcel]:
-    """Those of the parcels that should be tidied up."""
-    return [
-        parcel
-        for parcel in parcels
-        if not source.is_over(parcel, now_ms) and is_chore(core, source, parcel, now_ms, gives_up)
-    ]

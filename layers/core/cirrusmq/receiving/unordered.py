@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle import chores
+from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving import cleanup
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.head_memory import HeadMemory
@@ -34,32 +33,32 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
     """Claim up to the wanted number from the head of a partition, parcels side by side."""
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
-    gives_up = cache(lambda: dead_letters.has_place(core, source))
-    pages = pages_with_something(core, source, Head(pk), wanted.most, gives_up, batch=batch)
+    pages = pages_with_something(core, source, Head(pk), wanted.most, batch=batch)
     for parcels in pages:
         left = deque(spread(core, pk, parcels))
         changed: list[Parcel] = []
         while left and not batch.full:
-            plans = plan(core, source, left, batch, gives_up)
+            plans = plan(core, source, left, batch)
             lost = claim_all(core, source, pk, plans, batch)
             changed += [each.left for each in lost if each.left is not None]
         # Once more, for parcels of which a faster receiver may have left some messages.
-        again = plan(core, source, deque(changed), batch, gives_up)
+        again = plan(core, source, deque(changed), batch)
         claim_all(core, source, pk, again, batch)
         if batch.claims:
             break
-    if batch.refused is None:
-        cleanup.do_some(core, source, pk)
-    return claimed_of(core, source, batch)
+    return claimed_of(core, source, pk, batch)
 
 
-def claimed_of(core: Core, source: Source, batch: Batch) -> list[Claim]:
-    """The claims of a batch, once what it passed over is told of, or given up."""
+def claimed_of(core: Core, source: Source, pk: str, batch: Batch) -> list[Claim]:
+    """The claims of a batch in a partition, once what it passed over is told of, or given up, and
+    the chores that it met are named."""
     if batch.passed:
         # Few queues have messages that large: the others' cold starts do without.
         from cirrusmq.receiving.passed_over import settle
 
         settle(core, source, batch)
+    if ChoreMemory in core.memories:  # in most environments nothing was ever met
+        chores.tell(core, source, pk)
     return batch.claimed()
 
 
@@ -71,17 +70,13 @@ def spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
 
 
 def plan(
-    core: Core,
-    source: Source,
-    left: deque[Parcel],
-    batch: Batch,
-    gives_up: Callable[[], bool],
+    core: Core, source: Source, left: deque[Parcel], batch: Batch
 ) -> list[tuple[Parcel, list[int]]]:
     """The claims to make next: of parcels from `left` until enough is reserved."""
     plans = []
     while left and not batch.full:
         parcel = left.popleft()
-        places = takeable_places(source, parcel, core.now_ms(), gives_up)
+        places = takeable_places(core, source, parcel, core.now_ms())
         places = batch.reserve(parcel, places)
         if places:
             plans.append((parcel, places))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.base.errors import AlreadyExists
 from cirrusmq.model.queue import Queue, QueueInput
@@ -17,7 +17,7 @@ from cirrusmq.subscriptions.management import update_subscription
 def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:
     """Make the queue for a subscription's first dead letter, and name it as such.
 
-    Both steps may have been done before: by another receiver, or by one that crashed in between.
+    Both steps may have been done before: by another worker, or by one that crashed in between.
     """
     subscription = update_subscription(
         core,
@@ -28,9 +28,19 @@ def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, na
     return get_queue(core, subscription.account, subscription.dead_letter_queue or name)
 
 
+def note_error(core: Core, topic_id: str, subscription_name: str, error: str) -> None:
+    """Have the subscription say why its queue cannot be made; its messages are received on."""
+
+    def update(before: Subscription) -> Subscription:
+        named = before.dead_letter_queue is not None  # another worker made it meanwhile
+        return before if named else replace(before, dead_letter_error=error)
+
+    update_subscription(core, topic_id, subscription_name, update)
+
+
 def _with_dead_letter_queue(core: Core, before: Subscription, name: str) -> Subscription:
     if before.dead_letter_queue is not None:
         return before
     with contextlib.suppress(AlreadyExists):  # made by one that crashed here, changed since
         create_queue(core, before.account, name, QueueInput(ordered=False))
-    return msgspec.structs.replace(before, dead_letter_queue=name)
+    return replace(before, dead_letter_queue=name, dead_letter_error=None)

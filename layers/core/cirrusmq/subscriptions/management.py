@@ -119,7 +119,7 @@ def change_subscription(
 
     def update(before: Subscription) -> Subscription:
         after = checked(over(before, given), topic.attributes.filter)
-        return msgspec.structs.replace(after, modified_ms=core.now_ms())
+        return msgspec.structs.replace(after, dead_letter_error=None, modified_ms=core.now_ms())
 
     return update_subscription(core, topic.id, name, update)
 

@@ -85,6 +85,7 @@ def _source(subscription: Subscription) -> Source:
         retry=policy if subscription.protocol == "pull" else None,
         dead_letter=DeadLetter(queue=named) if named else None,
         makes_dead_letter_queue=unnamed,
+        lacks_dead_letter_queue=unnamed and subscription.dead_letter_error is not None,
         rewind_seconds=0,
         purged_ms=0,
         rewind_floor_ms=0,

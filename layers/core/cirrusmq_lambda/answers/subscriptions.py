@@ -44,6 +44,10 @@ class SubscriptionAttributes(Body, kw_only=True):
     retry_in_force: RetryInForce | UnsetType = UNSET
     content_format: ContentFormat
     dead_letter_queue: str | None
+    dead_letter_error: (
+        Annotated[str, Meta(description="why its own dead-letter queue could not be made")]
+        | UnsetType
+    ) = UNSET
     labels: dict[str, str]
     max_in_flight: int | UnsetType = UNSET
     rate: (
@@ -77,6 +81,7 @@ class SubscriptionAttributes(Body, kw_only=True):
             **subscription.attributes(),
             paused=subscription.paused if subscription.pausable else UNSET,
             gone=subscription.gone or UNSET,
+            dead_letter_error=subscription.dead_letter_error or UNSET,
             retry_in_force=_policy(subscription),
             made_by=subscription.made_by or UNSET,
             created_at=format_time(subscription.created_ms),

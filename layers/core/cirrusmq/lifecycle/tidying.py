@@ -1,0 +1,77 @@
+"""What `replay` does with the parcels that looks named: the other end of `chores`.
+
+It holds no lease. Each is a conditional write or a transaction of what was read here, so two at
+once, or a second try of Lambda, are a refusal:
+
+    a look   names p ── purge, or a rewind ── p is nobody's, or held: nothing is done
+    two events name p      both read it ── one moves it, the other one is refused
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from cirrusmq.lifecycle import dead_letters, tombstones
+from cirrusmq.lifecycle.chores import waits_long
+from cirrusmq.lifecycle.rekey import rekey, rekeyed
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
+from cirrusmq.subscriptions.sources import source_of_resource
+
+_TOGETHER = 100
+
+
+def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], most_ms: int) -> None:
+    """Remove, re-key or dead-letter parcels of a partition by what they are now, side by side.
+
+    keys: their sort keys, or `OWN_QUEUE`. most_ms: no parcel is begun later; looks name it again.
+    """
+    source = source_of_resource(core, resource_id)
+    if source is None:
+        return
+    pk, until_ms = partition_key(PARCELS, source.id, partition), core.now_ms() + most_ms
+    places = [(pk, key) for key in keys if key != dead_letters.OWN_QUEUE]
+    table, parcels = core.tables.messages, list[Parcel]()
+    for begin in range(0, len(places), _TOGETHER):
+        together = places[begin : begin + _TOGETHER]
+        found = core.store.get_many(table, together, consistent=True)
+        parcels += map(read_parcel, found.values())
+    letters = any(dead_letters.due(source, each, core.now_ms()) for each in parcels)
+    if source.makes_dead_letter_queue and (letters or len(places) < len(keys)):
+        # Once, and not by each letter side by side; the source names it then.
+        dead_letters.dead_letter_queue(core, source)
+        source = source_of_resource(core, source.id) or source
+    list(core.in_parallel(partial(_tidy, core, source, until_ms), parcels))
+
+
+def _tidy(core: Core, source: Source, until_ms: int, parcel: Parcel) -> None:
+    now_ms = core.now_ms()
+    if source.is_over(parcel, now_ms) or now_ms >= until_ms:
+        return
+    with apart_from_others(f"{parcel.sort_key} is not tidied up now"):
+        if parcel.spent():
+            tombstones.clear(core, source, parcel, now_ms)
+        elif not source.ordered:
+            parcel = _move_long(core, source, parcel, now_ms)
+            if dead_letters.has_place(core, source):
+                dead_letters.give_up(core, source, parcel, now_ms)
+
+
+def _move_long(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
+    """Re-key every message that has a long wait ahead of it, out of the partition's head; answers
+    what is left."""
+    together: dict[int, list[int]] = {}
+    for place in range(parcel.count):
+        if waits_long(parcel, place, now_ms):
+            together.setdefault(parcel.ready_ms(place), []).append(place)
+    for due_ms, places in together.items():
+        moved = rekeyed(core, source, parcel, places, due_ms, due_ms, now_ms)
+        left = rekey(core, source, parcel, places, moved, now_ms)
+        if left is None:
+            break
+        parcel = left
+    return parcel
