@@ -19,13 +19,14 @@ MODULES_AND_ARROWS = {
     "receive, fair": (41, 66),
     "delete": (25, 31),
     "publish": (34, 48),
-    "fan out and push": (64, 133),
+    "fan out and push": (64, 134),
     "retry": (48, 99),
 }
 """By flow, in an environment that has made such calls before.
 
 Receives have a memory for each mechanism: heads and turns. Chores they only name.
-A poster asks whether its account has to give way to another one.
+A poster asks whether its account has to give way to another one. What makes a parcel is in
+`sending`, also for fan-out.
 """
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.model.envelope import Described
-from cirrusmq.model.message import Message, pack
-from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
+from cirrusmq.model.parcel import Parcel, message_id, sort_key
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending.parcels import (
+    Entry,
     fits,
     group_partition,
     group_prefix,
-    in_own_group,
+    new_parcel,
     ordered_sort_key,
+    pack_entries,
 )
 from cirrusmq.storage.parcels import parcel_item, put_unless_sent
 
@@ -31,14 +31,11 @@ class FannedOut(Recent):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """A reader's share of a record. Sequences are indexed by the messages' numbers in it."""
+    """A reader's share of a record."""
 
     source_id: str
-    places: Sequence[int]
-    """Numbers of the messages that the reader gets."""
-    messages: Sequence[Described]
-    positions: Sequence[int]
-    """The messages' numbers in their send."""
+    entries: Sequence[Entry]
+    """The messages that the reader gets."""
     parcel_id: str
     partition: int
     """The parcels' partition, unless the reader is ordered or fair."""
@@ -46,12 +43,10 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """`<id>#<partition>` of the log that has the record."""
     sent_ms: int
     expires_ms: int
-    available_ms: Sequence[int]
     skew_ms: int
     """The time in the send's id minus `sent_ms`; the parcels' keys have the former."""
-    visibility_seconds: Sequence[int]
     sequences: Sequence[int] | None
-    """Numbers in the groups' orders; None where the reader is not ordered."""
+    """Their numbers in the groups' orders; None where the reader is not ordered."""
     unnumbered: bool = False
     """Whether the reader is ordered, and the record from a time when none was: its messages are
     before all that have numbers, in the order of the log."""
@@ -71,20 +66,18 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 def parcels_of(share: Share) -> Iterator[Parcel]:
     """The parcels of a share: by when they become available, or by group."""
-    together: dict[Hashable, list[int]] = {}
-    for place in share.places:
-        lot: Hashable = share.available_ms[place]
+    together: dict[tuple[str, int], list[Entry]] = {}
+    for number, entry in enumerate(share.entries):
+        lot = ("", entry.available_ms)
         if share.sequences is not None:
-            lot = (_group(share, place), share.sequences[place])
+            lot = (_group(share, entry), share.sequences[number])
         elif share.fair:
-            lot = (share.messages[place].group or "", share.available_ms[place])
-        together.setdefault(lot, []).append(place)
-    for places in together.values():
-        parcel = _parcel(share, places)
+            lot = (entry.message.group or "", entry.available_ms)
+        together.setdefault(lot, []).append(entry)
+    for (_, sequence), entries in together.items():
+        parcel = _parcel(share, entries, sequence)
         if share.inline and not share.object_days:
-            whole = (share.messages[place] for place in places)
-            packed = pack([each for each in whole if isinstance(each, Message)])
-            inline = replace(parcel, content=packed, log=None)
+            inline = replace(parcel, content=pack_entries(entries), log=None)
             parcel = inline if fits(parcel_item(inline), retries=True) else parcel
         yield parcel
 
@@ -93,7 +86,7 @@ def lanes_of(share: Share) -> frozenset[str]:
     """The groups of an ordered reader that the share is of; none where the reader is not."""
     if share.sequences is None:
         return frozenset()
-    return frozenset(f"{share.source_id}#{_group(share, place)}" for place in share.places)
+    return frozenset(f"{share.source_id}#{_group(share, each)}" for each in share.entries)
 
 
 def put_parcels(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = None) -> None:
@@ -120,54 +113,40 @@ def _put(core: Core, parcel: Parcel, purged_ms: int | None) -> None:
         core.store.write("PutItem", put)
 
 
-def _parcel(share: Share, places: Sequence[int]) -> Parcel:
-    first = places[0]
+def _parcel(share: Share, entries: Sequence[Entry], sequence: int) -> Parcel:
+    """The parcel of entries that are together; `sequence`: of their group, in an ordered reader."""
+    first = entries[0]
     partition = share.partition
-    key = sort_key(share.available_ms[first] + share.skew_ms, share.parcel_id)
+    key = sort_key(first.available_ms + share.skew_ms, share.parcel_id)
     if share.sequences is not None:
         group = _group(share, first)
         partition = group_partition(group, share.group_partitions)
-        number = ordered_sort_key(group, share.sequences[first])
+        number = ordered_sort_key(group, sequence)
         # In the order of the log, also where one is for later: its group waits for it.
         published = sort_key(share.sent_ms + share.skew_ms, share.parcel_id)
         key = f"{number}.{published}" if share.unnumbered else number
     elif share.fair:
-        prefix = group_prefix(share.messages[first].group)
+        prefix = group_prefix(first.message.group)
         partition = zlib.crc32(prefix.encode()) % share.group_partitions
         key = prefix + key
-    positions = tuple(share.positions[place] for place in places)
-    own = tuple(share.visibility_seconds[place] for place in places)
     found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")
-    unlogged = found_by_itself or bool(share.object_days)
-    return Parcel(
+    return new_parcel(
+        entries,
         source_id=share.source_id,
         partition=partition,
         sort_key=key,
         parcel_id=share.parcel_id,
         sent_ms=share.sent_ms,
         expires_ms=share.expires_ms,
-        visible_ms=tuple(share.available_ms[place] for place in places),
-        nonces=(b"",) * len(places),
-        receives=(0,) * len(places),
-        first_received_ms=(0,) * len(places),
-        sizes=tuple(share.messages[place].size_bytes for place in places),
-        answer_percent=max(share.messages[place].answer_percent for place in places),
-        positions=where_differing(positions),
-        visibility_seconds=own if any(own) else (),
-        log=None if unlogged else share.log,
+        log=None if found_by_itself or share.object_days else share.log,
         object_days=share.object_days,
-        own_group=bool(share.object_days)
-        and any(
-            in_own_group(share.messages[place], share.parcel_id, share.positions[place])
-            for place in places
-        ),
         dead_letter=share.dead_letter,
         fanned_out=True,
         invokes=share.invokes,
     )
 
 
-def _group(share: Share, place: int) -> str:
+def _group(share: Share, entry: Entry) -> str:
     """The message's group; one without is its own."""
-    group = share.messages[place].group
-    return message_id(share.parcel_id, share.positions[place]) if group is None else group
+    group = entry.message.group
+    return message_id(share.parcel_id, entry.position) if group is None else group

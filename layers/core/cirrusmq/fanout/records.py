@@ -25,7 +25,7 @@ from cirrusmq.publishing.records import (
 from cirrusmq.queues.receivers import Receiver, cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.sending.parcels import LogHeader
+from cirrusmq.sending.parcels import Entry, LogHeader
 from cirrusmq.storage.parcels import object_days, purged_before, read_described
 
 
@@ -74,7 +74,17 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
     header = decode_packed(record["h"]["B"], LogHeader)
     described = read_described(record)
     # In the order of the header; others may be behind them.
-    messages = [described[position] for position in header.positions]
+    entries = [
+        Entry(
+            position=position,
+            message=described[position],
+            available_ms=available_ms,
+            visibility_seconds=visibility_seconds,
+        )
+        for position, available_ms, visibility_seconds in zip(
+            header.positions, header.available_ms, header.visibility_seconds, strict=False
+        )
+    ]
     _, queue_id, partition = record["pk"]["S"].split("#")
     parcel_id = record["sk"]["S"].partition("#")[2]
     sent_ms = int(record["t"]["N"])
@@ -84,24 +94,22 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
         if sent_ms < receiver.start_ms:
             continue
         selection = compile_filter(receiver.filter, "queue")
+        places = [
+            place
+            for place, entry in enumerate(entries)
+            if selection.matches(entry.message.tags, "", entry.message.attributes)
+        ]
+        numbers = header.sequences
         yield Share(
             source_id=receiver.id,
-            places=[
-                place
-                for place, message in enumerate(messages[: len(header.positions)])
-                if selection.matches(message.tags, "", message.attributes)
-            ],
-            messages=messages,
-            positions=header.positions,
+            entries=[entries[place] for place in places],
             parcel_id=parcel_id,
             partition=int(partition),
             log=f"{queue_id}#{partition}",
             sent_ms=sent_ms,
             expires_ms=int(record["x"]["N"]),
-            available_ms=header.available_ms,
             skew_ms=skew_ms,
-            visibility_seconds=header.visibility_seconds,
-            sequences=header.sequences,
+            sequences=None if numbers is None else [numbers[place] for place in places],
             group_partitions=header.partitions,
             fair=header.fair,
             inline=False,

@@ -24,7 +24,7 @@ from cirrusmq.model.topic import Subscription
 from cirrusmq.receiving.lookup import LOOKUP_UNITS, near_both_ends
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.sending.parcels import group_partition
+from cirrusmq.sending.parcels import Entry, group_partition
 from cirrusmq.storage.bisection import Budget
 from cirrusmq.storage.objects import keep_object
 from cirrusmq.storage.parcels import PARCELS, log_item, parcel_item, partition_key
@@ -94,14 +94,20 @@ def _arriving(
 ) -> Parcel:
     """The parcel of the message in its subscription."""
     position, partition = parcel.position(place), subscription.partition_of(parcel.send_id)
+    seconds = parcel.visibility_seconds
     sequences = None
     if subscription.ordered and subscription.protocol == "pull":
         sequences = [_sequence(core, subscription, message)]
     share = Share(
         source_id=subscription.present_id,
-        places=[0],
-        messages=[message],
-        positions=[position],
+        entries=[
+            Entry(
+                position=position,
+                message=message,
+                available_ms=now_ms,
+                visibility_seconds=seconds[place] if seconds else 0,
+            )
+        ],
         parcel_id=lone_parcel_id(
             *(parcel.send_id, position, now_ms), f"{source.id}#{parcel.sort_key}"
         ),
@@ -109,9 +115,7 @@ def _arriving(
         log=f"{subscription.id}#{partition}",
         sent_ms=now_ms,
         expires_ms=now_ms + LIFE_MS,
-        available_ms=[now_ms],
         skew_ms=0,
-        visibility_seconds=[parcel.visibility_seconds[place] if parcel.visibility_seconds else 0],
         sequences=sequences,
         group_partitions=subscription.log_partitions,
         inline=True,

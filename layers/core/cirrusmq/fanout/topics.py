@@ -130,9 +130,9 @@ def _own_handout(
         lanes=lanes_of(share) | strictly,
         pushed=subscription if pushed else None,
         start=min(each.sort_key for each in parcels()) if pushed else "",
-        posts=len(share.places) if pushed else 0,
+        posts=len(share.entries) if pushed else 0,
         bytes=sum(map(_json_bytes, parcels())) if pushed else 0,
-        delayed=any(record.due_ms(place) for place in share.places),
+        delayed=any(record.due_ms(place) for place in delivery.places),
     )
 
 
@@ -171,11 +171,11 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
     ordered = pull and subscription.ordered
     share = _share(subscription.source_of(record.sent_ms), record, delivery)
     unnumbered = ordered and record.header.sequences is None
-    sequences = [0] * len(record.messages) if unnumbered else record.header.sequences
+    numbers = record.header.sequences or [0] * len(record.messages)
     return replace(
         share,
         partition=record.partition if pull else subscription.partition_of(record.send_id),
-        sequences=sequences if ordered else None,
+        sequences=[numbers[place] for place in delivery.places] if ordered else None,
         unnumbered=unnumbered,
         group_partitions=subscription.log_partitions,
         log_is_own=True,
@@ -196,22 +196,22 @@ def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Share
 
 
 def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
-    count = len(record.messages)
     return Share(
         source_id=source_id,
-        places=delivery.places,
-        messages=record.messages,
-        positions=record.positions,
+        entries=[
+            Entry(
+                position=record.positions[place],
+                message=record.messages[place],
+                available_ms=record.due_ms(place) or record.sent_ms + delivery.delay_ms,
+            )
+            for place in delivery.places
+        ],
         parcel_id=record.send_id,
         partition=record.partition,
         log=f"{record.topic_id}#{record.partition}",
         sent_ms=record.sent_ms,
         expires_ms=record.sent_ms + delivery.life_ms,
-        available_ms=[
-            record.due_ms(place) or record.sent_ms + delivery.delay_ms for place in range(count)
-        ],
         skew_ms=ulid.time_of(record.send_id) - record.sent_ms,
-        visibility_seconds=[0] * count,
         sequences=None,
         group_partitions=limits.TOPIC_PARTITIONS_DEFAULT,
         inline=True,

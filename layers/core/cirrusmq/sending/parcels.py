@@ -151,7 +151,7 @@ def items_for(
     # The messages of a send in one lot are packed only once.
     contents = [packed] if packed and len(lots) == 1 else []
     if not logged:
-        contents = contents or [pack(_messages(lot.entries)) for lot in lots]
+        contents = contents or [pack_entries(lot.entries) for lot in lots]
         inline = [
             parcel_item(replace(parcel, content=content))
             for parcel, content in zip(parcels, contents, strict=True)
@@ -161,7 +161,7 @@ def items_for(
         if len(inline) == len(lots) and all(fits(item, retries=retries) for item in inline):
             return Items(log=None, parcels=tuple(inline))
     positions = tuple(entry.position for entry in entries)
-    content = contents[0] if len(contents) == 1 else packed or pack(_messages(entries))
+    content = contents[0] if len(contents) == 1 else packed or pack_entries(entries)
     return Items(
         log=log_item(log, parcel_id, positions, content, now_ms, expires_ms, header)
         | with_purge(purged_ms),
@@ -177,9 +177,9 @@ def _with_log(parcels: Sequence[Parcel], log: str, partition: int) -> tuple[Item
     )
 
 
-def _messages(entries: Sequence[Entry]) -> list[Message]:
-    """The messages of entries that have them whole, as those in no object do."""
-    return [entry.message for entry in entries if isinstance(entry.message, Message)]
+def pack_entries(entries: Sequence[Entry]) -> bytes:
+    """The messages of entries, which have them whole: those in an object do not."""
+    return pack([entry.message for entry in entries if isinstance(entry.message, Message)])
 
 
 def _log_partition(queue: Queue, parcel_id: str) -> int:
@@ -261,28 +261,16 @@ def _parcel(
     origin: Origin | None,
     object_days: int,
 ) -> Parcel:
-    count = len(lot.entries)
-    positions = tuple(entry.position for entry in lot.entries)
-    own = tuple(entry.visibility_seconds for entry in lot.entries)
-    return Parcel(
+    return new_parcel(
+        lot.entries,
         source_id=(origin.back_to if origin else None) or queue.id,
         partition=lot.partition,
         sort_key=lot.sort_key,
         parcel_id=parcel_id,
         sent_ms=now_ms,
         expires_ms=expires_ms,
-        visible_ms=tuple(entry.available_ms for entry in lot.entries),
-        nonces=(b"",) * count,
-        receives=(0,) * count,
-        first_received_ms=(0,) * count,
-        sizes=tuple(entry.message.size_bytes for entry in lot.entries),
-        waits_ms=(0,) * count if queue.attributes.retry else (),
-        answer_percent=max(entry.message.answer_percent for entry in lot.entries),
-        positions=where_differing(positions),
-        visibility_seconds=own if any(own) else (),
+        waits_ms=(0,) * len(lot.entries) if queue.attributes.retry else (),
         object_days=object_days,
-        own_group=bool(object_days)
-        and any(in_own_group(each.message, parcel_id, each.position) for each in lot.entries),
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,
         invokes=queue.attributes.invoke is not None
@@ -291,9 +279,31 @@ def _parcel(
     )
 
 
-def in_own_group(message: Described, parcel_id: str, position: int) -> bool:
+def new_parcel(
+    entries: Sequence[Entry], *, parcel_id: str, object_days: int, **fields: Any
+) -> Parcel:
+    """The parcel of messages that nobody has received; `fields`: what else it has."""
+    count = len(entries)
+    own = tuple(entry.visibility_seconds for entry in entries)
+    return Parcel(
+        parcel_id=parcel_id,
+        visible_ms=tuple(entry.available_ms for entry in entries),
+        nonces=(b"",) * count,
+        receives=(0,) * count,
+        first_received_ms=(0,) * count,
+        sizes=tuple(entry.message.size_bytes for entry in entries),
+        answer_percent=max(entry.message.answer_percent for entry in entries),
+        positions=where_differing(tuple(entry.position for entry in entries)),
+        visibility_seconds=own if any(own) else (),
+        object_days=object_days,
+        own_group=bool(object_days) and any(_in_own_group(each, parcel_id) for each in entries),
+        **fields,
+    )
+
+
+def _in_own_group(entry: Entry, parcel_id: str) -> bool:
     """Whether an ordered queue gave the message a group, its id, which its object lacks."""
-    return message.group == message_id(parcel_id[: ulid.CHARACTERS], position)
+    return entry.message.group == message_id(parcel_id[: ulid.CHARACTERS], entry.position)
 
 
 def fits(item: Item, *, retries: bool) -> bool:
