@@ -138,7 +138,7 @@ def test_what_was_put_aside_does_not_keep_the_sweep_from_the_rest(
     def break_down(share: copies.Share) -> Any:
         raise ValueError("a fault of the code")
 
-    monkeypatch.setattr("cirrusmq.fanout.topics.parcels_of", break_down)
+    monkeypatch.setattr("cirrusmq.fanout.copies.parcels_of", break_down)
     topic.subscribe("group")
     for number in range(150):
         assert topic.try_publish([{"body": str(number)}]).status == 201

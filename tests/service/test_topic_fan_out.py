@@ -348,7 +348,7 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
         subscription.delete(*messages)
         return sorted(message["body"] for message in messages)
 
-    monkeypatch.setattr("cirrusmq.fanout.topics.parcels_of", break_down)
+    monkeypatch.setattr("cirrusmq.fanout.copies.parcels_of", break_down)
     topic.publish("bad")
     topic.publish("good")
     assert taken(group) == ["good"]

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
 
-from cirrusmq.fanout import copies, records, topics
+from cirrusmq.fanout import copies, records
 from cirrusmq.metering import fold, meter
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing import ids
@@ -26,8 +26,7 @@ def fan_out_keys_have_the_clock_in_them(patch: pytest.MonkeyPatch) -> None:
         put(core, later, *purged)
 
     put = copies.put_parcels
-    patch.setattr(records, "put_parcels", late)
-    patch.setattr(topics, "put_parcels", late)
+    patch.setattr(copies, "put_parcels", late)
 
 
 def _later(core: Any, sort_key: str) -> str:
@@ -39,7 +38,7 @@ def _later(core: Any, sort_key: str) -> str:
 def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
     """Of a record's parcels one is not put."""
     put = copies.put_parcels
-    patch.setattr(topics, "put_parcels", lambda core, parcels: put(core, parcels[:-1]))
+    patch.setattr(copies, "put_parcels", lambda core, parcels, *_: put(core, parcels[:-1]))
 
 
 @plant("pull", "http", rare=True)

@@ -116,7 +116,7 @@ class _Batch:
             self._stopped = True
             return None
         self._aside.add(entry.log_id)
-        return [Handout(reader_id=entry.log_id, entry=entry, give=lambda: None)]
+        return [Handout(reader_id=entry.log_id, entry=entry)]
 
     def _clear_the_way(self, readers: Set[str]) -> None:
         """Hand out parked shares of readers with an order first, for `CLEAR_MS` each at most."""
@@ -148,7 +148,7 @@ class _Batch:
             if handout.reader_id in self._aside:
                 break
             try:
-                handout.give()
+                handout.give(self._core)
             except Exception as error:
                 failure = error
             else:

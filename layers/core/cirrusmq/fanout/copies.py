@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from cirrusmq.fanout.handouts import Handout
 from cirrusmq.model.parcel import Parcel, message_id, sort_key
+from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.runtime.store import ConditionFailed
@@ -23,6 +25,7 @@ from cirrusmq.sending.parcels import (
     ordered_sort_key,
     pack_entries,
 )
+from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.storage.parcels import parcel_item, put_unless_sent
 
 
@@ -64,6 +67,25 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the reader hands its messages to a function."""
 
 
+class ParcelsToPut(Handout, frozen=True, kw_only=True):
+    """A share that is parcels, put if absent."""
+
+    share: Share
+    parcels: Sequence[Parcel] = ()
+    """Those of the share, if they are made already."""
+    purged_ms: int | None = None
+    woken: Queue | None = None
+    """The queue whose waiting receivers are woken."""
+
+    def give(self, core: Core) -> None:
+        """Put them, one after the other."""
+        begun_ms = 0 if self.woken is None else core.now_ms()
+        parcels = self.parcels or list(parcels_of(self.share))
+        put_parcels(core, parcels, self.purged_ms)
+        if self.woken is not None:
+            wake_receivers(core, self.woken, parcels, begun_ms)
+
+
 def parcels_of(share: Share) -> Iterator[Parcel]:
     """The parcels of a share: by when they become available, or by group."""
     together: dict[tuple[str, int], list[Entry]] = {}
@@ -96,21 +118,16 @@ def put_parcels(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = N
     repeated; None: any older one.
     """
     for parcel in parcels:
-        _put(core, parcel, purged_ms)
+        until_ms = parcel.sent_ms - 1 if purged_ms is None else purged_ms
+        put = put_unless_sent(core.tables.messages, parcel_item(parcel), until_ms)
+        with contextlib.suppress(ConditionFailed):
+            core.store.write("PutItem", put)
 
 
 def put_side_by_side(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = None) -> int:
     """As `put_parcels`, in any order; answers how many messages they hold."""
     list(core.in_parallel(lambda parcel: put_parcels(core, [parcel], purged_ms), parcels))
     return sum(parcel.count for parcel in parcels)
-
-
-def _put(core: Core, parcel: Parcel, purged_ms: int | None) -> None:
-    item = parcel_item(parcel)
-    until_ms = parcel.sent_ms - 1 if purged_ms is None else purged_ms
-    put = put_unless_sent(core.tables.messages, item, until_ms)
-    with contextlib.suppress(ConditionFailed):
-        core.store.write("PutItem", put)
 
 
 def _parcel(share: Share, entries: Sequence[Entry], sequence: int) -> Parcel:

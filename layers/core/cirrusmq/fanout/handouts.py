@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
 from cirrusmq.model.topic import Subscription
+from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parked import UNKNOWN_PLACE
 
@@ -27,11 +28,10 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Handout(msgspec.Struct, frozen=True, kw_only=True):
-    """One reader's share of a record, ready to be handed out. `give` is idempotent."""
+    """One reader's share of a record, ready to be handed out."""
 
     reader_id: str
     entry: LogEntry
-    give: Callable[[], None]
     lanes: frozenset[str] = frozenset()
     """A handout must not overtake an earlier one of the same lane; empty: no order is promised."""
     pushed: Subscription | None = None
@@ -44,6 +44,9 @@ class Handout(msgspec.Struct, frozen=True, kw_only=True):
     """Of the JSON of these, at most."""
     delayed: bool = False
     """Whether any of them is not to be pushed yet."""
+
+    def give(self, core: Core) -> None:
+        """Hand it out; a repetition changes nothing. Of this class itself there is nothing."""
 
     @property
     def in_order(self) -> bool:

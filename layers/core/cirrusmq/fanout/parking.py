@@ -182,12 +182,19 @@ class _Drainer:
             if self._core.now_ms() >= self._deadline_ms or (in_order and left):
                 left |= {each.entry.place for each in step}
                 continue
-            done = self._core.in_parallel(_try, step)
+            done = self._core.in_parallel(self._try, step)
             given = [each for each, is_done in zip(step, done, strict=True) if is_done]
             lost = {id(each) for each in self._notices.add(given)}
             given_for_good = {id(each) for each in given} - lost
             left |= {each.entry.place for each in step if id(each) not in given_for_good}
         return left
+
+    def _try(self, handout: Handout) -> bool:
+        try:
+            handout.give(self._core)
+        except Exception:
+            return False
+        return True
 
     def _shares(self, entry: LogEntry) -> list[Handout]:
         """The reader's share of a record, none where the reader is gone.
@@ -197,14 +204,6 @@ class _Drainer:
         everybody = entry.log_id == self._reader_id
         handouts = handouts_of(self._core, entry)
         return [each for each in handouts if everybody or each.reader_id == self._reader_id]
-
-
-def _try(handout: Handout) -> bool:
-    try:
-        handout.give()
-    except Exception:
-        return False
-    return True
 
 
 def _forget(core: Core, parked: Item) -> None:

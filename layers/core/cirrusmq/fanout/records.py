@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from cirrusmq.base import ulid
 from cirrusmq.base.decoding import decode_packed
-from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
+from cirrusmq.fanout.copies import ParcelsToPut, Share, lanes_of, parcels_of
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.fanout.topics import topic_handouts
 from cirrusmq.filters.selection import compile_filter
@@ -29,43 +29,49 @@ from cirrusmq.sending.parcels import Entry, LogHeader
 from cirrusmq.storage.parcels import object_days, purged_before, read_described
 
 
+class _RecordToShow(Handout, frozen=True, kw_only=True):
+    """A topic's record that those who read the log would pass by."""
+
+    late: bool
+    """Whether others are behind its place in the log already; else it is for later alone."""
+
+    def give(self, core: Core) -> None:
+        """Show it behind those."""
+        if self.late:
+            show_again(core, self.entry.item)
+        if has_delayed(self.entry.item):
+            show_delayed(core, self.entry.item, read_record(self.entry.item))
+
+
 def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
     """The handouts of a record to the receivers of its queue, or to the subscriptions of its topic.
 
     A record that was late in a topic's log is handed out to the log itself, too.
     """
-    handouts = []
+    handouts = list[Handout]()
     late = came_late(core, entry.item, entry.came_ms)
-    delayed = has_delayed(entry.item)
-
-    def show() -> None:
-        if late:
-            show_again(core, entry.item)
-        if delayed:
-            show_delayed(core, entry.item, read_record(entry.item))
-
-    if late or delayed:
-        handouts.append(Handout(reader_id=f"{entry.log_id}.log", entry=entry, give=show))
+    if late or has_delayed(entry.item):
+        handouts.append(_RecordToShow(reader_id=f"{entry.log_id}.log", entry=entry, late=late))
     if not holds_messages(entry.item):
         return handouts
     if is_topic_record(entry.item):
         return handouts + topic_handouts(core, entry)
     receivers = cached_receivers(core, entry.log_id)
-    return [_handout(core, entry, share) for share in _shares(entry.item, receivers)]
+    return handouts + [
+        ParcelsToPut(
+            reader_id=share.source_id,
+            entry=entry,
+            share=share,
+            purged_ms=purged_before(entry.item),
+            lanes=lanes_of(share),
+        )
+        for share in _shares(entry.item, receivers)
+    ]
 
 
 def receivers_parcels(record: Item, receivers: Sequence[Receiver]) -> list[Parcel]:
     """The parcels that these receivers get of a record of their queue's log."""
     return [parcel for share in _shares(record, receivers) for parcel in parcels_of(share)]
-
-
-def _handout(core: Core, entry: LogEntry, share: Share) -> Handout:
-    return Handout(
-        reader_id=share.source_id,
-        entry=entry,
-        give=lambda: put_parcels(core, list(parcels_of(share)), purged_before(entry.item)),
-        lanes=lanes_of(share),
-    )
 
 
 def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:

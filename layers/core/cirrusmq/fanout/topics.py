@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
+from cirrusmq.fanout.copies import ParcelsToPut, Share, lanes_of, parcels_of
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.model.envelope import Described
-from cirrusmq.model.parcel import Parcel, lone_parcel_id, message_id
+from cirrusmq.model.parcel import lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic, TopicKind
 from cirrusmq.publishing.recipients import endpoint
@@ -33,6 +32,57 @@ from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 
+class _CopyToSend(Handout, frozen=True, kw_only=True):
+    """A share of a queue that numbers, logs or archives what it is sent."""
+
+    queue: Queue
+    record: TopicRecord
+    delivery: Delivery
+
+    def give(self, core: Core) -> None:
+        """A normal send, with a reminder for each message so that a repetition sends nothing.
+
+        A whole record is sent as it was published, a part of it message by message, since a log
+        record's messages are numbered as in their send.
+        """
+        queue, record, delivery = self.queue, self.record, self.delivery
+        whole = len(delivery.places) == len(record.messages)
+        for places in [delivery.places] if whole else [[place] for place in delivery.places]:
+            now_ms = core.now_ms()
+            parcel_id = record.send_id
+            if not whole:
+                place = record.positions[places[0]]
+                parcel_id = lone_parcel_id(record.send_id, place, now_ms, record.topic_id)
+            messages = {record.positions[place]: _grouped(queue, record, place) for place in places}
+            items = items_for(
+                queue,
+                [
+                    Entry(
+                        position=record.positions[place],
+                        message=messages[record.positions[place]],
+                        available_ms=max(
+                            now_ms, record.due_ms(place) or now_ms + delivery.delay_ms
+                        ),
+                    )
+                    for place in places
+                ],
+                parcel_id=parcel_id,
+                begun_ms=_key_ms(record, now_ms) if whole else now_ms,
+                now_ms=now_ms,
+                take_sequence=lambda n, count: take_sequence(core, queue.id, n, count),
+                object_days=_kept_days(core, queue, record, now_ms),
+            )
+            reminders = deduplication.reminders(
+                queue.id,
+                {record.positions[place]: f"{record.send_id}#{place}" for place in places},
+                stored(record.send_id, messages, now_ms),
+                life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
+            )
+            with contextlib.suppress(Duplicate):
+                deduplication.transact(core, items.all, reminders, begun_ms=now_ms, now_ms=now_ms)
+                wake_receivers(core, queue, map(read_parcel, items.parcels), now_ms)
+
+
 def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
     """The handouts to the subscriptions that were chosen when the record was published.
 
@@ -50,9 +100,10 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
             queue = endpoint(core, subscription)
             if queue is not None:
                 before = into[queue.id][1].places if queue.id in into else []
-                into[queue.id] = queue, replace(delivery, places=_joined(before, delivery.places))
+                places = sorted({*before, *delivery.places})
+                into[queue.id] = queue, replace(delivery, places=places)
             continue
-        handouts.append(_own_handout(core, entry, subscription, record, delivery))
+        handouts.append(_own_handout(entry, subscription, record, delivery))
     handouts += _late_handouts(core, entry, subscriptions, record)
     for queue, delivery in into.values():
         handouts.append(_queue_handout(core, entry, queue, record, delivery))
@@ -93,7 +144,7 @@ def _late_handouts(
     for each in late:
         delivery = _later_delivery(each, record, topic.attributes.filter)
         if delivery.places:
-            handouts.append(_own_handout(core, entry, each, record, delivery))
+            handouts.append(_own_handout(entry, each, record, delivery))
     return handouts
 
 
@@ -117,27 +168,24 @@ def _later_delivery(subscription: Subscription, record: TopicRecord, kind: Topic
 
 
 def _own_handout(
-    core: Core, entry: LogEntry, subscription: Subscription, record: TopicRecord, delivery: Delivery
+    entry: LogEntry, subscription: Subscription, record: TopicRecord, delivery: Delivery
 ) -> Handout:
     share = own_share(subscription, record, delivery)
-    parcels = cache(lambda: list(parcels_of(share)))
     pushed = subscription.protocol == "http"
+    parcels = list(parcels_of(share)) if pushed else []
     strictly = frozenset({subscription.id}) if subscription.pushed_in_order else frozenset()
-    return Handout(
+    return ParcelsToPut(
         reader_id=subscription.id,
         entry=entry,
-        give=lambda: put_parcels(core, parcels()),
+        share=share,
+        parcels=parcels,
         lanes=lanes_of(share) | strictly,
         pushed=subscription if pushed else None,
-        start=min(each.sort_key for each in parcels()) if pushed else "",
+        start=min((each.sort_key for each in parcels), default=""),
         posts=len(share.entries) if pushed else 0,
-        bytes=sum(map(_json_bytes, parcels())) if pushed else 0,
+        bytes=sum(each.answer_bytes(place) for each in parcels for place in range(each.count)),
         delayed=any(record.due_ms(place) for place in delivery.places),
     )
-
-
-def _json_bytes(parcel: Parcel) -> int:
-    return sum(map(parcel.answer_bytes, range(parcel.count)))
 
 
 def _queue_handout(
@@ -145,24 +193,18 @@ def _queue_handout(
 ) -> Handout:
     if not _needs_a_send(core, queue):
         share = _queue_share(queue, record, delivery)
-        return Handout(
-            reader_id=queue.id,
-            entry=entry,
-            give=lambda: _put_and_wake(core, queue, list(parcels_of(share))),
-        )
+        return ParcelsToPut(reader_id=queue.id, entry=entry, share=share, woken=queue)
     lanes = frozenset(
         f"{queue.id}#{_grouped(queue, record, place).group}" for place in delivery.places
     )
-    return Handout(
+    return _CopyToSend(
         reader_id=queue.id,
         entry=entry,
-        give=lambda: _send(core, queue, record, delivery),
+        queue=queue,
+        record=record,
+        delivery=delivery,
         lanes=lanes if queue.attributes.ordered else frozenset(),
     )
-
-
-def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    return sorted({*one, *other})
 
 
 def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> Share:
@@ -220,12 +262,6 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
     )
 
 
-def _put_and_wake(core: Core, queue: Queue, parcels: Sequence[Parcel]) -> None:
-    begun_ms = core.now_ms()
-    put_parcels(core, parcels)
-    wake_receivers(core, queue, parcels, begun_ms)
-
-
 def _needs_a_send(core: Core, queue: Queue) -> bool:
     """Whether a parcel put from outside would miss what a send does in this queue.
 
@@ -235,47 +271,6 @@ def _needs_a_send(core: Core, queue: Queue) -> bool:
     attributes = queue.attributes
     logged = queue.log_since_ms is not None or bool(cached_receivers(core, queue.id))
     return attributes.ordered or bool(attributes.rewind_seconds) or logged
-
-
-def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> None:
-    """A normal send, with a reminder for each message so that a repetition sends nothing.
-
-    A whole record is sent as it was published, a part of it message by message, since a log
-    record's messages are numbered as in their send.
-    """
-    whole = len(delivery.places) == len(record.messages)
-    for places in [delivery.places] if whole else [[place] for place in delivery.places]:
-        now_ms = core.now_ms()
-        parcel_id = record.send_id
-        if not whole:
-            place = record.positions[places[0]]
-            parcel_id = lone_parcel_id(record.send_id, place, now_ms, record.topic_id)
-        messages = {record.positions[place]: _grouped(queue, record, place) for place in places}
-        items = items_for(
-            queue,
-            [
-                Entry(
-                    position=record.positions[place],
-                    message=messages[record.positions[place]],
-                    available_ms=max(now_ms, record.due_ms(place) or now_ms + delivery.delay_ms),
-                )
-                for place in places
-            ],
-            parcel_id=parcel_id,
-            begun_ms=_key_ms(record, now_ms) if whole else now_ms,
-            now_ms=now_ms,
-            take_sequence=lambda n, count: take_sequence(core, queue.id, n, count),
-            object_days=_kept_days(core, queue, record, now_ms),
-        )
-        reminders = deduplication.reminders(
-            queue.id,
-            {record.positions[place]: f"{record.send_id}#{place}" for place in places},
-            stored(record.send_id, messages, now_ms),
-            life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
-        )
-        with contextlib.suppress(Duplicate):
-            deduplication.transact(core, items.all, reminders, begun_ms=now_ms, now_ms=now_ms)
-            wake_receivers(core, queue, map(read_parcel, items.parcels), now_ms)
 
 
 def _key_ms(record: TopicRecord, now_ms: int) -> int:
