@@ -11,6 +11,7 @@ from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestTopic
 
 from cirrusmq.fanout import parking_lot
+from cirrusmq.storage import lease
 from cirrusmq_local.testing import Subscriber, World
 
 TRIES = 3
@@ -170,12 +171,13 @@ class TestCrashes:
         records = publish(topic, *BODIES, group="g")
         Throttled(world, puts_into(group.id), TRIES)
         world.run("fan_out", {"Records": records})
-        assert parking_lot.hold(world.core, group.id, "another")
+        another = parking_lot.hold(world.core, group.id)
+        assert another is not None
         settle(world)
         world.run("fan_out", {"Records": publish(topic, "m4", group="g")[3:]})
         settle(world)
         assert group.receive_all() == []
-        parking_lot.release(world.core, group.id, "another")
+        lease.release(world.core, another)
         consumer = Consumer(group)
         feed(world, publish(topic, "m5", group="g")[4:], consumer)
         assert consumer.bodies == [*BODIES, "m4", "m5"]

@@ -31,7 +31,7 @@ from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving import rounds
-from cirrusmq.storage import head_marks, wake_ups
+from cirrusmq.storage import head_marks, lease, wake_ups
 from cirrusmq.storage.parked import parked_item
 from cirrusmq_local.testing import Client, World
 
@@ -137,8 +137,9 @@ def hints_and_leases(alice: Client) -> None:
         wake_ups.put_wake_up(core, source.id, "0001", core.now_ms())
     for _ in range(2):
         parking_lot.mark(core, source.id)
-    assert parking_lot.hold(core, source.id, "me")
-    parking_lot.release(core, source.id, "me")
+    held = parking_lot.hold(core, source.id)
+    assert held is not None
+    lease.release(core, held)
     (record, *_) = (each for each in world.items() if each["pk"]["S"].startswith("L#"))
     core.store.put_if_absent(core.tables.messages, parked_item(source.id, record, in_order=True))
     head, now_ms = f"Q#{source.id}#0", core.now_ms()

@@ -15,13 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.base.names import new_id
 from cirrusmq.fanout import parking_lot
 from cirrusmq.fanout.handouts import Handout, LogEntry, levels
 from cirrusmq.fanout.notices import Notices
 from cirrusmq.fanout.records import handouts_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.storage import lease
+from cirrusmq.storage.lease import Lease
 from cirrusmq.storage.parked import in_order_key, lot_keys, parked_item, parked_keys
 
 PATIENCE_MS = 60_000
@@ -110,7 +111,7 @@ class _Drainer:
         self._keys = keys
         self._deadline_ms = deadline_ms
         self._notices = notices
-        self._holder = new_id(core.random)
+        self._held: Lease | None = None
 
     def run(self, work: Callable[[], bool]) -> bool:
         """Do the work as the only one, until nothing is left; whether that is so.
@@ -119,11 +120,12 @@ class _Drainer:
         B                           refused: A holds, and looks again behind its release
         A          finds no more ─────────────────── releases ── looks: m5 ── holds
         """
-        while parking_lot.hold(self._core, self._reader_id, self._holder):
+        while (held := parking_lot.hold(self._core, self._reader_id)) is not None:
+            self._held = held
             try:
                 done = work()
             finally:
-                parking_lot.release(self._core, self._reader_id, self._holder)
+                lease.release(self._core, held)
             if not done:
                 return False
             if self.is_done():
@@ -155,8 +157,9 @@ class _Drainer:
                 return all_done
 
     def _may_go_on(self) -> bool:
-        in_time = self._core.now_ms() < self._deadline_ms
-        return in_time and parking_lot.hold(self._core, self._reader_id, self._holder)
+        if self._held is None or self._core.now_ms() >= self._deadline_ms:
+            return False
+        return lease.renew(self._core, self._held, parking_lot.hold_ms(self._core))
 
     def _hand_out_page(self, page: Sequence[Item], in_order: bool) -> set[str]:
         """Hand out the shares of these parked items; the sort keys of those that are left.

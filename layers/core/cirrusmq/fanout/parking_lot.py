@@ -8,11 +8,13 @@ It is written before the first share is parked, and stays while its writer may s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.storage import lease
+from cirrusmq.storage.lease import Lease
 from cirrusmq.storage.parked import lot_key, lot_update
 
 HOLD_MS = 60_000
@@ -36,66 +38,38 @@ def idle(core: Core, pk: str) -> Iterator[str]:
     Eventually consistent: the sweep looks again, and a drainer that starts takes a lease.
     """
     for lot in core.store.query_all(core.tables.messages, pk, consistent=False):
-        if core.now_ms() >= int(lot.get("held_until", {"N": "0"})["N"]):
+        if core.lapsed_ms() > int(lot.get("held_until", {"N": "0"})["N"]):
             yield lot["sk"]["S"]
 
 
-def hold(core: Core, reader_id: str, holder: str) -> bool:
-    """Take the lease of the lot for a minute, or prolong it; False where another drainer has it.
+def hold(core: Core, reader_id: str) -> Lease | None:
+    """Take the lease of the lot for a minute; None where another drainer has it.
 
     A: holds until 12:01:00 ── m1 ── (no progress) ───────────── prolongs? No: stops
-    B:                                  12:01:01 holds ── m1 again: it is there ── m2
+    B:                                  12:01:03 holds ── m1 again: it is there ── m2
     """
-    now_ms = core.now_ms()
-    request = {
-        "UpdateExpression": "SET holder = :holder, held_until = :until",
-        "ConditionExpression": "attribute_exists(pk) AND "
-        "(attribute_not_exists(holder) OR holder = :holder OR held_until < :now)",
-        "ExpressionAttributeValues": {
-            ":holder": {"S": holder},
-            ":now": {"N": str(now_ms)},
-            ":until": {"N": str(now_ms + int(HOLD_MS * core.clock.scale))},
-        },
-    }
-    return _write(core, "UpdateItem", reader_id, request)
+    return lease.take(core, _place(reader_id), hold_ms(core), must_exist=True)
 
 
-def release(core: Core, reader_id: str, holder: str) -> None:
-    """Give the lease back."""
-    request = {
-        "UpdateExpression": "REMOVE holder, held_until",
-        "ConditionExpression": "holder = :holder",
-        "ExpressionAttributeValues": {":holder": {"S": holder}},
-    }
-    _write(core, "UpdateItem", reader_id, request)
+def hold_ms(core: Core) -> int:
+    """How long a drainer has the lot on the core's clock: what it calls takes real seconds."""
+    return int(HOLD_MS * core.clock.scale)
 
 
 def remove(core: Core, reader_id: str) -> None:
     """Remove the lot, unless it was marked lately or is held: then the sweep tries again."""
-    now_ms = core.now_ms()
+    old_ms = core.now_ms() - int(KEEP_MS * core.clock.scale)
     request = {
-        "ConditionExpression": "t < :old AND (attribute_not_exists(holder) OR held_until < :now)",
+        "TableName": core.tables.messages,
+        "Key": lot_key(reader_id),
+        "ConditionExpression": f"t < :old AND {lease.UNHELD}",
         "ExpressionAttributeValues": {
-            ":old": {"N": str(now_ms - int(KEEP_MS * core.clock.scale))},
-            ":now": {"N": str(now_ms)},
+            ":old": {"N": str(old_ms)},
+            ":lapsed": {"N": str(core.lapsed_ms())},
         },
     }
-    _write(core, "DeleteItem", reader_id, request)
-
-
-def _write(core: Core, operation: str, reader_id: str, request: dict[str, Any]) -> bool:
-    """Whether the condition held."""
-    try:
-        core.store.write(
-            operation,
-            {"TableName": core.tables.messages, "Key": lot_key(reader_id), **request},
-        )
-    except ConditionFailed as failed:
-        values: Item = request["ExpressionAttributeValues"]
-        # A call that the SDK sent twice finds the hold that its first try wrote.
-        mine = (failed.item or {}).get("holder") == values.get(":holder", ":none")
-        return failed.repeated and mine
-    return True
+    with contextlib.suppress(ConditionFailed):
+        core.store.write("DeleteItem", request)
 
 
 def _place(reader_id: str) -> tuple[str, str]:

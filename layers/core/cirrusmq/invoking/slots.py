@@ -18,24 +18,23 @@ A waker that asks behind the worker's reading sees the free slot when it looks f
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.base import limits
-from cirrusmq.base.names import new_id
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.storage import lease
+from cirrusmq.storage.lease import Lease
 
 MARGIN_SECONDS = 30
 """A slot outlives a call of the function by so much: for settling its messages."""
 SPARE_SECONDS = 5
 """Of the margin, what is left at least when a call begins."""
 FRESH_SECONDS = 15
-KEPT_SECONDS = 86_400
+KEPT_MS = 86_400_000
 _WAKE = "wake"
 _TRIES = 4
 
@@ -43,9 +42,7 @@ _TRIES = 4
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
     """A slot that a worker holds."""
 
-    owner_id: str
-    number: int
-    holder: str
+    lease: Lease
     spare: int
     """How many others were free when it was taken."""
     invoke: Invoke
@@ -77,7 +74,7 @@ def read(core: Core, owner_id: str) -> Slots:
     for item in core.store.query_all(core.tables.messages, _pk(owner_id)):
         if item["sk"]["S"] == _WAKE:
             wake = item
-        elif _ends_ms(item) >= _past_ms(core):
+        elif _ends_ms(item) >= core.lapsed_ms():
             held.add(int(item["sk"]["S"]))
     return Slots(
         held=frozenset(held),
@@ -104,16 +101,7 @@ def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
     fresh = begun_ms - slot.begun_ms <= FRESH_SECONDS * 1000 * core.clock.scale
     if fresh and slot.invoke == invoke:
         return slot
-    request = {
-        "TableName": core.tables.messages,
-        "Key": _key(slot),
-        "UpdateExpression": "SET held_until = :until, expires_at = :expires",
-        "ConditionExpression": "holder = :holder",
-        "ExpressionAttributeValues": {":holder": {"S": slot.holder}, **_hold(core, invoke)},
-    }
-    try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed:
+    if not lease.renew(core, slot.lease, _hold_ms(core, invoke), kept_ms=KEPT_MS):
         return None
     return replace(slot, invoke=invoke, begun_ms=begun_ms)
 
@@ -130,14 +118,7 @@ def outlives_a_call(core: Core, slot: Slot) -> bool:
 
 def release(core: Core, slot: Slot) -> None:
     """Let others have a slot, unless they have it already."""
-    request = {
-        "TableName": core.tables.messages,
-        "Key": _key(slot),
-        "ConditionExpression": "holder = :holder",
-        "ExpressionAttributeValues": {":holder": {"S": slot.holder}},
-    }
-    with contextlib.suppress(ConditionFailed):
-        core.store.write("DeleteItem", request)
+    lease.release(core, slot.lease, delete=True)
 
 
 def answer_asked(core: Core, owner_id: str, asked_ms: int) -> bool:
@@ -176,44 +157,18 @@ def _take_free(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
         held, free = found.held, found.free(invoke)
         if not free:
             return None
-        slot = Slot(
-            owner_id=owner_id,
-            number=core.random.choice(free),
-            holder=new_id(core.random),
-            spare=invoke.max_concurrency - len(held) - 1,
-            invoke=invoke,
-            begun_ms=core.now_ms(),
-        )
-        if _hold_free(core, slot, invoke):
-            return slot
+        begun_ms = core.now_ms()
+        place = _pk(owner_id), f"{core.random.choice(free):04d}"
+        taken = lease.take(core, place, _hold_ms(core, invoke), kept_ms=KEPT_MS)
+        if taken is not None:
+            spare = invoke.max_concurrency - len(held) - 1
+            return Slot(lease=taken, spare=spare, invoke=invoke, begun_ms=begun_ms)
     return None
 
 
-def _hold_free(core: Core, slot: Slot, invoke: Invoke) -> bool:
-    request = {
-        "TableName": core.tables.messages,
-        "Key": _key(slot),
-        "UpdateExpression": "SET holder = :holder, held_until = :until, expires_at = :expires",
-        "ConditionExpression": "attribute_not_exists(pk) OR held_until < :past",
-        "ExpressionAttributeValues": {
-            ":holder": {"S": slot.holder},
-            ":past": {"N": str(_past_ms(core))},
-            **_hold(core, invoke),
-        },
-    }
-    try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed as failed:
-        # Ours, where the SDK sent the write twice.
-        return failed.item is not None and failed.item["holder"]["S"] == slot.holder
-    return True
-
-
-def _hold(core: Core, invoke: Invoke) -> Item:
-    """Until when a slot is held from now on, and its item kept: calls take real seconds."""
-    seconds = (invoke.timeout_seconds + MARGIN_SECONDS) * core.clock.scale
-    until_ms = core.now_ms() + int(seconds * 1000)
-    return {":until": {"N": str(until_ms)}, ":expires": _expires(until_ms)}
+def _hold_ms(core: Core, invoke: Invoke) -> int:
+    """How long a slot is held from now on: calls take real seconds."""
+    return int((invoke.timeout_seconds + MARGIN_SECONDS) * 1000 * core.clock.scale)
 
 
 def _set_wake(
@@ -231,7 +186,7 @@ def _set_wake(
         "UpdateExpression": f"SET {name} = :{name}, expires_at = :expires",
         "ExpressionAttributeValues": {
             f":{name}": {"N": str(moment_ms)},
-            ":expires": _expires(moment_ms),
+            ":expires": {"N": str((moment_ms + KEPT_MS) // 1000)},
             **(values or {}),
         },
     }
@@ -244,22 +199,9 @@ def _set_wake(
     return True
 
 
-def _past_ms(core: Core) -> int:
-    """What is held until an earlier time is free, with regard to clocks that differ."""
-    return core.now_ms() - int(limits.CLOCK_SKEW_MS * core.clock.scale)
-
-
 def _ends_ms(item: Item) -> int:
     return int(item["held_until"]["N"])
 
 
-def _expires(moment_ms: int) -> Item:
-    return {"N": str(moment_ms // 1000 + KEPT_SECONDS)}
-
-
 def _pk(owner_id: str) -> str:
     return f"F#{owner_id}"
-
-
-def _key(slot: Slot) -> Item:
-    return key(_pk(slot.owner_id), f"{slot.number:04d}")

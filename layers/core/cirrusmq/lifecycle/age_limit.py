@@ -34,7 +34,9 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
-from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage import lease
+from cirrusmq.storage.lease import Lease
 from cirrusmq.storage.parcels import (
     AGE_NOTES,
     PARCELS,
@@ -151,44 +153,10 @@ def read_state(core: Core, source: Source, partition: int) -> State:
     )
 
 
-def hold(core: Core, source: Source, partition: int) -> State | None:
+def hold(core: Core, source: Source, partition: int) -> Lease | None:
     """Take the lease of a partition for a minute; None where another worker has it."""
-    now_ms = core.now_ms()
-    free = "(attribute_not_exists(held_until_ms) OR held_until_ms <= :now)"
-    values = {":now": {"N": str(now_ms)}}
-    try:
-        _write_state(core, source, partition, {"held_until_ms": now_ms + HOLD_MS}, free, values)
-    except ConditionFailed:
-        return None
-    return read_state(core, source, partition)
-
-
-def extend(core: Core, source: Source, partition: int, state: State) -> State | None:
-    """Be the only one for another minute: the state then; None where another worker has the lease.
-
-    one worker    holds until 12:00:60 ── stalls ─────────────── 12:00:61 extends: refused
-    another one                                   12:00:60.5 holds until 12:01:60.5
-    """
-    if not _lease_until(core, source, partition, state, core.now_ms() + HOLD_MS):
-        return None
-    return read_state(core, source, partition)
-
-
-def release(core: Core, source: Source, partition: int, state: State) -> None:
-    """Leave a partition to others, unless one has it already."""
-    _lease_until(core, source, partition, state, 0)
-
-
-def _lease_until(core: Core, source: Source, partition: int, state: State, until_ms: int) -> bool:
-    values = {":was": {"N": str(state.held_until_ms)}}
-    try:
-        _write_state(
-            *(core, source, partition, {"held_until_ms": until_ms}),
-            *("held_until_ms = :was", values),
-        )
-    except ConditionFailed as failed:
-        return failed.repeated
-    return True
+    place = _state_place(source, partition)
+    return lease.take(core, place, HOLD_MS, until="held_until_ms", kept_ms=_STATE_LIFE_MS)
 
 
 class _Round:
@@ -335,8 +303,6 @@ def _write_state(
     source: Source,
     partition: int,
     numbers: Mapping[str, int],
-    condition: str = "",
-    condition_values: Item | None = None,
     *,
     behind: str | None = None,
 ) -> None:
@@ -348,11 +314,6 @@ def _write_state(
         "TableName": core.tables.messages,
         "Key": key(*_state_place(source, partition)),
         "UpdateExpression": "SET " + ", ".join(f"{name} = :{name}" for name in written),
-        "ExpressionAttributeValues": {
-            **{f":{name}": value for name, value in written.items()},
-            **(condition_values or {}),
-        },
+        "ExpressionAttributeValues": {f":{name}": value for name, value in written.items()},
     }
-    if condition:
-        request["ConditionExpression"] = condition
     core.store.write("UpdateItem", request)

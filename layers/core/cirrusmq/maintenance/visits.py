@@ -20,6 +20,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving import rounds
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage import lease
 from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, remove_past, walk
 from cirrusmq.subscriptions.sources import source_of_resource
 
@@ -74,20 +75,19 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
     source = source_of_resource(core, resource_id)
     if source is None or age_limit_ms(source) is None:
         return
-    state = age_limit.hold(core, source, partition)
-    if state is None:
+    held = age_limit.hold(core, source, partition)
+    if held is None:
         return
     deadline_ms = core.now_ms() + most_ms
     for _ in range(age_limit.STEPS):
         until_ms = min(deadline_ms, core.now_ms() + age_limit.HOLD_MS // 2)
+        state = age_limit.read_state(core, source, partition)
         done = age_limit.give_up_aged(core, source, partition, state, until_ms)
         if done or core.now_ms() >= deadline_ms:
             break
-        extended = age_limit.extend(core, source, partition, state)
-        if extended is None:
+        if not lease.renew(core, held, age_limit.HOLD_MS):
             return
-        state = extended
-    age_limit.release(core, source, partition, state)
+    lease.release(core, held)
 
 
 def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:

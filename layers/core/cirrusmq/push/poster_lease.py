@@ -31,8 +31,9 @@ from msgspec.structs import replace
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.push.slowness import Slowness
 from cirrusmq.runtime.core import Core
+from cirrusmq.storage.lease import UNHELD
 from cirrusmq.subscriptions import delivery_writes
-from cirrusmq.subscriptions.delivery_state import SKEW_MS, DeliveryState, hold_ms
+from cirrusmq.subscriptions.delivery_state import DeliveryState, hold_ms
 from cirrusmq.subscriptions.delivery_writes import Update, Value
 
 MARGIN_MS = 1_000
@@ -42,7 +43,6 @@ WAKING_MS = 10_000
 """An execution may wake so much after its alarm."""
 _TRIES = 8
 _UNPAUSED = "attribute_not_exists(paused)"
-_UNHELD = "(attribute_not_exists(holder) OR held_until < :lapsed)"
 _FAST = "(attribute_not_exists(slow_until) OR slow_until <= :now)"
 Ending: TypeAlias = Literal["released", "again", "lost"]
 
@@ -121,7 +121,7 @@ def acquire(
     conditions = [
         "attribute_exists(pk)",
         _UNPAUSED,
-        _UNHELD,
+        UNHELD,
         *(f"{name} <= :{name}" for name in charge),
     ]
     values: dict[str, Value] = {}
@@ -138,7 +138,7 @@ def acquire(
         set={"held_until": now_ms + hold_ms(core), "holder": holder, **charge},
         remove=["again", "hurried"],
         conditions=conditions,
-        values={"lapsed": _lapsed_ms(core, now_ms), **values},
+        values={"lapsed": core.lapsed_ms(), **values},
     )
     found = update.found
     if found is None:
@@ -249,8 +249,8 @@ def start_anew(core: Core, delivery: DeliveryState) -> int | None:
         core,
         delivery,
         set={"starts": starts, "alarm": now_ms},
-        conditions=["starts = :seen", _UNHELD],
-        values={"seen": delivery.starts, "lapsed": _lapsed_ms(core, now_ms)},
+        conditions=["starts = :seen", UNHELD],
+        values={"seen": delivery.starts, "lapsed": core.lapsed_ms()},
     ).refused_by
     return None if refused_by else starts
 
@@ -331,8 +331,3 @@ def _release(
         seen=seen,
         conditions=[f"attribute_not_exists({'hurried' if blocked else 'again'})"],
     )
-
-
-def _lapsed_ms(core: Core, now_ms: int) -> int:
-    """A lease that ended before this time has ended by every clock."""
-    return now_ms - int(SKEW_MS * core.clock.scale)

@@ -217,6 +217,10 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         """How far another function's clock may be from this one; one machine has one clock."""
         return limits.CLOCK_SKEW_MS if self.cache.lag_ms else 0
 
+    def lapsed_ms(self) -> int:
+        """A lease that ended before this time has ended by every clock."""
+        return self.now_ms() - int(limits.CLOCK_SKEW_MS * self.clock.scale)
+
     def wait_past(self, moment_ms: int) -> None:
         """Let time pass until every clock of the deployment shows more than `moment_ms`.
 
