@@ -33,6 +33,7 @@ The words that it is written in, and the file that defines each:
     history         the latest posts of a message to its URL         model/post_history.py
     half message    a publish that nobody sees before its commit     model/half.py
     due mark        when a message is posted again                   subscriptions/due_marks.py
+    lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py
     audit           which key made which change, for its account     access/audit.py
 
