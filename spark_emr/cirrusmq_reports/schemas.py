@@ -237,6 +237,8 @@ USAGE = TableSchema(
     ),
     faults={},
     wrong_values=_of_another_table("Usage"),
+    # Counters and marks lie beside the records.
+    filtered_first=True,
     set_aside=True,
 )
 

@@ -309,7 +309,7 @@ def test_records_of_messages(
     [
         case(single_quotes, "a line is not a record", ": record 8: {'Item':{'pk':{'S':'U#"),
         long(replace_line("null"), "a line is not a record"),
-        long(replace_line('{"Item":null}'), "a record has no Item"),
+        case(replace_line('{"Item":null}'), "a record has no Item"),
         long(break_line, "a line is not a record"),
         long(lose_line, "29 items", "30"),
         long(replace_line("{}"), "a record has no Item"),
