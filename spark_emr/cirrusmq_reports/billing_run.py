@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cirrusmq_reports import VERSION
 from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA, Adjustment
 from cirrusmq_reports.billing_plan import Due, Plan, due_months
-from cirrusmq_reports.billing_state import FORMAT, State
+from cirrusmq_reports.billing_state import FORMAT, State, format_of, is_by_record
 from cirrusmq_reports.billing_tables import ADJUSTMENT_TABLE, OLD_LINES, parts_of
 from cirrusmq_reports.charging import Charging, Found, tell_different, usage_parts
 from cirrusmq_reports.closing import Closed, Closing
@@ -28,9 +28,21 @@ from cirrusmq_reports.times import iso_day, month_ms, next_month
 
 
 def state_of(published: Published, exports: Sequence[Export]) -> State:
-    """The state before the run. Raises BadInput: old bills need a whole export to go on from."""
-    if not published.run or published.state.get("format") == FORMAT:
-        return State.of(published.state) if published.run else State()
+    """The state before the run.
+
+    Raises BadInput: the bills are of a later release, or old ones that need a whole export to go on
+    from.
+    """
+    if not published.run:
+        return State()
+    if format_of(published.state) > FORMAT:
+        raise BadInput(
+            f"the bills in the output are of a later release (format {format_of(published.state)}, "
+            f"and this one knows {FORMAT}): run that release's job, or what it billed would be "
+            "billed again"
+        )
+    if is_by_record(published.state):
+        return State.of(published.state)
     if not any(export.full for export in exports):
         raise BadInput(
             f"{exports[0].folder}: the bills in the output are of a release before this one: the "
@@ -133,7 +145,7 @@ class Bill:
     def _old_months(self) -> list[str]:
         """Months with closed invoices of a release of before that are not taken over yet."""
         published = self.outputs.published
-        if not published.run or published.state.get("format") == FORMAT:
+        if not published.run or is_by_record(published.state):
             return []
         closed = str(published.state.get("closed_through", ""))
         return sorted(

@@ -11,8 +11,23 @@ from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.times import DAY_MS, iso_time
 
 _TAKEN_MOST, _TAKEN_DAYS = 60, 40
-FORMAT = 2
-"""The bills by record; pointers of before have no format."""
+FORMAT = 3
+"""Of a pointer. 2: bills by record. 3: parts of days may be folded into one of their month.
+
+Releases before 2 have none. A release refuses a pointer of a later one: after a rollback it would
+not find the records that are in parts which it does not know, and bill them again.
+"""
+_BY_RECORD = 2
+
+
+def is_by_record(state: Mapping[str, Any]) -> bool:
+    """Whether a pointer's state is of bills by record."""
+    return format_of(state) >= _BY_RECORD
+
+
+def format_of(state: Mapping[str, Any]) -> int:
+    """The format of a pointer's state; 0 = of a release before there were formats."""
+    return int(state.get("format", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

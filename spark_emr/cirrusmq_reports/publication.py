@@ -11,8 +11,9 @@ documents/<account>/<number>.json, .csv, .html  the same, copied once the pointe
 ```
 
 A pointer has the run's state in its first line, then a line for each part of a table with the run
-that wrote it: a part that did not change stays where it is. A failure before the pointer is
-replaced leaves files that nobody reads; a later run removes them::
+that wrote it: a part that did not change stays where it is. If the state has a format, a line says
+so that is no part: releases that know no formats take every line for one, and refuse the pointer.
+A failure before the pointer is replaced leaves files that nobody reads; a later run removes them::
 
     run 1   writes its folders ──> pointer: run 1
     run 2   writes its folders ── disk full              (readers: run 1)
@@ -61,6 +62,7 @@ _EMPTY = "empty"
 FOLDED = "-folded"
 """The end of the name of a run's second folder in a table: of older parts that became one."""
 _NAME_SAFE = "()"
+_FORMAT = "format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,8 @@ class Outputs:
         """
         kept = sorted(parts, key=lambda part: (part.dataset, part.part, part.run))
         lines = [{"report": self.report, "run": self.run, **state}]
+        if _FORMAT in state:
+            lines.append({"report": self.report, "dataset": _FORMAT, "part": str(state[_FORMAT])})
         lines += [{"report": self.report, **asdict(part)} for part in kept]
         proposal = Proposal(
             report=self.report,
@@ -340,6 +344,7 @@ class Outputs:
                     sequence=line.get("sequence", 0),
                 )
                 for line in lines
+                if line["dataset"] != _FORMAT
             ]
             return Published(str(state["run"]), state, parts)
         except (ValueError, KeyError, TypeError):

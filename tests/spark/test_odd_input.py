@@ -11,8 +11,11 @@ from pyspark.sql import SparkSession
 from tests.spark.job_runs import RATE_CARD, Jobs, fingerprints, summaries_in
 
 from cirrusmq_reports import billing_command
+from cirrusmq_reports.billing_state import FORMAT, State
+from cirrusmq_reports.command import open_outputs
 from cirrusmq_reports.files import HadoopFiles
 from cirrusmq_reports.manifests import read_exports
+from cirrusmq_reports.publication import Part
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import USAGE
 from cirrusmq_reports.transforms.usage_records import usage_records
@@ -283,6 +286,38 @@ def test_a_damaged_pointer(
     pointer.write_text(content)
     ended = jobs_without_spark.bill(tmp_path / "out", [usage_export])
     assert_refused(ended.code, ended.message, f"{pointer}: not a pointer to reports")
+
+
+def test_bills_of_a_later_release_are_refused(
+    tmp_path: Path, jobs_without_spark: Jobs, usage_export: Path
+) -> None:
+    pointer = tmp_path / "out/current/billing.json"
+    pointer.parent.mkdir(parents=True)
+    pointer.write_text(f'{{"run": "r", "format": {FORMAT + 1}}}\n')
+    before = fingerprints(tmp_path / "out")
+
+    ended = jobs_without_spark.bill(tmp_path / "out", [usage_export])
+
+    assert_refused(ended.code, ended.message, f"of a later release (format {FORMAT + 1},")
+    assert fingerprints(tmp_path / "out") == before
+
+
+def test_releases_without_formats_refuse_bills_by_record(
+    tmp_path: Path, jobs_without_spark: Jobs
+) -> None:
+    """After a rollback. They take each line but the first for a part, with all that it has."""
+    output = tmp_path / "out"
+    kept = Part("ledger", "2026-09", "r1", 7, 3)
+    with open_outputs(str(output), jobs_without_spark.session, "billing", "ledger") as outputs:
+        outputs.publish(State(sequence=3).as_dict(), [kept])
+
+    lines = (output / "current/billing.json").read_text().splitlines()[1:]
+    names = ("dataset", "part", "run", "row_count")
+    read = [all(name in json.loads(line) for name in names) for line in lines]
+    assert sorted(read) == [False, True]
+    with open_outputs(str(output), jobs_without_spark.session, "billing", "ledger") as outputs:
+        assert outputs.published.parts == [kept]
+        assert State.of(outputs.published.state).sequence == 3
 
 
 @pytest.mark.long
