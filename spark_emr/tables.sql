@@ -38,7 +38,7 @@ FROM read_parquet(
 
 CREATE OR REPLACE VIEW open_line_files AS
 SELECT account, month, used_month, currency, resource, resource_id, kind, tier, price_date,
-    quantity, unit_price, paid, charge, count, bytes, reason, tags, kept_in, run
+    quantity, unit_price, paid, charge, count, bytes, reason, tags, used_day, kept_in, run
 FROM read_parquet(
     'tables/open_lines/*/*/*.parquet', hive_partitioning = false, union_by_name = true
 );
@@ -71,9 +71,13 @@ FROM document_line_files files JOIN current_parts parts
     ON parts.dataset = 'document_lines' AND parts.run = files.run AND parts.part = files.closed
 UNION ALL
 SELECT account, month, currency, CAST(NULL AS VARCHAR) AS number, resource, kind,
-    CASE WHEN used_month <> month THEN used_month END AS correction, count, bytes, charge AS amount
+    CASE WHEN used_month <> month THEN used_month END AS correction,
+    CAST(SUM(count) AS BIGINT) AS count, CAST(SUM(bytes) AS BIGINT) AS bytes,
+    CAST(SUM(charge) AS DECIMAL(38,19)) AS amount
 FROM open_line_files files JOIN current_parts parts
-    ON parts.dataset = 'open_lines' AND parts.run = files.run AND parts.part = files.kept_in;
+    ON parts.dataset = 'open_lines' AND parts.run = files.run AND parts.part = files.kept_in
+GROUP BY account, month, currency, used_month, resource, resource_id, kind, tier, price_date,
+    unit_price, paid, reason;
 
 CREATE OR REPLACE VIEW documents_by_month AS
 SELECT account, month, number, type, refers_to, currency, sum, rounding, tax_name, tax_percent, tax,
@@ -94,14 +98,15 @@ WITH bills AS (
         ON parts.dataset = 'parties' AND parts.run = files.run AND parts.part = files.kept_in
 ), every_line AS (
     SELECT account, closed AS period, used_month, currency, resource, resource_id, kind, tier,
-        price_date, quantity, unit_price, paid, charge, reason, tags, number, line
+        price_date, quantity, unit_price, paid, charge, reason, tags, number, line,
+        CAST(NULL AS VARCHAR) AS used_day
     FROM document_line_files files JOIN current_parts parts
         ON parts.dataset = 'document_lines' AND parts.run = files.run
         AND parts.part = files.closed
     UNION ALL
     SELECT account, month AS period, used_month, currency, resource, resource_id, kind, tier,
         price_date, quantity, unit_price, paid, charge, reason, tags,
-        CAST(NULL AS VARCHAR) AS number, CAST(NULL AS INTEGER) AS line
+        CAST(NULL AS VARCHAR) AS number, CAST(NULL AS INTEGER) AS line, used_day
     FROM open_line_files files JOIN current_parts parts
         ON parts.dataset = 'open_lines' AND parts.run = files.run AND parts.part = files.kept_in
 )
@@ -154,8 +159,9 @@ SELECT
         WHEN tier IS NOT NULL THEN kind || ', tier ' || CAST(tier AS VARCHAR)
         ELSE kind END AS ChargeDescription,
     CASE WHEN category = 'Usage' THEN 'Usage-Based' ELSE 'One-Time' END AS ChargeFrequency,
-    CAST(used_month || '-01' AS TIMESTAMP) + INTERVAL '1' MONTH AS ChargePeriodEnd,
-    CAST(used_month || '-01' AS TIMESTAMP) AS ChargePeriodStart,
+    CASE WHEN used_day IS NULL THEN CAST(used_month || '-01' AS TIMESTAMP) + INTERVAL '1' MONTH
+        ELSE CAST(used_day AS TIMESTAMP) + INTERVAL '1' DAY END AS ChargePeriodEnd,
+    CAST(COALESCE(used_day, used_month || '-01') AS TIMESTAMP) AS ChargePeriodStart,
     CAST(CASE WHEN tier IS NULL THEN NULL WHEN kind = 'kept' THEN priced_quantity
         ELSE quantity END AS DECIMAL(38,9)) AS ConsumedQuantity,
     CASE WHEN tier IS NOT NULL THEN unit END AS ConsumedUnit,

@@ -36,7 +36,6 @@ from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES, MESSAGES_WITH_DELETIONS
 from cirrusmq_reports.session import (
     partitioned_for,
-    without_generated_code,
     without_rows,
 )
 from cirrusmq_reports.times import iso_day, iso_time
@@ -149,7 +148,7 @@ def _make(
         with partitioned_for(spark, size):
             current = materialize(reduce(DataFrame.unionByName, frames), readers)
         try:
-            with named_failures(readers), without_generated_code(spark):
+            with named_failures(readers):
                 # Spark joins a union with one that it is part of, and then no longer knows that
                 # it has its rows already: all files would be read again. A filter keeps them apart.
                 _write(spark, outputs, current.where("at_ms IS NOT NULL"), points, options)

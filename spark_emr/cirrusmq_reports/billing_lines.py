@@ -10,15 +10,16 @@ from pyspark.sql import functions as sf
 
 from cirrusmq_reports.adjustments import ADJUSTMENT_SCHEMA, PREFIX
 from cirrusmq_reports.billing_state import State
-from cirrusmq_reports.closing import GROUPED_SCHEMA
 from cirrusmq_reports.columns import columns_of
 from cirrusmq_reports.documents import CARRIED, NOTE
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import KEPT
 from cirrusmq_reports.times import DAY_MS, iso_month
-from cirrusmq_reports.transforms.invoice_lines import LINE_SCHEMA
+from cirrusmq_reports.transforms.invoice_lines import LINE_SCHEMA, OPEN_LINE_SCHEMA
 from cirrusmq_reports.transforms.usage_by_hour import USAGE_SCHEMA
 
+GROUPED_SCHEMA = f"{OPEN_LINE_SCHEMA}, group STRING"
+"""Lines with their group: carried, of an open month, or what came later for a closed one."""
 _CHART_DAYS = 40
 _GIVEN = ("account", "used_month", "currency", "kind", "charge", "reason")
 """What an adjustment by amount has of a line."""
@@ -120,7 +121,11 @@ class OpenLines:
                 .withColumn("group", sf.lit(target))
                 .select(columns)
             )
-            .unionByName(earlier.withColumn("group", sf.lit(CARRIED)).select(columns))
+            .unionByName(
+                earlier.withColumns({"used_day": _no_day(), "group": sf.lit(CARRIED)}).select(
+                    columns
+                )
+            )
         )
 
     def _priced(self, lines: DataFrame, given: DataFrame) -> DataFrame:
@@ -130,13 +135,12 @@ class OpenLines:
         )
         found = lines.where(is_adjustment()).join(sf.broadcast(reasons), ["resource"], "left")
         none = sf.lit(0).cast("bigint")
-        return found.withColumns({"reason": sf.col("said"), "count": none, "bytes": none}).select(
-            *columns_of(LINE_SCHEMA)
-        )
+        values = {"reason": sf.col("said"), "count": none, "bytes": none, "used_day": _no_day()}
+        return found.withColumns(values).select(*columns_of(OPEN_LINE_SCHEMA))
 
     def _amounts(self, given: DataFrame) -> DataFrame:
         """The adjustments by amount, as lines."""
-        columns = columns_of(LINE_SCHEMA)
+        columns = columns_of(OPEN_LINE_SCHEMA)
         none = sf.lit(0).cast("bigint")
         values = {
             **{name: sf.lit(None).cast(kind) for name, kind in columns.items()},
@@ -148,6 +152,10 @@ class OpenLines:
         }
         rows = given.where("quantity IS NULL")
         return rows.select(*[value.alias(name) for name, value in values.items()])
+
+
+def _no_day() -> Column:
+    return sf.lit(None).cast("string")
 
 
 def is_adjustment() -> Column:

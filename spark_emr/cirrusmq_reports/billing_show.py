@@ -18,7 +18,6 @@ from cirrusmq_reports.billing_summary import (
     Facts,
     billing_summaries,
     states_of,
-    total_forecasts,
 )
 from cirrusmq_reports.billing_sums import Sums
 from cirrusmq_reports.budgets import exceeded, sentence
@@ -95,18 +94,18 @@ class Showing:
         )
         outputs.write_page(render_billing(page))
         outputs.write_file(BUDGETS, json.dumps(budgets).encode())
-        self._tell(after, facts, taken, due)
+        self._tell(after, facts, taken, due, sums)
 
     def _summed(self, open_lines: DataFrame, parts: Sequence[Part]) -> DataFrame:
         """Lines over all tiers, of documents and open months."""
         issued = self.outputs.read(self.spark, parts, DOCUMENT_LINE_SCHEMA).drop("line")
-        both = issued.unionByName(open_lines.withColumn("number", sf.lit("")))
+        both = issued.unionByName(open_lines.drop("used_day").withColumn("number", sf.lit("")))
         keys = ("account", "month", "number", "currency", "used_month", "resource", "kind")
         return both.groupBy(*keys).agg(
             *[sf.sum(name).alias(name) for name in ("count", "bytes", "charge")]
         )
 
-    def _tell(self, after: State, facts: Facts, taken: Taken, due: Due) -> None:
+    def _tell(self, after: State, facts: Facts, taken: Taken, due: Due, sums: Sums) -> None:
         """Lines for a person, and lines of the job's log that filters make metrics of."""
         for gap in after.accepted:
             print(f"the use of {gap.days} is missing: no export shows it", file=sys.stderr)
@@ -124,8 +123,9 @@ class Showing:
         print(json.dumps({"budgets_exceeded": len(over)}))
         print(json.dumps({"unusual_hours": len(facts.unusual)}))
         print(json.dumps({"set_aside": taken.set_aside.total()}))
-        for currency, total in sorted(total_forecasts(facts.so_far, facts.to_ms).items()):
-            print(json.dumps({"currency": currency, "forecast": float(total)}))
+        for currency, total in sorted(sums.currencies.items()):
+            if total.forecast:
+                print(json.dumps({"currency": currency, "forecast": float(total.forecast)}))
 
 
 def _of(parts: Sequence[Part], table: str) -> list[Part]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +19,7 @@ from cirrusmq_reports.times import DAY_MS, closes_ms, iso_month, iso_time, month
 Row = Mapping[str, Any]
 _BUDGET = ("month", "currency", "amount", "spent", "forecast", "state")
 _LINE = ("resource", "kind", "correction", "count", "bytes")
+_NONE = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,8 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
     `rows`: lines of one account after the other, then by month and document: `account`, `month`,
     `number` ("" = open), `currency`, `resource`, `kind`, `used_month`, `count`, `bytes`, `charge`.
     """
-    forecasts = {
-        (row["account"], row["currency"]): _forecast(row, facts.to_ms) for row in facts.so_far
+    expected = {
+        (row["account"], row["currency"]): _expected(row, facts.to_ms) for row in facts.so_far
     }
     budgets = {state["account"]: state for state in states_of(facts)}
     unusual: dict[str, list[Row]] = {}
@@ -65,27 +67,26 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
     for account, of_account in groupby(rows, key=lambda row: str(row["account"])):
         invoices = []
         for (month, number, currency), of_document in groupby(of_account, key=_document_of):
-            forecast = forecasts.get((account, currency)) if month == running else None
-            state = {
-                "month": month,
-                "currency": currency,
-                "closed": bool(number),
-                "closes_at": iso_time(closes_ms(month, facts.close_days)),
-                "forecast": None if number else forecast,
-            }
             # Those that are of no resource at the end.
             charges = sorted(of_document, key=lambda row: not row["resource"])
+            forecast = None
             if not number:
-                charges += _own_lines(charges, account, month, currency, facts.terms)
-            lines = [_line(row, currency) for row in charges]
-            total = sum((row["charge"] for row in charges), Decimal(0))
+                own_lines = partial(_own_lines, charges, account, month, currency, facts.terms)
+                if month == running:
+                    more = expected.get((account, currency), Decimal(0))
+                    forecast = _total([*charges, *own_lines(more)], currency, more)
+                charges += own_lines()
             made = facts.documents.get(number, _OPEN)
             invoices.append(
                 {
-                    **state,
+                    "month": month,
+                    "currency": currency,
+                    "closed": bool(number),
+                    "closes_at": iso_time(closes_ms(month, facts.close_days)),
+                    "forecast": forecast,
                     **{name: made[name] for name in ("number", "type", "refers_to")},
-                    "lines": lines,
-                    "total": shown(rounded(total, currency), currency),
+                    "lines": [_line(row, currency) for row in charges],
+                    "total": _total(charges, currency),
                 }
             )
         own = {"invoices": invoices, "unusual": unusual.get(account, [])}
@@ -105,21 +106,22 @@ def states_of(facts: Facts) -> list[dict[str, Any]]:
 _OPEN: Row = {"number": None, "type": INVOICE, "refers_to": None}
 
 
-def total_forecasts(rows: Iterable[Row], to_ms: int) -> dict[str, Decimal]:
-    """Currency → the forecasts of all accounts together."""
-    totals: dict[str, Decimal] = {}
-    for row in rows:
-        before = totals.get(row["currency"], Decimal(0))
-        totals[row["currency"]] = before + Decimal(_forecast(row, to_ms))
-    return totals
-
-
 def _forecast(row: Row, to_ms: int) -> str:
-    """The running month's total if use goes on as in the last day."""
-    left_ms = month_ms(next_month(iso_month(to_ms))) - to_ms
-    days_left = Decimal(left_ms) / DAY_MS
+    """The running month's charges of use if use goes on as in the last day."""
     currency = str(row["currency"])
-    return shown(rounded(row["so_far"] + row["last_day"] * days_left, currency), currency)
+    return shown(rounded(row["so_far"] + _expected(row, to_ms), currency), currency)
+
+
+def _expected(row: Row, to_ms: int) -> Decimal:
+    """What the rest of the month is charged if each day is like the last one."""
+    left_ms = month_ms(next_month(iso_month(to_ms))) - to_ms
+    charge: Decimal = row["last_day"] * Decimal(left_ms) / DAY_MS
+    return charge
+
+
+def _total(rows: Iterable[Row], currency: str, more: Decimal = _NONE) -> str:
+    """The sum of these lines, and of `more`, as it is shown."""
+    return shown(rounded(sum((row["charge"] for row in rows), more), currency), currency)
 
 
 def _document_of(row: Row) -> tuple[str, str, str]:
@@ -133,9 +135,17 @@ def _line(row: Row, currency: str) -> dict[str, Any]:
 
 
 def _own_lines(
-    rows: Sequence[Row], account: str, month: str, currency: str, terms: Terms
+    rows: Sequence[Row],
+    account: str,
+    month: str,
+    currency: str,
+    terms: Terms,
+    more: Decimal = _NONE,
 ) -> list[Row]:
-    """The lines that the document will have by itself: as if the open month ended now."""
+    """The lines that the document will have by itself: as if the open month ended now.
+
+    `more`: what use that is still to come is charged.
+    """
     use = [
         row["charge"]
         for row in rows
@@ -144,8 +154,8 @@ def _own_lines(
         and not row["resource"].startswith(PREFIX)
     ]
     key = account, currency, month
-    lack = least_charges({key: sum(use, Decimal(0))}, {}, terms).get(key, Decimal(0)) if use else 0
-    exact = sum((row["charge"] for row in rows), Decimal(lack))
+    lack = least_charges({key: sum(use, more)}, {}, terms).get(key, _NONE) if use else _NONE
+    exact = sum((row["charge"] for row in rows), lack + more)
     net = rounded(exact, currency)
     entry = terms(month)
     percent = entry.tax.of(account) if entry and entry.tax else 0

@@ -11,7 +11,7 @@ from cirrusmq_reports.labels import LABEL_TABLE
 from cirrusmq_reports.ledger import QUARANTINE
 from cirrusmq_reports.parties import PARTY_SCHEMA
 from cirrusmq_reports.publication import Part
-from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA, LINE_SCHEMA
+from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA, OPEN_LINE_SCHEMA
 from cirrusmq_reports.transforms.usage_by_hour import USAGE_SCHEMA
 from cirrusmq_reports.transforms.usage_records import LEDGER_SCHEMA
 
@@ -26,7 +26,7 @@ ANALYST_TABLES = {
     USAGE_TABLE: f"{USAGE_SCHEMA}, run STRING",
     DOCUMENT_TABLE: f"{DOCUMENT_SCHEMA}, run STRING",
     LINE_TABLE: f"{DOCUMENT_LINE_SCHEMA}, closed STRING, run STRING",
-    OPEN_TABLE: f"{LINE_SCHEMA}, kept_in STRING, run STRING",
+    OPEN_TABLE: f"{OPEN_LINE_SCHEMA}, kept_in STRING, run STRING",
     PARTY_TABLE: f"{PARTY_SCHEMA}, kept_in STRING, run STRING",
 }
 """The tables that analysts read, with the columns of their files."""

@@ -33,7 +33,7 @@ from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import RateCard
 from cirrusmq_reports.times import DAY_MS, iso_day, month_ms, next_month
 from cirrusmq_reports.transforms.charged_usage import charged_usage
-from cirrusmq_reports.transforms.invoice_lines import LINE_SCHEMA, invoice_lines
+from cirrusmq_reports.transforms.invoice_lines import LINE_SCHEMA, invoice_lines, of_months
 from cirrusmq_reports.transforms.usage_records import LEDGER_SCHEMA
 
 _PART = "all"
@@ -127,10 +127,12 @@ class Charging:
             "gaps": [stretch.days for stretch in after.accepted],
         }
         closing = Closing(self.spark, self.outputs, self.card)
-        closed = closing.close(grouped.where(on), due.closing, made_of)
+        closed = closing.close(of_months(grouped.where(on)), due.closing, made_of)
         carried = parts_of(closed.parts, CARRIED_TABLE)
-        left = self.outputs.read(self.spark, carried, LINE_SCHEMA)
-        left = left.withColumn("group", sf.lit(CARRIED)).select(grouped.columns)
+        left = self.outputs.read(self.spark, carried, LINE_SCHEMA).withColumns(
+            {"used_day": sf.lit(None).cast("string"), "group": sf.lit(CARRIED)}
+        )
+        left = left.select(grouped.columns)
         return list(closed.parts), grouped.where(~on).unionByName(left)
 
     def _exports(self, months: Sequence[str], found: Found) -> list[str]:

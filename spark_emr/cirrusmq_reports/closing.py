@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -34,7 +34,7 @@ from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA, LINE
 
 DOCUMENT_TABLE, LINE_TABLE, CARRIED_TABLE = "documents", "document_lines", "carried_lines"
 GROUPED_SCHEMA = f"{LINE_SCHEMA}, group STRING"
-"""Lines with their group: carried, of a closing month, or what came later for a closed one."""
+"""Lines of months with their group."""
 CARRIED_PART = "all"
 LEGACY_LINES = (
     "account STRING, month STRING, currency STRING, resource STRING, kind STRING, "
@@ -226,16 +226,17 @@ class Closing:
                 carried.withColumn("kept_in", sf.lit(CARRIED_PART)), CARRIED_TABLE, "kept_in"
             ),
         ]
-        self._write_files(listed, headers, made_of)
+        # The copies are made from these; of each the index has name and digest.
+        index = index_of(self._write_files(listed, headers, made_of))
+        outputs.write_file(INDEX, index.encode())
         return Closed(parts=parts, headers=headers)
 
     def _write_files(
         self, lines: DataFrame, headers: Sequence[Header], made_of: Mapping[str, Any]
-    ) -> None:
-        """The files of all documents, an account's after the other's."""
+    ) -> Iterator[tuple[str, bytes]]:
+        """Write the files of all documents, an account's after the other's: names and contents."""
         by_number = {each.number: each for each in headers}
         ordered = lines.orderBy("number", *_in_order()).toLocalIterator()
-        index: list[tuple[str, bytes]] = []
         for number, own in groupby(map(_as_dict, ordered), key=lambda row: str(row["number"])):
             header = by_number[number]
             buyer = {"account": header.account, **self.card.buyers.get(header.account, {})}
@@ -245,9 +246,7 @@ class Closing:
             for end, content in files_of(made).items():
                 name = f"{quote(header.account, safe='')}/{number}.{end}"
                 self.outputs.write_file(f"{DOCUMENTS}/{name}", content)
-                # The copies are made from these; of each the index has name and digest.
-                index.append((name, content))
-        self.outputs.write_file(INDEX, index_of(index).encode())
+                yield name, content
 
     def _card(self, header: Header) -> dict[str, Any]:
         """The entries that were in force by the period's end."""

@@ -22,6 +22,8 @@ from pyspark.sql import functions as sf
 
 from cirrusmq_reports.errors import BadInput
 
+WRITERS = 16
+"""Files that are written at once in a bucket."""
 _CHUNK_BYTES = 1 << 20
 _MAKING = ".making"
 
@@ -179,9 +181,15 @@ class HadoopFiles:
         return found
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Write files that are not there yet."""
-        for path, content in contents.items():
-            self._write(*self._open(path), content)
+        """Write files that are not there yet, several at once: each waits for its store."""
+
+        def write(path: str) -> None:
+            self._write(*self._open(path), contents[path])
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            # Its results are asked for, so that a failure is raised.
+            for _ in pool.map(write, contents):
+                pass
 
     def replace(self, path: str, content: bytes) -> None:
         """An object appears whole when it is closed; elsewhere a rename does that."""

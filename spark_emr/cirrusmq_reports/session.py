@@ -11,9 +11,6 @@ from pyspark.sql.types import StructType
 
 JAVA_OPTIONS = " ".join(
     (
-        # Batch work has no pauses to fear. Of 300,000 messages: 41.0 CPU seconds, and 42.8 without
-        # (`night_cpu --without collector`; means of two runs, whose own spread was 4.6).
-        "-XX:+UseParallelGC",
         # A job plans for seconds, through code that runs a few thousand times. The fast compiler
         # takes it at once; the thorough one ten times later than by default, or it would cost more
         # than it saves. A night of 2 million messages takes 74 CPU seconds so, and 85 without
@@ -48,7 +45,6 @@ arguments of spark-submit.
 _BYTES_OF_A_PARTITION, _PARTITIONS_MOST = 16 << 20, 20_000
 """Of compressed exports: their items are near three times as much on their way in a shuffle."""
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-_NO_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSession:
@@ -78,23 +74,6 @@ def partitioned_for(session: SparkSession, size: int) -> Iterator[None]:
         yield
     finally:
         session.conf.set(_SHUFFLE_PARTITIONS, before)
-
-
-@contextmanager
-def without_generated_code(session: SparkSession) -> Iterator[None]:
-    """For queries of a few rows, which end before code that is made for them would have paid.
-
-    Of 300,000 messages: 41.0 CPU seconds, and 42.9 without it (`night_cpu --without interpreted`;
-    means of two runs, whose own spread was 4.6).
-    """
-    before = {name: str(session.conf.get(name)) for name in _NO_CODE}
-    try:
-        for name, value in _NO_CODE.items():
-            session.conf.set(name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            session.conf.set(name, value)
 
 
 def without_rows(session: SparkSession, schema: StructType | str) -> DataFrame:

@@ -166,7 +166,7 @@ def _is_copied(place: Place, proposal: Proposal, name: str, digest: str) -> bool
 
 
 def index_of(documents: Iterable[tuple[str, bytes]]) -> str:
-    """The text of a run's INDEX: names below DOCUMENTS, and digests."""
+    """The text of a run's INDEX: names below DOCUMENTS, and digests. It keeps no content."""
     entries = [{"name": name, "sha256": digest_of(content)} for name, content in documents]
     return json.dumps(entries)
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,29 @@ def test_each_kind_of_charge_is_told(views: Mapping[str, list[Row]]) -> None:
         ("tiny", 12, 10, "Adjustment", "Correction", "minimum"),
         ("acme", 12, 12, "Usage", None, "sent, tier 1"),
         ("acme", 12, 12, "Usage", None, "sent, tier 2"),
+    }
+
+
+def test_charge_periods_are_days_until_the_use_is_on_a_document(
+    views: Mapping[str, list[Row]],
+) -> None:
+    periods = {
+        (
+            row["BillingAccountId"],
+            bool(row["InvoiceId"]),
+            row["ChargePeriodStart"],
+            row["ChargePeriodEnd"],
+        )
+        for row in views["focus_cost_and_usage"]
+    }
+    october, november = ((datetime(2026, m, 1), datetime(2026, m + 1, 1)) for m in (10, 11))
+    assert periods == {
+        ("acme", True, *october),
+        ("acme", True, *november),
+        ("acme", False, datetime(2026, 12, 2), datetime(2026, 12, 3)),
+        ("tiny", True, *october),
+        # Carried on from a month's lines.
+        ("tiny", False, *october),
     }
 
 

@@ -7,8 +7,8 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from tests.spark.job_runs import REPOSITORY, Jobs, fingerprints, summaries_in
 
 import local_run
-from cirrusmq_reports.files import HadoopFiles, LocalFiles
-from cirrusmq_reports.session import CONFIGURATION, submit_parameters, without_generated_code
+from cirrusmq_reports.files import WRITERS, HadoopFiles, LocalFiles
+from cirrusmq_reports.session import CONFIGURATION, submit_parameters
 from synthetic_messages import Messages, directory_export
 
 AT_MS = 1_795_161_600_000
@@ -70,21 +70,6 @@ def test_every_setting_is_passed_to_the_cluster() -> None:
     for key, value in CONFIGURATION.items():
         assert f"--conf {key}={value}" in parameters
         assert " " not in value
-
-
-@pytest.mark.usefixtures("as_deployed")
-def test_code_is_generated_again_after_a_query_without(spark: SparkSession) -> None:
-    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
-
-    def read() -> list[str | None]:
-        return [spark.conf.get(name) for name in names]
-
-    before, inside = read(), []
-    with suppress(OSError), without_generated_code(spark):
-        inside = read()
-        raise OSError
-    assert inside == ["false", "NO_CODEGEN"]
-    assert read() == before != inside
 
 
 @pytest.fixture
@@ -160,6 +145,35 @@ def test_hadoops_file_systems_serve_as_well_as_the_disk(
     damaged.unlink()
     missing = jobs.report_backlog(output.as_uri(), [export.as_uri()])
     assert (missing.code, damaged.name in missing.message) == (2, True)
+
+
+def test_files_of_a_bucket_are_written_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: dict[str, bytes] = {}
+    together = threading.Barrier(WRITERS, timeout=20)
+
+    def write(self: HadoopFiles, system: object, place: str, content: bytes) -> None:
+        together.wait()
+        written[place] = content
+
+    monkeypatch.setattr(HadoopFiles, "_open", lambda self, path: (None, path))
+    monkeypatch.setattr(HadoopFiles, "_write", write)
+    contents = {f"s3://b/{number}": b"%d" % number for number in range(2 * WRITERS)}
+
+    HadoopFiles(pytest.fail).write(contents)
+
+    assert written == contents
+
+
+def test_a_file_of_a_bucket_that_is_not_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(self: HadoopFiles, system: object, place: str, content: bytes) -> None:
+        if content == b"7":
+            raise OSError(errno.EIO, "lost", place)
+
+    monkeypatch.setattr(HadoopFiles, "_open", lambda self, path: (None, path))
+    monkeypatch.setattr(HadoopFiles, "_write", write)
+
+    with pytest.raises(OSError, match="lost"):
+        HadoopFiles(pytest.fail).write({f"s3://b/{each}": b"%d" % each for each in range(40)})
 
 
 def test_a_pointer_that_cannot_be_written_is_as_it_was(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,19 @@ def test_documents_are_copied_once_and_compared() -> None:
     reads = bucket.reads
     assert copy_documents(bucket, asked).different == []
     assert bucket.reads - reads == 2, "what was copied whole is not compared again"
+
+
+def test_an_index_keeps_no_documents_in_memory() -> None:
+    size = 1_000_000
+    documents = ((f"acme/{number}.csv", bytes(size)) for number in range(30))
+    tracemalloc.start()
+
+    index = index_of(documents)
+
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(json.loads(index)) == 30
+    assert most < 4 * size
 
 
 def test_copying_goes_on_where_time_was_over() -> None:

@@ -3,10 +3,13 @@
     python -m infra.bench night_cpu                                   a table, small; by name alone
     python -m infra.bench.measured.night_cpu --items 2000000 --records 300000      ten minutes
 
-Messages are exported whole each night; of Usage a whole export begins the bills, and the nights
-after it show a day. Bytes are those of Spark's event log: of files that were read, and of shuffles.
-Each job has a process of its own, so that the start of Java is in its seconds. `--without` takes a
-setting of ours away, to see what it is worth.
+Messages are exported whole each night; of Usage a whole export begins a week, and seven nights
+after it show a day each, all of which a night's job is given. Bytes are those of Spark's event log:
+of files that were read, and of shuffles. Each job has a process of its own, so that the start of
+Java is in its seconds. `--without` takes a setting of ours away, to see what it is worth.
+
+DuckDB's seconds are those of the aggregation alone, of the same files, without ledger, prices,
+checks and pages. The usage by the hour must be the same, else there is no measurement.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +34,10 @@ sys.path.insert(0, str(REPOSITORY / "spark_emr"))
 
 AT_MS = 1_795_161_600_000
 DAY_MS = 86_400_000
+NIGHTS = 7
 SEED = 1
-SETTINGS = ("compiler", "interpreted", "collector", "entries")
-"""Ours: late thorough compiling; last queries without generated code; the parallel collector;
-numbers of lists that are cut out of their text.
-"""
+SETTINGS = ("compiler", "entries")
+"""Ours: late thorough compiling; numbers that are cut out of their text."""
 
 
 def run() -> None:
@@ -52,7 +55,7 @@ def main() -> None:
     parser.add_argument("--job", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.job:
-        print(json.dumps(_run_job(options.job[0], options.job[1:], options.without)))
+        print(json.dumps(_JOBS[options.job[0]](options.job[1:], options.without)))
         return
     _measure_all(options.items, options.records, options.without, options.folder)
 
@@ -63,7 +66,7 @@ def _measure_all(items: int, records: int, without: list[str], folder: Path | No
         named = [*_backlogs(home, items), *_bills(home, records)]
         output = Path(temporary) / "reports"
         rows = [(name, *_measured(job, output, without)) for name, job in named]
-    heads = ("job", "CPU s", "jobs", "MB of exports", "MB read", "MB shuffled")
+    heads = ("job", "CPU s", "jobs", "MB of exports", "MB read", "MB shuffled", "DuckDB's CPU s")
     left_out = f", without {', '.join(without)}" if without else ""
     show(
         f"A night of {items:,} messages and {records:,} usage records a week{left_out}", heads, rows
@@ -80,12 +83,14 @@ def _backlogs(home: Path, items: int) -> Iterator[tuple[str, list[str]]]:
 
 
 def _bills(home: Path, records: int) -> Iterator[tuple[str, list[str]]]:
-    """The billing job at the week's begin, a night later as it is asked then, and a week later."""
+    """The billing job at the week's begin, in its nights as it is asked then, and at the next."""
     if not records:
         return
-    whole, window, next_whole = map(str, _usage_exports(home / f"usage-{records}", records))
+    whole, *windows, next_whole = map(str, _usage_exports(home / f"usage-{records}", records))
     yield "billing, a whole export", ["billing", whole]
-    yield "billing, and a night's window", ["billing", whole, window]
+    yield "billing, and the first night's window", ["billing", whole, *windows[:1]]
+    yield "billing, and five more nights at once", ["billing", whole, *windows[:-1]]
+    yield "billing, and the seventh night's window", ["billing", whole, *windows]
     yield "billing, the next whole export", ["billing", next_whole]
 
 
@@ -112,21 +117,24 @@ def _usage_exports(root: Path, records: int) -> list[Path]:
 
     if not (made := _found(root)):
         print(f"making exports of {records:,} usage records", file=sys.stderr)
+        end_ms = AT_MS + NIGHTS * DAY_MS
         usage = Usage(
-            seed=SEED, records=records, at_ms=AT_MS + 2 * DAY_MS, days=9, resources=400,
+            seed=SEED, records=2 * records, at_ms=end_ms, days=2 * NIGHTS, resources=400,
             entries_most=20,
         )  # fmt: skip
         written = list(usage.written())
-        files = -(-records // ITEMS_IN_A_FILE)
-        for at_ms in (AT_MS, AT_MS + 2 * DAY_MS):
+        # By their times: the next whole export is a minute behind the last night's window.
+        for at_ms in (AT_MS, end_ms + 60_000):
             whole = ExportWriter(root=root, table="Usage", at_ms=at_ms)
             lines = (f'{{"Item":{item}}}' for item, when_ms in written if when_ms < at_ms)
-            whole.write_files(lines, files=files)
+            whole.write_files(lines, files=-(-records // ITEMS_IN_A_FILE))
             whole.finish()
-        night = ExportWriter(root=root, table="Usage", at_ms=AT_MS + DAY_MS, since_ms=AT_MS)
-        own = [each for each in written if AT_MS <= each[1] < AT_MS + DAY_MS]
-        night.write_files((change(item, when_ms) for item, when_ms in own), files=2)
-        night.finish()
+        for since_ms in range(AT_MS, end_ms, DAY_MS):
+            until_ms = since_ms + DAY_MS
+            night = ExportWriter(root=root, table="Usage", at_ms=until_ms, since_ms=since_ms)
+            own = [each for each in written if since_ms <= each[1] < until_ms]
+            night.write_files((change(item, when_ms) for item, when_ms in own), files=2)
+            night.finish()
         made = _found(root)
     return made
 
@@ -136,13 +144,48 @@ def _found(root: Path) -> list[Path]:
     return sorted(path.parent for path in root.glob("AWSDynamoDB/*/manifest-summary.json"))
 
 
-def _measured(job: list[str], output: Path, without: list[str]) -> tuple[float | int, ...]:
-    module = [sys.executable, "-m", "infra.bench.measured.night_cpu"]
+def _measured(job: list[str], output: Path, without: list[str]) -> tuple[float | int | str, ...]:
     left_out = [part for name in without for part in ("--without", name)]
-    command = [*module, *left_out, "--job", job[0], str(output), *job[1:]]
+    figures = _process([*left_out, "--job", job[0], str(output), *job[1:]])
+    beside = _process(["--job", f"duckdb-{job[0]}", str(output), *job[1:]])
+    return (*figures.values(), beside.get("cpu", ""))
+
+
+def _process(arguments: list[str]) -> dict[str, float]:
+    """The figures of a process of this program."""
+    command = [sys.executable, "-m", "infra.bench.measured.night_cpu", *arguments]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=REPOSITORY)
     found: dict[str, float] = json.loads(ended.stdout.splitlines()[-1])
-    return tuple(found.values())
+    return found
+
+
+def _beside_backlog(places: list[str], _: list[str]) -> dict[str, float]:
+    """DuckDB's seconds for a whole export; none for windows, which it does not merge."""
+    from .backlog_cpu import measure_duckdb
+
+    exports = places[1:]
+    if len(exports) > 1:
+        return {}
+    return {"cpu": round(min(measure_duckdb(Path(exports[0]))["cpu_seconds"]), 1)}
+
+
+def _beside_billing(places: list[str], _: list[str]) -> dict[str, float]:
+    """DuckDB's seconds; raises SystemExit if its sums are not those that the job has kept."""
+    import duckdb
+
+    from .duckdb_usage import kept_query, usage_query
+
+    output, *exports = places
+    files = [[str(path) for path in _files_of(Path(each))] for each in exports]
+    windows = [path for own in files[1:] for path in own]
+    connection = duckdb.connect()
+    connection.execute(f"SET threads = {os.cpu_count()}")
+    start = time.process_time()
+    sums = connection.execute(usage_query(files[0], windows)).fetchall()
+    cpu_seconds = time.process_time() - start
+    if sums != connection.execute(kept_query(output)).fetchall():
+        raise SystemExit("DuckDB's sums are not those of the job")
+    return {"cpu": round(cpu_seconds, 1)}
 
 
 def _run_job(name: str, places: list[str], without: list[str]) -> dict[str, float]:
@@ -189,17 +232,12 @@ def _run_job(name: str, places: list[str], without: list[str]) -> dict[str, floa
 
 
 def _left_out(settings: dict[str, str], without: list[str]) -> dict[str, str]:
-    from cirrusmq_reports import backlog_command
     from cirrusmq_reports.session import JAVA_OPTIONS
     from cirrusmq_reports.transforms import messages
 
     options = JAVA_OPTIONS.split()
     if "compiler" in without:
         options = [each for each in options if "Tier4" not in each]
-    if "collector" in without:
-        options = [each for each in options if "ParallelGC" not in each]
-    if "interpreted" in without:
-        backlog_command.without_generated_code = _as_it_is  # type: ignore[attr-defined]
     if "entries" in without:
         messages.whole_entry = _read_as_json  # type: ignore[attr-defined]
     name = "spark.driver.extraJavaOptions"
@@ -210,11 +248,6 @@ def _read_as_json(text: Any) -> Any:
     from pyspark.sql import functions as sf
 
     return sf.get_json_object(text, "$.N").try_cast("bigint")
-
-
-@contextmanager
-def _as_it_is(session: Any) -> Iterator[None]:
-    yield
 
 
 def _files_of(export: Path) -> list[Path]:
@@ -242,6 +275,14 @@ def _cpu_seconds(java: int) -> float:
     own = os.times()
     fields = Path(f"/proc/{java}/stat").read_text().rpartition(")")[2].split()
     return own.user + own.system + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+_JOBS: dict[str, Callable[[list[str], list[str]], dict[str, float]]] = {
+    "backlog": partial(_run_job, "backlog"),
+    "billing": partial(_run_job, "billing"),
+    "duckdb-backlog": _beside_backlog,
+    "duckdb-billing": _beside_billing,
+}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The lines of invoices: a month of one resource, kind, tier and price date each."""
+"""The lines of invoices: of one resource, kind, tier, price date, and day; then of the month."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 _KEYS = (
-    "account", "month", "billed", "currency", "resource", "resource_id", "kind", "tier",
+    "account", "month", "day", "billed", "currency", "resource", "resource_id", "kind", "tier",
     "price_date", "unit_price", "paid",
 )  # fmt: skip
+_SUMMED = ("quantity", "charge", "count", "bytes")
 LINE_SCHEMA = (
     "account STRING, month STRING, used_month STRING, currency STRING, resource STRING, "
     "resource_id STRING, kind STRING, tier INT, price_date STRING, quantity BIGINT, "
@@ -17,13 +18,13 @@ LINE_SCHEMA = (
 )
 """`month`: of the document; `used_month`: of the use; `tags`: the resource's labels, as JSON."""
 DOCUMENT_LINE_SCHEMA = f"{LINE_SCHEMA}, number STRING, line INT"
+OPEN_LINE_SCHEMA = f"{LINE_SCHEMA}, used_day STRING"
+"""A line of one day; null: of the month."""
 
 
 def invoice_lines(charged: DataFrame) -> DataFrame:
-    """The columns of LINE_SCHEMA and `billed`, from the rows of `charged_usage`."""
-    sums = charged.groupBy(*_KEYS).agg(
-        *[sf.sum(name).alias(name) for name in ("quantity", "charge", "count", "bytes")]
-    )
+    """The columns of OPEN_LINE_SCHEMA and `billed`, from the rows of `charged_usage`."""
+    sums = charged.groupBy(*_KEYS).agg(*[sf.sum(name).alias(name) for name in _SUMMED])
     return sums.select(
         "account",
         "month",
@@ -42,5 +43,15 @@ def invoice_lines(charged: DataFrame) -> DataFrame:
         "bytes",
         sf.lit(None).cast("string").alias("reason"),
         sf.lit(None).cast("string").alias("tags"),
+        sf.col("day").alias("used_day"),
         "billed",
     )
+
+
+def of_months(lines: DataFrame) -> DataFrame:
+    """The lines of days as lines of months, without `used_day`."""
+    columns = [name for name in lines.columns if name != "used_day"]
+    sums = lines.groupBy(*[name for name in columns if name not in _SUMMED]).agg(
+        *[sf.sum(name).alias(name) for name in _SUMMED]
+    )
+    return sums.withColumn("charge", sf.col("charge").cast("DECIMAL(38,19)")).select(columns)
