@@ -13,7 +13,9 @@ from tests.spark.test_swaps import Killed
 from tests.spark.transforms.frames import ms
 
 from cirrusmq_reports import publication
+from cirrusmq_reports.billing_plan import shown_days
 from cirrusmq_reports.folding import FOLD_DAYS, Fold, folds, kept_parts, oldest_kept, within
+from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.publication import FOLDED, Part
 from cirrusmq_reports.times import closes_ms, iso_day, iso_month, month_ms, next_month
 
@@ -106,6 +108,22 @@ def test_the_oldest_month_that_is_kept() -> None:
     assert kept_parts(parts, "2025-10") == parts[1:]
     assert month_ms(next_month("2025-10")) + FOLD_DAYS * DAY_MS == ms("2025-12-16 00:00")
     assert iso_month(0) == "1970-01"
+
+
+def test_an_export_is_compared_with_the_days_that_it_can_show() -> None:
+    """However long the ledger is. A window shows a night, and what TTL removes in it."""
+    at_ms = ms("2026-11-20 01:00")
+    days = [iso_day(at_ms - ago * DAY_MS) for ago in range(400)]
+    ledger = [Part("ledger", day, "r", 1, 1) for day in days]
+
+    def compared(since_ms: int | None) -> list[int]:
+        export = Export(
+            folder="f", table="t", table_id="t", at_ms=at_ms, since_ms=since_ms, files=()
+        )
+        return sorted(days.index(part.part) for part in within(ledger, shown_days([export])))
+
+    assert compared(None) == [*range(52)]
+    assert compared(at_ms - DAY_MS) == [0, 1, 2, 38, 39, 40, 41, 42, 43]
 
 
 SEPTEMBER = [
