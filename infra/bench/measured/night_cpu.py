@@ -36,8 +36,8 @@ AT_MS = 1_795_161_600_000
 DAY_MS = 86_400_000
 NIGHTS = 7
 SEED = 1
-SETTINGS = ("compiler", "entries")
-"""Ours: late thorough compiling; numbers that are cut out of their text."""
+SETTINGS = ("compiler", "collector", "entries")
+"""Ours: late thorough compiling; the parallel collector; numbers that are cut out of their text."""
 
 
 def run() -> None:
@@ -238,6 +238,8 @@ def _left_out(settings: dict[str, str], without: list[str]) -> dict[str, str]:
     options = JAVA_OPTIONS.split()
     if "compiler" in without:
         options = [each for each in options if "Tier4" not in each]
+    if "collector" in without:
+        options = [each for each in options if "ParallelGC" not in each]
     if "entries" in without:
         messages.whole_entry = _read_as_json  # type: ignore[attr-defined]
     name = "spark.driver.extraJavaOptions"
