@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from tests.service.conftest import MakeQueue
 
 INVOKE = {"function": "handler"}
-FULL = {"function": "handler", "max_concurrency": 10, "batch": 10, "timeout_seconds": 60}
+FULL = {
+    "function": "handler",
+    "max_concurrency": 10,
+    "batch": 10,
+    "timeout_seconds": 60,
+    "event_source": "cirrusmq",
+}
 
 
 class Handler:
@@ -88,7 +94,7 @@ def test_messages_that_are_not_in_their_parcels_are_handed_over_together(
 class TestAttribute:
     def test_it_is_shown_with_its_defaults_changed_and_removed(self, queue: TestQueue) -> None:
         assert queue.show()["invoke"] == FULL
-        wanted = {"function": "handler", "max_concurrency": 1, "batch": 16, "timeout_seconds": 840}
+        wanted = {**FULL, "max_concurrency": 1, "batch": 16, "timeout_seconds": 840}
         assert queue.patch(invoke=wanted).json["invoke"] == wanted
         assert queue.patch(invoke=None).json["invoke"] is None
         assert queue.show()["invoke"] is None
@@ -164,6 +170,7 @@ class TestDelivery:
                 "ApproximateReceiveCount": "1",
                 "SentTimestamp": str(sent_ms),
                 "ApproximateFirstReceiveTimestamp": str(sent_ms),
+                "SenderId": "alice",
             },
             "messageAttributes": {
                 "region": {

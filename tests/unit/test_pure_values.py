@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cirrusmq.base import names, ulid
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import (
+    QUEUE_NAME,
     NameRule,
     QueueRef,
     check_name,
@@ -27,12 +28,12 @@ from cirrusmq.model.receipt import Receipt
 class TestNames:
     @pytest.mark.parametrize("name", ["a", "Z9", "a" * 80, "a-_b", "9a", "_a", "-"])
     def test_a_legal_name_is_answered(self, name: str) -> None:
-        assert check_name("queue", name) == name
+        assert check_name("queue", name, QUEUE_NAME) == name
 
     @pytest.mark.parametrize("name", ["", "a" * 81, "a\n", "ä", "a b", "a٣", "a.b"])
     def test_another_is_refused_by_its_parameter(self, name: str) -> None:
         with pytest.raises(InvalidParameter) as refused:
-            check_name("queue", name)
+            check_name("queue", name, QUEUE_NAME)
         assert refused.value.parameter == "queue"
         assert refused.value.detail == (
             "queue: must be 1 to 80 characters: letters, digits, '-' and '_'"

@@ -28,6 +28,8 @@ TOPIC_NAME = NameRule(3, 256, letter_first=False)
 SUBSCRIPTION_NAME = NameRule(3, 64)
 ACCOUNT_NAME = NameRule(1, 64)
 RECEIVER_NAME = NameRule(1, 64)
+PRODUCERS_NAME = NameRule(1, 64)
+"""Of a group of producers, whose half messages are checked together."""
 
 
 class QueueRef(NamedTuple):
@@ -37,7 +39,7 @@ class QueueRef(NamedTuple):
     name: str
 
 
-def check_name(parameter: str, value: str, rule: NameRule = QUEUE_NAME) -> str:
+def check_name(parameter: str, value: str, rule: NameRule) -> str:
     """Return `value` if the rule allows it, else raise InvalidParameter."""
     is_begun = not rule.letter_first or value[:1].isalpha()
     if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(value):

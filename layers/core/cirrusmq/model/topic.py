@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.names import check_name
+from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
@@ -335,7 +335,7 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
     if subscription.content_format != "json" and subscription.protocol != "http":
         raise InvalidParameter("content_format", "is allowed only with protocol http")
     if subscription.dead_letter_queue is not None:
-        check_name("dead_letter_queue", subscription.dead_letter_queue)
+        check_name("dead_letter_queue", subscription.dead_letter_queue, QUEUE_NAME)
         if subscription.protocol == "queue" or subscription.mode == "broadcasting":
             raise InvalidParameter(
                 "dead_letter_queue", "must be null: this subscription retries nothing"

@@ -21,7 +21,7 @@ from cirrusmq.base.errors import (
     SubscriptionNotFound,
     TopicNotFound,
 )
-from cirrusmq.base.names import check_name
+from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.fanout.notices import Notices
 from cirrusmq.fanout.returning import move_back
 from cirrusmq.lifecycle.contents import read_contents
@@ -101,7 +101,7 @@ def redrive(
     """
     to = None if isinstance(request.to, UnsetType) else request.to
     if to is not None:
-        check_name("to", to)
+        check_name("to", to, QUEUE_NAME)
         if to == queue.name:
             raise InvalidParameter("to", "must be another queue")
         get_queue(core, queue.account, to)

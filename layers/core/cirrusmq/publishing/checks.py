@@ -22,7 +22,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.base.names import check_name
+from cirrusmq.base.names import PRODUCERS_NAME, check_name
 from cirrusmq.base.shapes import integer
 from cirrusmq.model.half import Half, checked, producers_of
 from cirrusmq.model.message import Message
@@ -86,7 +86,7 @@ def receive_halves(
     core: Core, topic: Topic, account: str, request: HalfReceiveRequest
 ) -> list[Check]:
     """Up to `max` undecided half messages of a group's producers that are due for a check."""
-    group = producers_of(account, check_name("group", request.group))
+    group = producers_of(account, check_name("group", request.group, PRODUCERS_NAME))
     partitions = list(range(topic.attributes.partitions))
     core.random.shuffle(partitions)
     checks: list[Check] = []

@@ -12,7 +12,7 @@ from msgspec import UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, Unavailable
-from cirrusmq.base.names import check_name
+from cirrusmq.base.names import PRODUCERS_NAME, check_name
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.half import Half, Terms, first_due_ms, half_partition
 from cirrusmq.model.message import CONTRACT, ContentLimits, Message, check_size, pack
@@ -82,7 +82,7 @@ def _read_terms(
 ) -> Terms:
     return Terms(
         account=account,
-        group=check_name("transaction.group", transaction.group),
+        group=check_name("transaction.group", transaction.group, PRODUCERS_NAME),
         check_after_seconds=transaction.check_after_seconds,
         max_checks=transaction.max_checks,
         routing_keys=read_routing_keys(topic, request),

@@ -13,7 +13,7 @@ from cirrusmq.base.errors import (
     LimitExceeded,
     QueueNotFound,
 )
-from cirrusmq.base.names import check_name, new_id
+from cirrusmq.base.names import QUEUE_NAME, check_name, new_id
 from cirrusmq.model.queue import (
     Queue,
     QueueInput,
@@ -79,7 +79,7 @@ def create_queue(
     `resource_id`: the id of a new queue, never used before; without it one by chance.
     `sdk`: what a new queue has beside its attributes; not compared with a queue that exists.
     """
-    check_name("queue", name)
+    check_name("queue", name, QUEUE_NAME)
     core.settings.check_message_bytes(given.max_message_bytes)
     now_ms = core.now_ms()
     queue = Queue(
@@ -226,7 +226,7 @@ def _dead_letter_target(core: Core, queue: Queue, before: Queue | None) -> Queue
     dead_letter = queue.attributes.dead_letter
     if dead_letter is None:
         return None
-    check_name("dead_letter.queue", dead_letter.queue)
+    check_name("dead_letter.queue", dead_letter.queue, QUEUE_NAME)
     if dead_letter.queue.lower() == queue.name.lower():
         raise InvalidParameter("dead_letter.queue", "must be another queue")
     target = find_queue(core, queue.account, dead_letter.queue).value

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cirrusmq.base.errors import AlreadyExists, InvalidParameter
-from cirrusmq.base.names import SUBSCRIPTION_NAME, check_name, new_id
+from cirrusmq.base.names import QUEUE_NAME, SUBSCRIPTION_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.filters.tags import TAG_CHARACTERS
 from cirrusmq.model.topic import (
@@ -252,7 +252,7 @@ def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Su
             allowed_networks=settings.allowed_networks,
         )
         return wanted
-    check_name("endpoint", endpoint)
+    check_name("endpoint", endpoint, QUEUE_NAME)
     queue = find_queue(core, topic.account, endpoint).value
     return msgspec.structs.replace(wanted, endpoint_id=queue.id)
 

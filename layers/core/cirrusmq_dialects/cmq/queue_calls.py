@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cirrusmq.base.errors import InvalidParameter, NotRewindable, QueueNotFound
-from cirrusmq.base.names import check_name
+from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import QueueInput
 from cirrusmq.model.source import queue_source
@@ -107,7 +107,7 @@ def _check_target(asked: Asked, changes: Result) -> None:
         return
     target = changes["dead_letter"]["queue"]
     try:
-        check_name("deadLetterQueue", target)
+        check_name("deadLetterQueue", target, QUEUE_NAME)
     except InvalidParameter as error:
         raise CmqError(*_NO_TARGET) from error
     asked.caller.require(("send", "manage"), "queues", target, " (deadLetterPolicy)")

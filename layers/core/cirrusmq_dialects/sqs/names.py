@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.names import ACCOUNT_NAME, check_name
+from cirrusmq.base.names import ACCOUNT_NAME, QUEUE_NAME, check_name
 from cirrusmq.model.queue import Queue
 from cirrusmq_dialects.sqs.errors import NO_QUEUE, SqsError, invalid
 
@@ -28,7 +28,7 @@ def native_name(name: str) -> str:
         )
     native = _native(name)
     try:
-        return check_name("QueueName", native)
+        return check_name("QueueName", native, QUEUE_NAME)
     except InvalidParameter as error:
         raise SqsError("InvalidParameterValue", error.detail) from error
 
@@ -78,7 +78,7 @@ def ref(name: str, owner: str | None, account: str) -> str:
         raise SqsError("QueueDoesNotExist", NO_QUEUE)
     native = _native(name)
     try:
-        check_name("queue", native)
+        check_name("queue", native, QUEUE_NAME)
         if owner is None or owner == account or _NUMBER.fullmatch(owner):
             return native
         return f"{check_name('account', owner, ACCOUNT_NAME)}:{native}"
