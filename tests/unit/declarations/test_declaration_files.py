@@ -234,7 +234,7 @@ def test_merged_mappings_are_read() -> None:
 def test_every_attribute_of_the_contract_is_known() -> None:
     """A field that is added to a struct of the contract is read and written from then on."""
     made = {"name", "id", "created_at", "modified_at", "topic", "starts_at"}
-    shown_alone = {"retry_in_force", "made_by", "paused", "gone"}
+    shown_alone = {"retry_in_force", "dead_letter_error", "made_by", "paused", "gone"}
     for place, struct, answer in (
         (Place("queue", "a"), QueueAttributes, answers.QueueAttributes),
         (Place("topic", "sales"), TopicAttributes, answers.TopicAttributes),
