@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.history import Call, History
 from tests.simulation.places import Delivery
 
@@ -50,6 +51,8 @@ class Act:
         """The earliest time from which the message may be received again because of this."""
         if isinstance(self.result, int) and self.result:
             return self.result
+        if self.verb == REDRIVE:  # it is put anew: whoever meets it has it, by any clock
+            return self.call.begun_ms - MOST_SKEW_MS
         return (
             self.call.begun_ms
             + self.call.skew_ms
