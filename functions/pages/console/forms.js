@@ -3,7 +3,7 @@
 import { Refused } from "./api.js";
 import { h, newId } from "./dom.js";
 import { t } from "./i18n.js";
-import { hintOf, makeInput, readInput } from "./inputs.js";
+import { makeInput, makeRow, readInput } from "./inputs.js";
 import { makeNested } from "./nested_inputs.js";
 import { act, outcome } from "./ui.js";
 
@@ -18,7 +18,8 @@ export function attributesForm(fields, values, label, send) {
   const rows = Object.entries(fields).map(([name, field]) => {
     inputs[name] =
       makeNested(name, field, values[name]) ?? makeInput(name, field, values[name]);
-    return row(name, field, inputs[name]);
+    const input = inputs[name];
+    return input.readValue ? input : makeRow(name, field, input);
   });
   const before = Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [name, first(field, inputs[name], values[name])]),
@@ -85,19 +86,6 @@ export function readPairs(text) {
 /** The value of a field that may be left empty, as a number. */
 export function readNumber(text) {
   return text.trim() === "" ? undefined : Number(text);
-}
-
-function row(name, field_, input) {
-  if (input.readValue) return input;
-  const hint = newId();
-  input.setAttribute("aria-describedby", hint);
-  return h(
-    "div",
-    { class: "field" },
-    h("label", { for: input.id }, name),
-    input,
-    h("p", { id: hint, class: "hint", lang: "en" }, hintOf(field_)),
-  );
 }
 
 function changes(fields, before, inputs) {

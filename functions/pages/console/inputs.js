@@ -65,7 +65,7 @@ export function readList(text) {
 }
 
 /** What a field takes and has by default, in the contract's words: their first paragraph. */
-export function hintOf(field) {
+function hintOf(field) {
   const held = field.fallback;
   const shown = held === undefined || held === null ? "" : JSON.stringify(held);
   const text = field.text.split("\n\n")[0];
@@ -79,4 +79,17 @@ function readPart(text, name) {
   const value = Number(text);
   if (text.trim() !== "" && Number.isFinite(value)) return value;
   throw new Refused(400, { detail: t("form.not_numbers", { name }), parameter: name });
+}
+
+/** An input with its name before it, and what the contract says of it below. */
+export function makeRow(name, field, input) {
+  const hint = newId();
+  input.setAttribute("aria-describedby", hint);
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: input.id }, name),
+    input,
+    h("p", { id: hint, class: "hint", lang: "en" }, hintOf(field)),
+  );
 }

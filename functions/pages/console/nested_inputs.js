@@ -2,7 +2,7 @@
 
 import { h, newId, replace } from "./dom.js";
 import { t } from "./i18n.js";
-import { hintOf, makeInput, readInput } from "./inputs.js";
+import { makeInput, makeRow, readInput } from "./inputs.js";
 
 /**
  * A group of inputs, or null where the field has a single one. Its `readValue()` answers the object,
@@ -37,19 +37,7 @@ function members(fields, value) {
     for (const [name, field, input] of inputs)
       input.value = makeInput(name, field, object[name]).value;
   };
-  return { rows: inputs.map(row), read, write };
-}
-
-function row([name, field, input]) {
-  const hint = newId();
-  input.setAttribute("aria-describedby", hint);
-  return h(
-    "div",
-    { class: "field" },
-    h("label", { for: input.id }, name),
-    input,
-    h("p", { id: hint, class: "hint", lang: "en" }, hintOf(field)),
-  );
+  return { rows: inputs.map(([name, field, input]) => makeRow(name, field, input)), read, write };
 }
 
 /** A choice of a variant by its title, and that one's members: `policy` names it. */
