@@ -358,6 +358,8 @@ def test_the_compose_file_starts_the_worker_when_the_service_answers() -> None:
 # --- migrating
 
 
+# An idle consumer takes ten seconds to end.
+@pytest.mark.long
 def test_one_worker_empties_the_old_queue_and_takes_the_new_one(
     account: Account, run: Callable[..., Program]
 ) -> None:
