@@ -19,21 +19,24 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq.model import sdk_attributes
 from cirrusmq.model.invoke import EventSource
 from cirrusmq.model.parcel import order_number, sequence_number
-from cirrusmq.model.sdk_attributes import ONCE, TRACE, Typed
+from cirrusmq.model.sdk_attributes import Typed
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received
 
 _SERVICES: dict[EventSource, str] = {"cirrusmq": "cirrusmq", "aws:sqs": "sqs"}
 """Event source -> service in the ARN of a record."""
-_KEPT = {TRACE: "AWSTraceHeader", ONCE: "MessageDeduplicationId"}
-"""What SQS's SDKs send beside a message -> its name in a record."""
 TAGS = "TAGS"
 """The message attribute with a message's tags, separated by commas: no other one has this name."""
 
 
 def event_of(source: Source, batch: Sequence[Received]) -> bytes:
     """The event, as JSON. A body of bytes is in base64; the attribute `bodyEncoding` says so."""
-    records = [_record(source, each) for each in batch]
+    origin = {
+        "eventSource": _event_source(source),
+        "eventSourceARN": source_arn(source),
+        "awsRegion": _region(),
+    }
+    records = [_record(source, each) | origin for each in batch]
     return msgspec.json.encode({"Records": records})
 
 
@@ -102,10 +105,7 @@ def _record(source: Source, received: Received) -> dict[str, Any]:
     if source.ordered:
         number = order_number(parcel.sort_key, parcel.position(place))
         system["SequenceNumber"] = sequence_number(number)
-    for kept, name in _KEPT.items():
-        value = message.attributes.get(kept)
-        if isinstance(value, str):
-            system[name] = value
+    system |= sdk_attributes.said_beside(message.attributes)
     sent = sdk_attributes.read(message.attributes)
     told = {name: _attribute(typed) for name, typed in sent.items()}
     if message.tags:
@@ -117,9 +117,6 @@ def _record(source: Source, received: Received) -> dict[str, Any]:
         "attributes": system,
         "messageAttributes": told,
         "md5OfBody": message.body_md5,
-        "eventSource": _event_source(source),
-        "eventSourceARN": source_arn(source),
-        "awsRegion": _region(),
         "cirrusmq": _state(received),
     }
     if isinstance(message.body, bytes):

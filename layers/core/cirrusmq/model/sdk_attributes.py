@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 TYPES, TRACE, ONCE = "$types", "$trace", "$once"
-_OWN = frozenset({TYPES, TRACE, ONCE})
+TRACE_HEADER = "AWSTraceHeader"
+_BESIDE = {TRACE: TRACE_HEADER, ONCE: "MessageDeduplicationId"}
+_OWN = frozenset({TYPES, *_BESIDE})
 TEXT, BYTES = "String", "Binary"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ODD = re.compile(rb"[^A-Za-z0-9_]|^[0-9]")
@@ -39,6 +41,12 @@ def write(attributes: Mapping[str, Typed]) -> dict[str, str | bytes]:
     if types:
         written[TYPES] = ",".join(types)
     return written
+
+
+def said_beside(attributes: Mapping[str, str | bytes]) -> dict[str, str]:
+    """What an SDK of SQS said beside its attributes, by SQS's names."""
+    held = {name: attributes.get(own) for own, name in _BESIDE.items()}
+    return {name: value for name, value in held.items() if isinstance(value, str)}
 
 
 def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:

@@ -13,11 +13,10 @@ import msgspec
 
 from cirrusmq.model import sdk_attributes
 from cirrusmq.model.message import Message
-from cirrusmq.model.sdk_attributes import ONCE, TRACE, Typed
+from cirrusmq.model.sdk_attributes import ONCE, TRACE, TRACE_HEADER, Typed
 from cirrusmq_dialects.sqs.errors import SqsError, missing
 from cirrusmq_dialects.sqs.reading import Members, objects, text
 
-TRACE_HEADER = "AWSTraceHeader"
 _ATTRIBUTES = 10
 _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))

@@ -12,7 +12,7 @@ from cirrusmq.base import ulid
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.parcel import Parcel, order_number, sequence_number
 from cirrusmq.model.queue import Queue
-from cirrusmq.model.sdk_attributes import ONCE, TRACE
+from cirrusmq.model.sdk_attributes import TRACE_HEADER, said_beside
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import (
     Begun,
@@ -26,7 +26,6 @@ from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
 from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import RECEIVE, Asked
 from cirrusmq_dialects.sqs.contents import (
-    TRACE_HEADER,
     attributes_md5,
     content_id,
     md5,
@@ -152,10 +151,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     }
     if message.group is not None:
         told["MessageGroupId"] = message.group
-    for own, name in ((TRACE, TRACE_HEADER), (ONCE, "MessageDeduplicationId")):
-        value = message.attributes.get(own)
-        if isinstance(value, str):
-            told[name] = value
+    told |= said_beside(message.attributes)
     if queue.attributes.ordered:
         position = parcel.position(place)
         told["SequenceNumber"] = sequence_number(order_number(parcel.sort_key, position))
