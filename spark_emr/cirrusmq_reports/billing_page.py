@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from cirrusmq_reports.billing_sums import Sums, Total, is_use
 from cirrusmq_reports.budgets import exceeded, sentence
@@ -13,6 +14,7 @@ from cirrusmq_reports.charts import HALF, show_number, stacked_columns, stacked_
 from cirrusmq_reports.coverage import Stretch
 from cirrusmq_reports.page import (
     folded,
+    links,
     nothing,
     render_page,
     section,
@@ -22,12 +24,15 @@ from cirrusmq_reports.page import (
     warning,
 )
 from cirrusmq_reports.rate_card import KEPT, REWINDABLE
+from cirrusmq_reports.swap import DOCUMENTS
 from cirrusmq_reports.times import DAY_MS, iso_day, minute_text, parse_time
 from cirrusmq_reports.transforms.unusual_hours import RULE
 
 _DAYS_SHOWN, _KINDS_SHOWN = 40, 7
 ACCOUNTS_SHOWN, LINES_SHOWN = 200, 50
 """On the page; tables and documents have all of them."""
+DOCUMENTS_HOME = f"../../../{DOCUMENTS}"
+"""From the page's folder."""
 _OTHERS = "others"
 _NO_AMOUNT = "No line of an invoice reaches the smallest amount."
 _GAUGES = {KEPT: "kept (byte hours)", REWINDABLE: "rewindable (message hours)"}
@@ -58,9 +63,12 @@ class PageInput(NamedTuple):
 
 
 def shortened(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """A summary with the dearest lines of each invoice alone, for a page."""
+    """A summary with the dearest lines of each open month alone, for a page."""
     invoices = []
     for invoice in summary["invoices"]:
+        if invoice["closed"]:
+            invoices.append(invoice)
+            continue
         by_price = sorted(invoice["lines"], key=lambda line: -abs(Decimal(line["amount"])))
         kept = by_price[:LINES_SHOWN]
         lines = [line for line in invoice["lines"] if line in kept]
@@ -213,7 +221,7 @@ def _by_account(total: Total) -> str:
 def _dearest(total: Total, kinds: Sequence[str]) -> str:
     shown = (*kinds, _OTHERS)
     rows = []
-    for _, name, charges in total.resources:
+    for name, charges in total.resources:
         sums = dict.fromkeys(shown, Decimal(0))
         for kind, charge in charges.items():
             sums[kind if kind in kinds else _OTHERS] += charge
@@ -227,26 +235,39 @@ def _dearest(total: Total, kinds: Sequence[str]) -> str:
 def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]], page: PageInput) -> str:
     shown = []
     for account, invoice in sorted(invoices, key=lambda entry: (entry[1]["month"], entry[0])):
-        rows = [_line(line) for line in invoice["lines"]]
-        if invoice["more"]:
-            more = f"and {invoice['more']:,} more lines: in the document and the tables"
-            rows.append((more, "", "", "", "", ""))
-        rows.append(("total", "", "", "", "", invoice["total"]))
-        heads = ("resource", "kind", "use of", "count", "bytes", f"amount ({invoice['currency']})")
-        state = f"open until {invoice['closes_at'][:10]}"
+        state, content = f"open until {invoice['closes_at'][:10]}", ""
         if invoice["closed"]:
             state = f"{invoice['type'].replace('_', ' ')} {invoice['number']}"
+            content = _document(account, invoice["number"])
+        else:
+            content = _open_month(invoice)
         shown.append(
             folded(
                 f"{invoice['month']} · {account} · {state}",
                 f"{invoice['total']} {invoice['currency']}",
-                table(heads, rows, texts=2, summed=True),
+                content,
             )
         )
     others = page.sums.accounts - len(page.summaries)
     if others:
         shown.append(nothing(f"{others:,} more accounts are in the tables."))
     return "".join(shown)
+
+
+def _open_month(invoice: Row) -> str:
+    rows = [_line(line) for line in invoice["lines"]]
+    if invoice["more"]:
+        rows.append((f"and {invoice['more']:,} more lines: in the tables", *[""] * 5))
+    rows.append(("total", *[""] * 4, invoice["total"]))
+    heads = ("resource", "kind", "use of", "count", "bytes", f"amount ({invoice['currency']})")
+    return table(heads, rows, texts=2, summed=True)
+
+
+def _document(account: str, number: str) -> str:
+    """Links from the run's folder to a document's files, at their names."""
+    # Once for the name of the folder, and once for an address.
+    place = f"{DOCUMENTS_HOME}/{quote(quote(account, safe=''))}/{quote(number)}"
+    return links((end.upper(), f"{place}.{end}") for end in ("html", "csv", "json"))
 
 
 def _line(line: Row) -> tuple[str, ...]:

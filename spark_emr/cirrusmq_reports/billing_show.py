@@ -23,6 +23,7 @@ from cirrusmq_reports.billing_sums import Sums
 from cirrusmq_reports.budgets import exceeded, sentence
 from cirrusmq_reports.closing import DOCUMENT_TABLE, LINE_TABLE
 from cirrusmq_reports.documents import DOCUMENT_SCHEMA
+from cirrusmq_reports.issued_lines import write_issued_lines
 from cirrusmq_reports.ledger import Taken
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import RateCard
@@ -32,6 +33,9 @@ from cirrusmq_reports.transforms.invoice_lines import DOCUMENT_LINE_SCHEMA
 from cirrusmq_reports.transforms.month_so_far import month_so_far
 from cirrusmq_reports.transforms.unusual_hours import unusual_hours
 
+ACCOUNTS = "accounts"
+"""In a run's folder: the answers of `GET`. Releases before this one look into `summaries`, whose
+files have all lines."""
 BUDGETS = "budgets.json"
 """In a run's folder: the budgets of the running month."""
 
@@ -57,17 +61,20 @@ class Showing:
         outputs, to_ms = self.outputs, after.to_ms
         oldest = iso_month(max(0, to_ms - REPORT_DAYS_MOST * DAY_MS))
         recent = [part for part in documents if part.part >= oldest]
-        headers = outputs.read(self.spark, _of(recent, DOCUMENT_TABLE), DOCUMENT_SCHEMA)
-        rows = self._summed(open_lines, _of(recent, LINE_TABLE)).persist()
+        issued, lines = _of(recent, DOCUMENT_TABLE), _of(recent, LINE_TABLE)
+        rows = self._summed(open_lines, lines).persist()
         months = {row["month"] for row in rows.select("month").distinct().collect()}
+        write_issued_lines(outputs, rows, issued)
+        from_ms = first_ms(to_ms, months)
+        shown_rows = rows.where(sf.col("month") >= iso_month(from_ms))
         unusual = unusual_hours(charged, to_ms).withColumn("hour_ms", sf.unix_millis("hour"))
         facts = Facts(
-            from_ms=first_ms(to_ms, months),
+            from_ms=from_ms,
             to_ms=to_ms,
             generated_ms=outputs.generated_ms,
             close_days=self.close_days,
             gaps=after.accepted,
-            documents={row["number"]: row.asDict() for row in headers.toLocalIterator()},
+            documents=self._headers(issued, shown_rows),
             so_far=_rows(month_so_far(charged, to_ms)),
             budgets=self.card.budgets,
             terms=self.card.terms,
@@ -75,11 +82,12 @@ class Showing:
         )
         shown: dict[str, Any] = {}
         sums = Sums()
-        for account, summary in billing_summaries(_in_order(rows, facts.from_ms), facts):
-            outputs.write_summary(account, summary)
+        for account, summary in billing_summaries(_open_rows(shown_rows), facts):
+            outputs.write_of_account(ACCOUNTS, account, summary)
             sums.add(account, summary)
             if len(shown) < ACCOUNTS_SHOWN:
                 shown[account] = shortened(summary)
+        sums.add_lines(shown_rows)
         budgets = states_of(facts)
         page = PageInput(
             summaries=shown,
@@ -97,13 +105,21 @@ class Showing:
         self._tell(after, facts, taken, due, sums)
 
     def _summed(self, open_lines: DataFrame, parts: Sequence[Part]) -> DataFrame:
-        """Lines over all tiers, of documents and open months."""
-        issued = self.outputs.read(self.spark, parts, DOCUMENT_LINE_SCHEMA).drop("line")
-        both = issued.unionByName(open_lines.drop("used_day").withColumn("number", sf.lit("")))
-        keys = ("account", "month", "number", "currency", "used_month", "resource", "kind")
+        """Lines over all tiers, of documents and open months, whose `number` and `run` are ""."""
+        schema = f"{DOCUMENT_LINE_SCHEMA}, run STRING"
+        issued = self.outputs.read(self.spark, parts, schema).drop("line")
+        none = {"number": sf.lit(""), "run": sf.lit("")}
+        both = issued.unionByName(open_lines.drop("used_day").withColumns(none))
+        keys = ("account", "month", "number", "run", "currency", "used_month", "resource", "kind")
         return both.groupBy(*keys).agg(
             *[sf.sum(name).alias(name) for name in ("count", "bytes", "charge")]
         )
+
+    def _headers(self, issued: Sequence[Part], lines: DataFrame) -> list[dict[str, Any]]:
+        """The documents with the number of lines that their answers have."""
+        headers = self.outputs.read(self.spark, issued, f"{DOCUMENT_SCHEMA}, run STRING")
+        counts = lines.groupBy("number").agg(sf.count(sf.lit(1)).alias("line_count"))
+        return _rows(headers.join(counts, "number"))
 
     def _tell(self, after: State, facts: Facts, taken: Taken, due: Due, sums: Sums) -> None:
         """Lines for a person, and lines of the job's log that filters make metrics of."""
@@ -136,11 +152,9 @@ def _rows(frame: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in frame.collect()]
 
 
-def _in_order(rows: DataFrame, from_ms: int) -> Iterator[dict[str, Any]]:
-    """The lines of one account after the other."""
-    shown = rows.where(sf.col("month") >= iso_month(from_ms))
-    ordered = shown.orderBy(
-        "account", "month", "number", "currency", "used_month", "resource", "kind"
-    )
+def _open_rows(rows: DataFrame) -> Iterator[dict[str, Any]]:
+    """The lines of open months, one account after the other."""
+    own = rows.where(sf.col("number") == "")
+    ordered = own.orderBy("account", "month", "currency", "used_month", "resource", "kind")
     for row in ordered.toLocalIterator():
         yield row.asDict()

@@ -1,7 +1,8 @@
-"""From lines of documents and open months to the answers of `GET /reports/billing`."""
+"""From documents and lines of open months to the answers of `GET /reports/billing`."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -31,8 +32,8 @@ class Facts:
     generated_ms: int
     close_days: int
     gaps: Sequence[tuple[int, int]]
-    documents: Mapping[str, Row]
-    """Number → the document's row."""
+    documents: Sequence[Row]
+    """Rows of documents, with their `run` and `line_count`."""
     so_far: Sequence[Row]
     """Of `month_so_far`."""
     unusual: Sequence[Row]
@@ -43,18 +44,21 @@ class Facts:
 
 
 def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Account → its answer: a document each, and the open months.
+    """Account → its answer: a document each, of which the lines lie elsewhere, and the open months.
 
-    `rows`: lines of one account after the other, then by month and document: `account`, `month`,
-    `number` ("" = open), `currency`, `resource`, `kind`, `used_month`, `count`, `bytes`, `charge`.
+    `rows`: lines of open months, one account after the other, then by month: `account`, `month`,
+    `currency`, `resource`, `kind`, `used_month`, `count`, `bytes`, `charge`.
     """
     expected = {
         (row["account"], row["currency"]): _expected(row, facts.to_ms) for row in facts.so_far
     }
     budgets = {state["account"]: state for state in states_of(facts)}
-    unusual: dict[str, list[Row]] = {}
+    unusual: dict[str, list[Row]] = defaultdict(list)
     for row in facts.unusual:
-        unusual.setdefault(row["account"], []).append(_unusual(row))
+        unusual[row["account"]].append(_unusual(row))
+    issued: dict[str, list[Row]] = defaultdict(list)
+    for row in facts.documents:
+        issued[row["account"]].append(row)
     head = {
         "from": iso_time(facts.from_ms),
         "to": iso_time(facts.to_ms),
@@ -62,37 +66,66 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
         "time_zone": "UTC",
         "gaps": [{"from": iso_time(since), "to": iso_time(until)} for since, until in facts.gaps],
     }
-    running = iso_month(facts.to_ms)
-    own: dict[str, Any]
-    for account, of_account in groupby(rows, key=lambda row: str(row["account"])):
-        invoices = []
-        for (month, number, currency), of_document in groupby(of_account, key=_document_of):
-            # Those that are of no resource at the end.
-            charges = sorted(of_document, key=lambda row: not row["resource"])
-            forecast = None
-            if not number:
-                own_lines = partial(_own_lines, charges, account, month, currency, facts.terms)
-                if month == running:
-                    more = expected.get((account, currency), Decimal(0))
-                    forecast = _total([*charges, *own_lines(more)], currency, more)
-                charges += own_lines()
-            made = facts.documents.get(number, _OPEN)
-            invoices.append(
-                {
-                    "month": month,
-                    "currency": currency,
-                    "closed": bool(number),
-                    "closes_at": iso_time(closes_ms(month, facts.close_days)),
-                    "forecast": forecast,
-                    **{name: made[name] for name in ("number", "type", "refers_to")},
-                    "lines": [_line(row, currency) for row in charges],
-                    "total": _total(charges, currency),
-                }
-            )
-        own = {"invoices": invoices, "unusual": unusual.get(account, [])}
+
+    def answer(account: str, lines: Iterable[Row]) -> tuple[str, dict[str, Any]]:
+        invoices = [_issued(row, facts) for row in issued.pop(account, ())]
+        for (month, currency), own in groupby(lines, key=_month_of):
+            more = expected.get((account, currency), _NONE)
+            invoices.append(_open(by_resource(own), account, month, currency, more, facts))
+        invoices.sort(key=lambda each: (each["month"], each["number"] or "", each["currency"]))
+        summary = {**head, "invoices": invoices, "unusual": unusual.get(account, [])}
         if account in budgets:
-            own["budget"] = {name: budgets[account][name] for name in _BUDGET}
-        yield account, {**head, **own}
+            summary["budget"] = {name: budgets[account][name] for name in _BUDGET}
+        return account, summary
+
+    for account, of_account in groupby(rows, key=lambda row: str(row["account"])):
+        yield answer(account, of_account)
+    for account in sorted(issued):
+        yield answer(account, ())
+
+
+def _issued(row: Row, facts: Facts) -> dict[str, Any]:
+    """A document without its lines, and where they are."""
+    currency = row["currency"]
+    return {
+        "month": row["month"],
+        "currency": currency,
+        "closed": True,
+        "closes_at": iso_time(closes_ms(row["month"], facts.close_days)),
+        "forecast": None,
+        **{name: row[name] for name in ("number", "type", "refers_to")},
+        "total": shown(rounded(row["total"], currency), currency),
+        "line_count": row["line_count"],
+        "issued_in": row["run"],
+    }
+
+
+def _open(
+    charges: list[Row], account: str, month: str, currency: str, more: Decimal, facts: Facts
+) -> dict[str, Any]:
+    """An open month as if it ended now. `more`: what the rest of the running one is charged."""
+    own_lines = partial(_own_lines, charges, account, month, currency, facts.terms)
+    forecast = None
+    if month == iso_month(facts.to_ms):
+        forecast = _total([*charges, *own_lines(more)], currency, more)
+    lines = [*charges, *own_lines()]
+    return {
+        "month": month,
+        "currency": currency,
+        "closed": False,
+        "closes_at": iso_time(closes_ms(month, facts.close_days)),
+        "forecast": forecast,
+        "number": None,
+        "type": INVOICE,
+        "refers_to": None,
+        "lines": [line_of(row, currency) for row in lines],
+        "total": _total(lines, currency),
+    }
+
+
+def by_resource(rows: Iterable[Row]) -> list[Row]:
+    """The lines of a document as they are shown: those that are of no resource at the end."""
+    return sorted(rows, key=lambda row: not row["resource"])
 
 
 def states_of(facts: Facts) -> list[dict[str, Any]]:
@@ -101,9 +134,6 @@ def states_of(facts: Facts) -> list[dict[str, Any]]:
     return budget_states(
         facts.budgets, facts.so_far, month, lambda row: _forecast(row, facts.to_ms)
     )
-
-
-_OPEN: Row = {"number": None, "type": INVOICE, "refers_to": None}
 
 
 def _forecast(row: Row, to_ms: int) -> str:
@@ -124,11 +154,12 @@ def _total(rows: Iterable[Row], currency: str, more: Decimal = _NONE) -> str:
     return shown(rounded(sum((row["charge"] for row in rows), more), currency), currency)
 
 
-def _document_of(row: Row) -> tuple[str, str, str]:
-    return row["month"], row["number"], row["currency"]
+def _month_of(row: Row) -> tuple[str, str]:
+    return row["month"], row["currency"]
 
 
-def _line(row: Row, currency: str) -> dict[str, Any]:
+def line_of(row: Row, currency: str) -> dict[str, Any]:
+    """A line as the answer has it."""
     values = {**row, "correction": row["used_month"] if row["used_month"] != row["month"] else None}
     amount = shown(row["charge"], currency)
     return {**{name: values[name] for name in _LINE}, "amount": amount}

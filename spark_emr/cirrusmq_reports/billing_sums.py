@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from heapq import nlargest
 from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
 
 from cirrusmq_reports.adjustments import PREFIX
 from cirrusmq_reports.rate_card import KINDS
@@ -31,31 +34,26 @@ class Total:
     """Kind → messages."""
     accounts: list[tuple[Decimal, str]] = field(default_factory=list)
     """The dearest."""
-    resources: list[tuple[Decimal, str, Mapping[str, Decimal]]] = field(default_factory=list)
-    """The dearest: charge, account and resource, kind → charge."""
+    resources: Sequence[tuple[str, Mapping[str, Decimal]]] = ()
+    """The dearest: account and resource, kind → charge."""
 
     def add(self, account: str, invoices: Iterable[Row]) -> None:
         """Take an account's invoices of this currency, all at once."""
         own = Decimal(0)
-        charges: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
         for invoice in invoices:
             own += Decimal(invoice["total"])
             self.forecast += Decimal(invoice["forecast"] or 0)
             self.issued += bool(invoice["closed"])
             self.open += not invoice["closed"]
-            for line in filter(is_use, invoice["lines"]):
-                self.counts[line["kind"]] += line["count"]
-                name = f"{account} · {line['resource']}"
-                charges[name][line["kind"]] += Decimal(line["amount"])
         self.amount += own
-        self.accounts = nlargest(ROWS_SHOWN, [*self.accounts, (own, account)], key=_first)
-        sums = [(sum(of.values(), Decimal(0)), name, of) for name, of in charges.items()]
-        self.resources = nlargest(ROWS_SHOWN, [*self.resources, *sums], key=_first)
+        self.accounts = nlargest(
+            ROWS_SHOWN, [*self.accounts, (own, account)], key=lambda entry: entry[0]
+        )
 
 
 @dataclass(slots=True)
 class Sums:
-    """All accounts' answers, one after the other."""
+    """All accounts' answers, one after the other, and all lines together."""
 
     accounts: int = 0
     currencies: dict[str, Total] = field(default_factory=dict)
@@ -68,10 +66,37 @@ class Sums:
         self.accounts += 1
         for currency in sorted({each["currency"] for each in summary["invoices"]}):
             own = [each for each in summary["invoices"] if each["currency"] == currency]
-            self.currencies.setdefault(currency, Total()).add(account, own)
+            self._of(currency).add(account, own)
         room = UNUSUAL_SHOWN - len(self.unusual)
         self.unusual += [(account, hour) for hour in summary["unusual"][:room]]
         self.unusual_more += len(summary["unusual"][room:])
+
+    def add_lines(self, lines: DataFrame) -> None:
+        """Take the lines of all accounts.
+
+        `account`, `currency`, `resource`, `kind`, `count`, `charge`: they are summed where they
+        lie, and a few rows a currency come here.
+        """
+        used = lines.where(_is_use())
+        kinds = used.groupBy("currency", "kind").agg(sf.sum("count").alias("messages"))
+        for row in kinds.collect():
+            self._of(row["currency"]).counts[row["kind"]] += row["messages"]
+        keys = ("currency", "account", "resource")
+        of_kinds = used.groupBy(*keys, "kind").agg(sf.sum("charge").alias("charge"))
+        pairs = sf.collect_list(sf.struct("kind", "charge")).alias("kinds")
+        resources = of_kinds.groupBy(*keys).agg(sf.sum("charge").alias("total"), pairs)
+        dearest = resources.orderBy(sf.desc("total"), "account", "resource")
+        for currency, total in self.currencies.items():
+            total.resources = [
+                (
+                    f"{row['account']} · {row['resource']}",
+                    dict(row["kinds"]),
+                )
+                for row in dearest.where(sf.col("currency") == currency).limit(ROWS_SHOWN).collect()
+            ]
+
+    def _of(self, currency: str) -> Total:
+        return self.currencies.setdefault(currency, Total())
 
 
 def is_use(line: Row) -> bool:
@@ -79,6 +104,5 @@ def is_use(line: Row) -> bool:
     return line["kind"] in KINDS and not line["resource"].startswith(PREFIX)
 
 
-def _first(entry: tuple[Any, ...]) -> Decimal:
-    amount: Decimal = entry[0]
-    return amount
+def _is_use() -> Column:
+    return sf.col("kind").isin(*KINDS) & ~sf.col("resource").startswith(PREFIX)

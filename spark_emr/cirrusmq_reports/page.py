@@ -97,6 +97,12 @@ def folded(title: str, value: str, content: str) -> str:
     return f"<details><summary>{escape(title)}<b>{escape(value)}</b></summary>{content}</details>"
 
 
+def links(entries: Iterable[tuple[str, str]]) -> str:
+    """Names with their addresses."""
+    made = [f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in entries]
+    return f"<p>{' · '.join(made)}</p>"
+
+
 def nothing(text: str) -> str:
     """The text in place of a table or chart that has nothing to show."""
     return f'<p class="none">{escape(text)}</p>'

@@ -3,7 +3,9 @@
 ```
 current/billing.json, current/backlog.json    the pointers
 tables/<table>/<run>/part=2026-11/*.parquet    rows, by the table's parts: months, or days
-runs/<report>/<run>/summaries/<account>.json   the answer of GET /reports/<report>
+runs/backlog/<run>/summaries/<account>.json    the answer of GET /reports/backlog
+runs/billing/<run>/accounts/<account>.json     that of billing, without the lines of documents
+runs/billing/<run>/lines/<account>.json        the lines of the documents that the run issued
 runs/<report>/<run>/<report>.html              for a person to look at
 runs/<report>/<run>/proposal.json              the pointer to be, and the run it began from
 runs/billing/<run>/documents/<account>/<number>.json, .csv, .html
@@ -186,12 +188,23 @@ class Outputs:
             rows = without_rows(session, schema).coalesce(1)
             rows.write.parquet(folder, mode="overwrite")
 
-    def write_file(self, name: str, content: bytes) -> None:
-        """Write a file of the run, with others: at the latest when it is published."""
-        self._waiting[f"{self._home}/{name}"] = content
+    def write_file(self, name: str, content: bytes, run: str = "") -> None:
+        """Write a file of the run, with others: at the latest when it is published.
+
+        `run`: a run before, whose folder it is put into.
+        """
+        self._waiting[f"{self._home_of(run or self.run)}/{name}"] = content
         size = sum(map(len, self._waiting.values()))
         if size > _BYTES_AT_ONCE or len(self._waiting) >= _FILES_AT_ONCE:
             self._write_waiting()
+
+    def has_file(self, name: str, run: str) -> bool:
+        """Tell if a run's folder has this file."""
+        return self.files.is_folder(f"{self._home_of(run)}/{name}") is False
+
+    def flush(self) -> None:
+        """Write all files of before ahead of any that comes later."""
+        self._write_waiting()
 
     def _write_waiting(self) -> None:
         self.files.write(self._waiting)
@@ -200,13 +213,16 @@ class Outputs:
 
     def write_summary(self, account: str, summary: Any) -> None:
         """Write an account's summary."""
-        text = json.dumps(summary, separators=_COMPACT)
-        self.write_file(f"{_SUMMARIES}/{_file_name(account)}.json", text.encode())
+        self.write_of_account(_SUMMARIES, account, summary)
 
     def write_group(self, account: str, group: Any) -> None:
         """Write what a summary has besides: releases before this one do not read it."""
-        text = json.dumps(group, separators=_COMPACT)
-        self.write_file(f"{_GROUPS}/{_file_name(account)}.json", text.encode())
+        self.write_of_account(_GROUPS, account, group)
+
+    def write_of_account(self, folder: str, account: str, content: Any, run: str = "") -> None:
+        """Write an account's file of one of a run's folders, as `write_file`."""
+        text = json.dumps(content, separators=_COMPACT)
+        self.write_file(f"{folder}/{_file_name(account)}.json", text.encode(), run)
 
     def write_page(self, page: str) -> None:
         """Write the page."""
@@ -283,9 +299,8 @@ class Outputs:
         with place.locked(self.report):
             return copy_documents(place, proposal).different
 
-    @property
-    def _home(self) -> str:
-        return f"{self.folder}/{RUNS}/{self.report}/{self.run}"
+    def _home_of(self, run: str) -> str:
+        return f"{self.folder}/{RUNS}/{self.report}/{run}"
 
     def discard(self) -> None:
         """Remove what a run that failed has written, as far as that can be done.
@@ -299,7 +314,7 @@ class Outputs:
 
     def summarized_accounts(self) -> set[str]:
         """The accounts that the current run has summaries of."""
-        home = f"{self.folder}/{RUNS}/{self.report}/{self.published.run}/{_SUMMARIES}"
+        home = f"{self._home_of(self.published.run)}/{_SUMMARIES}"
         names = self.files.names(home) if self.published.run else []
         return {unquote(name.removesuffix(".json")) for name in names if name.endswith(".json")}
 

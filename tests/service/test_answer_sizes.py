@@ -290,6 +290,52 @@ def test_a_page_of_bills_is_of_its_own_listing(world: World, alice: Client) -> N
     assert (gone.status, gone.json["parameter"]) == (400, "cursor")
 
 
+def test_a_page_reads_the_lines_of_the_documents_that_it_shows(world: World, alice: Client) -> None:
+    """They lie in the folders of the runs that issued them."""
+    start, end = "2026-08-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
+    report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC"}
+    open_one = {"month": "2026-11", "number": None, "lines": [{"resource": "queue:open"}] * 2}
+    documents = [
+        {
+            "month": f"2026-{month:02}",
+            "number": f"N{month}",
+            "line_count": 3,
+            "issued_in": f"r{month}",
+        }
+        for month in (8, 9, 10)
+    ]
+    content = {**report, "gaps": [], "unusual": [], "invoices": [*documents, open_one]}
+    world.reports["current/billing.json"] = b'{"run": "r11"}\n'
+    world.reports["runs/billing/r11/accounts/alice.json"] = json.dumps(content).encode()
+    for month in (8, 9):
+        lines = {f"N{month}": [{"resource": f"queue:{month}-{place}"} for place in range(3)]}
+        name = f"runs/billing/r{month}/lines/alice.json"
+        world.reports[name] = json.dumps(lines).encode()
+
+    first = alice.get("/reports/billing", "limit=4").json
+
+    assert [
+        (each["number"], [line["resource"] for line in each["lines"]]) for each in first["invoices"]
+    ] == [("N8", ["queue:8-0", "queue:8-1", "queue:8-2"]), ("N9", ["queue:9-0"])]
+    assert not any({"line_count", "issued_in"} & {*each} for each in first["invoices"])
+    # What the page does not show is not read; what is missing is said.
+    gone = alice.get("/reports/billing", f"limit=4&cursor={first['cursor']}")
+    assert (gone.status, gone.code) == (404, "ReportNotFound")
+    assert "r10" in str(gone.json)
+    world.reports["runs/billing/r10/lines/alice.json"] = b'{"N10": [{"resource": "a"}, {}, {}]}'
+    rest = alice.get("/reports/billing", f"limit=4&cursor={first['cursor']}").json
+    assert [(each["number"], len(each["lines"])) for each in rest["invoices"]] == [
+        ("N9", 2),
+        ("N10", 2),
+    ]
+    last = alice.get("/reports/billing", f"limit=4&cursor={rest['cursor']}").json
+    assert [(each["number"], len(each["lines"])) for each in last["invoices"]] == [
+        ("N10", 1),
+        (None, 2),
+    ]
+    assert "cursor" not in last
+
+
 def backlog(name: str) -> bytes:
     resource = {"name": name, "kind": "queue", "active": 3}
     time = "2026-11-20T00:00:00.000Z"

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cirrusmq.metering import reports
 from cirrusmq_reports import backlog_command, billing_command
 
 REPOSITORY = Path(__file__).parents[2]
@@ -96,9 +99,26 @@ def page_in(output: Path, report: str) -> Path:
 
 
 def summaries_in(output: Path, report: str) -> dict[str, Any]:
-    """Account -> its current summary."""
+    """Account -> its current summary; of billing with all lines, as the service reads it."""
+    if report == "billing":
+        accounts = [unquote(path.stem) for path in run_of(output, report).glob("accounts/*.json")]
+        return {account: answer_of(output, account) for account in sorted(accounts)}
     found = run_of(output, report).glob("summaries/*.json")
     return {path.stem: json.loads(path.read_text()) for path in sorted(found)}
+
+
+def answer_of(output: Path, account: str) -> dict[str, Any]:
+    """An account's bills, as the service reads them."""
+
+    def read(name: str) -> bytes | None:
+        path = output / name
+        return path.read_bytes() if path.is_file() else None
+
+    # It reads reports alone as long as all lines are on one page.
+    core: Any = SimpleNamespace(read_report=read)
+    answer, more = reports.billing(core, account, lines=1_000_000)
+    assert more is None
+    return answer
 
 
 def rows_in(output: Path, table: str) -> DataFrame:

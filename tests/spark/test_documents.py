@@ -92,7 +92,7 @@ def test_accepted_gaps_are_on_the_invoice(tmp_path: Path, jobs: Jobs) -> None:
         "the use of 2026-10-01 to 2026-10-11 is missing: no export shows it",
     )
     assert documents(output)[0]["gaps"] == ["2026-10-01 to 2026-10-11"]
-    (gap,) = json.loads(next((output / "runs").rglob("summaries/acme.json")).read_text())["gaps"]
+    (gap,) = json.loads(next((output / "runs").rglob("accounts/acme.json")).read_text())["gaps"]
     assert gap["from"] == "2026-10-01T00:00:00.000Z"
 
 

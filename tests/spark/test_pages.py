@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from cirrusmq_reports.backlog_groups import backlog_groups
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
@@ -97,7 +99,7 @@ def invoice(month: str, currency: str, *, closed: bool) -> dict[str, Any]:
 
 
 @pytest.fixture
-def billing_page() -> str:
+def billing_page(spark: SparkSession) -> str:
     daily = [
         {
             "day": f"2026-11-{day:02}",
@@ -117,6 +119,7 @@ def billing_page() -> str:
         "usual_most": 1_600,
     }
     return bill_page(
+        spark,
         {"invoices": invoices, "unusual": [hour]},
         daily,
         others=["globex", "hooli"],
@@ -127,6 +130,7 @@ def billing_page() -> str:
 
 
 def bill_page(
+    spark: SparkSession,
     summary: dict[str, Any],
     daily: list[dict[str, Any]],
     *,
@@ -139,9 +143,23 @@ def bill_page(
     sums = Sums()
     for account in ("acme", *others):
         sums.add(account, summary)
+    sums.add_lines(lines_of_all(spark, dict.fromkeys(("acme", *others), summary)))
     return render_billing(
         PageInput(summaries=summaries, sums=sums, daily=daily, from_ms=AT_MS, to_ms=AT_MS, **values)
     )
+
+
+def lines_of_all(spark: SparkSession, answers: Mapping[str, dict[str, Any]]) -> DataFrame:
+    """The lines of accounts' answers, as a run has them."""
+    rows = [
+        (account, each["currency"], *(line[name] for name in names), Decimal(line["amount"]))
+        for names in (("resource", "kind", "count"),)
+        for account, answer in answers.items()
+        for each in answer["invoices"]
+        for line in each.get("lines", ())
+    ]
+    schema = "account STRING, currency STRING, resource STRING, kind STRING, count BIGINT"
+    return spark.createDataFrame(rows, f"{schema}, charge DECIMAL(38,19)")
 
 
 def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
@@ -155,7 +173,7 @@ def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
     assert "could not count within 12 hours are in no bill" in text
     assert "2 more accounts are in the tables" in text
     assert "2026-11 · acme · open until 2026-12-04" in text
-    assert "use of|count|bytes|amount (USD)" in text.replace("||", "|")
+    assert "use of|count|bytes|amount (CNY)" in text.replace("||", "|")
     assert "queue:&lt;i&gt;||sent||2026-09||17||6||0.07" in text
     assert "The use of 2026-11-15 to 2026-11-16 is missing" in text
     # Tiles are of all accounts, the invoices below of those that are shown.
@@ -176,7 +194,10 @@ def test_a_page_is_whole_by_itself(name: str, charts: int, request: pytest.Fixtu
     parser = Balanced()
     parser.feed(page)
     assert parser.open == []
-    assert parser.addresses == []
+    # A document's lines are in its own files.
+    ends = ("html", "csv", "json") if name == "billing_page" else ()
+    document = "../../../documents/acme/INV-acme-000007"
+    assert parser.addresses == [f"{document}.{end}" for end in ends]
     assert "<script" not in page
     assert "url(" not in page
     drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
@@ -255,7 +276,9 @@ def test_a_legend_names_what_is_shown_in_the_colour_of_its_place() -> None:
     assert re.findall(r'<i class="(c\d)"></i>(\w+)', drawing) == [("c0", "sent"), ("c2", "deleted")]
 
 
-def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar() -> None:
+def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar(
+    spark: SparkSession,
+) -> None:
     daily = [
         {"day": "2026-11-01", "account": "acme", "kind": kind, "currency": "USD", "count": count,
          "charge": charge}
@@ -267,7 +290,7 @@ def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar
         for kind, amount in (("sent", "0.10"), ("kept", "3.00"), ("deleted", "0.00"))
     ]  # fmt: skip
     one = {**invoice("2026-11", "USD", closed=False), "lines": lines_of, "total": "3.10"}
-    page = bill_page({"invoices": [one], "unusual": []}, daily)
+    page = bill_page(spark, {"invoices": [one], "unusual": []}, daily)
     legends = [
         dict(re.findall(r'<i class="(c\d)"></i>(\w+)', legend))
         for legend in re.findall(r'<ul class="legend">.*?</ul>', page)
@@ -280,7 +303,7 @@ def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar
     assert "queue:deleted" not in "".join(re.findall(r"<svg.*?</svg>", page))
     assert "USD, of 0 documents and 1 open month<" in page
     free = {**one, "lines": lines_of[2:], "total": "0.00"}
-    page = bill_page({"invoices": [free], "unusual": []}, daily)
+    page = bill_page(spark, {"invoices": [free], "unusual": []}, daily)
     assert page.count("No line of an invoice reaches the smallest amount.") == 2
 
 
@@ -289,7 +312,9 @@ def line(kind: str, amount: str, resource: str = "", count: int = 0) -> dict[str
     return {"resource": resource, "kind": kind, "correction": None, **figures}
 
 
-def test_lines_of_no_resource_are_no_dear_resources_and_have_no_counts() -> None:
+def test_lines_of_no_resource_are_no_dear_resources_and_have_no_counts(
+    spark: SparkSession,
+) -> None:
     lines_of = [
         line("sent", "1.00", "queue:q", 7),
         line("kept", "0.10", "queue:q", 5),
@@ -301,7 +326,7 @@ def test_lines_of_no_resource_are_no_dear_resources_and_have_no_counts() -> None
         {"day": "2026-11-01", "kind": kind, "currency": "USD", "count": 5, "charge": 1.0}
         for kind in ("sent", "kept")
     ]
-    page = bill_page({"invoices": [one], "unusual": []}, daily)
+    page = bill_page(spark, {"invoices": [one], "unusual": []}, daily)
     (drawing,) = re.findall(r"<svg[^>]*aria-label=.Charges of resources.*?</svg>", page, re.DOTALL)
     assert texts(drawing) == ["acme · queue:q", "1.10"]
     text = re.sub(r"<[^>]+>", "|", page)
@@ -309,13 +334,13 @@ def test_lines_of_no_resource_are_no_dear_resources_and_have_no_counts() -> None
     assert "|queue:q||kept (byte hours)||||5||5||0.10|" in text
 
 
-def test_days_without_use_are_on_the_axis() -> None:
+def test_days_without_use_are_on_the_axis(spark: SparkSession) -> None:
     daily = [
         {"day": day, "kind": "sent", "currency": "USD", "count": 5, "charge": 1.0}
         for day in ("2026-09-01", "2026-11-01", "2026-11-08")
     ]
     one = {**invoice("2026-11", "USD", closed=False), "lines": [], "total": "0.00"}
-    page = bill_page({"invoices": [one], "unusual": []}, daily)
+    page = bill_page(spark, {"invoices": [one], "unusual": []}, daily)
     (drawing,) = re.findall(r"<svg[^>]*aria-label=.charge by day.*?</svg>", page, re.DOTALL)
     days = [text for text in texts(drawing) if "-" in text]
     assert days == [
@@ -324,19 +349,21 @@ def test_days_without_use_are_on_the_axis() -> None:
     assert drawing.count("<rect") == 2
 
 
-def test_sums_are_of_all_accounts_and_stay_small() -> None:
-    sums = Sums()
+def test_sums_are_of_all_accounts_and_stay_small(spark: SparkSession) -> None:
+    sums, answers = Sums(), {}
     hour = {"hour": "2026-11-20T07:00:00.000Z", "resource": "queue:q", "kind": "sent"}
     for number in range(300):
         lines_of = [line("sent", f"{number}.00", f"queue:q{place}", 2) for place in range(3)]
         own = {**invoice("2026-10", "USD", closed=True), "lines": lines_of, "total": f"{number}"}
-        sums.add(f"a{number:03}", {"invoices": [own], "unusual": [hour]})
+        answers[f"a{number:03}"] = {"invoices": [own], "unusual": [hour]}
+        sums.add(f"a{number:03}", answers[f"a{number:03}"])
+    sums.add_lines(lines_of_all(spark, answers))
 
     (total,) = sums.currencies.values()
     assert (sums.accounts, total.issued, total.open) == (300, 300, 0)
     assert total.amount == sum(range(300))
     assert total.counts["sent"] == 1_800
     assert [account for _, account in total.accounts][:2] == ["a299", "a298"]
-    assert [name for _, name, _ in total.resources][2:4] == ["a299 · queue:q2", "a298 · queue:q0"]
+    assert [name for name, _ in total.resources][2:4] == ["a299 · queue:q2", "a298 · queue:q0"]
     assert (len(total.accounts), len(total.resources)) == (12, 12)
     assert (len(sums.unusual), sums.unusual_more) == (UNUSUAL_SHOWN, 300 - UNUSUAL_SHOWN)

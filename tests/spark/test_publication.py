@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.spark.failing_writes import DiskFull
-from tests.spark.job_runs import fingerprints, page_in, rows_in, run_of, summaries_in
+from tests.spark.job_runs import fingerprints, page_in, rows_in, run_of
 from tests.spark.transforms.frames import frame
 
 from cirrusmq_reports.command import open_outputs
@@ -47,7 +48,8 @@ def test_a_full_disk_at_any_write_replaces_nothing(
             assert seen == before
     disk.left = 7
     run(output, spark, 2)
-    assert summaries_in(output, "billing") == {"acme": {"count": 2}}
+    summary = run_of(output, "billing") / "summaries/acme.json"
+    assert json.loads(summary.read_text()) == {"count": 2}
     assert [[row["count"] for row in rows_in(output, table).collect()] for table in TABLES] == [
         [2],
         [2],

@@ -54,7 +54,7 @@ def facts_of(so_far: str, last_day: str, **more: Any) -> Facts:
         generated_ms=0,
         close_days=3,
         gaps=[],
-        documents={},
+        documents=[],
         so_far=[{**row, "last_day": Decimal(last_day)}],
         unusual=[],
         **more,

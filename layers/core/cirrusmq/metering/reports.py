@@ -1,8 +1,13 @@
-"""Reports that the data pipeline finished, as it left them: one summary for each account."""
+"""Reports that the data pipeline finished, as it left them: one summary for each account.
+
+That of billing has documents without their lines, which lie in the folder of the run that issued
+them; a page of lines reads those that it shows.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -47,7 +52,7 @@ def billing(
     start_ms = None if start is None else parse_time("from", start)
     end_ms = None if end is None else parse_time("to", end)
     run = began or _newest(core, "billing")
-    report = _read(core, "billing", account, run, "cursor" if began else None)
+    report = _read_billing(core, account, run, "cursor" if began else None)
     first_ms = parse_time("from", report["from"]) if start_ms is None else start_ms
     last_ms = parse_time("to", report["to"]) if end_ms is None else end_ms
     given = start_ms is not None or end_ms is not None
@@ -63,21 +68,36 @@ def billing(
             if not given or months[0] <= invoice["month"] <= months[1]
         ],
     }
-    more = _cut(chosen, int(passed or 0), lines)
+    more = _cut(core, account, chosen, int(passed or 0), lines)
     following = cursors.make(core, f"{run} {more}", *listing) if more else None
     return _fitting(chosen), following
 
 
-def _cut(report: dict[str, Any], passed: int, lines: int) -> int | None:
+def _cut(core: Core, account: str, report: dict[str, Any], passed: int, lines: int) -> int | None:
     """Keep so many lines of the report's invoices; how many are passed then, None at the end."""
+
+    @cache
+    def issued(run: str) -> dict[str, Any]:
+        """Number → lines of the documents that a run issued."""
+        name = f"runs/billing/{run}/lines/{quote(account, safe='')}.json"
+        content = core.read_report(name)
+        if content is None:
+            raise ReportNotFound(f"the lines of the documents of run {run} are gone")
+        return decode_json(content, dict[str, Any])
+
     kept, seen = [], 0
-    for invoice in report["invoices"]:
-        own = invoice["lines"]
-        first = max(0, passed - seen)
-        some = own[first : max(first, passed + lines - seen)]
-        if some or (not own and (passed < seen or not seen) and seen <= passed + lines):
-            kept.append(invoice | {"lines": some})
-        seen += len(own)
+    for each in report["invoices"]:
+        invoice = dict(each)
+        run, count = invoice.pop("issued_in", None), invoice.pop("line_count", 0)
+        if run is None:
+            count = len(invoice["lines"])
+        first, last = max(0, passed - seen), passed + lines - seen
+        if first < min(count, last):
+            own = invoice["lines"] if run is None else issued(run)[invoice["number"]]
+            kept.append(invoice | {"lines": own[first:last]})
+        elif not count and (passed < seen or not seen) and last >= 0:
+            kept.append(invoice | {"lines": []})
+        seen += count
     report["invoices"] = kept
     return passed + lines if passed + lines < seen else None
 
@@ -100,10 +120,19 @@ def _newest(core: Core, report: str) -> str:
     return decode_json(pointer.partition(b"\n")[0], _Pointer).run
 
 
+def _read_billing(core: Core, account: str, run: str, parameter: str | None) -> dict[str, Any]:
+    """The account's bills of a run. `parameter`: what named the run, if a caller did."""
+    content = core.read_report(f"runs/billing/{run}/accounts/{quote(account, safe='')}.json")
+    if content is not None:
+        return decode_json(content, dict[str, Any])
+    # A job of before put all lines into one file.
+    return _read(core, "billing", account, run, parameter)
+
+
 def _read(
     core: Core, report: str, account: str, run: str, parameter: str | None = None
 ) -> dict[str, Any]:
-    """The account's summary of a run. `parameter`: what named the run, if a caller did."""
+    """The account's summary of a run; `parameter` as in `_read_billing`."""
     name = f"runs/{report}/{run}/summaries/{quote(account, safe='')}.json"
     content = core.read_report(name)
     if content is None and parameter:
