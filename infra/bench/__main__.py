@@ -22,6 +22,7 @@ from .counted import (
 )
 from .measured import (
     backlog_cpu,
+    bill_answers,
     call_cpu,
     calls,
     client,
@@ -63,6 +64,7 @@ BY_NAME_ALONE = {
     "fair": fair.run,
     "fills": fills.run,
     "backlog_cpu": backlog_cpu.run,
+    "bill_answers": bill_answers.run,
     "night_cpu": night_cpu.run,
     "cold": cold.run,
     "memory": memory.run,

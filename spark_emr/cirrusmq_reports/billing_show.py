@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from cirrusmq_reports.billing_page import ACCOUNTS_SHOWN, PageInput, render_bill
 from cirrusmq_reports.billing_plan import REPORT_DAYS_MOST, Due, first_ms
 from cirrusmq_reports.billing_state import State
 from cirrusmq_reports.billing_summary import (
+    HEADER_FIELDS,
     Facts,
     billing_summaries,
     states_of,
@@ -25,6 +26,7 @@ from cirrusmq_reports.closing import DOCUMENT_TABLE, LINE_TABLE
 from cirrusmq_reports.documents import DOCUMENT_SCHEMA
 from cirrusmq_reports.issued_lines import write_issued_lines
 from cirrusmq_reports.ledger import Taken
+from cirrusmq_reports.ordered_rows import rows_in_order
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import RateCard
 from cirrusmq_reports.times import DAY_MS, iso_month
@@ -38,6 +40,9 @@ ACCOUNTS = "accounts"
 files have all lines."""
 BUDGETS = "budgets.json"
 """In a run's folder: the budgets of the running month."""
+
+
+_OPEN_ORDER = ("account", "month", "currency", "used_month", "resource", "kind")
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,9 @@ class Showing:
         recent = [part for part in documents if part.part >= oldest]
         issued, lines = _of(recent, DOCUMENT_TABLE), _of(recent, LINE_TABLE)
         rows = self._summed(open_lines, lines).persist()
-        months = {row["month"] for row in rows.select("month").distinct().collect()}
-        write_issued_lines(outputs, rows, issued)
+        months = {row["month"]: row["count"] for row in rows.groupBy("month").count().collect()}
+        count = sum(months.values())
+        write_issued_lines(outputs, rows, count, issued)
         from_ms = first_ms(to_ms, months)
         shown_rows = rows.where(sf.col("month") >= iso_month(from_ms))
         unusual = unusual_hours(charged, to_ms).withColumn("hour_ms", sf.unix_millis("hour"))
@@ -74,7 +80,6 @@ class Showing:
             generated_ms=outputs.generated_ms,
             close_days=self.close_days,
             gaps=after.accepted,
-            documents=self._headers(issued, shown_rows),
             so_far=_rows(month_so_far(charged, to_ms)),
             budgets=self.card.budgets,
             terms=self.card.terms,
@@ -82,7 +87,10 @@ class Showing:
         )
         shown: dict[str, Any] = {}
         sums = Sums()
-        for account, summary in billing_summaries(_open_rows(shown_rows), facts):
+        open_rows = rows_in_order(shown_rows.where(sf.col("number") == ""), count, *_OPEN_ORDER)
+        most = sum(part.row_count for part in issued)
+        headers = rows_in_order(self._headers(issued, shown_rows), most, "account", "number")
+        for account, summary in billing_summaries(open_rows, headers, facts):
             outputs.write_of_account(ACCOUNTS, account, summary)
             sums.add(account, summary)
             if len(shown) < ACCOUNTS_SHOWN:
@@ -115,11 +123,11 @@ class Showing:
             *[sf.sum(name).alias(name) for name in ("count", "bytes", "charge")]
         )
 
-    def _headers(self, issued: Sequence[Part], lines: DataFrame) -> list[dict[str, Any]]:
-        """The documents with the number of lines that their answers have."""
+    def _headers(self, issued: Sequence[Part], lines: DataFrame) -> DataFrame:
+        """The documents, with the number of lines that their answers have."""
         headers = self.outputs.read(self.spark, issued, f"{DOCUMENT_SCHEMA}, run STRING")
         counts = lines.groupBy("number").agg(sf.count(sf.lit(1)).alias("line_count"))
-        return _rows(headers.join(counts, "number"))
+        return headers.select(*HEADER_FIELDS).join(counts, "number")
 
     def _tell(self, after: State, facts: Facts, taken: Taken, due: Due, sums: Sums) -> None:
         """Lines for a person, and lines of the job's log that filters make metrics of."""
@@ -150,11 +158,3 @@ def _of(parts: Sequence[Part], table: str) -> list[Part]:
 
 def _rows(frame: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in frame.collect()]
-
-
-def _open_rows(rows: DataFrame) -> Iterator[dict[str, Any]]:
-    """The lines of open months, one account after the other."""
-    own = rows.where(sf.col("number") == "")
-    ordered = own.orderBy("account", "month", "currency", "used_month", "resource", "kind")
-    for row in ordered.toLocalIterator():
-        yield row.asDict()

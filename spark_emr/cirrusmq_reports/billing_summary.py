@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
+from heapq import merge
 from itertools import groupby
 from typing import Any
 
@@ -21,6 +21,8 @@ Row = Mapping[str, Any]
 _BUDGET = ("month", "currency", "amount", "spent", "forecast", "state")
 _LINE = ("resource", "kind", "correction", "count", "bytes")
 _NONE = Decimal(0)
+HEADER_FIELDS = ("account", "month", "currency", "number", "type", "refers_to", "total", "run")
+"""Of a document's row: what an answer says of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +34,6 @@ class Facts:
     generated_ms: int
     close_days: int
     gaps: Sequence[tuple[int, int]]
-    documents: Sequence[Row]
-    """Rows of documents, with their `run` and `line_count`."""
     so_far: Sequence[Row]
     """Of `month_so_far`."""
     unusual: Sequence[Row]
@@ -43,22 +43,22 @@ class Facts:
     """Of the rate card: the tax and the minimum charge that open months will have."""
 
 
-def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
+def billing_summaries(
+    lines: Iterable[Row], documents: Iterable[Row], facts: Facts
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Account → its answer: a document each, of which the lines lie elsewhere, and the open months.
 
-    `rows`: lines of open months, one account after the other, then by month: `account`, `month`,
-    `currency`, `resource`, `kind`, `used_month`, `count`, `bytes`, `charge`.
+    `lines`: of open months, one account after the other, then by month and currency: `account`,
+    `month`, `currency`, `resource`, `kind`, `used_month`, `count`, `bytes`, `charge`.
+    `documents`: HEADER_FIELDS and `line_count`, one account after the other.
     """
     expected = {
         (row["account"], row["currency"]): _expected(row, facts.to_ms) for row in facts.so_far
     }
     budgets = {state["account"]: state for state in states_of(facts)}
-    unusual: dict[str, list[Row]] = defaultdict(list)
+    unusual: dict[str, list[Row]] = {}
     for row in facts.unusual:
-        unusual[row["account"]].append(_unusual(row))
-    issued: dict[str, list[Row]] = defaultdict(list)
-    for row in facts.documents:
-        issued[row["account"]].append(row)
+        unusual.setdefault(row["account"], []).append(_unusual(row))
     head = {
         "from": iso_time(facts.from_ms),
         "to": iso_time(facts.to_ms),
@@ -66,22 +66,26 @@ def billing_summaries(rows: Iterable[Row], facts: Facts) -> Iterator[tuple[str, 
         "time_zone": "UTC",
         "gaps": [{"from": iso_time(since), "to": iso_time(until)} for since, until in facts.gaps],
     }
-
-    def answer(account: str, lines: Iterable[Row]) -> tuple[str, dict[str, Any]]:
-        invoices = [_issued(row, facts) for row in issued.pop(account, ())]
-        for (month, currency), own in groupby(lines, key=_month_of):
+    for account, own in groupby(merge(documents, lines, key=_account_of), key=_account_of):
+        invoices: list[dict[str, Any]] = []
+        charges: list[Row] = []
+        for row in own:
+            if "line_count" in row:
+                invoices.append(_issued(row, facts))
+            else:
+                charges.append(row)
+        for (month, currency), of_month in groupby(charges, key=_month_of):
             more = expected.get((account, currency), _NONE)
-            invoices.append(_open(by_resource(own), account, month, currency, more, facts))
+            invoices.append(_open(by_resource(of_month), account, month, currency, more, facts))
         invoices.sort(key=lambda each: (each["month"], each["number"] or "", each["currency"]))
-        summary = {**head, "invoices": invoices, "unusual": unusual.get(account, [])}
+        summary: dict[str, Any] = {
+            **head,
+            "invoices": invoices,
+            "unusual": unusual.get(account, []),
+        }
         if account in budgets:
             summary["budget"] = {name: budgets[account][name] for name in _BUDGET}
-        return account, summary
-
-    for account, of_account in groupby(rows, key=lambda row: str(row["account"])):
-        yield answer(account, of_account)
-    for account in sorted(issued):
-        yield answer(account, ())
+        yield account, summary
 
 
 def _issued(row: Row, facts: Facts) -> dict[str, Any]:
@@ -152,6 +156,10 @@ def _expected(row: Row, to_ms: int) -> Decimal:
 def _total(rows: Iterable[Row], currency: str, more: Decimal = _NONE) -> str:
     """The sum of these lines, and of `more`, as it is shown."""
     return shown(rounded(sum((row["charge"] for row in rows), more), currency), currency)
+
+
+def _account_of(row: Row) -> str:
+    return str(row["account"])
 
 
 def _month_of(row: Row) -> tuple[str, str]:

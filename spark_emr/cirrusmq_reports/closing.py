@@ -26,6 +26,7 @@ from cirrusmq_reports.documents import (
     issue,
     least_charges,
 )
+from cirrusmq_reports.ordered_rows import rows_in_order
 from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import RateCard
 from cirrusmq_reports.swap import DOCUMENTS, INDEX, index_of
@@ -227,17 +228,18 @@ class Closing:
             ),
         ]
         # The copies are made from these; of each the index has name and digest.
-        index = index_of(self._write_files(listed, headers, made_of))
+        count = sum(part.row_count for part in parts if part.dataset == LINE_TABLE)
+        index = index_of(self._write_files(listed, count, headers, made_of))
         outputs.write_file(INDEX, index.encode())
         return Closed(parts=parts, headers=headers)
 
     def _write_files(
-        self, lines: DataFrame, headers: Sequence[Header], made_of: Mapping[str, Any]
+        self, lines: DataFrame, count: int, headers: Sequence[Header], made_of: Mapping[str, Any]
     ) -> Iterator[tuple[str, bytes]]:
         """Write the files of all documents, an account's after the other's: names and contents."""
         by_number = {each.number: each for each in headers}
-        ordered = lines.orderBy("number", *_in_order()).toLocalIterator()
-        for number, own in groupby(map(_as_dict, ordered), key=lambda row: str(row["number"])):
+        ordered = rows_in_order(lines, count, "number", *_in_order())
+        for number, own in groupby(ordered, key=lambda row: str(row["number"])):
             header = by_number[number]
             buyer = {"account": header.account, **self.card.buyers.get(header.account, {})}
             made = document(
@@ -291,7 +293,3 @@ def _numbered_lines(listed: DataFrame, headers: DataFrame) -> DataFrame:
         both = both.select(own.columns).unionByName(own)
     in_document = Window.partitionBy("number").orderBy("place", *_in_order())
     return both.withColumn("line", sf.row_number().over(in_document)).select(*columns, "closed")
-
-
-def _as_dict(row: Any) -> dict[str, Any]:
-    return dict(row.asDict())

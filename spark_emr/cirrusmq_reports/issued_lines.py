@@ -13,13 +13,13 @@ that all of a run's are there; without it they are written again, with the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 from pyspark.sql import DataFrame
 
 from cirrusmq_reports.billing_summary import by_resource, line_of
+from cirrusmq_reports.ordered_rows import rows_in_order
 from cirrusmq_reports.publication import Outputs, Part
 
 LINES = "lines"
@@ -28,17 +28,19 @@ WRITTEN = "lines.written"
 ORDER = ("account", "month", "number", "used_month", "resource", "kind")
 
 
-def write_issued_lines(outputs: Outputs, lines: DataFrame, documents: Sequence[Part]) -> None:
+def write_issued_lines(
+    outputs: Outputs, lines: DataFrame, count: int, documents: Sequence[Part]
+) -> None:
     """Write the lines of the runs that issued documents, as far as they are not written.
 
-    `lines`: rows of `summed_lines`, those of open months (`run` is "") among them.
+    `lines`: `count` of all documents and of open months, summed over tiers; the `run` of the
+    latter is "".
     """
     runs = sorted({part.run for part in documents if part.row_count})
     missing = [run for run in runs if not outputs.has_file(WRITTEN, run)]
     if not missing:
         return
-    own = lines.where(lines["run"].isin(missing)).orderBy("run", *ORDER).toLocalIterator()
-    rows: Iterator[dict[str, Any]] = (row.asDict() for row in own)
+    rows = rows_in_order(lines.where(lines["run"].isin(missing)), count, "run", *ORDER)
     for (run, account), of_account in groupby(rows, key=lambda row: (row["run"], row["account"])):
         content = {
             str(number): [line_of(row, row["currency"]) for row in by_resource(of_document)]

@@ -54,7 +54,6 @@ def facts_of(so_far: str, last_day: str, **more: Any) -> Facts:
         generated_ms=0,
         close_days=3,
         gaps=[],
-        documents=[],
         so_far=[{**row, "last_day": Decimal(last_day)}],
         unusual=[],
         **more,
@@ -63,7 +62,7 @@ def facts_of(so_far: str, last_day: str, **more: Any) -> Facts:
 
 def test_a_forecast_adds_days_like_the_last_one() -> None:
     facts = facts_of("12.004", "2.5")
-    ((_, summary),) = billing_summaries([line("2026-10"), line("2026-11")], facts)
+    ((_, summary),) = billing_summaries([line("2026-10"), line("2026-11")], [], facts)
     shown = summary["invoices"]
     # Ten days and a half are left.
     assert [each["forecast"] for each in shown] == [None, "38.25"]
@@ -89,7 +88,7 @@ def test_a_forecast_has_tax_and_the_minimum_as_the_total_has(
     budgets = {"acme": Decimal(30)}
     facts = facts_of("12.004", last_day, terms=lambda month: prices, budgets=budgets)
 
-    ((_, summary),) = billing_summaries([line("2026-11")], facts)
+    ((_, summary),) = billing_summaries([line("2026-11")], [], facts)
 
     (invoice,) = summary["invoices"]
     assert (invoice["total"], invoice["forecast"]) == (total, forecast)
