@@ -184,7 +184,7 @@ def _legend(series: Iterable[tuple[str, Sequence[float]]]) -> str:
 
 def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
     return (
-        f'<div class="chart"><svg viewBox="0 0 {width} {height}" role="img" '
+        f'<div class="chart" tabindex="0"><svg viewBox="0 0 {width} {height}" role="img" '
         f'style="min-width:{round(width * _SHRUNK)}px" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>{''.join(parts)}</svg></div>"
     )

@@ -46,6 +46,7 @@ def _as_html(made: Mapping[str, Any]) -> str:
     parties = [
         (who, ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in made[who].items()))
         for who in ("seller", "buyer")
+        if made[who]
     ]
     period = made["period"]
     facts = [
@@ -54,6 +55,7 @@ def _as_html(made: Mapping[str, Any]) -> str:
         ("issued", made["issued"]),
         *([("refers to", made["refers_to"])] if made["refers_to"] else []),
         *([("tax", _tax_text(made))] if made["tax"] else []),
+        *([("use that is missing", ", ".join(made["gaps"]))] if made["gaps"] else []),
     ]
     heads = (
         "resource", "kind", "use of", "tier", "quantity", "list price of one", "discount",

@@ -35,7 +35,7 @@ th.t,td.t{text-align:left}tr.sum td{font-weight:600}
 td.t{white-space:normal}td.t:first-child{min-width:min(150px,34vw)}
 details{margin-top:8px}summary{cursor:pointer;padding:4px 0;overflow:hidden}
 summary b{float:right;padding-left:12px}
-.none{color:var(--soft)}
+.none{color:var(--soft)}a{color:inherit}
 @media(max-width:480px){main{padding:20px 12px 40px}section{padding:14px 12px}
 .tile{padding:10px 12px}.tile b{font-size:16px}th,td{padding:5px 6px}}
 @media print{body{background:none}main{max-width:none;padding:0}section{border:0;padding:0}}
@@ -72,7 +72,9 @@ def tiles(entries: Sequence[tuple[str, str]]) -> str:
 
 def section(title: str, content: str) -> str:
     """A titled box around HTML."""
-    return f"<section><h2>{escape(title)}</h2>{content}</section>"
+    # What may be wider than the window is reached by the keyboard too.
+    name = escape(title)
+    return f'<section tabindex="0" aria-label="{name}"><h2>{name}</h2>{content}</section>'
 
 
 def side_by_side(*sections: str) -> str:

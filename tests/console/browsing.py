@@ -63,6 +63,15 @@ def _find() -> str:
     return run.stdout.strip()
 
 
+def axe_findings(page: Page, *rules: str) -> list[Any]:
+    """What axe finds on a page, by all of its rules or some of them."""
+    # A page may forbid scripts in it, so that axe comes in beside them.
+    if page.evaluate("!window.axe"):
+        page.evaluate(_AXE.read_text("utf-8"))
+    found: list[Any] = page.evaluate(_RUN_AXE, list(rules))
+    return found
+
+
 class Console:
     """The console in a tab of its own; `problems`: what went wrong in the page itself."""
 
@@ -100,11 +109,7 @@ class Console:
 
     def findings(self, *rules: str) -> list[Any]:
         """What axe finds on the page, by all of its rules or some of them."""
-        # The page forbids scripts in it, so that axe comes in beside them.
-        if self.page.evaluate("!window.axe"):
-            self.page.evaluate(_AXE.read_text("utf-8"))
-        found: list[Any] = self.page.evaluate(_RUN_AXE, list(rules))
-        return found
+        return axe_findings(self.page, *rules)
 
     def close(self) -> None:
         """Close the tab; nothing went wrong in it."""

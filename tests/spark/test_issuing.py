@@ -131,7 +131,7 @@ def test_lines_of_a_document_add_up_to_its_total() -> None:
         "resource": "queue:q", "kind": "sent", "quantity": 12_250,
         "unit_price": Decimal("0.000012"), "paid": Decimal("1.0000"), "charge": Decimal("0.147"),
     }  # fmt: skip
-    made = document(header, [line], {"name": "Us"}, {"account": "a"}, {"code": "2"})
+    made = document(header, [line], {"name": "Us"}, {"account": "a"}, {"code": "2", "gaps": []})
 
     assert [each["charge"] for each in made["lines"]] == ["0.147", "0.003"]
     assert made["lines"][1]["kind"] == "rounding"
@@ -157,13 +157,15 @@ def test_the_page_of_a_document_says_price_discount_and_reason() -> None:
         "charge": Decimal("-1.5"), "reason": "an <outage>",
     }  # fmt: skip
     seller = {"name": "Us", "payment_terms": "30 days"}
-    made = document(header, [used, credit], seller, {"account": "a"}, {"code": "2"})
+    gaps = {"gaps": ["2026-10-01 to 2026-10-11", "2026-10-20"]}
+    made = document(header, [used, credit], seller, {"account": "a"}, {"code": "2", **gaps})
     page = re.sub(r"<[^>]+>", "|", files_of(made)["html"].decode())
 
     assert "|Credit note INV-a-000002|" in page
     assert "|refers to||INV-a-000001|" in page
     assert "|name: Us, payment terms: 30 days|" in page
     assert "|2026-10-01 to 2026-11-01, without that day|" in page
+    assert "|use that is missing||2026-10-01 to 2026-10-11, 2026-10-20|" in page
     assert "|charge (USD)|" in page
     line = "queue:q||kept||2026-10||1||1,000,000 byte hours||0.0000004||12.5 %||0.35|"
     assert line in page
