@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import pytest
@@ -226,7 +226,7 @@ def test_a_browser_shows_the_charts(
     name: str,
     charts: int,
     width: int,
-    colours: str,
+    colours: Literal["light", "dark"],
     browser: Browser,
     request: pytest.FixtureRequest,
     tmp_path: Path,
