@@ -30,8 +30,9 @@ from cirrusmq.model.head_mark import Mark
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
+from cirrusmq.queues.wake_ups.items import put_waiting, put_wake_up
 from cirrusmq.receiving import rounds
-from cirrusmq.storage import head_marks, lease, wake_ups
+from cirrusmq.storage import head_marks, lease
 from cirrusmq.storage.parked import parked_item
 from cirrusmq_local.testing import Client, World
 
@@ -133,8 +134,8 @@ def hints_and_leases(alice: Client) -> None:
         assert slots.set_alarm(core, source.id, core.now_ms() + seconds * 1_000)
     assert slots.take(core, source.id, invoke) is None
     for _ in range(2):
-        wake_ups.put_waiting(core, source.id, core.now_ms() + 20_000)
-        wake_ups.put_wake_up(core, source.id, "0001", core.now_ms())
+        put_waiting(core, source.id, core.now_ms() + 20_000)
+        put_wake_up(core, source.id, "0001", core.now_ms())
     for _ in range(2):
         parking_lot.mark(core, source.id)
     held = parking_lot.hold(core, source.id)

@@ -15,9 +15,9 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import rekey, transfer
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import DELETED
+from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.receiving import unclaim
 from cirrusmq.sending import objects, send
-from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.storage.objects import put_object
 
 

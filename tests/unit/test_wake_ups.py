@@ -6,8 +6,8 @@ import pytest
 from tests.unit.parcels import NOW_MS, source
 
 from cirrusmq.base import limits
-from cirrusmq.model import wake_up
-from cirrusmq.runtime.wake_up_memory import FOLLOWED_MS, MOST_AT_ONCE, WakeUpMemory
+from cirrusmq.queues.wake_ups.memory import FOLLOWED_MS, MOST_AT_ONCE, WakeUpMemory
+from cirrusmq.queues.wake_ups.rules import WAITS_MS, due_between, partition_in, wake_up_key, wakes
 
 
 @pytest.fixture
@@ -16,15 +16,15 @@ def memory() -> WakeUpMemory:
 
 
 def key(ms: int, partition: int = 7) -> str:
-    return wake_up.wake_up_key(NOW_MS + ms, partition, "0a1b")
+    return wake_up_key(NOW_MS + ms, partition, "0a1b")
 
 
 class TestKeys:
     def test_a_key_names_the_partition(self) -> None:
-        assert [wake_up.partition_in(key(0, partition)) for partition in (0, 9, 254)] == [0, 9, 254]
+        assert [partition_in(key(0, partition)) for partition in (0, 9, 254)] == [0, 9, 254]
 
     def test_those_are_looked_for_that_are_due_and_no_older_than_clocks_differ(self) -> None:
-        after, until = wake_up.due_between(NOW_MS, NOW_MS)
+        after, until = due_between(NOW_MS, NOW_MS)
         assert [after <= key(ms) <= until for ms in (-4_001, -4_000, -2_000, 0, 1)] == [
             False,
             True,
@@ -34,13 +34,13 @@ class TestKeys:
         ]
 
     def test_who_says_that_it_waits_is_not_among_them(self) -> None:
-        assert not wake_up.due_between(NOW_MS, NOW_MS)[1] >= "~"
+        assert not due_between(NOW_MS, NOW_MS)[1] >= "~"
 
     @pytest.mark.parametrize("place", [{"receiver": "copy"}, {"subscription": "web"}])
     def test_copies_have_none(self, place: dict[str, str]) -> None:
-        assert wake_up.wakes(source(partitions=5))
-        assert not wake_up.wakes(source(partitions=4))
-        assert not wake_up.wakes(source(partitions=5, **place))
+        assert wakes(source(partitions=5))
+        assert not wakes(source(partitions=4))
+        assert not wakes(source(partitions=5, **place))
 
 
 class TestWaits:
@@ -58,7 +58,7 @@ class TestWaits:
 
     def test_a_wait_is_said_again_when_half_of_its_time_is_over(self, memory: WakeUpMemory) -> None:
         def says(ms: int) -> bool:
-            return memory.says("q", NOW_MS + ms + wake_up.WAITS_MS, NOW_MS + ms)
+            return memory.says("q", NOW_MS + ms + WAITS_MS, NOW_MS + ms)
 
         assert [says(ms) for ms in (0, 15_000, 15_001, 16_000)] == [True, False, True, False]
 

@@ -15,7 +15,7 @@ The words that it is written in, and the file that defines each:
     head mark       how far a head need not be read, for all         model/head_mark.py
     hint            the same, for one execution environment          receiving/head_memory.py
     ended head      what no look at an ordered group need read again receiving/ended_heads.py
-    wake-up         tells receivers which partition to look at       model/wake_up.py
+    wake-up         tells receivers which partition to look at       queues/wake_ups/rules.py
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py
     receipt         the text by which a consumer settles a message   model/receipt.py

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from cirrusmq.fanout.handouts import Handout
 from cirrusmq.model.parcel import Parcel, message_id, sort_key
 from cirrusmq.model.queue import Queue
+from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.runtime.store import ConditionFailed
@@ -25,7 +26,6 @@ from cirrusmq.sending.parcels import (
     ordered_sort_key,
     pack_entries,
 )
-from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.storage.parcels import parcel_item, put_unless_sent
 
 

@@ -18,13 +18,13 @@ from cirrusmq.model.topic import Subscription, Topic, TopicKind
 from cirrusmq.publishing.recipients import endpoint
 from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
 from cirrusmq.queues.receivers import cached_receivers
+from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.batch import stored
 from cirrusmq.sending.deduplication import Duplicate
 from cirrusmq.sending.objects import keep_messages
 from cirrusmq.sending.parcels import Entry, items_for
-from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import topic_place
 from cirrusmq.storage.parcels import read_parcel

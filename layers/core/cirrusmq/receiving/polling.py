@@ -9,7 +9,7 @@ A look at an idle partition costs half a read unit, and the attributes are read 
 poll of 20 s costs at most 150 units in all. A queue of up to 4 partitions looks at each of them
 every 0.34 s for that, so that a message waits for 0.17 s in the median.
 
-With more partitions their turns are further apart, and senders write wake-ups (`model.wake_up`),
+With more partitions their turns are further apart, and senders write wake-ups (`queues.wake_ups`),
 which are looked at every 0.34 s for half a unit; the other looks go to the partitions in turn:
 
     seconds     0              0.122  0.244  0.34        0.366  0.488 ...
@@ -21,8 +21,8 @@ for 0.2 s there, since their attributes are read as well.
 
 from __future__ import annotations
 
-from cirrusmq.model import wake_up
 from cirrusmq.model.source import Source
+from cirrusmq.queues.wake_ups.rules import in_use, wakes
 
 POLL_SECONDS = 20
 POLL_UNITS = 150
@@ -56,7 +56,7 @@ def first_partitions(source: Source, wait_seconds: float) -> int:
 
 def waits_for_wake_ups(source: Source, wait_seconds: float) -> bool:
     """Whether a wait of this length looks at wake-ups."""
-    return wake_up.wakes(source) and wait_seconds > LEAST_WAIT_SECONDS
+    return wakes(source) and wait_seconds > LEAST_WAIT_SECONDS
 
 
 def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
@@ -68,7 +68,7 @@ def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
     looks = _looks(source, wait_seconds) - first_partitions(source, wait_seconds)
     idle = looks - (source.partitions if ends_with_all(source) else 0)
     left = looks - _last_look(source)
-    few = not wake_up.in_use(source.partitions)
+    few = not in_use(source.partitions)
     a_second = min(source.partitions / ROUND_SECONDS, (idle if few else left) / POLL_SECONDS)
     pause = min(1 / a_second, LONGEST_PAUSE_SECONDS) if a_second > 0 else LONGEST_PAUSE_SECONDS
     if units <= IDLE_UNITS:

@@ -15,6 +15,7 @@ from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.queues.wake_ups.follow import say_that_one_waits, woken_partitions
 from cirrusmq.receiving import polling
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.filling import Wanted
@@ -24,7 +25,6 @@ from cirrusmq.receiving.randomness import Chance
 from cirrusmq.receiving.unclaim import read_claimed
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.receiving.waiting_room import waiting
-from cirrusmq.receiving.wake_ups import say_that_one_waits, woken_partitions
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import ReceiptText
 

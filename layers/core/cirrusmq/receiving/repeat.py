@@ -26,11 +26,11 @@ from collections.abc import Iterable, Iterator
 from cirrusmq.model.parcel import Parcel, key_prefix
 from cirrusmq.model.receipt import same_draw
 from cirrusmq.model.source import Source
+from cirrusmq.queues.wake_ups.follow import partitions_woken_since
 from cirrusmq.receiving.claim import Claim, NonceOf
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.randomness import Chance
 from cirrusmq.receiving.search import Head
-from cirrusmq.receiving.wake_ups import partitions_woken_since
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bisection import Budget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key

@@ -30,10 +30,10 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import cancelled, changed
+from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.receiving.lookup import Found, found_at, locate
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key
 from cirrusmq.storage.place_notes import place_note

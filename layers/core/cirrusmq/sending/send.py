@@ -24,6 +24,7 @@ from cirrusmq.model.message import (
 )
 from cirrusmq.model.parcel import order_number
 from cirrusmq.model.queue import Queue
+from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending import deduplication
@@ -40,7 +41,6 @@ from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
 from cirrusmq.sending.objects import Placed, place_messages
 from cirrusmq.sending.parcels import Entry, Items, items_for, queue_prefix
-from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.sending.writes import find_with_earlier_delay, is_leftover, store_items
 from cirrusmq.storage import counters
 from cirrusmq.storage.parcels import read_parcel, read_positions

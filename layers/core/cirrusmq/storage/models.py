@@ -13,7 +13,7 @@
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `H#<source id>#<partition>` | `H#<hash of group>` | that of a group of a fair queue |
-| Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `cirrusmq.storage.wake_ups` |
+| Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `cirrusmq.queues.wake_ups.items` |
 | Messages | `M#<source id>#<send id>` | number in the send | `cirrusmq.storage.place_notes` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.model.wake_up import due_between
+from cirrusmq.queues.wake_ups.rules import due_between
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import page_request, ttl_seconds

@@ -12,12 +12,12 @@ import logging
 from collections.abc import Iterable
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.model import wake_up
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
+from cirrusmq.queues.wake_ups.items import put_wake_up, read_waiting
+from cirrusmq.queues.wake_ups.memory import WakeUpMemory
+from cirrusmq.queues.wake_ups.rules import LATE_MS, in_use, wake_up_key
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.wake_up_memory import WakeUpMemory
-from cirrusmq.storage.wake_ups import put_wake_up, read_waiting
 
 _logger = logging.getLogger(__name__)
 
@@ -27,10 +27,10 @@ def wake_receivers(core: Core, queue: Queue, parcels: Iterable[Parcel], put_ms: 
 
     One write unit for each while a receiver waits, and half a read unit a second.
     """
-    if not wake_up.in_use(queue.attributes.partitions):
+    if not in_use(queue.attributes.partitions):
         return
     now_ms = core.now_ms()
-    if now_ms - put_ms > wake_up.LATE_MS:
+    if now_ms - put_ms > LATE_MS:
         return  # the store is slow: the answer is more urgent
     try:
         if _waits(core, queue.id, now_ms):
@@ -60,5 +60,5 @@ def _wake(core: Core, source_id: str, parcels: Iterable[Parcel], now_ms: int) ->
         if not core.memory(WakeUpMemory).may_wake(source_id, now_ms):
             return
         chance = core.random_bytes(2).hex()
-        key = wake_up.wake_up_key(moment_ms, partition, chance)
+        key = wake_up_key(moment_ms, partition, chance)
         put_wake_up(core, source_id, key, moment_ms)

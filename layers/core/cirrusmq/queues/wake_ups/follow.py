@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.model import wake_up
 from cirrusmq.model.source import Source
+from cirrusmq.queues.wake_ups.items import put_waiting, read_wake_ups
+from cirrusmq.queues.wake_ups.memory import WakeUpMemory
+from cirrusmq.queues.wake_ups.rules import WAITS_MS, partition_in, wakes
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.wake_up_memory import WakeUpMemory
-from cirrusmq.storage.wake_ups import put_waiting, read_wake_ups
 
 _logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 def say_that_one_waits(core: Core, source: Source) -> None:
     """Have senders write wake-ups for half a minute: one write unit each quarter, if at all."""
     now_ms = core.now_ms()
-    until_ms = now_ms + wake_up.WAITS_MS
+    until_ms = now_ms + WAITS_MS
     if not core.memory(WakeUpMemory).says(source.id, until_ms, now_ms):
         return
     try:
@@ -36,7 +36,7 @@ def woken_partitions(core: Core, source: Source) -> list[int]:
 
 def partitions_woken_since(core: Core, source: Source, since_ms: int) -> list[int]:
     """Those that a receive begun at that time may have been woken to look at. Half a read unit."""
-    if not wake_up.wakes(source):
+    if not wakes(source):
         return []
     return _partitions(source, _read(core, source, since_ms, core.now_ms()))
 
@@ -51,5 +51,5 @@ def _read(core: Core, source: Source, since_ms: int, now_ms: int) -> list[str]:
 
 def _partitions(source: Source, keys: list[str]) -> list[int]:
     """A source may be read with fewer partitions than its sender knows of already."""
-    named = dict.fromkeys(map(wake_up.partition_in, keys))
+    named = dict.fromkeys(map(partition_in, keys))
     return [partition for partition in named if partition < source.partitions]
