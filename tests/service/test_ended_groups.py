@@ -11,7 +11,7 @@ import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.topics import TestTopic
 
-from cirrusmq.storage.head_marks import read_mark
+from cirrusmq.receiving.heads.items import read_mark
 from cirrusmq_local.testing import World
 
 DEAD = {"queue": "dead", "max_receives": 100}

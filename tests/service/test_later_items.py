@@ -26,13 +26,14 @@ import cirrusmq
 from cirrusmq.access import keys, shares
 from cirrusmq.fanout import parking_lot
 from cirrusmq.invoking import slots
-from cirrusmq.model.head_mark import Mark
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.wake_ups.items import put_waiting, put_wake_up
 from cirrusmq.receiving import rounds
-from cirrusmq.storage import head_marks, lease
+from cirrusmq.receiving.heads.items import put_mark
+from cirrusmq.receiving.heads.watermark import Mark
+from cirrusmq.storage import lease
 from cirrusmq.storage.parked import parked_item
 from cirrusmq_local.testing import Client, World
 
@@ -146,7 +147,7 @@ def hints_and_leases(alice: Client) -> None:
     head, now_ms = f"Q#{source.id}#0", core.now_ms()
     for version in (1, 2):
         mark = Mark(before="", until_ms=now_ms, version=version)
-        core.store.write("PutItem", head_marks.put_mark(core.tables.messages, head, mark, now_ms))
+        core.store.write("PutItem", put_mark(core.tables.messages, head, mark, now_ms))
     for _ in range(2):
         left = rounds._Round(behind="", begun_ms=now_ms, done_ms=now_ms, again_ms=now_ms)
         rounds._write(core, source, 0, left)

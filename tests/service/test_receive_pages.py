@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq.receiving.head_memory import HeadMemory
+from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq_local.testing import World
 
 FEW, PAGE = 4, 10

@@ -13,10 +13,10 @@ from tests.simulation.scenario import PURGED
 
 from cirrusmq.base import ulid
 from cirrusmq.fanout import batch
-from cirrusmq.model import head_mark
 from cirrusmq.operations import purge
 from cirrusmq.publishing import publish
 from cirrusmq.receiving import claim, ordered, unclaim, unordered
+from cirrusmq.receiving.heads import watermark
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication, send
 
@@ -103,10 +103,10 @@ def what_lies_aside_is_passed(patch: pytest.MonkeyPatch) -> None:
 @plant("crowd", rare=True)
 def a_mark_covers_what_is_not_there_yet(patch: pytest.MonkeyPatch) -> None:
     """Behind what a pass has read, the mark of a head hides what is written in the next seconds."""
-    after_pass = head_mark.after_pass
+    after_pass = watermark.after_pass
 
     def wide(mark: Any, start: str, stretch: Any) -> Any:
         made = after_pass(mark, start, stretch)
         return made and replace(made, before=f"{stretch.begun_ms + 10_000:013d}")
 
-    patch.setattr(head_mark, "after_pass", wide)
+    patch.setattr(watermark, "after_pass", wide)

@@ -11,7 +11,8 @@ from cirrusmq.fanout import parking
 from cirrusmq.lifecycle import age_limit
 from cirrusmq.publishing import log_reader
 from cirrusmq.push import undelivered
-from cirrusmq.receiving import ended_heads, fair, lookup, ordered_pages, polling, rounds, search
+from cirrusmq.receiving import fair, lookup, ordered_pages, polling, rounds, search
+from cirrusmq.receiving.heads import ended
 from cirrusmq.storage import halves, scan, walk
 from cirrusmq.subscriptions import due_marks
 
@@ -26,8 +27,8 @@ _LOOKS = (
     (ordered_pages, "_FEWEST_PER_PAGE", 1),
     (ordered_pages, "_FIRST_PAGE", 2),
     (ordered_pages, "_MOST_PER_PAGE", 4),
-    (ended_heads, "LONG", 1),
-    (ended_heads, "_EXTRA_UNITS", 0.5),
+    (ended, "LONG", 1),
+    (ended, "_EXTRA_UNITS", 0.5),
     (age_limit, "STEP_PAGES", 1),
 )
 _PAGES = (

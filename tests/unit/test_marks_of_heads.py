@@ -6,9 +6,25 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.parcels import NOW_MS, parcel
 
-from cirrusmq.model import head_mark
-from cirrusmq.model.head_mark import BEGINNING, Mark, Stretch
 from cirrusmq.model.parcel import Parcel, sort_key
+from cirrusmq.receiving.heads.watermark import (
+    BEGINNING,
+    JITTER_MS,
+    LONGEST_MS,
+    YOUNG_JITTER_MS,
+    YOUNG_LOOK_MS,
+    YOUNG_MS,
+    Mark,
+    Stretch,
+    after_pass,
+    after_young,
+    anything_due,
+    begin_pass,
+    due,
+    go_on_with_pass,
+    look_at_young,
+    young_due,
+)
 
 
 def at(age_ms: int, lease_ms: int = 600_000) -> Parcel:
@@ -34,11 +50,11 @@ def key(age_ms: int) -> str:
 
 
 def begun(**given: object) -> Mark:
-    return replace(head_mark.begin_pass(Mark(), NOW_MS), **given)
+    return replace(begin_pass(Mark(), NOW_MS), **given)
 
 
 def test_only_what_is_older_than_three_seconds_is_hidden_for_long() -> None:
-    mark = head_mark.after_pass(begun(), "", stretch(9_000, 3_000, 2_999, 0, units=400))
+    mark = after_pass(begun(), "", stretch(9_000, 3_000, 2_999, 0, units=400))
 
     assert mark is not None
     assert mark.before == key(3_000)
@@ -48,37 +64,37 @@ def test_only_what_is_older_than_three_seconds_is_hidden_for_long() -> None:
 
 
 def test_a_pass_is_due_again_when_its_cost_is_paid_at_20_units_a_second() -> None:
-    for units, life_ms in ((40, 2_000), (200, 10_000), (10_000, head_mark.LONGEST_MS)):
-        mark = head_mark.after_pass(begun(), "", stretch(9_000, 8_000, units=units))
+    for units, life_ms in ((40, 2_000), (200, 10_000), (10_000, LONGEST_MS)):
+        mark = after_pass(begun(), "", stretch(9_000, 8_000, units=units))
         assert mark is not None
-        assert not head_mark.due(mark, NOW_MS + life_ms - 1, 0.0)
-        assert head_mark.due(mark, NOW_MS + life_ms, 0.0)
+        assert not due(mark, NOW_MS + life_ms - 1, 0.0)
+        assert due(mark, NOW_MS + life_ms, 0.0)
 
 
 def test_a_cheap_pass_is_due_with_the_first_lease_of_its_stretch() -> None:
     look = stretch(9_000, 8_000, units=2, lease_ms=400)
 
-    mark = head_mark.after_pass(begun(), "", look)
+    mark = after_pass(begun(), "", look)
 
     assert mark is not None
     assert mark.until_ms == NOW_MS + 400
 
 
 def test_a_stretch_of_one_unit_needs_no_mark() -> None:
-    assert head_mark.after_pass(begun(), "", stretch(9_000, 0, units=1.0)) is None
-    assert head_mark.after_pass(begun(), "", stretch(9_000, units=1.0, behind=8_000)) is None
+    assert after_pass(begun(), "", stretch(9_000, 0, units=1.0)) is None
+    assert after_pass(begun(), "", stretch(9_000, units=1.0, behind=8_000)) is None
 
 
 def test_a_pass_that_finds_something_leaves_its_cursor_just_before_it() -> None:
     before = begun(before=key(4_000))
 
-    mark = head_mark.after_pass(before, "", stretch(9_000, 8_000, units=30, behind=7_000))
+    mark = after_pass(before, "", stretch(9_000, 8_000, units=30, behind=7_000))
 
     assert mark is not None
     assert (mark.cursor, mark.before) == (key(8_000), key(4_000))
     assert mark.lease_ms == 0
-    on = head_mark.go_on_with_pass(mark, NOW_MS)
-    over = head_mark.after_pass(on, on.cursor, stretch(7_000, 6_000, 5_000, units=50))
+    on = go_on_with_pass(mark, NOW_MS)
+    over = after_pass(on, on.cursor, stretch(7_000, 6_000, 5_000, units=50))
     assert over is not None
     assert (over.cursor, over.before, over.units) == ("", key(5_000), 80)
     assert over.until_ms == NOW_MS + 4_000  # for all of the pass
@@ -87,7 +103,7 @@ def test_a_pass_that_finds_something_leaves_its_cursor_just_before_it() -> None:
 def test_at_the_very_first_place_the_cursor_is_in_front_of_all() -> None:
     before = begun(before=key(4_000))
 
-    mark = head_mark.after_pass(before, "", stretch(units=0, behind=9_000))
+    mark = after_pass(before, "", stretch(units=0, behind=9_000))
 
     assert mark is not None
     assert mark.cursor == BEGINNING
@@ -95,7 +111,7 @@ def test_at_the_very_first_place_the_cursor_is_in_front_of_all() -> None:
 
 
 def test_what_is_found_under_a_young_key_ends_the_pass() -> None:
-    mark = head_mark.after_pass(begun(), "", stretch(9_000, 2_000, units=60, behind=1_000))
+    mark = after_pass(begun(), "", stretch(9_000, 2_000, units=60, behind=1_000))
 
     assert mark is not None
     assert (mark.cursor, mark.before, mark.young) == ("", key(9_000), key(2_000))
@@ -104,7 +120,7 @@ def test_what_is_found_under_a_young_key_ends_the_pass() -> None:
 def test_a_look_at_the_young_moves_the_mark_on_and_the_next_pass_away_by_its_cost() -> None:
     mark = begun(before=key(9_000), until_ms=NOW_MS + 1_000, units=20.0)
 
-    after = head_mark.after_young(mark, stretch(8_000, 7_000, 2_000, units=30))
+    after = after_young(mark, stretch(8_000, 7_000, 2_000, units=30))
 
     assert (after.before, after.young, after.young_ms) == (key(7_000), key(2_000), NOW_MS)
     assert (after.until_ms, after.units) == (NOW_MS + 2_000, 40)
@@ -113,15 +129,15 @@ def test_a_look_at_the_young_moves_the_mark_on_and_the_next_pass_away_by_its_cos
 def test_however_much_is_added_a_pass_is_due_within_30_seconds() -> None:
     mark = begun(before=key(9_000), until_ms=NOW_MS + 26_000)
 
-    after = head_mark.after_young(mark, stretch(8_000, 7_000, units=900))
+    after = after_young(mark, stretch(8_000, 7_000, units=900))
 
-    assert after.until_ms == NOW_MS + head_mark.LONGEST_MS
+    assert after.until_ms == NOW_MS + LONGEST_MS
 
 
 def test_a_look_at_the_young_that_finds_something_old_ends_there() -> None:
     mark = begun(before=key(9_000))
 
-    after = head_mark.after_young(mark, stretch(8_000, units=30, behind=7_000))
+    after = after_young(mark, stretch(8_000, units=30, behind=7_000))
 
     assert (after.before, after.young) == (key(8_000), "")
     assert after.beyond(NOW_MS) == key(8_000)
@@ -129,36 +145,36 @@ def test_a_look_at_the_young_that_finds_something_old_ends_there() -> None:
 
 def test_who_looks_at_the_young_gives_the_others_a_moment_more() -> None:
     mark = Mark(young=key(0), young_ms=NOW_MS - 300)
-    assert head_mark.young_due(mark, NOW_MS, 0.0)
+    assert young_due(mark, NOW_MS, 0.0)
 
-    mark = head_mark.look_at_young(mark, NOW_MS)
+    mark = look_at_young(mark, NOW_MS)
 
-    assert not head_mark.young_due(mark, NOW_MS + head_mark.YOUNG_LOOK_MS - 1, 0.0)
-    assert head_mark.young_due(mark, NOW_MS + head_mark.YOUNG_LOOK_MS, 0.0)
+    assert not young_due(mark, NOW_MS + YOUNG_LOOK_MS - 1, 0.0)
+    assert young_due(mark, NOW_MS + YOUNG_LOOK_MS, 0.0)
 
 
 def test_receivers_find_a_mark_due_one_after_the_other() -> None:
-    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - head_mark.YOUNG_MS)
-    assert head_mark.due(mark, NOW_MS, 0.0)
-    assert head_mark.young_due(mark, NOW_MS, 0.0)
-    assert not head_mark.due(mark, NOW_MS + head_mark.JITTER_MS - 1, 1.0)
-    assert not head_mark.young_due(mark, NOW_MS + head_mark.YOUNG_JITTER_MS - 1, 1.0)
+    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - YOUNG_MS)
+    assert due(mark, NOW_MS, 0.0)
+    assert young_due(mark, NOW_MS, 0.0)
+    assert not due(mark, NOW_MS + JITTER_MS - 1, 1.0)
+    assert not young_due(mark, NOW_MS + YOUNG_JITTER_MS - 1, 1.0)
 
 
 def test_a_pass_is_due_when_the_mark_ends_and_the_young_part_every_300_ms() -> None:
     calm = Mark(until_ms=10_000, young_ms=1_000)
-    assert not head_mark.anything_due(calm, 9_999)
-    assert head_mark.anything_due(calm, 10_000)
+    assert not anything_due(calm, 9_999)
+    assert anything_due(calm, 10_000)
 
     young = replace(calm, young=key(9_000))
-    assert not head_mark.anything_due(young, 1_299)
-    assert head_mark.anything_due(young, 1_300)
+    assert not anything_due(young, 1_299)
+    assert anything_due(young, 1_300)
 
 
 def test_who_continues_a_pass_has_two_seconds_for_it() -> None:
     mark = begun(cursor=key(8_000), units=30.0)
 
-    on = head_mark.go_on_with_pass(mark, NOW_MS + 500)
+    on = go_on_with_pass(mark, NOW_MS + 500)
 
     assert on == replace(mark, lease_ms=NOW_MS + 2_500)
     assert begun().lease_ms == NOW_MS + 2_000
@@ -167,9 +183,9 @@ def test_who_continues_a_pass_has_two_seconds_for_it() -> None:
 def test_a_young_part_of_one_unit_is_read_by_every_look() -> None:
     mark = begun(before=key(9_000))
 
-    cheap = head_mark.after_young(mark, stretch(2_000, 1_000, units=1.0))
-    dear = head_mark.after_young(mark, stretch(2_000, 1_000, units=1.001))
-    old = head_mark.after_young(mark, stretch(8_000, 7_000, units=30))
+    cheap = after_young(mark, stretch(2_000, 1_000, units=1.0))
+    dear = after_young(mark, stretch(2_000, 1_000, units=1.001))
+    old = after_young(mark, stretch(8_000, 7_000, units=30))
 
     assert (cheap.young, dear.young, old.young) == ("", key(1_000), "")
 
@@ -179,14 +195,14 @@ def test_something_old_to_take_ends_the_young_part_however_much_it_costs() -> No
     look = stretch(8_000, 2_000, 1_000, units=30)
     look.met_old = True
 
-    assert head_mark.after_young(mark, look).young == ""
+    assert after_young(mark, look).young == ""
 
 
 def test_the_cost_of_a_pass_is_kept_to_a_thousandth() -> None:
     mark = begun(units=0.1)
 
-    assert head_mark.after_young(mark, stretch(8_000, units=0.2226)).units == 0.323
-    passed = head_mark.after_pass(mark, "", stretch(8_000, units=30.2226))
+    assert after_young(mark, stretch(8_000, units=0.2226)).units == 0.323
+    passed = after_pass(mark, "", stretch(8_000, units=30.2226))
     assert passed is not None
     assert passed.units == 30.323
 
@@ -221,7 +237,7 @@ def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
     look = Stretch(NOW_MS)
     look.add([leased(9_000, -5), leased(8_000, -NOW_MS)], [], 2.0)
 
-    mark = head_mark.after_pass(begun(), "", look)
+    mark = after_pass(begun(), "", look)
 
     assert mark is not None
     assert mark.until_ms == NOW_MS + 1_000
@@ -253,20 +269,20 @@ def test_something_to_take_is_old_when_its_key_is_three_seconds_old() -> None:
 
 
 def test_the_latest_receiver_finds_a_mark_due_after_half_a_second() -> None:
-    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - head_mark.YOUNG_MS)
+    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - YOUNG_MS)
 
-    assert head_mark.due(mark, NOW_MS + 500, 1.0)
-    assert head_mark.due(mark, NOW_MS + 250, 0.5)
-    assert not head_mark.due(mark, NOW_MS + 249, 0.5)
-    assert head_mark.young_due(mark, NOW_MS + 40, 1.0)
-    assert head_mark.young_due(mark, NOW_MS + 20, 0.5)
-    assert not head_mark.young_due(mark, NOW_MS + 19, 0.5)
+    assert due(mark, NOW_MS + 500, 1.0)
+    assert due(mark, NOW_MS + 250, 0.5)
+    assert not due(mark, NOW_MS + 249, 0.5)
+    assert young_due(mark, NOW_MS + 40, 1.0)
+    assert young_due(mark, NOW_MS + 20, 0.5)
+    assert not young_due(mark, NOW_MS + 19, 0.5)
 
 
 def test_a_new_pass_begins_without_the_cost_and_the_cursor_of_the_last_one() -> None:
     last = Mark(before="5", until_ms=7, begun_ms=6, units=30.0, cursor="4", young="9", version=3)
 
-    assert head_mark.begin_pass(last, NOW_MS) == Mark(
+    assert begin_pass(last, NOW_MS) == Mark(
         before="5", until_ms=7, begun_ms=NOW_MS, lease_ms=NOW_MS + 2_000, young="9", version=3
     )
 
@@ -276,17 +292,15 @@ def test_a_cheap_pass_that_finds_something_needs_no_mark_unless_there_is_a_later
     dear = stretch(9_000, units=1.001, behind=8_000)
 
     for before in ("", key(9_500), key(9_000)):
-        assert head_mark.after_pass(begun(before=before), "", cheap) is None
+        assert after_pass(begun(before=before), "", cheap) is None
     for mark, look in ((begun(before=key(8_500)), cheap), (begun(), dear)):
-        after = head_mark.after_pass(mark, "", look)
+        after = after_pass(mark, "", look)
         assert after is not None
         assert after.cursor == key(9_000)
 
 
 def test_what_a_pass_went_past_is_hidden_at_once() -> None:
-    mark = head_mark.after_pass(
-        begun(before=key(9_500)), "", stretch(9_000, units=30, behind=8_000)
-    )
+    mark = after_pass(begun(before=key(9_500)), "", stretch(9_000, units=30, behind=8_000))
 
     assert mark is not None
     assert mark.before == key(9_000)
@@ -296,7 +310,7 @@ def test_what_a_pass_went_past_is_hidden_at_once() -> None:
 def test_a_young_part_is_hidden_where_it_costs_more_than_a_unit(units: float, young: str) -> None:
     look = stretch(9_000, 8_000, 7_000, 6_000, 2_000, units=units)
 
-    mark = head_mark.after_pass(begun(), "", look)
+    mark = after_pass(begun(), "", look)
 
     assert mark is not None
     assert mark.before == key(6_000)

@@ -8,8 +8,8 @@ import pytest
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
 from cirrusmq.lifecycle.chore_memory import MOST_AT_ONCE, ChoreMemory
-from cirrusmq.model.head_mark import Mark
-from cirrusmq.receiving.head_memory import HeadMemory, KnownMark
+from cirrusmq.receiving.heads.memory import HeadMemory, KnownMark
+from cirrusmq.receiving.heads.watermark import Mark
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.settlement.move_memory import MoveMemory
 

@@ -12,9 +12,9 @@ The words that it is written in, and the file that defines each:
     ring            the groups of a fair partition, in turns         receiving/fair.py
     walk            parcels group by group, whole or cut             storage/walk.py
     round           walks that go on until every group was seen      receiving/rounds.py
-    head mark       how far a head need not be read, for all         model/head_mark.py
-    hint            the same, for one execution environment          receiving/head_memory.py
-    ended head      what no look at an ordered group need read again receiving/ended_heads.py
+    head mark       how far a head need not be read, for all         receiving/heads/watermark.py
+    hint            the same, for one execution environment          receiving/heads/memory.py
+    ended head      what no look at an ordered group need read again receiving/heads/ended.py
     wake-up         tells receivers which partition to look at       queues/wake_ups/rules.py
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py

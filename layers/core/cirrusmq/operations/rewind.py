@@ -28,10 +28,10 @@ from cirrusmq.model.transitions import Changes, changed, reopened
 from cirrusmq.queues import operations
 from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.receivers import all_sources, source_with_id
+from cirrusmq.receiving.heads.items import group_head, void_mark
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key, put_if_absent
 from cirrusmq.storage.changes import as_read, change
-from cirrusmq.storage.head_marks import group_head, void_mark
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,

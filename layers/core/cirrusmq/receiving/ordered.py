@@ -23,8 +23,8 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.budget import Budget
 from cirrusmq.receiving.claim import Claim, try_claim
-from cirrusmq.receiving.ended_heads import LONG, Beginning, first_left, has_ended
 from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left, has_ended
 from cirrusmq.receiving.ordered_pages import Pages, Walk
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import claimed_of

@@ -9,13 +9,12 @@ from msgspec.structs import replace
 
 from cirrusmq.lifecycle import chores
 from cirrusmq.lifecycle.dead_letters import leaves
-from cirrusmq.model import head_mark
-from cirrusmq.model.head_mark import Approach, Stretch
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving import head_marks
 from cirrusmq.receiving.filling import Batch
-from cirrusmq.receiving.head_memory import HeadMemory
+from cirrusmq.receiving.heads.memory import HeadMemory
+from cirrusmq.receiving.heads.shared import begin, meet, tell
+from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, Approach, Stretch
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import Page
 from cirrusmq.storage.scan import from_key, read_page, until_key
@@ -139,7 +138,7 @@ class _Skip:
     def __init__(self, core: Core, head: str, now_ms: int) -> None:
         self._core, self._head, self._now_ms = core, head, now_ms
         crowded = core.memory(HeadMemory).crowded(head, now_ms)
-        self._approach = head_marks.begin(core, head) if crowded else Approach()
+        self._approach = begin(core, head) if crowded else Approach()
         self._stretch: Stretch | None = Stretch(now_ms)
         """Nothing to take so far; None when something was found, or the end was reached."""
 
@@ -160,9 +159,9 @@ class _Skip:
         if hopeful or not behind:
             self._tell(stretch)
             self._stretch = None
-        elif stretch.units > head_mark.FREE_UNITS:
+        elif stretch.units > FREE_UNITS:
             self._core.memory(HeadMemory).crowd(self._head, self._now_ms)
-            self._approach = head_marks.meet(self._core, self._head, self._approach)
+            self._approach = meet(self._core, self._head, self._approach)
             if (further := self.start) > behind:
                 self._stretch = Stretch(self._now_ms)
                 return further
@@ -170,8 +169,8 @@ class _Skip:
 
     def _tell(self, stretch: Stretch) -> None:
         core, head, approach = self._core, self._head, self._approach
-        head_marks.tell(core, head, approach, stretch)
+        tell(core, head, approach, stretch)
         if approach.place in ("before", "young") and stretch.end:
             core.memory(HeadMemory).see(
-                head, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS
+                head, approach.start, stretch.end, stretch.begun_ms, YOUNG_MS
             )

@@ -14,7 +14,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.filling import Batch, Wanted
-from cirrusmq.receiving.head_memory import HeadMemory
+from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.search import Head, pages_with_something, takeable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key

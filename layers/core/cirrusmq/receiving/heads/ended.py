@@ -27,13 +27,13 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.model.head_mark import UNITS_PER_SECOND, Mark
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.receiving.heads.items import group_head, mark_place, put_mark, read_mark
+from cirrusmq.receiving.heads.watermark import UNITS_PER_SECOND, Mark
 from cirrusmq.receiving.ordered_pages import Pages
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.head_marks import group_head, mark_place, put_mark, read_mark
 from cirrusmq.storage.scan import LAST_KEY
 
 LONG = 8

@@ -11,7 +11,7 @@ from collections import defaultdict
 
 import msgspec
 
-from cirrusmq.model.head_mark import Mark
+from cirrusmq.receiving.heads.watermark import Mark
 
 _CONTENDED_MS = 1_000
 _CROWDED_MS = 60_000

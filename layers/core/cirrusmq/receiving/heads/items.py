@@ -1,15 +1,15 @@
 """Marks of heads in the Messages table: between values and items, and the writes that change them.
 
 pk `H#<source id>#<partition>`, sk `H`, in sources with groups `H#<hash of the group>`, and behind
-it `#~<reach>` for receives that pass over large messages; the fields of `model.head_mark.Mark`
-under one letter each.
+it `#~<reach>` for receives that pass over large messages; the fields of a mark (`watermark`) under
+one letter each.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.model.head_mark import Mark
+from cirrusmq.receiving.heads.watermark import Mark
 from cirrusmq.runtime.store import Item, key, put_if_absent
 from cirrusmq.storage.parcels import HEAD_MARKS, ttl_seconds
 

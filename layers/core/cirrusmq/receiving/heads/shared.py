@@ -17,12 +17,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.model import head_mark
-from cirrusmq.model.head_mark import Approach, Mark, Stretch
-from cirrusmq.receiving.head_memory import HeadMemory, KnownMark
+from cirrusmq.receiving.heads import watermark
+from cirrusmq.receiving.heads.items import delete_mark, mark_place, put_mark, read_mark
+from cirrusmq.receiving.heads.memory import HeadMemory, KnownMark
+from cirrusmq.receiving.heads.watermark import Approach, Mark, Stretch
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
-from cirrusmq.storage.head_marks import delete_mark, mark_place, put_mark, read_mark
 
 _CACHED_MS, _FRESH_MS = 250, 20
 """A copy so old is read anew, and one so old already where something in it is due: to read it
@@ -48,7 +48,7 @@ def meet(core: Core, head: str, approach: Approach) -> Approach:
         mark = approach.mark
         leased = None
         if now_ms >= mark.lease_ms:
-            leased = _write(core, head, mark, head_mark.go_on_with_pass(mark, now_ms), now_ms)
+            leased = _write(core, head, mark, watermark.go_on_with_pass(mark, now_ms), now_ms)
         if leased is not None:
             return Approach(start=mark.cursor, place="cursor", role="pass", mark=leased)
         return _begin_beyond(core, head, _latest(core, head) or mark, 1.0, now_ms)
@@ -69,11 +69,11 @@ def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
         if approach.role == "young":
             if mark.begun_ms != seen.begun_ms or mark.before < seen.before:
                 return  # another pass has begun, which knows better
-            after = head_mark.after_young(mark, stretch)
+            after = watermark.after_young(mark, stretch)
         else:
             if mark.lease_ms != seen.lease_ms:
                 return  # it took so long that another receiver continues the pass
-            after = head_mark.after_pass(mark, approach.start, stretch)
+            after = watermark.after_pass(mark, approach.start, stretch)
         if after is None and _remove(core, head, mark, now_ms):
             return
         if after is not None and _write(core, head, mark, after, now_ms) is not None:
@@ -82,7 +82,7 @@ def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
 
 
 def _begin(core: Core, head: str, known: KnownMark, mark: Mark, now_ms: int) -> Approach:
-    if head_mark.due(mark, now_ms, known.jitter) and now_ms >= mark.lease_ms:
+    if watermark.due(mark, now_ms, known.jitter) and now_ms >= mark.lease_ms:
         begun = _begin_pass(core, head, mark, now_ms)
         if begun is not None:
             return begun
@@ -94,21 +94,21 @@ def _begin(core: Core, head: str, known: KnownMark, mark: Mark, now_ms: int) -> 
 
 def _begin_pass(core: Core, head: str, mark: Mark, now_ms: int) -> Approach | None:
     """Take the lease of a pass from the beginning; None where another receiver has it."""
-    leased = _write(core, head, mark, head_mark.begin_pass(mark, now_ms), now_ms)
+    leased = _write(core, head, mark, watermark.begin_pass(mark, now_ms), now_ms)
     return None if leased is None else Approach(role="pass", mark=leased)
 
 
 def _begin_beyond(core: Core, head: str, mark: Mark, jitter: float, now_ms: int) -> Approach:
     if not mark.young:
         return Approach(start=mark.before, place="before", mark=mark)
-    if head_mark.young_due(mark, now_ms, jitter):
+    if watermark.young_due(mark, now_ms, jitter):
         return _look_at_young(core, head, mark, now_ms)
     return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
 
 
 def _look_at_young(core: Core, head: str, mark: Mark, now_ms: int) -> Approach:
     """Take the lease of the part behind `before`, or begin at the end of another's look."""
-    leased = _write(core, head, mark, head_mark.look_at_young(mark, now_ms), now_ms)
+    leased = _write(core, head, mark, watermark.look_at_young(mark, now_ms), now_ms)
     if leased is not None:
         return Approach(start=leased.before, place="before", role="young", mark=leased)
     mark = _latest(core, head) or mark
@@ -119,7 +119,7 @@ def _read(core: Core, head: str, now_ms: int) -> KnownMark:
     known = core.memory(HeadMemory).known_mark(head)
     if known is not None:
         mark = known.mark
-        due = mark is not None and head_mark.anything_due(mark, now_ms)
+        due = mark is not None and watermark.anything_due(mark, now_ms)
         if 0 <= now_ms - known.read_ms <= (_FRESH_MS if due else _CACHED_MS):
             return known
     place = mark_place(head)
