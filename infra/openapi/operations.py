@@ -10,7 +10,7 @@ from cirrusmq.model.queue import QueueInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq.operations.redrive import RedriveRequest
 from cirrusmq.operations.rewind import RewindRequest
-from cirrusmq.publishing.checks import HalfReceiveRequest
+from cirrusmq.publishing.half_messages.checks import HalfReceiveRequest
 from cirrusmq.publishing.matching import MatchRequest
 from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.receiving.peek import PeekRequest

@@ -14,7 +14,7 @@ from tests.service.topics import TestTopic, log_bodies
 
 from cirrusmq.base import ulid
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.maintenance.undecided import end_all
+from cirrusmq.publishing.half_messages.checks import end_overdue
 from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
@@ -358,8 +358,8 @@ class TestChecking:
         assert len(producers.receive(visibility_timeout_seconds=1)) == 3
         world.clock.pass_seconds(2)
 
-        assert end_all(world.core, world.clock.now_ms()) == (False, 0)
-        assert end_all(world.core, world.clock.now_ms() + 1) == (True, 3)
+        assert end_overdue(world.core, world.clock.now_ms()) == (False, 0)
+        assert end_overdue(world.core, world.clock.now_ms() + 1) == (True, 3)
         assert producers.marks() == []
 
     def test_producers_of_another_group_are_not_asked(
@@ -537,7 +537,7 @@ def _stopped_at(at: int, last: str, monkeypatch: pytest.MonkeyPatch, *, applied:
         client.post(f"{producers.topic.path}/half/receive", fields)
 
     def end() -> None:
-        end_all(world.core, world.clock.now_ms() + 60_000)
+        end_overdue(world.core, world.clock.now_ms() + 60_000)
 
     def commit() -> None:
         client.post(f"{producers.topic.path}/half/commit", {"handle": handle})

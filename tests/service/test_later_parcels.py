@@ -15,9 +15,9 @@ from tests.service.conftest import TestQueue
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.base.decoding import decode_packed
-from cirrusmq.model.half import Announced, Terms
 from cirrusmq.model.message import compress, decompress
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.publishing.half_messages.half import Announced, Terms
 from cirrusmq.publishing.records import Alike, TopicHeader
 from cirrusmq.sending.parcels import LogHeader
 from cirrusmq.storage.parcels import ARCHIVE, LOG, PARCELS, read_parcel

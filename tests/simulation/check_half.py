@@ -16,7 +16,7 @@ from tests.simulation.history import Call, Violation
 from tests.simulation.tracks import Book
 
 from cirrusmq.base.limits import HALF_LIFE_MS
-from cirrusmq.storage.halves import read_half
+from cirrusmq.publishing.half_messages.items import read_half
 
 PROBE = "probe"
 _SKEW_MS = 2 * MOST_SKEW_MS

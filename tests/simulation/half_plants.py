@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from tests.simulation.plants import plant
 from tests.simulation.scenario import HALF
 
-from cirrusmq.model.half import checked
-from cirrusmq.publishing import checks, decide, prepare
-from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.halves import (
+from cirrusmq.publishing.half_messages import checks, decide, prepare
+from cirrusmq.publishing.half_messages.half import checked
+from cirrusmq.publishing.half_messages.items import (
     check_update,
     commit_update,
     put_half,
@@ -20,6 +19,7 @@ from cirrusmq.storage.halves import (
     read_marks,
     roll_back_update,
 )
+from cirrusmq.runtime.store import ConditionFailed
 
 _NEVER_MS = 9_999_999_999_999
 

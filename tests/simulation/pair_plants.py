@@ -18,12 +18,12 @@ from cirrusmq.lifecycle import age_limit, moves
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
 from cirrusmq.operations import redrive
-from cirrusmq.publishing import checks
+from cirrusmq.publishing.half_messages import checks
+from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.receiving import fair, ordered, receive
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import parcels
 from cirrusmq.settlement import requeue
-from cirrusmq.storage.halves import delete_mark
 from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.subscriptions import writes
 from cirrusmq.subscriptions.sources import present_source

@@ -10,10 +10,11 @@ import pytest
 from cirrusmq.fanout import parking
 from cirrusmq.lifecycle import age_limit
 from cirrusmq.publishing import log_reader
+from cirrusmq.publishing.half_messages import items as halves
 from cirrusmq.push import undelivered
 from cirrusmq.receiving import fair, lookup, ordered_pages, polling, rounds, search
 from cirrusmq.receiving.heads import ended
-from cirrusmq.storage import halves, scan, walk
+from cirrusmq.storage import scan, walk
 from cirrusmq.subscriptions import due_marks
 
 _LOOKS = (

@@ -9,10 +9,17 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.model.envelope import Envelope
-from cirrusmq.model.half import Half, Terms, checked, first_due_ms, half_partition, id_of
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.topic import Topic, TopicAttributes
-from cirrusmq.storage.halves import Mark, half_item, mark_of, read_half
+from cirrusmq.publishing.half_messages.half import (
+    Half,
+    Terms,
+    checked,
+    first_due_ms,
+    half_partition,
+    id_of,
+)
+from cirrusmq.publishing.half_messages.items import Mark, half_item, mark_of, read_half
 
 ID = "01M7XGA279E8FYRFWHK8M956SX"
 TERMS = Terms("alice", "billing", 10, 2, ["", "a.b"], [None, "one"])

@@ -12,10 +12,10 @@ The words that it is written in, and the file that defines each:
     ring            the groups of a fair partition, in turns         receiving/fair.py
     walk            parcels group by group, whole or cut             storage/walk.py
     round           walks that go on until every group was seen      receiving/rounds.py
-    head mark       how far a head need not be read, for all         receiving/heads/watermark.py
+    head mark       how far a head need not be read, for all         receiving/heads
     hint            the same, for one execution environment          receiving/heads/memory.py
     ended head      what no look at an ordered group need read again receiving/heads/ended.py
-    wake-up         tells receivers which partition to look at       queues/wake_ups/rules.py
+    wake-up         tells receivers which partition to look at       queues/wake_ups
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py
     receipt         the text by which a consumer settles a message   model/receipt.py
@@ -31,7 +31,7 @@ The words that it is written in, and the file that defines each:
     slow            a post took over a second: push_slow posts       push/slowness.py
     share           what an account may have at work at once         access/shares.py
     history         the latest posts of a message to its URL         model/post_history.py
-    half message    a publish that nobody sees before its commit     model/half.py
+    half message    a publish that nobody sees before its commit     publishing/half_messages
     due mark        when a message is posted again                   subscriptions/due_marks.py
     lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py

@@ -13,9 +13,10 @@ import msgspec
 
 from cirrusmq.base.errors import OperationNotFound
 from cirrusmq.fanout import parking
-from cirrusmq.maintenance import undecided, unprocessed
+from cirrusmq.maintenance import unprocessed
 from cirrusmq.maintenance.visits import visit_all
 from cirrusmq.metering.gauges import write_gauges
+from cirrusmq.publishing.half_messages.checks import end_overdue
 from cirrusmq.push import delivery
 from cirrusmq.queues import operations
 from cirrusmq.runtime.core import Core
@@ -119,7 +120,7 @@ def _take_unprocessed(core: Core, deadline_ms: int, swept: Swept) -> bool:
 
 def _end_halves(core: Core, deadline_ms: int, swept: Swept) -> bool:
     """Roll back half messages that nobody decided in time."""
-    ended = undecided.end_all(core, deadline_ms)
+    ended = end_overdue(core, deadline_ms)
     swept.undecided += ended.halves
     return ended.done
 

@@ -20,7 +20,7 @@
 | Messages | `F#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |
 | Messages | `P#…` | | shares that fan-out parked: `cirrusmq.storage.parked` |
 | Messages | `T#<topic id>#<partition>` | `H#…`, `C#…`, `E#…` | half messages and their marks: |
-| Messages | `T#groups` | | their producers' groups: `cirrusmq.storage.halves` |
+| Messages | `T#groups` | | their producers' groups: `cirrusmq.publishing.half_messages.items` |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
 """
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
-from cirrusmq.model.half import Half
 from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.topic import Topic
-from cirrusmq.publishing.checks import Check, HalfReceiveRequest, receive_halves
-from cirrusmq.publishing.decide import commit, roll_back
-from cirrusmq.publishing.prepare import prepare
+from cirrusmq.publishing.half_messages.checks import Check, HalfReceiveRequest, receive_halves
+from cirrusmq.publishing.half_messages.decide import commit, roll_back
+from cirrusmq.publishing.half_messages.half import Half
+from cirrusmq.publishing.half_messages.prepare import prepare
 from cirrusmq.publishing.publish import PublishRequest, TransactionInput
 from cirrusmq.runtime.core import Core
 from cirrusmq_dialects.aliyun.contents import Draft, shown

@@ -14,9 +14,9 @@ from cirrusmq_lambda.answers.body import Body, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Bytes, fields_of
 
 if TYPE_CHECKING:
-    from cirrusmq.model.half import Half
     from cirrusmq.model.message import Message
-    from cirrusmq.publishing.checks import Check
+    from cirrusmq.publishing.half_messages.checks import Check
+    from cirrusmq.publishing.half_messages.half import Half
     from cirrusmq.publishing.matching import Trial
 
 Handle = Annotated[

@@ -36,7 +36,7 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
     topic = topic_of(request, "publish")
     body = request.body_with_messages(PublishRequest)
     if not isinstance(body.transaction, UnsetType):
-        from cirrusmq.publishing.prepare import prepare
+        from cirrusmq.publishing.half_messages.prepare import prepare
 
         account = request.caller.account
         half = prepare(request.core, topic, account, body, body.transaction)
@@ -83,7 +83,7 @@ class HandleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 def commit_half(request: Request) -> Ok[PublishedMessages]:
     """Publish what was prepared; a repetition gets the same answer."""
-    from cirrusmq.publishing.decide import commit
+    from cirrusmq.publishing.half_messages.decide import commit
 
     topic = topic_of(request, "publish")
     handle = request.body(HandleRequest).handle
@@ -93,7 +93,7 @@ def commit_half(request: Request) -> Ok[PublishedMessages]:
 
 def roll_back_half(request: Request) -> NoContent:
     """Drop what was prepared; a repetition changes nothing."""
-    from cirrusmq.publishing.decide import roll_back
+    from cirrusmq.publishing.half_messages.decide import roll_back
 
     topic = topic_of(request, "publish")
     handle = request.body(HandleRequest).handle
@@ -103,7 +103,7 @@ def roll_back_half(request: Request) -> NoContent:
 
 def receive_half(request: Request) -> Ok[UndecidedTransactions]:
     """What a group of producers is to decide, each entry held by the caller for a while."""
-    from cirrusmq.publishing.checks import HalfReceiveRequest, receive_halves
+    from cirrusmq.publishing.half_messages.checks import HalfReceiveRequest, receive_halves
 
     topic = topic_of(request, "publish")
     asked = request.body(HalfReceiveRequest)

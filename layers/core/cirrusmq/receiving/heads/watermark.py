@@ -18,7 +18,7 @@ there: all receivers begin at it, claim messages, and the first that finds none 
     pass      ......in flight......F....in flight........|
                                    cursor              before, from the last pass
 
-Pure values; `head_marks` reads and writes them.
+Pure values; `items` reads and writes them.
 """
 
 from __future__ import annotations

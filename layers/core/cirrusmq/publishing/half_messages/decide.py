@@ -17,9 +17,16 @@ from typing import Any
 
 from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
-from cirrusmq.model.half import Announced, Half, half_partition, id_of
 from cirrusmq.model.objects import life_days
 from cirrusmq.model.topic import Topic
+from cirrusmq.publishing.half_messages.half import Announced, Half, half_partition, id_of
+from cirrusmq.publishing.half_messages.items import (
+    commit_update,
+    delete_mark,
+    find_half,
+    mark_of,
+    roll_back_update,
+)
 from cirrusmq.publishing.ids import new_id
 from cirrusmq.publishing.log_records import make_log_record
 from cirrusmq.publishing.publish import Published
@@ -35,7 +42,6 @@ from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, put_if_a
 from cirrusmq.sending.batch import stored, without_duplicates
 from cirrusmq.sending.deduplication import Stored, find_reminded, put_reminders, reminders
 from cirrusmq.sending.objects import Placed
-from cirrusmq.storage.halves import commit_update, delete_mark, find_half, mark_of, roll_back_update
 from cirrusmq.storage.objects import copy_object
 
 _TRIES = 8

@@ -26,7 +26,7 @@ import msgspec
 from cirrusmq.base import limits
 from cirrusmq.base.decoding import decode_packed
 from cirrusmq.model.envelope import pack_envelopes
-from cirrusmq.model.half import Announced, Half, State, Terms
+from cirrusmq.publishing.half_messages.half import Announced, Half, State, Terms
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key, put_if_absent
 from cirrusmq.storage.parcels import object_days, page_request, read_described, ttl_seconds

@@ -14,9 +14,17 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.base.names import PRODUCERS_NAME, check_name
 from cirrusmq.base.request_token import check_attempt
-from cirrusmq.model.half import Half, Terms, first_due_ms, half_partition
 from cirrusmq.model.message import CONTRACT, ContentLimits, Message, check_size, pack
 from cirrusmq.model.topic import Topic
+from cirrusmq.publishing.half_messages.half import Half, Terms, first_due_ms, half_partition
+from cirrusmq.publishing.half_messages.items import (
+    Producers,
+    mark_of,
+    note_producers,
+    put_half,
+    put_mark,
+    read_half,
+)
 from cirrusmq.publishing.publish import PublishRequest, TransactionInput, read_routing_keys
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
@@ -27,14 +35,6 @@ from cirrusmq.sending.batch import (
     repeatable_send_ids,
 )
 from cirrusmq.sending.objects import place_messages
-from cirrusmq.storage.halves import (
-    Producers,
-    mark_of,
-    note_producers,
-    put_half,
-    put_mark,
-    read_half,
-)
 
 
 def prepare(

@@ -24,16 +24,12 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.names import PRODUCERS_NAME, check_name
 from cirrusmq.base.shapes import integer
-from cirrusmq.model.half import Half, checked, producers_of
 from cirrusmq.model.message import Message
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.model.topic import Topic
-from cirrusmq.publishing.decide import time_out
-from cirrusmq.publishing.publish import DEFAULT_GROUP
-from cirrusmq.queues.resources import find_resource
-from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.halves import (
+from cirrusmq.publishing.half_messages.decide import time_out
+from cirrusmq.publishing.half_messages.half import Half, checked, producers_of
+from cirrusmq.publishing.half_messages.items import (
     Mark,
     Producers,
     check_update,
@@ -43,7 +39,13 @@ from cirrusmq.storage.halves import (
     mark_of,
     put_mark,
     read_marks,
+    read_producers,
 )
+from cirrusmq.publishing.publish import DEFAULT_GROUP
+from cirrusmq.queues.resources import find_resource
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.objects import BucketUnavailable, Wanted, read_objects
 
 _AT_ONCE = 16
@@ -102,6 +104,18 @@ def receive_halves(
             if len(checks) == request.max:
                 return checks
     return checks
+
+
+def end_overdue(core: Core, deadline_ms: int) -> Ended:
+    """Roll back the half messages of all topics that nobody decided in time, until a deadline."""
+    found = list(read_producers(core))
+    core.random.shuffle(found)
+    done, count = True, 0
+    for producers in found:
+        with apart_from_others(f"half messages of topic {producers.topic_id} could not be ended"):
+            ended = end_halves(core, producers, deadline_ms)
+            done, count = done and ended.done, count + ended.halves
+    return Ended(done, count)
 
 
 def end_halves(core: Core, producers: Producers, deadline_ms: int) -> Ended:
