@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cirrusmq.base import limits, ulid
 from cirrusmq.model.envelope import Envelope, pack_envelopes, unpack_envelopes
 from cirrusmq.model.message import Message, pack
-from cirrusmq.model.objects import (
+from cirrusmq.storage.bodies.object import (
     DAY_MS,
     MARGIN_MS,
     MOST_HEAD_BYTES,

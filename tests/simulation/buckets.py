@@ -16,7 +16,7 @@ from tests.simulation.stage import Stage
 from tests.simulation.wire import Crashed
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.model import objects
+from cirrusmq.storage.bodies import object as objects
 
 A = TypeVar("A")
 

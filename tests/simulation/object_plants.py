@@ -17,8 +17,9 @@ from cirrusmq.model import transitions
 from cirrusmq.model.parcel import DELETED
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.receiving import unclaim
-from cirrusmq.sending import objects, send
-from cirrusmq.storage.objects import put_object
+from cirrusmq.sending import send
+from cirrusmq.storage.bodies import write as objects
+from cirrusmq.storage.bodies.bucket import put_object
 
 
 @plant(OBJECTS)

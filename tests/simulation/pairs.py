@@ -31,7 +31,7 @@ from tests.simulation.places import Place
 from tests.simulation.scenario import DEAD, NEWS, ORDERS, PAIRS, Cast, Scenario
 from tests.simulation.specials import in_objects, turned_over
 
-from cirrusmq.model.objects import DAY_MS
+from cirrusmq.storage.bodies.object import DAY_MS
 from cirrusmq_local.testing.core import FUNCTION
 
 Draw = random.Random

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.simulation.places import Place
 
-from cirrusmq.model.objects import DAY_MS
+from cirrusmq.storage.bodies.object import DAY_MS
 
 
 @dataclass(frozen=True, slots=True)

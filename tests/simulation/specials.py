@@ -8,8 +8,8 @@ from dataclasses import replace
 from tests.simulation.places import Place
 from tests.simulation.scenario import ORDERS, Cast, Scenario
 
-from cirrusmq.model.objects import DAY_MS
 from cirrusmq.runtime.secret import KEPT_MS, READ_AGAIN_MS, USED_AFTER_MS
+from cirrusmq.storage.bodies.object import DAY_MS
 
 _MINUTE_MS = 60_000
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.limits import TABLE_BATCH_BYTES
 from cirrusmq.model.message import Message, pack
-from cirrusmq.model.objects import object_key, pack_object
 from cirrusmq.runtime.core import Core, Settings
-from cirrusmq.sending import objects
-from cirrusmq.sending.objects import Placed, place_messages
+from cirrusmq.storage.bodies.object import object_key, pack_object
+from cirrusmq.storage.bodies.write import Placed, _most_packed_bytes, place_messages
 
 SEND_ID = "01M7Q5CQG00000000000000001"
 DAY_MS = 86_400_000
@@ -66,7 +65,7 @@ def noise(size: int) -> Message:
 @given(st.lists(messages, min_size=1, max_size=4))
 def test_none_is_left_out_for_what_it_has_at_most(sent: list[Message]) -> None:
     """Small sends are not packed to find out how small they are."""
-    assert sum(map(objects._most_packed_bytes, sent)) >= len(pack(sent))
+    assert sum(map(_most_packed_bytes, sent)) >= len(pack(sent))
 
 
 @patiently

@@ -3,7 +3,7 @@
 The words that it is written in, and the file that defines each:
 
     log record      the messages of one send as they were sent       storage/parcels.py
-    object          the messages of a large send, in the bucket      model/objects.py
+    object          the messages of a large send, in the bucket      storage/bodies/object.py
     envelope        all of a message but its body                    model/envelope.py
     parcel          the delivery state of those messages             model/parcel.py
     transition      a step in a message's life, and all there are    model/transitions.py

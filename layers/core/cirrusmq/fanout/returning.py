@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from cirrusmq.base import limits
 from cirrusmq.fanout.copies import Share, parcels_of
 from cirrusmq.fanout.notices import Notice, Notices
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import MOVED, Parcel, lone_parcel_id, others_of
@@ -26,7 +25,8 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import Entry, group_partition
 from cirrusmq.storage.bisection import Budget
-from cirrusmq.storage.objects import keep_object
+from cirrusmq.storage.bodies.bucket import keep_object
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, log_item, parcel_item, partition_key
 from cirrusmq.storage.scan import LAST_KEY
 from cirrusmq.storage.sequences import take_sequence

@@ -23,9 +23,9 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.batch import stored
 from cirrusmq.sending.deduplication import Duplicate
-from cirrusmq.sending.objects import keep_messages
 from cirrusmq.sending.parcels import Entry, items_for
 from cirrusmq.storage import directory
+from cirrusmq.storage.bodies.write import keep_messages
 from cirrusmq.storage.directory_keys import topic_place
 from cirrusmq.storage.parcels import read_parcel
 from cirrusmq.storage.sequences import take_sequence

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.parcel import Parcel, lone_parcel_id, others_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.objects import keep_messages
 from cirrusmq.sending.parcels import Entry, Origin, items_for
+from cirrusmq.storage.bodies.contents import read_contents
+from cirrusmq.storage.bodies.write import keep_messages
 from cirrusmq.storage.sequences import take_sequence
 
 

@@ -18,7 +18,6 @@ from cirrusmq.base.errors import ReceiverNotFound
 from cirrusmq.fanout.copies import put_side_by_side
 from cirrusmq.fanout.records import receivers_parcels
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
@@ -32,6 +31,7 @@ from cirrusmq.queues.receivers import Receiver
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage import directory
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.directory_keys import receiver_place
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, log_key, partition_key
 from cirrusmq.storage.scan import LAST_KEY, Progress, remaining, scan_pages

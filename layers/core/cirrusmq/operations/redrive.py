@@ -24,7 +24,6 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.fanout.notices import Notices
 from cirrusmq.fanout.returning import move_back
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.dead_letter_filter import DeadLetterFilter
 from cirrusmq.model.parcel import Parcel, send_and_position
@@ -40,6 +39,7 @@ from cirrusmq.receiving.search import receivable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import Held, ReceiptText, check_count
 from cirrusmq.settlement.visibility import holds
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel, sort_key
 from cirrusmq.storage.scan import Progress, from_key, portions, remaining, scan_pages, until_key
 from cirrusmq.subscriptions.subscriptions import get_subscription

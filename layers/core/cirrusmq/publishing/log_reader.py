@@ -36,7 +36,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.sending.batch import new_send_id
 from cirrusmq.storage import cursors
-from cirrusmq.storage.objects import BucketUnavailable, Wanted, read_objects
+from cirrusmq.storage.bodies.bucket import BucketUnavailable, Wanted, read_objects
 from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
 
 _PAGE_RECORDS = 16

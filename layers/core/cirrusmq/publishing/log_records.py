@@ -14,7 +14,7 @@ from cirrusmq.publishing.recipients import Draft, deliveries, sequences
 from cirrusmq.publishing.records import make_header, mark_delayed
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.sending.objects import Placed
+from cirrusmq.storage.bodies.write import Placed
 from cirrusmq.storage.parcels import log_item, object_log_item, ttl_seconds
 
 

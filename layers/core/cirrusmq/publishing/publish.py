@@ -56,7 +56,7 @@ from cirrusmq.sending.batch import (
     stored,
 )
 from cirrusmq.sending.deduplication import Earlier
-from cirrusmq.sending.objects import place_messages
+from cirrusmq.storage.bodies.write import place_messages
 
 DEFAULT_GROUP = "default"
 """The producers of a half message that names none."""

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.limits import RESCUE_MS
 from cirrusmq.lifecycle import dead_letters
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
 from cirrusmq.push.poster_lease import Handover
@@ -31,6 +30,7 @@ from cirrusmq.push.posting import (
     settle,
 )
 from cirrusmq.push.undelivered import Look, is_pending, next_delayed_ms
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark, MarkList, put_mark
 

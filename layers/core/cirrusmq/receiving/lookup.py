@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import MessageNotFound
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.delayed_id import delay_in
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
@@ -32,6 +31,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.parcels import group_hash, group_partition, queue_prefix
 from cirrusmq.storage.bisection import Budget
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.place_notes import read_place
 from cirrusmq.storage.scan import LAST_KEY

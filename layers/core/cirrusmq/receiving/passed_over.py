@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.lifecycle import dead_letters
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.rekey import rekey, rekeyed
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import answer_bytes
@@ -25,6 +24,7 @@ from cirrusmq.receiving.budget import Budget
 from cirrusmq.receiving.filling import Batch
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
+from cirrusmq.storage.bodies.contents import read_contents
 
 REASON = "too_large"
 TAKEN_SECONDS = 30

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.base.limits import ANSWER_BYTES, RETENTION_SECONDS
-from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.dead_letter_filter import DeadLetterFilter
 from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import Parcel
@@ -29,6 +28,7 @@ from cirrusmq.receiving.search import receivable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
 from cirrusmq.storage.bisection import Budget
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import from_key, until_key
 

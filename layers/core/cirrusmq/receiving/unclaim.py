@@ -15,13 +15,13 @@ from collections.abc import Sequence
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle.contents import read_contents, read_what_can_be
 from cirrusmq.model.message import Message
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import unclaimed, unread
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.storage.bodies.contents import read_contents, read_what_can_be
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key
 

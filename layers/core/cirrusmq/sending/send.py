@@ -39,10 +39,10 @@ from cirrusmq.sending.batch import (
 )
 from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
-from cirrusmq.sending.objects import Placed, place_messages
 from cirrusmq.sending.parcels import Entry, Items, items_for, queue_prefix
 from cirrusmq.sending.writes import find_with_earlier_delay, is_leftover, store_items
 from cirrusmq.storage import counters
+from cirrusmq.storage.bodies.write import Placed, place_messages
 from cirrusmq.storage.parcels import read_parcel, read_positions
 from cirrusmq.storage.sequences import take_sequence
 

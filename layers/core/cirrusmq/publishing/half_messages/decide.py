@@ -17,7 +17,6 @@ from typing import Any
 
 from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
-from cirrusmq.model.objects import life_days
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.half_messages.half import Announced, Half, half_partition, id_of
 from cirrusmq.publishing.half_messages.items import (
@@ -41,8 +40,9 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, put_if_absent
 from cirrusmq.sending.batch import stored, without_duplicates
 from cirrusmq.sending.deduplication import Stored, find_reminded, put_reminders, reminders
-from cirrusmq.sending.objects import Placed
-from cirrusmq.storage.objects import copy_object
+from cirrusmq.storage.bodies.bucket import copy_object
+from cirrusmq.storage.bodies.object import life_days
+from cirrusmq.storage.bodies.write import Placed
 
 _TRIES = 8
 

@@ -34,7 +34,7 @@ from cirrusmq.sending.batch import (
     read_contents,
     repeatable_send_ids,
 )
-from cirrusmq.sending.objects import place_messages
+from cirrusmq.storage.bodies.write import place_messages
 
 
 def prepare(

@@ -17,7 +17,9 @@ from botocore.exceptions import ClientError
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.message import Message
-from cirrusmq.model.objects import (
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.bodies.object import (
     MARGIN_MS,
     MOST_HEAD_BYTES,
     life_days,
@@ -26,8 +28,6 @@ from cirrusmq.model.objects import (
     surely_lives_until_ms,
     unpack_object,
 )
-from cirrusmq.model.parcel import Parcel
-from cirrusmq.runtime.core import Core
 
 _logger = logging.getLogger(__name__)
 _WHOLE_BYTES = 65_536
