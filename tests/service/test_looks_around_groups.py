@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.service.topics import Schedules
 
-from cirrusmq.lifecycle import age_limit
+from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.model.parcel import key_prefix
 from cirrusmq.model.source import queue_source

@@ -312,7 +312,7 @@ def test_without_a_place_to_go_messages_are_received_on(
     queue.send("x")
     queue.receive()
     world.clock.pass_seconds(31)
-    monkeypatch.setattr("cirrusmq.lifecycle.dead_letters.dead_letter_queue", lambda *_: None)
+    monkeypatch.setattr("cirrusmq.lifecycle.dead_letters.move.dead_letter_queue", lambda *_: None)
 
     assert [message["receive_count"] for message in queue.receive()] == [2]
 

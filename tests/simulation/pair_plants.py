@@ -14,7 +14,8 @@ from tests.simulation.scenario import FAIR
 from cirrusmq.access import shares
 from cirrusmq.fanout import returning, topics
 from cirrusmq.invoking import slots, worker
-from cirrusmq.lifecycle import age_limit, moves
+from cirrusmq.lifecycle import moves
+from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
 from cirrusmq.operations import redrive

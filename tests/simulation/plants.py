@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cirrusmq.lifecycle import dead_letters, moves, tombstones
-from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
+from cirrusmq.lifecycle import moves, tombstones
+from cirrusmq.lifecycle.dead_letters import move as dead_letters
+from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model import parcel, transitions
 from cirrusmq.operations import purge, rewind
 from cirrusmq.queues.queues import get_queue

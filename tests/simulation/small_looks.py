@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from cirrusmq.fanout import parking
-from cirrusmq.lifecycle import age_limit
+from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.publishing import log_reader
 from cirrusmq.publishing.half_messages import items as halves
 from cirrusmq.push import undelivered

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, parcel, source
 
-from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, dead_letter_reason
+from cirrusmq.lifecycle.dead_letters.policy import age_limit_ms, dead_letter_reason
 from cirrusmq.model.queue import DeadLetter
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import logging
 
 from cirrusmq.base import limits
-from cirrusmq.lifecycle import dead_letters
 from cirrusmq.lifecycle.chore_memory import ChoreMemory
+from cirrusmq.lifecycle.dead_letters.move import OWN_QUEUE, due, has_place
 from cirrusmq.lifecycle.tombstones import may_vanish
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
@@ -75,8 +75,8 @@ def _key(core: Core, source: Source, parcel: Parcel, now_ms: int) -> str | None:
     places = range(parcel.count)
     if parcel.waits_ms and any(waits_long(parcel, place, now_ms) for place in places):
         return parcel.sort_key
-    if not source.gives_up or not dead_letters.due(source, parcel, now_ms):
+    if not source.gives_up or not due(source, parcel, now_ms):
         return None
-    if dead_letters.has_place(core, source):
+    if has_place(core, source):
         return parcel.sort_key
-    return dead_letters.OWN_QUEUE if source.makes_dead_letter_queue else None
+    return OWN_QUEUE if source.makes_dead_letter_queue else None

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
-from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
+from cirrusmq.lifecycle.dead_letters.policy import age_limit_ms
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.parcel import MOVED, Parcel
 from cirrusmq.model.source import Source

@@ -12,8 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from cirrusmq.lifecycle import dead_letters, tombstones
+from cirrusmq.lifecycle import tombstones
 from cirrusmq.lifecycle.chores import waits_long
+from cirrusmq.lifecycle.dead_letters.move import (
+    OWN_QUEUE,
+    dead_letter_queue,
+    due,
+    give_up,
+    has_place,
+)
 from cirrusmq.lifecycle.rekey import rekey, rekeyed
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
@@ -34,16 +41,16 @@ def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], most
     if source is None:
         return
     pk, until_ms = partition_key(PARCELS, source.id, partition), core.now_ms() + most_ms
-    places = [(pk, key) for key in keys if key != dead_letters.OWN_QUEUE]
+    places = [(pk, key) for key in keys if key != OWN_QUEUE]
     table, parcels = core.tables.messages, list[Parcel]()
     for begin in range(0, len(places), _TOGETHER):
         together = places[begin : begin + _TOGETHER]
         found = core.store.get_many(table, together, consistent=True)
         parcels += map(read_parcel, found.values())
-    letters = any(dead_letters.due(source, each, core.now_ms()) for each in parcels)
+    letters = any(due(source, each, core.now_ms()) for each in parcels)
     if source.makes_dead_letter_queue and (letters or len(places) < len(keys)):
         # Once, and not by each letter side by side; the source names it then.
-        dead_letters.dead_letter_queue(core, source)
+        dead_letter_queue(core, source)
         source = source_of_resource(core, source.id) or source
     list(core.in_parallel(partial(_tidy, core, source, until_ms), parcels))
 
@@ -57,8 +64,8 @@ def _tidy(core: Core, source: Source, until_ms: int, parcel: Parcel) -> None:
             tombstones.clear(core, source, parcel, now_ms)
         elif not source.ordered:
             parcel = _move_long(core, source, parcel, now_ms)
-            if dead_letters.has_place(core, source):
-                dead_letters.give_up(core, source, parcel, now_ms)
+            if has_place(core, source):
+                give_up(core, source, parcel, now_ms)
 
 
 def _move_long(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:

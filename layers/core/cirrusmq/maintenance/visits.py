@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from cirrusmq.invoking.waking import wake
-from cirrusmq.lifecycle import age_limit
-from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
+from cirrusmq.lifecycle.dead_letters import age_limit
+from cirrusmq.lifecycle.dead_letters.policy import age_limit_ms
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import rounds
 from cirrusmq.runtime.core import Core

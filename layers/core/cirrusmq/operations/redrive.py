@@ -24,8 +24,8 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.fanout.notices import Notices
 from cirrusmq.fanout.returning import move_back
+from cirrusmq.lifecycle.dead_letters.selection import DeadLetterFilter
 from cirrusmq.lifecycle.transfer import move_to_queue
-from cirrusmq.model.dead_letter_filter import DeadLetterFilter
 from cirrusmq.model.parcel import Parcel, send_and_position
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import decode

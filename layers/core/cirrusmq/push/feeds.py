@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.limits import RESCUE_MS
-from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle.dead_letters.move import dead_letter_queue
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
 from cirrusmq.push.poster_lease import Handover
@@ -251,7 +251,7 @@ class Feed(ABC):
             return True
         if candidate.parcel.expires_ms >= self.push.core.now_ms() + RESCUE_MS:
             return False
-        return dead_letters.dead_letter_queue(self.push.core, self.push.source) is not None
+        return dead_letter_queue(self.push.core, self.push.source) is not None
 
     def _give_up(self, candidates: Sequence[Candidate]) -> None:
         """Give messages up, the parcels side by side: a whole backlog may expire in two minutes.

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base.limits import RESCUE_MS
-from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle.dead_letters.move import dead_letter_queue
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
@@ -180,7 +180,7 @@ def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
     core, parcel, place = push.core, candidate.parcel, candidate.place
     if not parcel.live(place):
         return parcel  # an earlier try took effect, and its answer was lost
-    target = dead_letters.dead_letter_queue(core, push.source)
+    target = dead_letter_queue(core, push.source)
     if target is not None:
         now_ms = core.now_ms()
         reason = "retries" if is_used_up(push, candidate) else "expired"
@@ -236,7 +236,7 @@ def _due_ms(push: Push, result: PostResult) -> int | None:
         return None
     if push.source.dead_letter is None or due_ms <= parcel.expires_ms - RESCUE_MS:
         return due_ms
-    return None if dead_letters.dead_letter_queue(push.core, push.source) is not None else due_ms
+    return None if dead_letter_queue(push.core, push.source) is not None else due_ms
 
 
 def _policy(push: Push) -> RetryPolicy:

@@ -17,8 +17,9 @@ from __future__ import annotations
 import logging
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle import chores, dead_letters, rewound_groups
-from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
+from cirrusmq.lifecycle import chores, rewound_groups
+from cirrusmq.lifecycle.dead_letters.move import advance
+from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.budget import Budget
@@ -244,7 +245,7 @@ def _advance(
 ) -> Parcel | None:
     """The rest of the parcel when its first messages are given up; None: not now."""
     try:
-        return dead_letters.advance(core, source, parcel, now_ms, budget.spend)
+        return advance(core, source, parcel, now_ms, budget.spend)
     except Unavailable as error:
         _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
         budget.end()

@@ -14,7 +14,7 @@ import logging
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle.dead_letters.move import ask_for_queue, dead_letter_queue
 from cirrusmq.lifecycle.rekey import rekey, rekeyed
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import answer_bytes
@@ -71,9 +71,9 @@ def _leaves(
     if source.dead_letter is None or waited_ms < TAKEN_SECONDS * 1000 or not budget.spend():
         return False
     if source.makes_dead_letter_queue:
-        dead_letters.ask_for_queue(core, source, parcel)
+        ask_for_queue(core, source, parcel)
         return False
-    target = dead_letters.dead_letter_queue(core, source)
+    target = dead_letter_queue(core, source)
     if target is None:
         return False
     now_ms = core.now_ms()

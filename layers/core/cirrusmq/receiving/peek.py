@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.base.limits import ANSWER_BYTES, RETENTION_SECONDS
-from cirrusmq.model.dead_letter_filter import DeadLetterFilter
+from cirrusmq.lifecycle.dead_letters.selection import DeadLetterFilter
 from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source

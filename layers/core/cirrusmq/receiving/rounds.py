@@ -28,7 +28,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base.limits import CALLED_BYTES
-from cirrusmq.lifecycle.dead_letters import leaves
+from cirrusmq.lifecycle.dead_letters.move import leaves
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.turn_memory import TurnMemory

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.lifecycle import chores
-from cirrusmq.lifecycle.dead_letters import leaves
+from cirrusmq.lifecycle.dead_letters.move import leaves
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.filling import Batch

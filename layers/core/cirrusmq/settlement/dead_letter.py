@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import NoDeadLetterQueue
-from cirrusmq.lifecycle.dead_letters import dead_letter_queue
+from cirrusmq.lifecycle.dead_letters.move import dead_letter_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import Held, ReceiptText, Results, SourceOf, expired, settle
 from cirrusmq.settlement.visibility import holds

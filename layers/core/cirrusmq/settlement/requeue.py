@@ -14,7 +14,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle.dead_letters import dead_letter_queue
+from cirrusmq.lifecycle.dead_letters.move import dead_letter_queue
 from cirrusmq.lifecycle.rekey import rekey, rekeyed, turn_ms
 from cirrusmq.model.parcel import Parcel, key_in_group, key_ms
 from cirrusmq.model.source import Source

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from cirrusmq.base.errors import InvalidParameter, LimitExceeded, QueueNotFound, Unavailable
 from cirrusmq.lifecycle.chore_memory import ChoreMemory
-from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
+from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
@@ -100,7 +100,7 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
     name = source.dead_letter.queue
     if source.makes_dead_letter_queue and source.subscription is not None:
         # Once in a subscription's life: it is not worth a place in every cold start.
-        from cirrusmq.subscriptions.dead_letter_queue import make_dead_letter_queue, note_error
+        from cirrusmq.lifecycle.dead_letters.own_queue import make_dead_letter_queue, note_error
 
         try:
             return make_dead_letter_queue(core, source.log_id, source.subscription, name)

@@ -27,9 +27,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, LONGEST_WAIT_MS
-from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, too_old
-from cirrusmq.lifecycle.dead_letters import due, give_up, has_place
-from cirrusmq.lifecycle.ordered_age_limit import give_up_in_groups
+from cirrusmq.lifecycle.dead_letters.move import due, give_up, has_place
+from cirrusmq.lifecycle.dead_letters.ordered_age_limit import give_up_in_groups
+from cirrusmq.lifecycle.dead_letters.policy import age_limit_ms, too_old
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core

@@ -6,8 +6,8 @@ young enough, and then passed over: the cost follows the groups, never their bac
 
 from __future__ import annotations
 
-from cirrusmq.lifecycle.dead_letter_policy import too_old
-from cirrusmq.lifecycle.dead_letters import dead_letter_queue, give_up
+from cirrusmq.lifecycle.dead_letters.move import dead_letter_queue, give_up
+from cirrusmq.lifecycle.dead_letters.policy import too_old
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.parcel import GONE, Parcel
 from cirrusmq.model.source import Source
