@@ -8,7 +8,7 @@ from typing import Any
 
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.base.decoding import convert
-from cirrusmq.fanout.parking import drain
+from cirrusmq.fanout.parked import drain
 from cirrusmq.lifecycle.tidying import tidy
 from cirrusmq.maintenance.visits import give_up_on
 from cirrusmq.operations import fan_out_again

@@ -13,9 +13,9 @@ from cirrusmq.operations.rewind import RewindRequest
 from cirrusmq.publishing.half_messages.checks import HalfReceiveRequest
 from cirrusmq.publishing.matching import MatchRequest
 from cirrusmq.publishing.publish import PublishRequest
+from cirrusmq.receiving.lookup.cancel import RescheduleRequest
 from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive import ReceiveRequest
-from cirrusmq.receiving.unreceived import RescheduleRequest
 from cirrusmq.sending.send import SendRequest
 from cirrusmq.settlement.dead_letter import DeadLetterRequest
 from cirrusmq.settlement.delete import DeleteRequest

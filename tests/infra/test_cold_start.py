@@ -43,7 +43,7 @@ RARELY_NEEDED = {
     "queues.operations",
     "queues.receiver_log",
     "queues.receiver_management",
-    "receiving.lookup",
+    "receiving.lookup.find",
     "receiving.peek",
     "receiving.repeat",
     "storage.bisection",

@@ -16,6 +16,7 @@ from cirrusmq.base.limits import KEY_SLACK_MS
 from cirrusmq.model.envelope import pack_envelopes
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, where_differing
+from cirrusmq.sending.deduplication import reminder_item
 from cirrusmq.storage.models import DeduplicationItem, LogItem, ParcelItem
 from cirrusmq.storage.parcels import (
     ERRORS,
@@ -38,7 +39,6 @@ from cirrusmq.storage.parcels import (
     read_positions,
     ttl_seconds,
 )
-from cirrusmq.storage.reminders import reminder_item
 
 numbers = st.integers(-3, 2**53)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)

@@ -25,6 +25,7 @@ from tests.service.topics import Schedules, TestTopic
 import cirrusmq
 from cirrusmq.access import keys, shares
 from cirrusmq.fanout import parking_lot
+from cirrusmq.fanout.parked_items import parked_item
 from cirrusmq.invoking import slots
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import queue_source
@@ -34,7 +35,6 @@ from cirrusmq.receiving import rounds
 from cirrusmq.receiving.heads.items import put_mark
 from cirrusmq.receiving.heads.watermark import Mark
 from cirrusmq.storage import lease
-from cirrusmq.storage.parked import parked_item
 from cirrusmq_local.testing import Client, World
 
 LARGE = random.Random(1).randbytes(3_000).hex()

@@ -10,7 +10,7 @@ from tests.simulation.scenario import CANCELLED
 
 from cirrusmq.lifecycle import tombstones
 from cirrusmq.lifecycle.rekey import rekeyed_to_due
-from cirrusmq.receiving import unreceived
+from cirrusmq.receiving.lookup import cancel as unreceived
 from cirrusmq.storage.changes import Condition
 
 

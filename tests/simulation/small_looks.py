@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from cirrusmq.fanout import parking
+from cirrusmq.fanout import parked as parking
 from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.publishing import log_reader
 from cirrusmq.publishing.half_messages import items as halves
 from cirrusmq.push import undelivered
-from cirrusmq.receiving import fair, lookup, ordered_pages, polling, rounds, search
+from cirrusmq.receiving import fair, ordered_pages, polling, rounds, search
 from cirrusmq.receiving.heads import ended
+from cirrusmq.receiving.lookup import find as lookup
 from cirrusmq.storage import scan, walk
 from cirrusmq.subscriptions import due_marks
 

@@ -25,7 +25,7 @@ The words that it is written in, and the file that defines each:
     copy            a log record's messages for one reader           fanout/copies.py
     frontier        how far a log is replayed: no receiver is beyond queues/frontiers.py
     backlog         what was in a queue before its log was on        queues/backlogs.py
-    parked          put aside while a reader's key takes no writes   fanout/parking.py
+    parked          put aside while a reader's key takes no writes   fanout/parked.py
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     pace            a subscription's rate, as its poster keeps it    push/pace.py
     slow            a post took over a second: push_slow posts       push/slowness.py

@@ -6,10 +6,10 @@ import base64
 from typing import Any
 
 from cirrusmq.fanout.handouts import LogEntry
+from cirrusmq.fanout.parked_items import UNKNOWN_PLACE
 from cirrusmq.metering.fold import StreamRecord
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import LOG
-from cirrusmq.storage.parked import UNKNOWN_PLACE
 
 
 def read_record(record: dict[str, Any]) -> StreamRecord:

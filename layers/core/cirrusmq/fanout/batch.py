@@ -21,7 +21,7 @@ from cirrusmq.fanout import parking_lot
 from cirrusmq.fanout.copies import FannedOut
 from cirrusmq.fanout.handouts import Handout, LogEntry, levels
 from cirrusmq.fanout.notices import Notices
-from cirrusmq.fanout.parking import clear_the_way, put_aside, start_draining
+from cirrusmq.fanout.parked import clear_the_way, put_aside, start_draining
 from cirrusmq.fanout.records import handouts_of
 from cirrusmq.runtime.core import Core
 

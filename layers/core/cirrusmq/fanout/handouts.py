@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cirrusmq.fanout.parked_items import UNKNOWN_PLACE
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.parked import UNKNOWN_PLACE
 
 
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):

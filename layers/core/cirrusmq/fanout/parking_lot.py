@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from cirrusmq.fanout.parked_items import lot_key, lot_update
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
-from cirrusmq.storage.parked import lot_key, lot_update
 
 HOLD_MS = 60_000
 KEEP_MS = 180_000

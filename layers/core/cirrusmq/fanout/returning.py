@@ -20,7 +20,7 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import MOVED, Parcel, lone_parcel_id, others_of
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription
-from cirrusmq.receiving.lookup import LOOKUP_UNITS, near_both_ends
+from cirrusmq.receiving.lookup.find import LOOKUP_UNITS, near_both_ends
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import Entry, group_partition

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from cirrusmq.base.errors import OperationNotFound
-from cirrusmq.fanout import parking
+from cirrusmq.fanout.parked import resume
 from cirrusmq.maintenance import unprocessed
 from cirrusmq.maintenance.visits import visit_all
 from cirrusmq.metering.gauges import write_gauges
@@ -110,7 +110,7 @@ def _resume(core: Core, pointer: operations.Pointer) -> None:
 
 def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
     """Start drainers, in `replay`, for the shares that fan_out parked."""
-    return parking.resume(core, deadline_ms)
+    return resume(core, deadline_ms)
 
 
 def _take_unprocessed(core: Core, deadline_ms: int, swept: Swept) -> bool:

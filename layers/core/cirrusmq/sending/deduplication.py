@@ -16,9 +16,8 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, TransactionRefused
-from cirrusmq.storage.parcels import put_unless_sent
-from cirrusmq.storage.reminders import reminder_item
+from cirrusmq.runtime.store import Item, TransactionRefused, key
+from cirrusmq.storage.parcels import put_unless_sent, ttl_seconds
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,3 +196,24 @@ def find_reminded(
         for place, (key, _) in enumerate(reminders)
         if (old := failed.get(place)) is not None
     }
+
+
+def reminder_item(
+    target_id: str,
+    digest: str,
+    message_id: str,
+    body_md5: str,
+    sent_ms: int,
+    expires_ms: int,
+    order: int | None = None,
+) -> Item:
+    """The item of `storage.models.DeduplicationItem`; `digest`: of the id, which may be long."""
+    item: Item = {
+        **key(f"D#{target_id}#{digest}", "D"),
+        "i": {"S": message_id},
+        "h": {"S": body_md5},
+        "t": {"N": str(sent_ms)},
+        "x": {"N": str(expires_ms)},
+        "expires_at": {"N": str(ttl_seconds(expires_ms + limits.KEY_SLACK_MS))},
+    }
+    return item if order is None else {**item, "o": {"N": str(order)}}

@@ -1,5 +1,7 @@
 """The items of the three tables, as PynamoDB models. Attribute names are short: they are paid for.
 
+Modules are named below `cirrusmq`, where an item's shape is its mechanism's own.
+
 | table | pk | sk | item |
 | --- | --- | --- | --- |
 | Directory | `A#<account>` … | kind and name | `DirectoryItem`: accounts, keys, queues, grants … |
@@ -13,14 +15,14 @@
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `H#<source id>#<partition>` | `H#<hash of group>` | that of a group of a fair queue |
-| Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `cirrusmq.queues.wake_ups.items` |
-| Messages | `M#<source id>#<send id>` | number in the send | `cirrusmq.storage.place_notes` |
+| Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `queues.wake_ups.items` |
+| Messages | `M#<source id>#<send id>` | number in the send | `receiving.lookup.locations` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
-| Messages | `F#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |
-| Messages | `P#…` | | shares that fan-out parked: `cirrusmq.storage.parked` |
+| Messages | `F#<source id>` | number of a slot, or `wake` | `invoking.slots` |
+| Messages | `P#…` | | shares that fan-out parked: `fanout.parked_items` |
 | Messages | `T#<topic id>#<partition>` | `H#…`, `C#…`, `E#…` | half messages and their marks: |
-| Messages | `T#groups` | | their producers' groups: `cirrusmq.publishing.half_messages.items` |
+| Messages | `T#groups` | | their producers' groups: `publishing.half_messages.items` |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
 """
 

@@ -15,7 +15,7 @@ from cirrusmq_lambda.answers.receipts import Failure
 
 if TYPE_CHECKING:
     # Few calls look a message up: the others' cold starts do without.
-    from cirrusmq.receiving.lookup import Found
+    from cirrusmq.receiving.lookup.find import Found
 
 
 class DeadLetterNote(Body):

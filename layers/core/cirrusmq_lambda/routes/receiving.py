@@ -64,7 +64,7 @@ def peek_at_subscription(request: Request) -> Ok[PeekedMessages]:
 
 def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
     """A message's state by its id; its body where that is asked for."""
-    from cirrusmq.receiving.lookup import look_up
+    from cirrusmq.receiving.lookup.find import look_up
 
     message_id = _message_id(request)
     core, query = request.core, request.query
@@ -78,7 +78,7 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
 
 def cancel_in_queue(request: Request) -> NoContent:
     """Take back a message that was not received."""
-    from cirrusmq.receiving.unreceived import cancel
+    from cirrusmq.receiving.lookup.cancel import cancel
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
     cancel(request.core, queue, source, message_id, _group(request, source))
@@ -87,7 +87,7 @@ def cancel_in_queue(request: Request) -> NoContent:
 
 def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
     """Let a message that was not received be active earlier or later."""
-    from cirrusmq.receiving.unreceived import RescheduleRequest, reschedule
+    from cirrusmq.receiving.lookup.cancel import RescheduleRequest, reschedule
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
     body = request.body(RescheduleRequest)

@@ -28,12 +28,12 @@ from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
+from cirrusmq.receiving.lookup.locations import read_place
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.parcels import group_hash, group_partition, queue_prefix
 from cirrusmq.storage.bisection import Budget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
-from cirrusmq.storage.place_notes import read_place
 from cirrusmq.storage.scan import LAST_KEY
 
 LOOKUP_UNITS = 48.0

@@ -31,12 +31,12 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import cancelled, changed
 from cirrusmq.queues.wake_ups.announce import wake_receivers
-from cirrusmq.receiving.lookup import Found, found_at, locate
+from cirrusmq.receiving.lookup.find import Found, found_at, locate
+from cirrusmq.receiving.lookup.locations import place_note
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key
-from cirrusmq.storage.place_notes import place_note
 
 _TRIES = 4
 

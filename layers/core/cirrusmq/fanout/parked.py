@@ -18,12 +18,12 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout import parking_lot
 from cirrusmq.fanout.handouts import Handout, LogEntry, levels
 from cirrusmq.fanout.notices import Notices
+from cirrusmq.fanout.parked_items import in_order_key, lot_keys, parked_item, parked_keys
 from cirrusmq.fanout.records import handouts_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
-from cirrusmq.storage.parked import in_order_key, lot_keys, parked_item, parked_keys
 
 PATIENCE_MS = 60_000
 """A drainer that has tried for so long leaves the rest to the next one, which the sweep starts."""
