@@ -12,7 +12,7 @@ import botocore.session
 import pytest
 from moto import mock_aws
 
-from cirrusmq.wiring.adapters import Unprocessed
+from cirrusmq.wiring.adapters import FailureQueue
 from cirrusmq_local.cloud.aws import make_session
 from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.invocation import invoke
@@ -33,9 +33,9 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> UnprocessedQueue:
     return UnprocessedQueue(lambda: NOW_MS)
 
 
-def adapter(queue: UnprocessedQueue) -> Unprocessed:
+def adapter(queue: UnprocessedQueue) -> FailureQueue:
     functions = Functions({})
-    return Unprocessed(make_session(lambda: functions, None, queue))
+    return FailureQueue(make_session(lambda: functions, None, queue))
 
 
 def test_what_failed_is_read_and_removed(queue: UnprocessedQueue) -> None:
@@ -106,7 +106,7 @@ def test_the_adapter_speaks_to_sqs(sqs: Any, monkeypatch: pytest.MonkeyPatch) ->
     url = sqs.create_queue(QueueName="unprocessed")["QueueUrl"]
     monkeypatch.setenv("UNPROCESSED_QUEUE", url)
     sqs.send_message(QueueUrl=url, MessageBody='{"number": 1}')
-    reader = Unprocessed(botocore.session.get_session())
+    reader = FailureQueue(botocore.session.get_session())
 
     (got,) = reader.receive()
 

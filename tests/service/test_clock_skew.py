@@ -86,7 +86,7 @@ def test_a_look_sees_what_is_due_behind_a_message_that_a_clock_ahead_has_claimed
     source = source_named(cloud.core, get_queue(cloud.core, "alice", "late"), None)
     seen = rounds.look(cloud.core, source.all)
 
-    assert seen.answer == rounds.Due(later_ms)
+    assert seen.answer == rounds.DueAt(later_ms)
 
 
 def test_what_is_sent_right_after_a_purge_stays_though_the_senders_clock_is_behind(

@@ -222,7 +222,7 @@ class TestRate:
 
 class TestPace:
     def test_threads_that_were_let_through_take_their_tokens_one_by_one(self, world: World) -> None:
-        world.core = replace(world.core, window=adapters.Window)
+        world.core = replace(world.core, window=adapters.ThreadWindow)
         pace, lock = Pace(5), threading.Lock()
         started: list[int] = []
 

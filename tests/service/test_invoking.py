@@ -16,11 +16,11 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq.access import shares
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.invoking import batch, slots, worker
-from cirrusmq.invoking.records import Outcome
+from cirrusmq.invoking.records import InvocationOutcome
 from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.receiving import rounds
-from cirrusmq.receiving.rounds import Nothing, Seen
+from cirrusmq.receiving.rounds import Nothing, SourceLook
 from cirrusmq.runtime.core import Called
 from cirrusmq_local.testing import Client, World
 
@@ -674,7 +674,7 @@ def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step:
 
 
 def _deleted_though_it_failed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(batch, "outcome_of", lambda answer, ids: Outcome())
+    patch.setattr(batch, "outcome_of", lambda answer, ids: InvocationOutcome())
 
 
 def _not_deleted_though_done(patch: pytest.MonkeyPatch) -> None:
@@ -691,7 +691,7 @@ def _a_held_slot_is_taken(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_comes_back_for_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rounds, "look", lambda *given: Seen(answer=Nothing(), oldest_ms=None))
+    patch.setattr(rounds, "look", lambda *given: SourceLook(answer=Nothing(), oldest_ms=None))
     patch.setattr(visits, "wake", lambda core, source_id: None)
 
 

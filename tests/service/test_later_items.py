@@ -33,7 +33,7 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.wake_ups.items import put_waiting, put_wake_up
 from cirrusmq.receiving import rounds
 from cirrusmq.receiving.heads.items import put_mark
-from cirrusmq.receiving.heads.watermark import Mark
+from cirrusmq.receiving.heads.watermark import HeadMark
 from cirrusmq.storage import lease
 from cirrusmq_local.testing import Client, World
 
@@ -146,7 +146,7 @@ def hints_and_leases(alice: Client) -> None:
     core.store.put_if_absent(core.tables.messages, parked_item(source.id, record, in_order=True))
     head, now_ms = f"Q#{source.id}#0", core.now_ms()
     for version in (1, 2):
-        mark = Mark(before="", until_ms=now_ms, version=version)
+        mark = HeadMark(before="", until_ms=now_ms, version=version)
         core.store.write("PutItem", put_mark(core.tables.messages, head, mark, now_ms))
     for _ in range(2):
         left = rounds._Round(behind="", begun_ms=now_ms, done_ms=now_ms, again_ms=now_ms)

@@ -14,7 +14,7 @@ from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic, hold_to_be_fast
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.wiring.adapters import Window, in_own_pool
+from cirrusmq.wiring.adapters import ThreadWindow, in_own_pool
 from cirrusmq_local.testing import Client, Subscriber, World
 
 COUNT = 20
@@ -173,7 +173,7 @@ class TestHanging:
     ) -> None:
         subscribe(topic, NAMES)
         topic.publish("warm")
-        world.core = replace(world.core, window=Window, in_own_pool=in_own_pool)
+        world.core = replace(world.core, window=ThreadWindow, in_own_pool=in_own_pool)
         fan_out(topic, "one")
         others_are_free = []
 
@@ -205,7 +205,7 @@ class TestHanging:
         subscribe(topic, NAMES[:1], rate=1)
         subscribe(topic, NAMES[1:6])
         hold_to_be_fast(world)
-        world.core = replace(world.core, window=Window, in_own_pool=in_own_pool)
+        world.core = replace(world.core, window=ThreadWindow, in_own_pool=in_own_pool)
         (event,) = fan_out(topic, *(str(number) for number in range(6)))
         world.invoked.clear()
         sleep = world.clock.sleep

@@ -135,7 +135,7 @@ def test_what_was_put_aside_does_not_keep_the_sweep_from_the_rest(
     monkeypatch: pytest.MonkeyPatch,
     slow_down: Callable[[], None],
 ) -> None:
-    def break_down(share: copies.Share) -> Any:
+    def break_down(share: copies.ReaderShare) -> Any:
         raise ValueError("a fault of the code")
 
     monkeypatch.setattr("cirrusmq.fanout.copies.parcels_of", break_down)

@@ -15,7 +15,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.transitions import failed
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
-from cirrusmq.subscriptions.due_marks import Mark, marks_key, put_mark
+from cirrusmq.subscriptions.due_marks import DueMark, marks_key, put_mark
 from cirrusmq_local.testing import Delivery, Subscriber, World
 
 STUCK_MS = 120_000
@@ -242,13 +242,13 @@ class TestOneAtATime:
         web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [1, 3, 3]})
         place = {"topic_id": topic.shown["id"], "subscription": "web", "id": web.id}
         execute, core = world.engine.execute, world.core
-        late: list[Mark] = []
+        late: list[DueMark] = []
         stored: list[Parcel] = []
 
         def write_down() -> None:
             """As the first one does, whose call of the store took so long."""
             (parcel,), now_ms = stored, core.now_ms()
-            late.append(Mark(parcel.sent_ms + 1_000, parcel.sort_key, 0, 0, "status 503"))
+            late.append(DueMark(parcel.sent_ms + 1_000, parcel.sort_key, 0, 0, "status 503"))
             put_mark(core, parcel, late[0])
             changes = {0: failed(parcel, 0, late[0].due_ms, b"", now_ms)}
             still = as_read(parcel, changes, "visible_ms", "receives")

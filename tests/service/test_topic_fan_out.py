@@ -336,7 +336,7 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
     make = copies.parcels_of
     fails = True
 
-    def break_down(share: copies.Share) -> Any:
+    def break_down(share: copies.ReaderShare) -> Any:
         message = share.entries[0].message
         is_bad = isinstance(message, Message) and message.body == "bad"
         if fails and share.source_id == group.id and is_bad:

@@ -207,7 +207,7 @@ class TestOnePoster:
     def test_no_more_than_max_in_flight_are_posted_at_a_time_and_one_that_hangs_takes_one_slot(
         self, world: World, topic: TestTopic, most: int
     ) -> None:
-        world.core = msgspec.structs.replace(world.core, window=adapters.Window)
+        world.core = msgspec.structs.replace(world.core, window=adapters.ThreadWindow)
         topic.subscribe("web", "http", max_in_flight=most)
         lock, free = threading.Lock(), threading.Event()
         at_once, high, ended = [0], [0], [0]
@@ -238,7 +238,7 @@ class TestOnePoster:
         self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The poster listens while it has free slots."""
-        world.core = msgspec.structs.replace(world.core, window=adapters.Window)
+        world.core = msgspec.structs.replace(world.core, window=adapters.ThreadWindow)
         topic.subscribe("web", "http")
         second = threading.Event()
         posted: list[bytes] = []
@@ -265,13 +265,13 @@ class TestOnePoster:
 
         store._call = publish_meanwhile  # type: ignore[method-assign]
         sleep = world.clock.pass_seconds
-        wait = adapters.Window.wait
+        wait = adapters.ThreadWindow.wait
 
-        def wait_a_little(window: adapters.Window, seconds: float) -> list[Any]:
+        def wait_a_little(window: adapters.ThreadWindow, seconds: float) -> list[Any]:
             sleep(seconds)
             return wait(window, seconds)
 
-        monkeypatch.setattr(adapters.Window, "wait", wait_a_little)
+        monkeypatch.setattr(adapters.ThreadWindow, "wait", wait_a_little)
         topic.publish("first")
         assert second.is_set()
         assert len(posted) == 2

@@ -10,7 +10,7 @@ from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bod
 
 from cirrusmq.base import limits
 from cirrusmq.storage import scan
-from cirrusmq.storage.parcels import Page
+from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq_local.testing import Client, Subscriber, World
 
 DAY = 86_400
@@ -55,7 +55,7 @@ class TestPull:
         monkeypatch.setattr(limits, "COUNT_EXACT_MESSAGES", 4)
         read_page = scan.read_page
 
-        def small(*given: Any, **named: Any) -> Page:
+        def small(*given: Any, **named: Any) -> ParcelPage:
             core, pk, after, until, _ = given
             return read_page(core, pk, after, until, 2, **named)
 

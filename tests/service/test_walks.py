@@ -9,7 +9,7 @@ from tests.service.test_looks_around_groups import by_key, make, send_all
 
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.queues.queues import get_queue
-from cirrusmq.storage.walk import FIRST_PARCELS, Bounds, Cut, Walk, Whole
+from cirrusmq.storage.walk import FIRST_PARCELS, Bounds, Cut, PartitionScan, Whole
 from cirrusmq_local.testing import World
 
 GROUPS = 60
@@ -26,7 +26,7 @@ def filled(kind: str, each: int) -> tuple[World, Source]:
     return world, queue_source(queue, world.core.now_ms())
 
 
-def keys_of(walk: Walk, *, passing: bool) -> list[str]:
+def keys_of(walk: PartitionScan, *, passing: bool) -> list[str]:
     """The keys that a walk yields; `passing`: each group is passed at its first parcel."""
     keys: list[str] = []
     for parcel in walk:
@@ -49,7 +49,7 @@ BOUNDS: list[tuple[str, Callable[[World], Bounds]]] = [
 def test_a_walk_without_bounds_is_whole_and_sees_every_parcel_in_order(kind: str) -> None:
     world, source = filled(kind, 3)
 
-    walk = Walk(world.core, source, 0, Bounds())
+    walk = PartitionScan(world.core, source, 0, Bounds())
     keys = keys_of(walk, passing=False)
 
     parcels = [i["sk"]["S"] for i in world.items() if i["pk"]["S"].startswith("Q#")]
@@ -64,12 +64,12 @@ def test_cut_walks_together_see_what_a_whole_one_sees(
     kind: str, bounds: Callable[[World], Bounds], passing: bool
 ) -> None:
     world, source = filled(kind, 3)
-    whole = Walk(world.core, source, 0, Bounds())
+    whole = PartitionScan(world.core, source, 0, Bounds())
     expected = keys_of(whole, passing=passing)
     behind, cuts, keys = "", 0, list[str]()
 
     while True:
-        walk = Walk(world.core, source, 0, bounds(world), behind)
+        walk = PartitionScan(world.core, source, 0, bounds(world), behind)
         keys += keys_of(walk, passing=passing)
         if not isinstance(walk.end, Cut):
             break
@@ -93,7 +93,7 @@ def test_a_long_group_that_is_passed_costs_a_page(kind: str) -> None:
         send_all(alice, by_key(3))
     queue = get_queue(world.core, "alice", "q")
 
-    walk = Walk(world.core, queue_source(queue, world.core.now_ms()), 0, Bounds())
+    walk = PartitionScan(world.core, queue_source(queue, world.core.now_ms()), 0, Bounds())
     groups = {key.partition("#")[0] for key in keys_of(walk, passing=True)}
 
     assert len(groups) == 4
@@ -105,7 +105,7 @@ def test_what_is_skipped_within_a_group_is_not_read() -> None:
     last = max(i["sk"]["S"] for i in world.items() if i["pk"]["S"].startswith("Q#"))
     last_ms = last.split("#")[1]
 
-    walk, keys = Walk(world.core, source, 0, Bounds()), list[str]()
+    walk, keys = PartitionScan(world.core, source, 0, Bounds()), list[str]()
     for parcel in walk:
         keys.append(parcel.sort_key)
         walk.skip_to(last_ms)
@@ -119,11 +119,11 @@ def test_no_walk_goes_beyond_its_last_key_nor_begins_before_what_may_be_received
     keys = sorted(i["sk"]["S"] for i in world.items() if i["pk"]["S"].startswith("Q#"))
     middle = keys[len(keys) // 2]
 
-    walk = Walk(world.core, source, 0, Bounds(), until=middle)
+    walk = PartitionScan(world.core, source, 0, Bounds(), until=middle)
     before = keys_of(walk, passing=False)
-    behind = keys_of(Walk(world.core, source, 0, Bounds(), middle), passing=False)
+    behind = keys_of(PartitionScan(world.core, source, 0, Bounds(), middle), passing=False)
     world.clock.pass_seconds(source.longest_retention_seconds + 3_600)
 
     assert before == keys[: len(keys) // 2 + 1]
     assert behind == keys[len(keys) // 2 + 1 :]
-    assert keys_of(Walk(world.core, source, 0, Bounds()), passing=False) == []
+    assert keys_of(PartitionScan(world.core, source, 0, Bounds()), passing=False) == []

@@ -156,7 +156,7 @@ def a_redrive_to_a_url_is_a_delete(patch: pytest.MonkeyPatch) -> None:
     """The meter does not look where a new parcel of a URL came from."""
     push_events = usage.push_events
 
-    def blind(change: usage.Change) -> Iterator[usage.Event]:
+    def blind(change: usage.ParcelChange) -> Iterator[usage.Event]:
         return iter(()) if change.before is None else push_events(change)
 
     patch.setattr("cirrusmq.metering.fold.push_events", blind)
@@ -175,8 +175,8 @@ def an_account_may_have_all_workers(patch: pytest.MonkeyPatch) -> None:
     """A worker begins whatever its account, and others, have at work."""
 
     @contextmanager
-    def unshared(core: Core, account: str, most_ms: float) -> Iterator[shares.Share]:
-        yield shares.Share(core, account, "", 0, 0)
+    def unshared(core: Core, account: str, most_ms: float) -> Iterator[shares.PoolShare]:
+        yield shares.PoolShare(core, account, "", 0, 0)
 
     patch.setattr(shares, "calling", unshared)
 

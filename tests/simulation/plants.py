@@ -270,7 +270,7 @@ def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
     """Giving back does not end the receipt."""
     given_back = transitions.given_back
 
-    def keeping(*args: Any, **named: Any) -> transitions.Change:
+    def keeping(*args: Any, **named: Any) -> transitions.MessageChange:
         return replace(given_back(*args, **named), nonce=None)
 
     patch.setattr(transitions, "given_back", keeping)

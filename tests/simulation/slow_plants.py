@@ -16,20 +16,20 @@ from cirrusmq.push.slowness import Slowness
 @plant(SLOW)
 def the_share_does_nothing(patch: pytest.MonkeyPatch) -> None:
     """An account may have all that runs."""
-    patch.setattr(shares.Share, "_begins", lambda *_: True)
-    patch.setattr(shares.Share, "may_go_on", lambda _: True)
+    patch.setattr(shares.PoolShare, "_begins", lambda *_: True)
+    patch.setattr(shares.PoolShare, "may_go_on", lambda _: True)
 
 
 @plant(SLOW)
 def an_account_does_not_see_who_else_is_at_work(patch: pytest.MonkeyPatch) -> None:
     """It has three quarters beside another one."""
-    patch.setattr(shares.Share, "_read", lambda _: shares._Seen(0, others=False))
+    patch.setattr(shares.PoolShare, "_read", lambda _: shares._Seen(0, others=False))
 
 
 @plant(SLOW)
 def who_is_above_the_quarter_does_not_give_way(patch: pytest.MonkeyPatch) -> None:
     """An invocation goes on when another account has come."""
-    patch.setattr(shares.Share, "may_go_on", lambda share: share.admitted)
+    patch.setattr(shares.PoolShare, "may_go_on", lambda share: share.admitted)
 
 
 @plant(SLOW)

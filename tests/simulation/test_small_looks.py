@@ -76,7 +76,7 @@ def test_a_cut_look_that_is_taken_for_a_whole_one_is_noticed(
         core: Core, source: Source, partition: int, pace: rounds._Pace, since_ms: int
     ) -> rounds._Part:
         now_ms = core.now_ms()
-        first = walk.Walk(core, source, partition, walk.Bounds(pages=1))
+        first = walk.PartitionScan(core, source, partition, walk.Bounds(pages=1))
         met, ready = rounds._meet(core, source, first, now_ms)
         return rounds._Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
 

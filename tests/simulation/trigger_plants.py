@@ -10,14 +10,14 @@ from tests.simulation.plants import plant
 from tests.simulation.scenario import TRIGGERS
 
 from cirrusmq.invoking import batch, slots, worker
-from cirrusmq.invoking.records import Outcome
+from cirrusmq.invoking.records import InvocationOutcome
 from cirrusmq.settlement.visibility import give_back
 
 
 @plant(TRIGGERS)
 def what_a_function_names_is_deleted(patch: pytest.MonkeyPatch) -> None:
     """The failures in an answer are not looked at."""
-    patch.setattr(batch, "outcome_of", lambda answer, ids: Outcome())
+    patch.setattr(batch, "outcome_of", lambda answer, ids: InvocationOutcome())
 
 
 @plant(TRIGGERS)

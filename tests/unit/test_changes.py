@@ -11,7 +11,7 @@ from tests.unit.parcels import NOW_MS, SEND_ID, parcel, source
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import GONE
 from cirrusmq.model.receipt import NONCE_BYTES, Receipt, encode
-from cirrusmq.model.transitions import Change, Changes, moved
+from cirrusmq.model.transitions import Changes, MessageChange, moved
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import Held, Results, holds_still, settle
 from cirrusmq.storage.changes import Condition, all_of, as_read, change, having, none_live, removal
@@ -47,10 +47,10 @@ def written(changes: Changes, still: Condition, **named: Any) -> tuple[str, str,
 
 def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
     changes = {
-        0: Change(
+        0: MessageChange(
             visible_ms=50, nonce=b"", receives=0, first_received_ms=0, wait_ms=0, history=b"h"
         ),
-        2: Change(visible_ms=70),
+        2: MessageChange(visible_ms=70),
     }
     assert written(changes, as_read(READ, changes, "visible_ms")) == (
         "v[0] = :was_v0 AND v[2] = :was_v2",
@@ -97,7 +97,7 @@ def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
     ],
 )
 def test_a_transition_touches_these_attributes_of_its_own_message(
-    new: Change, touched: str
+    new: MessageChange, touched: str
 ) -> None:
     paths = [
         f"{letter}1 = :a1" if letter == "a" else f"{letter}[1] = :{letter}1"
@@ -116,7 +116,7 @@ def test_an_untried_receive_is_added_to_those_before_it() -> None:
 
 
 def test_the_first_waits_of_a_parcel_are_a_list_which_nobody_gave_it_meanwhile() -> None:
-    changes = {1: Change(visible_ms=60, nonce=b"n", receives=3, wait_ms=9)}
+    changes = {1: MessageChange(visible_ms=60, nonce=b"n", receives=3, wait_ms=9)}
     still = as_read(READ, changes, "visible_ms")
     assert written(changes, still, first_waits_ms=(0, 9, 0)) == (
         "v[1] = :was_v1 AND attribute_not_exists(w)",
@@ -246,7 +246,9 @@ def test_a_removal_has_a_condition_and_no_update() -> None:
 
 def test_a_change_of_a_whole_parcel_is_within_the_stores_bound_of_4_kb_for_an_expression() -> None:
     full = parcel(16)
-    new = Change(visible_ms=1, nonce=b"n", receives=1, first_received_ms=1, wait_ms=1, history=b"h")
+    new = MessageChange(
+        visible_ms=1, nonce=b"n", receives=1, first_received_ms=1, wait_ms=1, history=b"h"
+    )
     still = as_read(full, range(16), "visible_ms", "nonces", "receives", "first_received_ms")
     request = change("messages", parcel_key(full), dict.fromkeys(range(16), new), still)
     assert len(request["UpdateExpression"]) < 4_096

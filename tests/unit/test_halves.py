@@ -19,7 +19,7 @@ from cirrusmq.publishing.half_messages.half import (
     half_partition,
     id_of,
 )
-from cirrusmq.publishing.half_messages.items import Mark, half_item, mark_of, read_half
+from cirrusmq.publishing.half_messages.items import HalfMark, half_item, mark_of, read_half
 
 ID = "01M7XGA279E8FYRFWHK8M956SX"
 TERMS = Terms("alice", "billing", 10, 2, ["", "a.b"], [None, "one"])
@@ -101,6 +101,8 @@ def test_no_check_prolongs_a_life() -> None:
 
 
 def test_marks_of_a_group_are_in_the_order_of_their_times() -> None:
-    marks = [Mark(due_ms, ID, "billing", False) for due_ms in (1_000, 20_000, 1_700_000_000_000)]
+    marks = [
+        HalfMark(due_ms, ID, "billing", False) for due_ms in (1_000, 20_000, 1_700_000_000_000)
+    ]
 
     assert sorted(marks) == sorted(marks, key=lambda mark: mark.sort_key)

@@ -14,7 +14,7 @@ from cirrusmq.receiving.heads.watermark import (
     YOUNG_JITTER_MS,
     YOUNG_LOOK_MS,
     YOUNG_MS,
-    Mark,
+    HeadMark,
     Stretch,
     after_pass,
     after_young,
@@ -49,8 +49,8 @@ def key(age_ms: int) -> str:
     return at(age_ms).sort_key
 
 
-def begun(**given: object) -> Mark:
-    return replace(begin_pass(Mark(), NOW_MS), **given)
+def begun(**given: object) -> HeadMark:
+    return replace(begin_pass(HeadMark(), NOW_MS), **given)
 
 
 def test_only_what_is_older_than_three_seconds_is_hidden_for_long() -> None:
@@ -144,7 +144,7 @@ def test_a_look_at_the_young_that_finds_something_old_ends_there() -> None:
 
 
 def test_who_looks_at_the_young_gives_the_others_a_moment_more() -> None:
-    mark = Mark(young=key(0), young_ms=NOW_MS - 300)
+    mark = HeadMark(young=key(0), young_ms=NOW_MS - 300)
     assert young_due(mark, NOW_MS, 0.0)
 
     mark = look_at_young(mark, NOW_MS)
@@ -154,7 +154,7 @@ def test_who_looks_at_the_young_gives_the_others_a_moment_more() -> None:
 
 
 def test_receivers_find_a_mark_due_one_after_the_other() -> None:
-    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - YOUNG_MS)
+    mark = HeadMark(until_ms=NOW_MS, young_ms=NOW_MS - YOUNG_MS)
     assert due(mark, NOW_MS, 0.0)
     assert young_due(mark, NOW_MS, 0.0)
     assert not due(mark, NOW_MS + JITTER_MS - 1, 1.0)
@@ -162,7 +162,7 @@ def test_receivers_find_a_mark_due_one_after_the_other() -> None:
 
 
 def test_a_pass_is_due_when_the_mark_ends_and_the_young_part_every_300_ms() -> None:
-    calm = Mark(until_ms=10_000, young_ms=1_000)
+    calm = HeadMark(until_ms=10_000, young_ms=1_000)
     assert not anything_due(calm, 9_999)
     assert anything_due(calm, 10_000)
 
@@ -269,7 +269,7 @@ def test_something_to_take_is_old_when_its_key_is_three_seconds_old() -> None:
 
 
 def test_the_latest_receiver_finds_a_mark_due_after_half_a_second() -> None:
-    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - YOUNG_MS)
+    mark = HeadMark(until_ms=NOW_MS, young_ms=NOW_MS - YOUNG_MS)
 
     assert due(mark, NOW_MS + 500, 1.0)
     assert due(mark, NOW_MS + 250, 0.5)
@@ -280,9 +280,11 @@ def test_the_latest_receiver_finds_a_mark_due_after_half_a_second() -> None:
 
 
 def test_a_new_pass_begins_without_the_cost_and_the_cursor_of_the_last_one() -> None:
-    last = Mark(before="5", until_ms=7, begun_ms=6, units=30.0, cursor="4", young="9", version=3)
+    last = HeadMark(
+        before="5", until_ms=7, begun_ms=6, units=30.0, cursor="4", young="9", version=3
+    )
 
-    assert begin_pass(last, NOW_MS) == Mark(
+    assert begin_pass(last, NOW_MS) == HeadMark(
         before="5", until_ms=7, begun_ms=NOW_MS, lease_ms=NOW_MS + 2_000, young="9", version=3
     )
 

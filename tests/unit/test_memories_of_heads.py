@@ -9,7 +9,7 @@ import pytest
 from cirrusmq.base.limits import MOVES_PER_SECOND
 from cirrusmq.lifecycle.chore_memory import MOST_AT_ONCE, ChoreMemory
 from cirrusmq.receiving.heads.memory import HeadMemory, KnownMark
-from cirrusmq.receiving.heads.watermark import Mark
+from cirrusmq.receiving.heads.watermark import HeadMark
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.settlement.move_memory import MoveMemory
 
@@ -56,7 +56,7 @@ def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
     assert not heads.crowded(PK, 60_000)
     assert not heads.crowded(OTHER, 0)
 
-    assert heads.know(PK, KnownMark(Mark(), 0, 0.0)).mark == Mark()
+    assert heads.know(PK, KnownMark(HeadMark(), 0, 0.0)).mark == HeadMark()
     assert heads.crowded(PK, 0)
 
     heads.know(PK, KnownMark(None, 0, 0.0))
@@ -67,7 +67,7 @@ def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
 def test_the_copy_of_a_mark_is_kept_for_its_partition() -> None:
     heads = HeadMemory()
     assert heads.known_mark(PK) is None
-    for known in (KnownMark(Mark(before="5"), 1_000, 0.25), KnownMark(None, 2_000, 0.5)):
+    for known in (KnownMark(HeadMark(before="5"), 1_000, 0.25), KnownMark(None, 2_000, 0.5)):
         assert heads.know(PK, known) == known
         assert heads.known_mark(PK) == known
     assert heads.known_mark(OTHER) is None

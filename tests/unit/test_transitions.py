@@ -13,7 +13,7 @@ from cirrusmq.model.parcel import CANCELLED, DELETED, DROPPED, GONE, MOVED, Parc
 from cirrusmq.model.post_history import Post, pack_posts
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 from cirrusmq.model.source import Source
-from cirrusmq.model.transitions import Change, changed, under_key
+from cirrusmq.model.transitions import MessageChange, changed, under_key
 
 DRAWN = b"n" * 16
 NONCE = b"n" * 12 + ((NOW_MS + 10_000) // 1000).to_bytes(4, "big")
@@ -37,19 +37,19 @@ def claimed(
     timeout_seconds: int | None = 10,
     of: Parcel = RECEIVED,
     by: Source | None = None,
-) -> Change:
+) -> MessageChange:
     where = by or source()
     return transitions.claimed(where, of, place, timeout_seconds, DRAWN, lambda: 0.5, NOW_MS)
 
 
 def test_a_claim_gives_a_lease_a_receipt_and_one_receive_more() -> None:
-    assert claimed(0) == Change(
+    assert claimed(0) == MessageChange(
         visible_ms=NOW_MS + 10_000, nonce=NONCE, receives=1, first_received_ms=NOW_MS
     )
 
 
 def test_a_later_claim_leaves_the_first_receive_as_it_was() -> None:
-    assert claimed(1) == Change(visible_ms=NOW_MS + 10_000, nonce=NONCE, receives=4)
+    assert claimed(1) == MessageChange(visible_ms=NOW_MS + 10_000, nonce=NONCE, receives=4)
 
 
 def test_a_lease_is_of_the_receives_timeout_else_the_messages_else_the_sources() -> None:
@@ -104,10 +104,10 @@ def test_a_claim_that_is_undone_leaves_what_was_there(
         waits_ms=waits_ms,
     )
     after = changed(was, {1: claimed(1, of=was)})
-    assert transitions.unclaimed(was, after, 1) == Change(
+    assert transitions.unclaimed(was, after, 1) == MessageChange(
         visible_ms=2, nonce=b"b", receives=4, first_received_ms=6, wait_ms=before
     )
-    assert transitions.unread(was, after, 1) == Change(
+    assert transitions.unread(was, after, 1) == MessageChange(
         visible_ms=NOW_MS + 10_000, nonce=b"", receives=4, first_received_ms=6, wait_ms=hidden
     )
     assert changed(after, {1: transitions.unclaimed(was, after, 1)}) == was
@@ -119,12 +119,12 @@ def test_an_undone_claim_has_no_wait_though_the_parcel_got_its_first_ones() -> N
 
 
 def test_a_hold_ends_so_many_seconds_from_now_or_with_the_messages_life() -> None:
-    assert transitions.held(5, NOW_MS + 5_001, NOW_MS) == Change(visible_ms=NOW_MS + 5_000)
-    assert transitions.held(5, NOW_MS + 4_999, NOW_MS) == Change(visible_ms=NOW_MS + 4_999)
+    assert transitions.held(5, NOW_MS + 5_001, NOW_MS) == MessageChange(visible_ms=NOW_MS + 5_000)
+    assert transitions.held(5, NOW_MS + 4_999, NOW_MS) == MessageChange(visible_ms=NOW_MS + 4_999)
 
 
 def test_a_give_back_ends_the_receipt_and_the_wait_behind_the_lease() -> None:
-    assert transitions.given_back(70, NOW_MS + 71, NOW_MS) == Change(
+    assert transitions.given_back(70, NOW_MS + 71, NOW_MS) == MessageChange(
         visible_ms=NOW_MS + 70, nonce=b"", wait_ms=0
     )
     assert transitions.given_back(70, NOW_MS + 69, NOW_MS).visible_ms == NOW_MS + 69
@@ -132,7 +132,7 @@ def test_a_give_back_ends_the_receipt_and_the_wait_behind_the_lease() -> None:
 
 def test_a_give_back_that_tried_nothing_leaves_the_count_of_tries() -> None:
     ended = transitions.given_back(0, NOW_MS + 71, NOW_MS, tried=False)
-    assert ended == Change(visible_ms=NOW_MS, nonce=b"", wait_ms=0, untried=1)
+    assert ended == MessageChange(visible_ms=NOW_MS, nonce=b"", wait_ms=0, untried=1)
     back = changed(RECEIVED, {1: ended})
     assert (back.receives, back.tries(1)) == ((0, 3), 2)
     assert transitions.untried(RECEIVED, [1]).tries(1) == 2
@@ -154,48 +154,48 @@ def test_a_rewound_message_has_no_untried_receives() -> None:
 
 
 def test_a_deleted_message_says_when_that_was() -> None:
-    assert transitions.deleted(7) == Change(visible_ms=DELETED, first_received_ms=7)
+    assert transitions.deleted(7) == MessageChange(visible_ms=DELETED, first_received_ms=7)
 
 
 def test_a_message_that_leaves_says_how() -> None:
-    assert transitions.moved(GONE) == Change(visible_ms=GONE)
-    assert transitions.moved(MOVED) == Change(visible_ms=MOVED)
-    assert transitions.dropped() == Change(visible_ms=DROPPED)
+    assert transitions.moved(GONE) == MessageChange(visible_ms=GONE)
+    assert transitions.moved(MOVED) == MessageChange(visible_ms=MOVED)
+    assert transitions.dropped() == MessageChange(visible_ms=DROPPED)
 
 
 def test_a_rewound_message_was_never_received() -> None:
     one = parcel(visible_ms=(DELETED,), nonces=(NONCE,), receives=(3,), first_received_ms=(8,))
     opened = transitions.reopened(one, 0, NOW_MS, waits=False)
-    assert opened == Change(visible_ms=NOW_MS, nonce=b"", receives=0, first_received_ms=0)
+    assert opened == MessageChange(visible_ms=NOW_MS, nonce=b"", receives=0, first_received_ms=0)
     assert changed(one, {0: opened}) == parcel()
 
 
 def test_a_rewound_message_of_a_group_waits_at_its_expiry() -> None:
     one = parcel(2, visible_ms=(DELETED,) * 2, waits_ms=(7, 9))
     opened = transitions.reopened(one, 0, NOW_MS, waits=True)
-    assert opened == Change(
+    assert opened == MessageChange(
         visible_ms=NOW_MS + 60_000, nonce=b"", receives=0, first_received_ms=NOW_MS, wait_ms=0
     )
     waiting = changed(one, {1: opened})
     assert [waiting.awaits_group(place) for place in range(2)] == [False, True]
     admitted = transitions.admitted(waiting, 1, NOW_MS + 1)
-    assert admitted == Change(visible_ms=NOW_MS + 1, first_received_ms=0)
+    assert admitted == MessageChange(visible_ms=NOW_MS + 1, first_received_ms=0)
     assert not changed(waiting, {1: admitted}).awaits_group(1)
 
 
 def test_a_message_that_was_admitted_before_keeps_its_first_receive() -> None:
-    assert transitions.admitted(RECEIVED, 1, NOW_MS + 1) == Change(visible_ms=NOW_MS + 1)
+    assert transitions.admitted(RECEIVED, 1, NOW_MS + 1) == MessageChange(visible_ms=NOW_MS + 1)
 
 
 def test_a_message_that_another_one_precedes_is_not_as_it_was() -> None:
-    assert transitions.preceded(parcel(2, visible_ms=(5, 7)), 1) == Change(visible_ms=8)
+    assert transitions.preceded(parcel(2, visible_ms=(5, 7)), 1) == MessageChange(visible_ms=8)
 
 
 def test_a_post_counts_as_a_receive() -> None:
-    assert transitions.delivered(RECEIVED, 0, b"h", NOW_MS) == Change(
+    assert transitions.delivered(RECEIVED, 0, b"h", NOW_MS) == MessageChange(
         visible_ms=DELETED, receives=1, first_received_ms=NOW_MS, history=b"h"
     )
-    assert transitions.delivered(RECEIVED, 1, b"h", NOW_MS) == Change(
+    assert transitions.delivered(RECEIVED, 1, b"h", NOW_MS) == MessageChange(
         visible_ms=DELETED, receives=4, history=b"h"
     )
 
@@ -203,7 +203,7 @@ def test_a_post_counts_as_a_receive() -> None:
 def test_a_failed_post_says_when_the_next_one_is_and_why() -> None:
     history = pack_posts([Post(NOW_MS, 503, "status 503")], NOW_MS)
     again = transitions.failed(RECEIVED, 1, NOW_MS + 5, history, NOW_MS)
-    assert again == Change(visible_ms=NOW_MS + 5, receives=4, history=history)
+    assert again == MessageChange(visible_ms=NOW_MS + 5, receives=4, history=history)
     before = parcel(2, receives=(0, 3), first_received_ms=(0, 5), errors={0: "404", 1: "404"})
     after = changed(before, {1: again})
     assert [after.last_error(place) for place in range(2)] == ["404", "status 503"]
@@ -212,20 +212,20 @@ def test_a_failed_post_says_when_the_next_one_is_and_why() -> None:
 
 
 def test_the_first_post_is_the_first_receive_also_where_it_fails() -> None:
-    assert transitions.failed(RECEIVED, 0, NOW_MS + 5, b"h", NOW_MS) == Change(
+    assert transitions.failed(RECEIVED, 0, NOW_MS + 5, b"h", NOW_MS) == MessageChange(
         visible_ms=NOW_MS + 5, receives=1, first_received_ms=NOW_MS, history=b"h"
     )
 
 
 def test_a_message_that_is_cancelled_has_the_time_of_that_and_is_gone() -> None:
     change = transitions.cancelled(NOW_MS)
-    assert change == Change(visible_ms=CANCELLED, first_received_ms=NOW_MS)
+    assert change == MessageChange(visible_ms=CANCELLED, first_received_ms=NOW_MS)
     after = changed(parcel(2), {1: change})
     assert (after.live(0), after.live(1)) == (True, False)
 
 
 def test_a_message_that_is_kept_stays_to_its_expiry() -> None:
-    assert transitions.kept(RECEIVED) == Change(visible_ms=NOW_MS + 60_000)
+    assert transitions.kept(RECEIVED) == MessageChange(visible_ms=NOW_MS + 60_000)
 
 
 def test_another_reading_tells_of_a_messages_state_and_deliveries() -> None:
@@ -252,8 +252,8 @@ def test_a_change_leaves_the_neighbours_and_what_it_does_not_name() -> None:
     )
     assert changed(before, {}) == before
     expected: dict[str, Any] = {"visible_ms": (1, 20, 3)}
-    assert changed(before, {1: Change(visible_ms=20)}) == replaced(before, **expected)
-    new = {1: Change(visible_ms=20, nonce=b"", receives=0, first_received_ms=0, wait_ms=0)}
+    assert changed(before, {1: MessageChange(visible_ms=20)}) == replaced(before, **expected)
+    new = {1: MessageChange(visible_ms=20, nonce=b"", receives=0, first_received_ms=0, wait_ms=0)}
     expected |= {
         "nonces": (b"a", b"", b"c"),
         "receives": (4, 0, 6),
@@ -264,9 +264,11 @@ def test_a_change_leaves_the_neighbours_and_what_it_does_not_name() -> None:
 
 
 def test_the_first_wait_gives_a_parcel_its_list_of_waits() -> None:
-    after = changed(parcel(3), {1: Change(visible_ms=1, wait_ms=7), 2: Change(visible_ms=1)})
+    after = changed(
+        parcel(3), {1: MessageChange(visible_ms=1, wait_ms=7), 2: MessageChange(visible_ms=1)}
+    )
     assert after.waits_ms == (0, 7, 0)
-    assert changed(parcel(3), {1: Change(visible_ms=1)}).waits_ms == ()
+    assert changed(parcel(3), {1: MessageChange(visible_ms=1)}).waits_ms == ()
 
 
 def replaced(one: Parcel, **given: Any) -> Parcel:

@@ -8,7 +8,15 @@ import pytest
 from tests.unit.parcels import NOW_MS, parcel
 
 from cirrusmq.lifecycle.moves import REWOUND, VANISHED
-from cirrusmq.metering.usage import Change, Event, events, kept, published, push_events, rewindable
+from cirrusmq.metering.usage import (
+    Event,
+    ParcelChange,
+    events,
+    kept,
+    published,
+    push_events,
+    rewindable,
+)
 from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
 
 LETTER = {"reason": "retries"}
@@ -24,11 +32,11 @@ def lone(**given: Any) -> Parcel:
 
 
 def billed(before: Parcel | None, after: Parcel | None, by_ttl: bool = False) -> list[Event]:
-    return list(events(Change(before, after, by_ttl), "sent"))
+    return list(events(ParcelChange(before, after, by_ttl), "sent"))
 
 
 def pushed(before: Parcel | None, after: Parcel | None, by_ttl: bool = False) -> list[Event]:
-    return list(push_events(Change(before, after, by_ttl)))
+    return list(push_events(ParcelChange(before, after, by_ttl)))
 
 
 def test_a_publish_is_billed_to_its_topic() -> None:
@@ -191,13 +199,13 @@ def test_a_pushed_parcel_that_comes_or_is_cleared_away_is_billed_nowhere() -> No
 
 
 def test_counters_change_by_the_live_messages_and_their_bytes() -> None:
-    assert kept(Change(None, three(1, DELETED, 1), False)) == (2, 50)
-    assert kept(Change(three(1, DELETED, 1), None, False)) == (-2, -50)
-    assert kept(Change(three(1, 1, 1), three(1, DELETED, GONE), False)) == (-2, -60)
-    assert kept(Change(None, None, False)) == (0, 0)
+    assert kept(ParcelChange(None, three(1, DELETED, 1), False)) == (2, 50)
+    assert kept(ParcelChange(three(1, DELETED, 1), None, False)) == (-2, -50)
+    assert kept(ParcelChange(three(1, 1, 1), three(1, DELETED, GONE), False)) == (-2, -60)
+    assert kept(ParcelChange(None, None, False)) == (0, 0)
 
 
 def test_of_an_archive_the_deleted_messages_can_be_rewound() -> None:
-    assert rewindable(Change(three(DELETED, 1, DELETED), three(DELETED, 1, 1), False)) == -1
-    assert rewindable(Change(None, three(DELETED, GONE, DELETED), False)) == 2
-    assert rewindable(Change(three(DELETED, 1, 1), None, True)) == -1
+    assert rewindable(ParcelChange(three(DELETED, 1, DELETED), three(DELETED, 1, 1), False)) == -1
+    assert rewindable(ParcelChange(None, three(DELETED, GONE, DELETED), False)) == 2
+    assert rewindable(ParcelChange(three(DELETED, 1, 1), None, True)) == -1

@@ -24,7 +24,7 @@ from cryptography.x509.oid import NameOID
 from cirrusmq import __version__
 from cirrusmq.webhooks import connections, resolution
 from cirrusmq.webhooks.addresses import LOOPBACK, AddressPolicy
-from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Outcome, Poster
+from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Poster, PostOutcome
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HEADERS = {"Content-Type": "text/plain", "x-cmq-message-id": "m1"}
@@ -558,7 +558,7 @@ def deaf(conn: socket.socket, number: int) -> None:
     time.sleep(2 * LIMIT_SECONDS)
 
 
-def within_the_limit(outcome: Outcome, started: float) -> bool:
+def within_the_limit(outcome: PostOutcome, started: float) -> bool:
     passed = time.monotonic() - started
     return outcome.seconds <= passed < LIMIT_SECONDS + SLACK_SECONDS
 

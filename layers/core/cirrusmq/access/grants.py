@@ -19,7 +19,7 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import (
-    Place,
+    ItemKey,
     grant_place,
     granted_place,
     topic_grant_place,
@@ -69,7 +69,7 @@ class AnyGrant(msgspec.Struct, frozen=True, kw_only=True):
     permission: str
 
 
-def granted(core: Core, place: Place, shape: type[G]) -> G | None:
+def granted(core: Core, place: ItemKey, shape: type[G]) -> G | None:
     """The grant in the list of the account that has it, as the cache has it."""
     return directory.read_cached(core, place, shape)
 
@@ -167,12 +167,12 @@ def _in_force(core: Core, grant: AnyGrant) -> bool:
         return False
 
 
-def _of_queue(queue: Queue, account: str) -> tuple[Place, Place]:
+def _of_queue(queue: Queue, account: str) -> tuple[ItemKey, ItemKey]:
     """Both places of a grant: in the list of what is granted, and in its account's."""
     return grant_place(queue.id, account), granted_place(account, queue.account, queue.name)
 
 
-def _of_topic(topic: Topic, account: str) -> tuple[Place, Place]:
+def _of_topic(topic: Topic, account: str) -> tuple[ItemKey, ItemKey]:
     return (
         topic_grant_place(topic.id, account),
         topic_granted_place(account, topic.account, topic.name),
@@ -185,19 +185,19 @@ def _check(account: str, owner: str) -> None:
         raise InvalidParameter("account", "must be another account; the owner has every permission")
 
 
-def _write(core: Core, places: tuple[Place, Place], grant: object) -> None:
+def _write(core: Core, places: tuple[ItemKey, ItemKey], grant: object) -> None:
     found = directory.read(core, places[0], type(grant))
     core.store.transact([directory.put(core, place, grant, found) for place in places])
     core.cache.turn_over(places[1])
 
 
-def _read(core: Core, place: Place, shape: type[G]) -> G:
+def _read(core: Core, place: ItemKey, shape: type[G]) -> G:
     found = directory.read(core, place, shape)
     if found is None:
         raise GrantNotFound
     return found.value
 
 
-def _delete(core: Core, places: tuple[Place, Place]) -> None:
+def _delete(core: Core, places: tuple[ItemKey, ItemKey]) -> None:
     core.store.transact([directory.delete(core, place) for place in places])
     core.cache.turn_over(places[1])

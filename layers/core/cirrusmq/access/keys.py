@@ -30,7 +30,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import ADMIN_KEYS, account_key_place, key_place
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.storage.pages import read_page
 
 SECRET_BYTES = 32
@@ -224,7 +224,7 @@ def rotate_key(
     """
     secret, digest = new_secret(core)
 
-    def plan() -> Change[AccessKey]:
+    def plan() -> DirectoryChange[AccessKey]:
         found = _manageable(core, caller, key_id)
         key, now_ms = found.value, core.now_ms()
         until_ms = now_ms + grace_seconds * 1_000
@@ -247,7 +247,7 @@ def rotate_key(
             directory.put_over(core, key_place(key_id), rotated, found),
             directory.put(core, account_key_place(key.account, key_id), rotated, found),
         ]
-        return Change(result=rotated, writes=writes, keys=[key_place(key_id)])
+        return DirectoryChange(result=rotated, writes=writes, keys=[key_place(key_id)])
 
     return change(core, plan), secret
 

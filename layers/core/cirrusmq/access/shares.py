@@ -42,7 +42,7 @@ class _Seen(NamedTuple):
     """Whether another account has any, or may have."""
 
 
-class Share:
+class PoolShare:
     """What one invocation for an account may do in a pool, counted while it runs."""
 
     def __init__(self, core: Core, account: str, pool: str, size: int, number: int) -> None:
@@ -90,7 +90,7 @@ class Share:
 
 
 @contextlib.contextmanager
-def posting(core: Core, account: str, most_ms: float) -> Iterator[Share]:
+def posting(core: Core, account: str, most_ms: float) -> Iterator[PoolShare]:
     """The share of one more invocation that posts to slow URLs of the account.
 
     most_ms: how long it may last, in real milliseconds.
@@ -100,7 +100,7 @@ def posting(core: Core, account: str, most_ms: float) -> Iterator[Share]:
 
 
 @contextlib.contextmanager
-def calling(core: Core, account: str, most_ms: float) -> Iterator[Share]:
+def calling(core: Core, account: str, most_ms: float) -> Iterator[PoolShare]:
     """The share of one more worker that calls functions for the account.
 
     most_ms: how long it may last, in real milliseconds.
@@ -154,11 +154,11 @@ def _is_slow(core: Core, counts: dict[int, int]) -> bool:
 
 
 @contextlib.contextmanager
-def _share(core: Core, account: str, pool: str, most_ms: float, size: int) -> Iterator[Share]:
+def _share(core: Core, account: str, pool: str, most_ms: float, size: int) -> Iterator[PoolShare]:
     """size: invocations of all accounts that run at once, 0 if nothing bounds them."""
     if not size:
-        yield Share(core, account, pool, size, 0)
+        yield PoolShare(core, account, pool, size, 0)
         return
     until_ms = core.now_ms() + int(most_ms * core.clock.scale)
     with running.counted(core, running.pool_place(pool, account), until_ms) as number:
-        yield Share(core, account, pool, size, number)
+        yield PoolShare(core, account, pool, size, number)

@@ -33,7 +33,7 @@ CLEAR_MS = 2_000
 _Became: TypeAlias = Literal["given", "aside", "undone"]
 
 
-class Outcome(NamedTuple):
+class BatchOutcome(NamedTuple):
     """The outcome of a batch."""
 
     records: int
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     """Why shares were put aside, notices not sent, or the batch stopped."""
 
 
-def hand_out(core: Core, entries: Sequence[LogEntry], most_ms: int) -> Outcome:
+def hand_out(core: Core, entries: Sequence[LogEntry], most_ms: int) -> BatchOutcome:
     """Hand out the records of a batch, for at most about so many real milliseconds."""
     return _Batch(core, core.now_ms() + int(most_ms * core.clock.scale)).run(entries)
 
@@ -61,7 +61,7 @@ class _Batch:
         self._stopped = False
         self._errors: list[Exception] = []
 
-    def run(self, entries: Sequence[LogEntry]) -> Outcome:
+    def run(self, entries: Sequence[LogEntry]) -> BatchOutcome:
         done = 0
         try:
             while done < len(entries) and not self._is_over():
@@ -73,7 +73,7 @@ class _Batch:
         finally:
             self._errors += self._notices.send()
             self._start_drainers()
-        return Outcome(done, self._errors)
+        return BatchOutcome(done, self._errors)
 
     def _run_together(self, entries: Sequence[LogEntry]) -> int:
         """Hand these records out; how many are done, from the first on."""

@@ -33,7 +33,7 @@ class FannedOut(Recent):
     """Ids of log records that this environment has fanned out."""
 
 
-class Share(msgspec.Struct, frozen=True, kw_only=True):
+class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     """A reader's share of a record."""
 
     source_id: str
@@ -70,7 +70,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 class ParcelsToPut(Handout, frozen=True, kw_only=True):
     """A share that is parcels, put if absent."""
 
-    share: Share
+    share: ReaderShare
     parcels: Sequence[Parcel] = ()
     """Those of the share, if they are made already."""
     purged_ms: int | None = None
@@ -86,7 +86,7 @@ class ParcelsToPut(Handout, frozen=True, kw_only=True):
             wake_receivers(core, self.woken, parcels, begun_ms)
 
 
-def parcels_of(share: Share) -> Iterator[Parcel]:
+def parcels_of(share: ReaderShare) -> Iterator[Parcel]:
     """The parcels of a share: by when they become available, or by group."""
     together: dict[tuple[str, int], list[Entry]] = {}
     for number, entry in enumerate(share.entries):
@@ -104,7 +104,7 @@ def parcels_of(share: Share) -> Iterator[Parcel]:
         yield parcel
 
 
-def lanes_of(share: Share) -> frozenset[str]:
+def lanes_of(share: ReaderShare) -> frozenset[str]:
     """The groups of an ordered reader that the share is of; none where the reader is not."""
     if share.sequences is None:
         return frozenset()
@@ -130,7 +130,7 @@ def put_side_by_side(core: Core, parcels: Sequence[Parcel], purged_ms: int | Non
     return sum(parcel.count for parcel in parcels)
 
 
-def _parcel(share: Share, entries: Sequence[Entry], sequence: int) -> Parcel:
+def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parcel:
     """The parcel of entries that are together; `sequence`: of their group, in an ordered reader."""
     first = entries[0]
     partition = share.partition
@@ -163,7 +163,7 @@ def _parcel(share: Share, entries: Sequence[Entry], sequence: int) -> Parcel:
     )
 
 
-def _group(share: Share, entry: Entry) -> str:
+def _group(share: ReaderShare, entry: Entry) -> str:
     """The message's group; one without is its own."""
     group = entry.message.group
     return message_id(share.parcel_id, entry.position) if group is None else group

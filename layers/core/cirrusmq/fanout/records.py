@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from cirrusmq.base import ulid
 from cirrusmq.base.decoding import decode_packed
-from cirrusmq.fanout.copies import ParcelsToPut, Share, lanes_of, parcels_of
+from cirrusmq.fanout.copies import ParcelsToPut, ReaderShare, lanes_of, parcels_of
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.fanout.topics import topic_handouts
 from cirrusmq.filters.selection import compile_filter
@@ -74,7 +74,7 @@ def receivers_parcels(record: Item, receivers: Sequence[Receiver]) -> list[Parce
     return [parcel for share in _shares(record, receivers) for parcel in parcels_of(share)]
 
 
-def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
+def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[ReaderShare]:
     if "h" not in record:  # from before the queue had receivers
         return
     header = decode_packed(record["h"]["B"], LogHeader)
@@ -106,7 +106,7 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
             if selection.matches(entry.message.tags, "", entry.message.attributes)
         ]
         numbers = header.sequences
-        yield Share(
+        yield ReaderShare(
             source_id=receiver.id,
             entries=[entries[place] for place in places],
             parcel_id=parcel_id,

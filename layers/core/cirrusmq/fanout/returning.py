@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
-from cirrusmq.fanout.copies import Share, parcels_of
+from cirrusmq.fanout.copies import ReaderShare, parcels_of
 from cirrusmq.fanout.notices import Notice, Notices
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.message import Message, pack
@@ -24,7 +24,7 @@ from cirrusmq.receiving.lookup.find import LOOKUP_UNITS, near_both_ends
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import Entry, group_partition
-from cirrusmq.storage.bisection import Budget
+from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.bucket import keep_object
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, log_item, parcel_item, partition_key
@@ -98,7 +98,7 @@ def _arriving(
     sequences = None
     if subscription.ordered and subscription.protocol == "pull":
         sequences = [_sequence(core, subscription, message)]
-    share = Share(
+    share = ReaderShare(
         source_id=subscription.present_id,
         entries=[
             Entry(
@@ -138,7 +138,7 @@ def given_back(core: Core, subscription: Subscription, made: Parcel, index: int)
     if subscription.ordered and subscription.protocol == "pull":
         group, _, _ = made.sort_key.partition("#")
         partition, between = made.partition, (f"{group}#", f"{group}#{LAST_KEY}")
-    budget = Budget(LOOKUP_UNITS)
+    budget = ReadBudget(LOOKUP_UNITS)
     for number, source_id in enumerate(source_ids):
         share = budget.portion(budget.left / (len(source_ids) - number))
         pk = partition_key(PARCELS, source_id, partition)

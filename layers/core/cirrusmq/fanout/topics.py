@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.fanout.copies import ParcelsToPut, Share, lanes_of, parcels_of
+from cirrusmq.fanout.copies import ParcelsToPut, ReaderShare, lanes_of, parcels_of
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.parcel import lone_parcel_id, message_id
@@ -148,7 +148,9 @@ def _late_handouts(
     return handouts
 
 
-def share_of(subscription: Subscription, record: TopicRecord, kind: TopicKind) -> Share | None:
+def share_of(
+    subscription: Subscription, record: TopicRecord, kind: TopicKind
+) -> ReaderShare | None:
     """The share of a group, from whatever time the record is; None where it has none."""
     deliveries = record.header.deliveries
     delivery = next((each for each in deliveries if each.subscription_id == subscription.id), None)
@@ -207,7 +209,7 @@ def _queue_handout(
     )
 
 
-def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> Share:
+def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> ReaderShare:
     """The share of a subscription that has parcels of its own."""
     pull = subscription.protocol == "pull"
     ordered = pull and subscription.ordered
@@ -225,7 +227,7 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
     )
 
 
-def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Share:
+def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> ReaderShare:
     """The share of a plain queue; its own log does not have the record."""
     share = _share(queue.id, record, delivery)
     return replace(
@@ -237,8 +239,8 @@ def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Share
     )
 
 
-def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
-    return Share(
+def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> ReaderShare:
+    return ReaderShare(
         source_id=source_id,
         entries=[
             Entry(

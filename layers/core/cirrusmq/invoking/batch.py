@@ -18,7 +18,7 @@ from msgspec import UNSET
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageTooLarge, Unavailable
-from cirrusmq.invoking.records import Outcome, event_of, outcome_of
+from cirrusmq.invoking.records import InvocationOutcome, event_of, outcome_of
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received, ReceiveRequest, receive
@@ -93,12 +93,12 @@ def hand_over(
     return Handed(due_ms=due_ms, left=left, refused=called.refused)
 
 
-def _outcome(called: Called, batch: list[Received]) -> Outcome:
+def _outcome(called: Called, batch: list[Received]) -> InvocationOutcome:
     """What the call leaves: a function that did not run has tried nothing."""
     if called.error is None:
         return outcome_of(called.answer, batch)
     whole = frozenset(each.receipt for each in batch)
-    return Outcome(untried=whole) if called.refused else Outcome(failed=whole)
+    return InvocationOutcome(untried=whole) if called.refused else InvocationOutcome(failed=whole)
 
 
 def return_all(core: Core, source: Source, batch: list[Received]) -> None:
@@ -131,7 +131,9 @@ def _delete(core: Core, source: Source, receipts: list[str]) -> None:
         delete(core, DeleteRequest(receipts=receipts), _source_of(core, source))
 
 
-def _give_back(core: Core, source: Source, batch: list[Received], outcome: Outcome) -> int | None:
+def _give_back(
+    core: Core, source: Source, batch: list[Received], outcome: InvocationOutcome
+) -> int | None:
     """Hide failed messages for the retry policy's wait, else for the visibility timeout.
 
     What was not begun comes again at once, behind the message that stopped it in its group. Where
@@ -164,7 +166,9 @@ def _source_of(core: Core, source: Source) -> SourceOf:
     return {each.id: each for each in sources}.get
 
 
-def _tell(source: Source, invoke: Invoke, called: Called, outcome: Outcome, of: int) -> None:
+def _tell(
+    source: Source, invoke: Invoke, called: Called, outcome: InvocationOutcome, of: int
+) -> None:
     _logger.warning(
         "function %s failed %d and did not begin %d of %d messages of source %s: %s",
         *(invoke.function, len(outcome.failed), len(outcome.untried), of, source.id),

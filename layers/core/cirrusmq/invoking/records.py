@@ -55,7 +55,7 @@ def _event_source(source: Source) -> EventSource:
     return source.invoke.event_source if source.invoke is not None else "cirrusmq"
 
 
-class Outcome(NamedTuple):
+class InvocationOutcome(NamedTuple):
     """Receipts of the messages that a call of a function leaves in the source."""
 
     failed: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
     """Those that it did not begin: this receive of them does not count."""
 
 
-def outcome_of(answer: Any, batch: Sequence[Received]) -> Outcome:
+def outcome_of(answer: Any, batch: Sequence[Received]) -> InvocationOutcome:
     """Read what a function's answer says it has not dealt with.
 
     `batchItemFailures` names a message by its id, which names all of them that have it, or by its
@@ -72,8 +72,8 @@ def outcome_of(answer: Any, batch: Sequence[Received]) -> Outcome:
     understood, or that names what was not in the batch, is of a batch that failed as a whole.
     """
     if not isinstance(answer, dict) or not answer.get("batchItemFailures"):
-        return Outcome()
-    whole = Outcome(frozenset(each.receipt for each in batch))
+        return InvocationOutcome()
+    whole = InvocationOutcome(frozenset(each.receipt for each in batch))
     listed = answer["batchItemFailures"]
     if not isinstance(listed, list):
         return whole
@@ -89,7 +89,7 @@ def outcome_of(answer: Any, batch: Sequence[Received]) -> Outcome:
         if name not in names or not isinstance(tried, bool):
             return whole
         told[tried] |= names[name]
-    return Outcome(frozenset(told[True]), frozenset(told[False] - told[True]))
+    return InvocationOutcome(frozenset(told[True]), frozenset(told[False] - told[True]))
 
 
 def _record(source: Source, received: Received) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import logging
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cirrusmq.access import shares
-from cirrusmq.access.shares import Share
+from cirrusmq.access.shares import PoolShare
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
 from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, return_all
@@ -29,7 +29,7 @@ from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import rounds
 from cirrusmq.receiving.receive import Received
-from cirrusmq.receiving.rounds import Due, NotAllSeen, Nothing, Seen
+from cirrusmq.receiving.rounds import DueAt, NotAllSeen, Nothing, SourceLook
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.sources import present_source
 
@@ -72,7 +72,7 @@ def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
 
 class _Worker:
     def __init__(
-        self, core: Core, owner_id: str, hops: int, deadline_ms: int, share: Share
+        self, core: Core, owner_id: str, hops: int, deadline_ms: int, share: PoolShare
     ) -> None:
         self._core = core
         self._share = share
@@ -88,7 +88,7 @@ class _Worker:
         self._dues_ms: list[int] = []
         """When messages that failed here are ready again."""
         self._pause_ms = PAUSE_MS[0]
-        self._seen: Seen | None = None
+        self._seen: SourceLook | None = None
         """The answer of the look behind an empty claim."""
         self._since_ms = core.now_ms()
         """When somebody last told that there may be something."""
@@ -290,10 +290,10 @@ class _Worker:
         self._core.start_execution(f"{self._owner_id}-{due_ms}-{now_ms}", given)
 
 
-def _times(seen: Seen) -> list[int]:
+def _times(seen: SourceLook) -> list[int]:
     """When to come back by a look's answer: at the next due time, or to see the rest."""
     match seen.answer:
-        case Due(at_ms):
+        case DueAt(at_ms):
             return [at_ms]
         case NotAllSeen(again_ms, due_ms):
             return [again_ms] if due_ms is None else [again_ms, due_ms]

@@ -19,7 +19,7 @@ from typing import Any
 
 from cirrusmq.lifecycle.moves import REWOUND
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.model.transitions import Change, Changes, admitted, changed, preceded
+from cirrusmq.model.transitions import Changes, MessageChange, admitted, changed, preceded
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage.changes import as_read, change
@@ -47,7 +47,7 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
     if any(each.held(place, now_ms) for each in there for place in range(each.count)):
         return parcel
     parcels = {parcel.sort_key: parcel}
-    changes: dict[str, dict[int, Change]] = {parcel.sort_key: {}}
+    changes: dict[str, dict[int, MessageChange]] = {parcel.sort_key: {}}
     since_ms = parcel.first_received_ms[waiting[0]]
     for each in there:
         places = _places_there(each, since_ms)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cirrusmq.metering.usage import Change
+from cirrusmq.metering.usage import ParcelChange
 
 
-def first_waits(change: Change) -> Iterator[int]:
+def first_waits(change: ParcelChange) -> Iterator[int]:
     """Milliseconds from when a message could be had to its first receive or post."""
     before, after = change.before, change.after
     if before is None or after is None or before.sent_ms != after.sent_ms:

@@ -10,9 +10,9 @@ import msgspec
 
 from cirrusmq.metering.first_waits import first_waits
 from cirrusmq.metering.usage import (
-    Change,
     Event,
     Kind,
+    ParcelChange,
     Usage,
     UsageKey,
     events,
@@ -137,20 +137,20 @@ def _published(record: StreamRecord, topic_id: str) -> Iterator[Event]:
         yield published(topic_id, len(messages), sum(message.size_bytes for message in messages))
 
 
-def _change(record: StreamRecord) -> Change:
-    return Change(
+def _change(record: StreamRecord) -> ParcelChange:
+    return ParcelChange(
         before=read_parcel(record.before) if record.before else None,
         after=read_parcel(record.after) if record.after else None,
         by_ttl=record.by_ttl,
     )
 
 
-def _step(change: Change, *, archived: bool) -> Kept:
+def _step(change: ParcelChange, *, archived: bool) -> Kept:
     messages, size = (0, 0) if archived else kept(change)
     return Kept(messages, size, rewindable(change))
 
 
-def _billed(change: Change, resource: Resource) -> Iterator[Event]:
+def _billed(change: ParcelChange, resource: Resource) -> Iterator[Event]:
     if resource.pushed:
         return push_events(change)
     return events(change, "sent" if resource.kind == "queue" else "delivered")

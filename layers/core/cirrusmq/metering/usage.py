@@ -62,7 +62,7 @@ class Usage(NamedTuple):
         )
 
 
-class Change(msgspec.Struct, frozen=True):
+class ParcelChange(msgspec.Struct, frozen=True):
     """A parcel before and after a write; None where it was not there."""
 
     before: Parcel | None
@@ -75,7 +75,7 @@ def published(topic_id: str, messages: int, size: int) -> Event:
     return Event(topic_id, "published", messages, size)
 
 
-def push_events(change: Change) -> Iterator[Event]:
+def push_events(change: ParcelChange) -> Iterator[Event]:
     """The usage of a change of a pushed subscription's parcel: deliveries and attempts.
 
     A dead letter that came back is no arrival, but it was no delete in its queue either.
@@ -99,7 +99,7 @@ def push_events(change: Change) -> Iterator[Event]:
             yield Event(after.source_id, "dropped", 1, size)
 
 
-def events(change: Change, arrival: Kind) -> Iterator[Event]:
+def events(change: ParcelChange, arrival: Kind) -> Iterator[Event]:
     """The usage of a change; `arrival` is the kind of a new message in this source."""
     before, after = change.before, change.after
     if before and after and before.sent_ms != after.sent_ms:
@@ -117,13 +117,13 @@ def events(change: Change, arrival: Kind) -> Iterator[Event]:
         yield from _modifications(before, after)
 
 
-def kept(change: Change) -> tuple[int, int]:
+def kept(change: ParcelChange) -> tuple[int, int]:
     """How the messages kept, and their bytes, change."""
     (count, size), (count_before, size_before) = _live(change.after), _live(change.before)
     return count - count_before, size - size_before
 
 
-def rewindable(change: Change) -> int:
+def rewindable(change: ParcelChange) -> int:
     """How the deleted messages of a parcel that can be rewound change.
 
     They are in the archive, or still in their parcel because other messages of it are not deleted.

@@ -53,7 +53,7 @@ from cirrusmq.model.source import Source
 T = TypeVar("T")
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
     """The new values of one message; None: this one stays as it is."""
 
     visible_ms: int
@@ -67,7 +67,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """Of a message that was posted to a URL: its latest posts, packed."""
 
 
-Changes = Mapping[int, Change]
+Changes = Mapping[int, MessageChange]
 """By the messages' places in their parcel."""
 
 
@@ -79,7 +79,7 @@ def claimed(
     drawn: bytes,
     draw: Callable[[], float],
     now_ms: int,
-) -> Change:
+) -> MessageChange:
     """A receiver gets the message and a lease: for the receive's timeout, its own or the source's.
 
     The wait for its next retry, which follows the lease, is drawn now; `drawn` becomes the nonce.
@@ -88,7 +88,7 @@ def claimed(
     timeout = timeout_seconds or own or source.visibility_timeout_seconds
     until_ms = min(now_ms + timeout * 1000, parcel.expires_ms)
     waits = bool(parcel.waits_ms) or source.retry is not None
-    return Change(
+    return MessageChange(
         visible_ms=until_ms,
         nonce=lease_nonce(drawn, until_ms),
         receives=parcel.receives[place] + 1,
@@ -108,9 +108,9 @@ def _wait_ms(
     return wait_ms or 0
 
 
-def unclaimed(before: Parcel, after: Parcel, place: int) -> Change:
+def unclaimed(before: Parcel, after: Parcel, place: int) -> MessageChange:
     """The claim that made `after` of `before` is undone; no other receiver ever sees it."""
-    return Change(
+    return MessageChange(
         visible_ms=before.visible_ms[place],
         nonce=before.nonces[place],
         receives=before.receives[place],
@@ -119,9 +119,9 @@ def unclaimed(before: Parcel, after: Parcel, place: int) -> Change:
     )
 
 
-def unread(before: Parcel, after: Parcel, place: int) -> Change:
+def unread(before: Parcel, after: Parcel, place: int) -> MessageChange:
     """As `unclaimed`, but hidden until the lease would have ended: its body is gone."""
-    return Change(
+    return MessageChange(
         visible_ms=after.visible_ms[place],
         nonce=b"",
         receives=before.receives[place],
@@ -130,54 +130,54 @@ def unread(before: Parcel, after: Parcel, place: int) -> Change:
     )
 
 
-def held(seconds: int, expires_ms: int, now_ms: int) -> Change:
+def held(seconds: int, expires_ms: int, now_ms: int) -> MessageChange:
     """The holder lets the lease end so many seconds from now."""
-    return Change(visible_ms=min(now_ms + seconds * 1000, expires_ms))
+    return MessageChange(visible_ms=min(now_ms + seconds * 1000, expires_ms))
 
 
-def given_back(wait_ms: int, expires_ms: int, now_ms: int, *, tried: bool = True) -> Change:
+def given_back(wait_ms: int, expires_ms: int, now_ms: int, *, tried: bool = True) -> MessageChange:
     """The holder ends the lease; the message is visible after `wait_ms`, and no other wait.
 
     `tried`: whether the receive counts.
     """
     visible_ms, untried = min(now_ms + wait_ms, expires_ms), None if tried else 1
-    return Change(visible_ms=visible_ms, nonce=b"", wait_ms=0, untried=untried)
+    return MessageChange(visible_ms=visible_ms, nonce=b"", wait_ms=0, untried=untried)
 
 
 def untried(parcel: Parcel, places: Sequence[int]) -> Parcel:
     """The parcel, still held, whose receives of the messages at `places` do not count."""
     return changed(
         parcel,
-        {place: Change(visible_ms=parcel.visible_ms[place], untried=1) for place in places},
+        {place: MessageChange(visible_ms=parcel.visible_ms[place], untried=1) for place in places},
     )
 
 
-def deleted(now_ms: int) -> Change:
+def deleted(now_ms: int) -> MessageChange:
     """The holder is done with it; in the place of its first receive a rewind finds the time."""
-    return Change(visible_ms=DELETED, first_received_ms=now_ms)
+    return MessageChange(visible_ms=DELETED, first_received_ms=now_ms)
 
 
-def moved(mark: int, noted_ms: int | None = None) -> Change:
+def moved(mark: int, noted_ms: int | None = None) -> MessageChange:
     """It leaves for a parcel of its own; `mark` says where that is: `GONE` or `MOVED`.
 
     `noted_ms`: when that is, in the place of its first receive, where a new receiver must know.
     """
-    return Change(visible_ms=mark, first_received_ms=noted_ms)
+    return MessageChange(visible_ms=mark, first_received_ms=noted_ms)
 
 
-def dropped() -> Change:
+def dropped() -> MessageChange:
     """Its retries are used up, and no dead-letter queue takes it."""
-    return Change(visible_ms=DROPPED)
+    return MessageChange(visible_ms=DROPPED)
 
 
-def cancelled(now_ms: int) -> Change:
+def cancelled(now_ms: int) -> MessageChange:
     """Its sender takes it back; in the place of its first receive is when that was."""
-    return Change(visible_ms=CANCELLED, first_received_ms=now_ms)
+    return MessageChange(visible_ms=CANCELLED, first_received_ms=now_ms)
 
 
-def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> Change:
+def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> MessageChange:
     """A rewind brings a deleted message back, never received; `waits`: when its group is free."""
-    return Change(
+    return MessageChange(
         visible_ms=parcel.expires_ms if waits else now_ms,
         nonce=b"",
         receives=0,
@@ -187,29 +187,31 @@ def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> Change:
     )
 
 
-def admitted(parcel: Parcel, place: int, now_ms: int) -> Change:
+def admitted(parcel: Parcel, place: int, now_ms: int) -> MessageChange:
     """The group of a rewound message is free; another receiver may have found that before."""
     waits = parcel.awaits_group(place)
-    return Change(visible_ms=now_ms, first_received_ms=0 if waits else None)
+    return MessageChange(visible_ms=now_ms, first_received_ms=0 if waits else None)
 
 
-def preceded(parcel: Parcel, place: int) -> Change:
+def preceded(parcel: Parcel, place: int) -> MessageChange:
     """Another message is its group's first now: one that read this before cannot claim it."""
-    return Change(visible_ms=parcel.visible_ms[place] + 1)
+    return MessageChange(visible_ms=parcel.visible_ms[place] + 1)
 
 
-def delivered(parcel: Parcel, place: int, history: bytes, now_ms: int) -> Change:
+def delivered(parcel: Parcel, place: int, history: bytes, now_ms: int) -> MessageChange:
     """Its URL took it."""
     return _posted(parcel, place, DELETED, history, now_ms)
 
 
-def failed(parcel: Parcel, place: int, due_ms: int, history: bytes, now_ms: int) -> Change:
+def failed(parcel: Parcel, place: int, due_ms: int, history: bytes, now_ms: int) -> MessageChange:
     """Its URL did not take it; it is posted again at `due_ms`."""
     return _posted(parcel, place, due_ms, history, now_ms)
 
 
-def _posted(parcel: Parcel, place: int, visible_ms: int, history: bytes, now_ms: int) -> Change:
-    return Change(
+def _posted(
+    parcel: Parcel, place: int, visible_ms: int, history: bytes, now_ms: int
+) -> MessageChange:
+    return MessageChange(
         visible_ms=visible_ms,
         receives=parcel.receives[place] + 1,
         first_received_ms=None if parcel.first_received_ms[place] else now_ms,
@@ -217,14 +219,14 @@ def _posted(parcel: Parcel, place: int, visible_ms: int, history: bytes, now_ms:
     )
 
 
-def kept(parcel: Parcel) -> Change:
+def kept(parcel: Parcel) -> MessageChange:
     """It is not posted again, and stays to its expiry: no dead-letter queue takes it now."""
-    return Change(visible_ms=parcel.expires_ms)
+    return MessageChange(visible_ms=parcel.expires_ms)
 
 
-def as_in(other: Parcel, place: int) -> Change:
+def as_in(other: Parcel, place: int) -> MessageChange:
     """The state and the deliveries of the message as another reading of its parcel has them."""
-    return Change(
+    return MessageChange(
         visible_ms=other.visible_ms[place],
         receives=other.receives[place],
         first_received_ms=other.first_received_ms[place],
@@ -235,7 +237,7 @@ def as_in(other: Parcel, place: int) -> Change:
 def changed(parcel: Parcel, changes: Changes) -> Parcel:
     """The parcel after these changes. Its first wait gives it a list of waits."""
 
-    def after(values: Sequence[T], new: Callable[[Change], T | None]) -> tuple[T, ...]:
+    def after(values: Sequence[T], new: Callable[[MessageChange], T | None]) -> tuple[T, ...]:
         listed = list(values)
         for place, change in changes.items():
             value = new(change)

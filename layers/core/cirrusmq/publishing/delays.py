@@ -15,7 +15,7 @@ from cirrusmq.publishing.recipients import Draft, endpoint
 from cirrusmq.runtime.core import Core
 
 
-class Due(NamedTuple):
+class WantedDelay(NamedTuple):
     """When a message is to be delivered, as its publisher says: one of the two."""
 
     delay_seconds: int | UnsetType
@@ -27,7 +27,7 @@ class Due(NamedTuple):
         return "deliver_at" if isinstance(self.delay_seconds, UnsetType) else "delay_seconds"
 
 
-def with_delay(core: Core, draft: Draft, due: Due | None, where: str) -> Draft:
+def with_delay(core: Core, draft: Draft, due: WantedDelay | None, where: str) -> Draft:
     """The draft with its due time, if one is given that is not over.
 
     Raises InvalidParameter where a subscription that gets it cannot have it then.

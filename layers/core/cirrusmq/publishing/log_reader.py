@@ -36,7 +36,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.sending.batch import new_send_id
 from cirrusmq.storage import cursors
-from cirrusmq.storage.bodies.bucket import BucketUnavailable, Wanted, read_objects
+from cirrusmq.storage.bodies.bucket import BucketUnavailable, WantedObject, read_objects
 from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
 
 _PAGE_RECORDS = 16
@@ -300,9 +300,9 @@ def read_logged(core: Core, topic: Topic, record: TopicRecord, place: int) -> Lo
     return next(shown, None)
 
 
-def _wanted(record: TopicRecord, places: Sequence[int]) -> Wanted:
+def _wanted(record: TopicRecord, places: Sequence[int]) -> WantedObject:
     sizes = (each.size_bytes for each in record.messages)
-    return Wanted(
+    return WantedObject(
         send_id=record.send_id,
         days=record.object_days,
         positions={record.positions[place] for place in places},

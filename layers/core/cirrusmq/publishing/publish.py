@@ -32,7 +32,7 @@ from cirrusmq.model.message import (
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
-from cirrusmq.publishing.delays import Due, with_delay
+from cirrusmq.publishing.delays import WantedDelay, with_delay
 from cirrusmq.publishing.ids import is_in_order, moved_to, new_id, settle_id
 from cirrusmq.publishing.log_records import make_log_record
 from cirrusmq.publishing.recipients import (
@@ -78,11 +78,11 @@ class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
     ) = UNSET
 
     @property
-    def due(self) -> Due | None:
+    def due(self) -> WantedDelay | None:
         """When it is to be delivered, where it says that."""
         if self.delay_seconds is UNSET and self.deliver_at is UNSET:
             return None
-        return Due(self.delay_seconds, self.deliver_at)
+        return WantedDelay(self.delay_seconds, self.deliver_at)
 
 
 class TransactionInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -10,7 +10,7 @@ from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
 from cirrusmq.push.posting import Candidate, PostResult
 from cirrusmq.subscriptions.delivery_state import DeliveryState
-from cirrusmq.subscriptions.due_marks import Mark
+from cirrusmq.subscriptions.due_marks import DueMark
 
 
 class BlockingFeed(Feed):
@@ -48,7 +48,7 @@ class BlockingFeed(Feed):
         self._hurried = False
         super().began(candidate)
 
-    def first_due(self) -> Mark | None:
+    def first_due(self) -> DueMark | None:
         # One that may post no more takes no next one, and has to tell of what has just failed.
         failed = not self.running and self._failed_first()
         probe = self._probe or (self._ready[0] if failed else None)
@@ -56,7 +56,7 @@ class BlockingFeed(Feed):
             return None
         parcel, place = probe.parcel, probe.place
         position, error = parcel.position(place), parcel.last_error(place)
-        return Mark(self._due_ms(probe), parcel.sort_key, place, position, error)
+        return DueMark(self._due_ms(probe), parcel.sort_key, place, position, error)
 
     def settle(self) -> None:
         failed = sorted(self._failed(), key=lambda each: each.candidate.key)

@@ -32,7 +32,7 @@ from cirrusmq.push.posting import (
 from cirrusmq.push.undelivered import Look, is_pending, next_delayed_ms
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.subscriptions.delivery_state import DeliveryState
-from cirrusmq.subscriptions.due_marks import Mark, MarkList, put_mark
+from cirrusmq.subscriptions.due_marks import DueMark, MarkList, put_mark
 
 SETTLE_MS = 1_000
 """A delivery is written down so soon, also where others of its parcel are under way."""
@@ -88,7 +88,7 @@ class Feed(ABC):
         """The message to post now; None where there is none, or it must not be posted yet."""
 
     @abstractmethod
-    def first_due(self) -> Mark | None:
+    def first_due(self) -> DueMark | None:
         """The message that is due first of those that wait, as its mark."""
 
     @abstractmethod
@@ -307,10 +307,10 @@ class Feed(ABC):
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
 
 
-def _mark_of(parcel: Parcel, place: int) -> Mark:
+def _mark_of(parcel: Parcel, place: int) -> DueMark:
     """The mark by which a message waits, as its parcel says it."""
     due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
-    return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+    return DueMark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 
 
 def _key_of(candidate: Candidate) -> _ParcelKey:

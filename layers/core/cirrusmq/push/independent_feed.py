@@ -12,7 +12,7 @@ from cirrusmq.push.undelivered import is_pending
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.scan import LAST_KEY
 from cirrusmq.subscriptions.delivery_state import DeliveryState
-from cirrusmq.subscriptions.due_marks import Mark
+from cirrusmq.subscriptions.due_marks import DueMark
 
 
 class IndependentFeed(Feed):
@@ -35,7 +35,7 @@ class IndependentFeed(Feed):
             self._refill()
         return self._ready.popleft() if self._ready else None
 
-    def first_due(self) -> Mark | None:
+    def first_due(self) -> DueMark | None:
         due_ms = min((each.due_ms for each in self._mark_lists if each.due_ms), default=None)
         due = (each for each in self._mark_lists if each.due_ms and each.due_ms == due_ms)
         firsts = (each.first() for each in due)
@@ -80,7 +80,7 @@ class IndependentFeed(Feed):
             found += self._candidates_of(marks)
         return found
 
-    def _candidates_of(self, marks: list[tuple[int, Mark]]) -> list[Candidate]:
+    def _candidates_of(self, marks: list[tuple[int, DueMark]]) -> list[Candidate]:
         """The messages of these marks; a mark whose message is not as it says is passed over.
 
         They are read consistently, since a mark stays when it is dealt with: the poster after a
@@ -108,6 +108,6 @@ class IndependentFeed(Feed):
         return found
 
 
-def _fits(parcel: Parcel, mark: Mark, now_ms: int) -> bool:
+def _fits(parcel: Parcel, mark: DueMark, now_ms: int) -> bool:
     waits = is_pending(parcel, mark.place, now_ms)
     return waits and parcel.visible_ms[mark.place] == mark.due_ms

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.access.shares import Share
+from cirrusmq.access.shares import PoolShare
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
@@ -41,7 +41,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     """How many other subscriptions the invocation has."""
     takes_slow: bool = False
     """Whether it posts for slow subscriptions, too, and goes on where posts take long."""
-    share: Share | None = None
+    share: PoolShare | None = None
     """Its account's part of `push_slow`; None: it posts in no pool that has shares."""
 
     @property

@@ -20,8 +20,8 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.post_history import Post
 from cirrusmq.model.retry import RetryPolicy
 from cirrusmq.model.transitions import (
-    Change,
     Changes,
+    MessageChange,
     as_in,
     changed,
     delivered,
@@ -36,7 +36,7 @@ from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
 from cirrusmq.subscriptions import confirmations
-from cirrusmq.subscriptions.due_marks import Mark, put_mark
+from cirrusmq.subscriptions.due_marks import DueMark, put_mark
 from cirrusmq.webhooks import requests
 
 RETRY_AFTER_SECONDS = 3_600.0
@@ -51,7 +51,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     parcel: Parcel
     """As it was read."""
     place: int
-    mark: Mark | None = None
+    mark: DueMark | None = None
     """That told of it."""
     message: Message | None = None
 
@@ -90,7 +90,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """As it is now."""
     due_ms: int | None
     """When it is posted again; None where it is not."""
-    mark: Mark | None
+    mark: DueMark | None
     """The one that was put for it."""
 
 
@@ -135,7 +135,7 @@ def settle(
     alone. No mark is put before `marks_from_ms`.
     """
     parcel, now_ms = _as_read(results), push.core.now_ms()
-    changes: dict[int, Change] = {}
+    changes: dict[int, MessageChange] = {}
     settled: list[Settled] = []
     given_up: list[PostResult] = []
     for each in results:
@@ -245,8 +245,8 @@ def _policy(push: Push) -> RetryPolicy:
     return policy
 
 
-def _mark(parcel: Parcel, place: int, due_ms: int, error: str) -> Mark:
-    return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+def _mark(parcel: Parcel, place: int, due_ms: int, error: str) -> DueMark:
+    return DueMark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 
 
 def _write(push: Push, parcel: Parcel, changes: Changes) -> Parcel:

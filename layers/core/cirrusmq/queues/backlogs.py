@@ -26,7 +26,7 @@ from cirrusmq.queues.receivers import Receiver
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import receiver_place
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 
 _ENDED = (DELETED, GONE, MOVED)
 
@@ -52,13 +52,13 @@ def _without(queue: Queue, operation_id: str) -> Queue:
 def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
     """Everything may be received: the receiver's operation has put the last message."""
 
-    def plan() -> Change[None]:
+    def plan() -> DirectoryChange[None]:
         place = receiver_place(queue.id, receiver.name)
         found = directory.read(core, place, Receiver)
         if found is None or found.value.id != receiver.id or not found.value.filling:
-            return Change(result=None)
+            return DirectoryChange(result=None)
         after = replace(found.value, filling=False)
-        return Change(
+        return DirectoryChange(
             result=None,
             writes=[directory.put_over(core, place, after, found)],
             keys=[receiver_place(queue.id, "")],

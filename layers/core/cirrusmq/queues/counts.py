@@ -23,7 +23,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source, rewindable, rewindable_until
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import counters
-from cirrusmq.storage.bisection import Budget, first_time, key_time
+from cirrusmq.storage.bisection import ReadBudget, first_time, key_time
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
 from cirrusmq.storage.scan import LAST_KEY, from_key
 
@@ -68,7 +68,7 @@ def count(core: Core, source: Source) -> Counts:
     """
     now_ms = core.now_ms()
     counts = Counts()
-    budget = Budget(COUNT_UNITS)
+    budget = ReadBudget(COUNT_UNITS)
     archived = not source.rewind_seconds or _count_archive(core, source, counts, now_ms, budget)
     looked = _Looked(core, source, counts, now_ms, budget)
     looked.at_the_near_ends()
@@ -115,7 +115,7 @@ class _Looked:
     """The parts of the partitions that were read; `unfinished`: those not read to their end."""
 
     def __init__(
-        self, core: Core, source: Source, counts: Counts, now_ms: int, budget: Budget
+        self, core: Core, source: Source, counts: Counts, now_ms: int, budget: ReadBudget
     ) -> None:
         self._core, self._source, self._counts = core, source, counts
         self._now_ms, self._budget = now_ms, budget
@@ -269,7 +269,9 @@ def _never_received(parcel: Parcel) -> bool:
     return not all(parcel.receives)
 
 
-def _count_archive(core: Core, source: Source, counts: Counts, now_ms: int, budget: Budget) -> bool:
+def _count_archive(
+    core: Core, source: Source, counts: Counts, now_ms: int, budget: ReadBudget
+) -> bool:
     """Add what can be rewound; whether that is all."""
     portion = budget.portion(_ARCHIVE_UNITS)
     oldest_ms = max(0, now_ms - source.rewind_seconds * 1000)

@@ -28,7 +28,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import RUNNING, Place, operation_place
+from cirrusmq.storage.directory_keys import RUNNING, ItemKey, operation_place
 from cirrusmq.storage.scan import Progress
 
 Kind: TypeAlias = Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
@@ -322,8 +322,8 @@ def _expires_at(started_ms: int) -> int:
     return started_ms // 1000 + limits.OPERATION_SECONDS
 
 
-def _running_place(operation: Operation) -> Place:
-    return Place(RUNNING, operation.id)
+def _running_place(operation: Operation) -> ItemKey:
+    return ItemKey(RUNNING, operation.id)
 
 
 def _pointer(operation: Operation) -> Pointer:

@@ -33,7 +33,7 @@ from cirrusmq.storage.directory_keys import (
     queue_users_place,
     receivers_count_place,
 )
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.storage.pages import read_page
 
 
@@ -97,7 +97,7 @@ def create_queue(
 
 def _creation(
     core: Core, queue: Queue, given: QueueInput, exact: bool
-) -> Change[tuple[Queue, bool]]:
+) -> DirectoryChange[tuple[Queue, bool]]:
     account, name = queue.account, queue.name
     place = queue_place(account, name)
     found = directory.read(core, place, Queue)
@@ -106,10 +106,10 @@ def _creation(
         wanted = queue.attributes if exact else over_queue(held, given)
         if found.value.name != name or held != wanted:
             raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
-        return Change(result=(found.value, False))
+        return DirectoryChange(result=(found.value, False))
     target = _dead_letter_target(core, queue, None)
     most = limits.QUEUES_PER_ACCOUNT
-    return Change(
+    return DirectoryChange(
         result=(queue, True),
         writes=[
             directory.put_new(core, place, queue, dead_letter_id=target and target.id),
@@ -133,10 +133,10 @@ def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queu
 def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], Queue]) -> Queue:
     """Write what `update` makes of the queue; in force everywhere when this returns."""
 
-    def plan() -> Change[Queue]:
+    def plan() -> DirectoryChange[Queue]:
         found = find_queue(core, account, name)
         queue = update(found.value)
-        return Change(
+        return DirectoryChange(
             result=queue,
             writes=update_writes(core, found, queue),
             keys=[queue_place(account, name), queue_changes_place(account)],
@@ -163,11 +163,11 @@ def check_unused(core: Core, queue: Queue) -> None:
         raise InUse(f"queue {queue.name} is a dead-letter queue or a subscription's endpoint")
 
 
-def queue_removal(core: Core, found: Document[Queue]) -> Change[None]:
+def queue_removal(core: Core, found: Document[Queue]) -> DirectoryChange[None]:
     """Delete a queue as it was read; refused where it changed since, is used or has receivers."""
     queue = found.value
     place = queue_place(queue.account, queue.name)
-    return Change(
+    return DirectoryChange(
         result=None,
         writes=[
             directory.delete_version(core, place, found.version),

@@ -42,7 +42,7 @@ from cirrusmq.storage.directory_keys import (
     receivers_count_place,
     resource_place,
 )
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 
 
 def put_receiver(
@@ -85,7 +85,7 @@ def _creation(
     compared: Sequence[str],
     resource_id: str | None,
     by: str,
-) -> Change[tuple[Receiver, bool]]:
+) -> DirectoryChange[tuple[Receiver, bool]]:
     start = LATEST if isinstance(wanted.start, UnsetType) else wanted.start
     shown_filter = None if isinstance(wanted.filter, UnsetType) else wanted.filter
     place = receiver_place(queue.id, name)
@@ -95,7 +95,7 @@ def _creation(
         same = all(getattr(found.value, each) == asked[each] for each in compared)
         if found.value.name != name or not same:
             raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
-        return Change(result=(found.value, False))
+        return DirectoryChange(result=(found.value, False))
     start_ms = check_start(core, queue, start)
     logged = with_log(core, queue)
     now_ms = core.now_ms()
@@ -131,7 +131,7 @@ def _creation(
     )
     most = limits.RECEIVERS_PER_QUEUE
     undeleted = "attribute_exists(pk) AND attribute_not_exists(expires_at)"
-    return Change(
+    return DirectoryChange(
         result=(receiver, True),
         writes=[
             directory.check(core, resource_place(queue.id), undeleted),
@@ -183,7 +183,7 @@ def delete_queue(core: Core, account: str, name: str) -> None:
     Its receivers are deleted first, so a repeated call finishes one that stopped.
     """
 
-    def plan() -> Change[None]:
+    def plan() -> DirectoryChange[None]:
         queue = find_queue(core, account, name)
         check_unused(core, queue.value)
         receivers = list_receivers(core, queue.value)

@@ -9,7 +9,7 @@ MOST_MS = 5
 """Work that has not begun by then waits for the next receive."""
 
 
-class Budget:
+class MoveBudget:
     """Messages that one receive may still move, and the time for it from its first use on."""
 
     def __init__(self, core: Core) -> None:

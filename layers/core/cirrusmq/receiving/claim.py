@@ -18,7 +18,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.receipt import Receipt, encode, same_draw
 from cirrusmq.model.source import Source
-from cirrusmq.model.transitions import Change, Changes, changed, claimed
+from cirrusmq.model.transitions import Changes, MessageChange, changed, claimed
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
@@ -64,7 +64,7 @@ def claim(
     Answers the claim; the stored parcel where another receiver was faster; None where it is gone.
     """
     now_ms = core.now_ms()
-    changes: dict[int, Change] = {}
+    changes: dict[int, MessageChange] = {}
     for place in places:
         drawn = nonce_of(parcel, place, parcel.receives[place] + 1)
         changes[place] = claimed(

@@ -31,8 +31,8 @@ from cirrusmq.lifecycle import chores
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
-from cirrusmq.receiving.filling import Batch, Wanted
-from cirrusmq.receiving.ordered_pages import Walk
+from cirrusmq.receiving.filling import Batch, ReceiveLimits
+from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.search import (
     FEWEST_PER_PAGE,
     Head,
@@ -42,7 +42,7 @@ from cirrusmq.receiving.search import (
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of, plan, spread
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import PARCELS, Page, partition_key
+from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
 
 _SHARES = 4
@@ -59,7 +59,7 @@ _SEARCH_UNITS = 1.0
 """Of those that a look has, what a search in one group takes at most."""
 
 
-class _Lot(msgspec.Struct):
+class _GroupSlice(msgspec.Struct):
     """Parcels of one group, each with messages to claim, and how many of these may be."""
 
     parcels: deque[Parcel]
@@ -67,7 +67,7 @@ class _Lot(msgspec.Struct):
 
 
 def take_in_turn(
-    core: Core, source: Source, partition: int, wanted: Wanted, walk: Walk
+    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
 ) -> list[Claim]:
     """Claim up to the wanted number of messages, from each group no more than its share at first.
 
@@ -101,7 +101,7 @@ def quotas(counts: list[int], most: int) -> list[int]:
     return taken
 
 
-def _take_from(core: Core, source: Source, pk: str, lots: list[_Lot], batch: Batch) -> None:
+def _take_from(core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch) -> None:
     """Claim parcels of all lots side by side, until the batch is full or nothing is left.
 
     If others were faster at all of them, their groups are read further, as the head of a plain
@@ -123,8 +123,8 @@ def _take_from(core: Core, source: Source, pk: str, lots: list[_Lot], batch: Bat
 
 
 def _claim_shares(
-    core: Core, source: Source, pk: str, lots: list[_Lot], batch: Batch
-) -> dict[str, _Lot]:
+    core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch
+) -> dict[str, _GroupSlice]:
     """Claim of each lot its share, and of what is left, until the batch is full.
 
     Returns the lots, by the prefix of their group, at whose parcels others were faster; what these
@@ -161,7 +161,7 @@ def _released(source: Source, lost: Lost, now_ms: int) -> int:
     return sum(not lost.left.held(place, now_ms) for place in lost.places)
 
 
-def _count(core: Core, source: Source, lot: _Lot, now_ms: int, most: int) -> int:
+def _count(core: Core, source: Source, lot: _GroupSlice, now_ms: int, most: int) -> int:
     """The messages of a lot, as far as a receive wants them."""
     places = (len(takeable_places(core, source, parcel, now_ms)) for parcel in lot.parcels)
     return min(most, lot.room, sum(places))
@@ -176,7 +176,7 @@ class _Ring:
         source: Source,
         pk: str,
         batch: Batch,
-        walk: Walk,
+        walk: GroupLooks,
     ) -> None:
         self._core, self._source, self._pk, self._batch = core, source, pk, batch
         self._most = batch.wanted.most
@@ -187,9 +187,9 @@ class _Ring:
         """Those that were read, of all groups so far."""
         self._around = self._groups()
 
-    def lots(self) -> list[_Lot]:
+    def lots(self) -> list[_GroupSlice]:
         """The next groups with messages to claim: as many as are enough, or can be paid for."""
-        lots: list[_Lot] = []
+        lots: list[_GroupSlice] = []
         first, last, count = "", "", 0
         for prefix, page in self._around:
             page = self._as_many_as_may_be_held(prefix, page)
@@ -197,7 +197,7 @@ class _Ring:
             hopeful = self._hopeful(prefix, page) if room > 0 else []
             if hopeful:
                 first = first or prefix
-                lots.append(_Lot(deque(spread(self._core, self._pk, hopeful)), room))
+                lots.append(_GroupSlice(deque(spread(self._core, self._pk, hopeful)), room))
                 found = _count(self._core, self._source, lots[-1], self._now_ms, self._most)
                 count += min(share_of(self._most), found)
             last = prefix
@@ -220,7 +220,7 @@ class _Ring:
         most = _MOST_AT_ONCE if barren else _FEW
         self._core.memory(TurnMemory).read_at_once(self._pk, parcels if parcels <= most else 0)
 
-    def _as_many_as_may_be_held(self, prefix: str, page: Page) -> Page:
+    def _as_many_as_may_be_held(self, prefix: str, page: ParcelPage) -> ParcelPage:
         """A group's first parcels, of which more are read where its messages in flight count."""
         most = self._source.max_in_flight
         while most is not None and page.more_after is not None and self._room(page) > 0:
@@ -229,10 +229,10 @@ class _Ring:
                 break
             more = self._read(page.more_after, f"{prefix}{LAST_KEY}", missing)
             parcels, units = [*page.parcels, *more.parcels], page.units + more.units
-            page = Page(parcels, more.more_after, units)
+            page = ParcelPage(parcels, more.more_after, units)
         return page
 
-    def _room(self, page: Page) -> int:
+    def _room(self, page: ParcelPage) -> int:
         """How many more messages of a group may be held, by its first parcels."""
         source, now_ms = self._source, self._now_ms
         if source.max_in_flight is None:
@@ -245,7 +245,7 @@ class _Ring:
         )
         return source.max_in_flight - sum(held)
 
-    def _hopeful(self, prefix: str, page: Page) -> list[Parcel]:
+    def _hopeful(self, prefix: str, page: ParcelPage) -> list[Parcel]:
         """The first parcels of a group that have messages to claim."""
         core, source, now_ms = self._core, self._source, self._now_ms
         hopeful = [
@@ -264,7 +264,7 @@ class _Ring:
         self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)
         return hopeful
 
-    def _groups(self) -> Iterator[tuple[str, Page]]:
+    def _groups(self) -> Iterator[tuple[str, ParcelPage]]:
         """The groups, each with its first parcels; `more_after` where there may be more.
 
         A small partition is read from its beginning at once, also one of which a look got nothing.
@@ -295,20 +295,20 @@ class _Ring:
                     limit = min(4 * limit, _MOST_PER_PAGE)
                     self._parcels += len(page.parcels)
 
-    def _read(self, after: str, until: str, limit: int) -> Page:
+    def _read(self, after: str, until: str, limit: int) -> ParcelPage:
         page = read_page(
             self._core, self._pk, after, until, limit, from_exclusive=True, consistent=False
         )
         self._pay(page.units)
         return page
 
-    def _by_group(self, page: Page) -> Iterator[tuple[str, Page]]:
+    def _by_group(self, page: ParcelPage) -> Iterator[tuple[str, ParcelPage]]:
         for prefix, parcels in groupby(page.parcels, lambda parcel: parcel.key_prefix):
             held = list(parcels)
             last = held[-1].sort_key
             ends = last != page.more_after or last > until_key(self._source, self._now_ms, prefix)
             units = page.units * len(held) / len(page.parcels)
-            yield prefix, Page(held, None if ends else last, units)
+            yield prefix, ParcelPage(held, None if ends else last, units)
 
     def _pay(self, units: float) -> None:
         self._walk.units += units

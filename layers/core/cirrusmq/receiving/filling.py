@@ -13,7 +13,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.receiving.claim import Claim, NonceOf
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ReceiveLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that one receive asks for."""
 
     most: int
@@ -26,7 +26,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     begun: bool = False
     """Whether the answer has messages already, so that none is alone."""
 
-    def behind(self, count: int, used_bytes: int) -> Wanted:
+    def behind(self, count: int, used_bytes: int) -> ReceiveLimits:
         """What is still wanted when the answer has so many messages: none of it is alone."""
         left_bytes = self.answer_bytes - used_bytes
         return msgspec.structs.replace(
@@ -54,7 +54,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 class Batch(msgspec.Struct):
     """The messages of one receive: claimed, or reserved while they are being claimed."""
 
-    wanted: Wanted
+    wanted: ReceiveLimits
     claims: list[Claim] = []
     count: int = 0
     bytes: int = 0

@@ -22,11 +22,11 @@ from cirrusmq.lifecycle.dead_letters.move import advance
 from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.budget import Budget
+from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.claim import Claim, try_claim
-from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.filling import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left, has_ended
-from cirrusmq.receiving.ordered_pages import Pages, Walk
+from cirrusmq.receiving.ordered_pages import GroupLooks, Pages
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import claimed_of
 from cirrusmq.runtime.core import Core
@@ -37,7 +37,7 @@ _logger = logging.getLogger(__name__)
 
 
 def take_from_groups(
-    core: Core, source: Source, partition: int, wanted: Wanted, walk: Walk
+    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
 ) -> list[Claim]:
     """Claim up to the wanted number of messages, of each group its first ones in order."""
     batch = Batch(wanted, in_order=True)
@@ -204,7 +204,9 @@ def _first_left(core: Core, source: Source, pages: Pages, group: str) -> list[Pa
     return left
 
 
-def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget: Budget) -> bool:
+def _take_first(
+    core: Core, source: Source, parcel: Parcel, batch: Batch, budget: MoveBudget
+) -> bool:
     """Take what can be had of a group's next parcel; whether the group's next one may follow."""
     now_ms = core.now_ms()
     if source.withholds(parcel):
@@ -241,7 +243,7 @@ def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:
 
 
 def _advance(
-    core: Core, source: Source, parcel: Parcel, now_ms: int, budget: Budget
+    core: Core, source: Source, parcel: Parcel, now_ms: int, budget: MoveBudget
 ) -> Parcel | None:
     """The rest of the parcel when its first messages are given up; None: not now."""
     try:

@@ -6,10 +6,10 @@ import msgspec
 from msgspec import field
 
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.receiving.budget import Budget
+from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import Page
+from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
 
 _FEWEST_PER_PAGE = 4
@@ -22,7 +22,7 @@ _PARCELS_PER_UNIT = 8
 """Of 1 KiB, read with eventual consistency; half as many with strong."""
 
 
-class Walk(msgspec.Struct):
+class GroupLooks(msgspec.Struct):
     """The looks of a receive around the groups of partitions."""
 
     start: str
@@ -38,12 +38,12 @@ class Walk(msgspec.Struct):
 class Pages:
     """Reads a partition's pages, and pays for them."""
 
-    def __init__(self, core: Core, pk: str, walk: Walk, most: int) -> None:
+    def __init__(self, core: Core, pk: str, walk: GroupLooks, most: int) -> None:
         self._core, self.pk, self._walk, self._most = core, pk, walk, most
         self.start = walk.start
         self._limit = max(_FIRST_PAGE, most)
         self.consistent = False
-        self.budget = Budget(core)
+        self.budget = MoveBudget(core)
         """The dead letters that are allowed on the way."""
         self.behind: str | None = None
         """The key to continue behind; None at the end."""
@@ -94,7 +94,7 @@ class Pages:
         return self._walk.units_left > 0
 
     def _read(self, after: str, until: str, limit: int) -> list[Parcel]:
-        page: Page = read_page(
+        page: ParcelPage = read_page(
             self._core,
             self.pk,
             after,

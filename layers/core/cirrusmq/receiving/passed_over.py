@@ -20,7 +20,7 @@ from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import answer_bytes
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.budget import Budget
+from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.filling import Batch
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
@@ -42,7 +42,7 @@ def settle(core: Core, source: Source, batch: Batch) -> None:
 
     What was given up, or is not too large by itself, is not among the batch's passed messages then.
     """
-    budget = Budget(core)
+    budget = MoveBudget(core)
     for key, (parcel, place) in list(batch.passed.items()):
         if parcel.answer_bytes(place) <= batch.wanted.largest_bytes:
             continue  # the results of deletes take its room in this answer alone
@@ -55,7 +55,7 @@ def settle(core: Core, source: Source, batch: Batch) -> None:
 
 
 def _leaves(
-    core: Core, source: Source, parcel: Parcel, place: int, batch: Batch, budget: Budget
+    core: Core, source: Source, parcel: Parcel, place: int, batch: Batch, budget: MoveBudget
 ) -> bool:
     """Whether the message leaves its parcel: set apart at first sight, or given up later."""
     name = f"{batch.wanted.reach} {source.id} {parcel.message_id(place)}"

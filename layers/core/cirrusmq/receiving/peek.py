@@ -27,7 +27,7 @@ from cirrusmq.receiving.lookup.find import State, state_of
 from cirrusmq.receiving.search import receivable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
-from cirrusmq.storage.bisection import Budget
+from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import from_key, until_key
@@ -60,7 +60,7 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
-class Page(NamedTuple):
+class PeekPage(NamedTuple):
     """A page of messages; `cursor`: where the next one begins, None at the end."""
 
     messages: list[Peeked]
@@ -80,7 +80,9 @@ class _Place(NamedTuple):
     shown: int = 0
 
 
-def peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int = ANSWER_BYTES) -> Page:
+def peek(
+    core: Core, source: Source, request: PeekRequest, alone_bytes: int = ANSWER_BYTES
+) -> PeekPage:
     """A page of the messages in `state`, without receipts; their state stays as it is.
 
     It ends at `max` messages, at the size of an answer, and where `PEEK_UNITS` are used: it may be
@@ -99,7 +101,7 @@ def peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int = AN
                 return page
             if page.messages:
                 beginning = "/".join(map(str, _Place(first=0, partition=0)))
-                return Page(page.messages, cursors.make(core, beginning, *_listing(following)))
+                return PeekPage(page.messages, cursors.make(core, beginning, *_listing(following)))
         request, number = replace(request, cursor=UNSET), number + 1
     return _peek(core, source, request, alone_bytes)
 
@@ -122,7 +124,7 @@ def _listing(source: Source) -> tuple[str, str]:
     return "peek", source.id
 
 
-def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) -> Page:
+def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) -> PeekPage:
     now_ms, listing = core.now_ms(), _listing(source)
     place = _begin(core, source, request.cursor, listing)
     wanted = None if isinstance(request.dead_letter, UnsetType) else request.dead_letter
@@ -147,7 +149,7 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
         raise answer_too_large(gathered.passed, alone_bytes)
     text = None if left is None else "/".join(map(str, left))
     cursor = None if text is None else cursors.make(core, text, *listing)
-    return Page(_with_contents(core, source, gathered.found), cursor)
+    return PeekPage(_with_contents(core, source, gathered.found), cursor)
 
 
 def _places(source: Source, parcel: Parcel, state: State, now_ms: int) -> list[int]:
@@ -219,7 +221,7 @@ class _Walk:
         state: State,
     ) -> None:
         self._core, self._source = core, source
-        self._budget = Budget(PEEK_UNITS)
+        self._budget = ReadBudget(PEEK_UNITS)
         # A message that is due later may have a key of that time.
         self._until = until_key(source, now_ms if state == "active" else now_ms + _LATEST_MS)
         self._from = from_key(core, source, now_ms) or "!"

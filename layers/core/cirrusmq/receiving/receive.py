@@ -18,9 +18,9 @@ from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import say_that_one_waits, woken_partitions
 from cirrusmq.receiving import polling
 from cirrusmq.receiving.claim import Claim
-from cirrusmq.receiving.filling import Wanted
+from cirrusmq.receiving.filling import ReceiveLimits
 from cirrusmq.receiving.ordered import take_from_groups
-from cirrusmq.receiving.ordered_pages import Walk
+from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.randomness import Chance
 from cirrusmq.receiving.unclaim import read_claimed
 from cirrusmq.receiving.unordered import take_from_partition
@@ -84,7 +84,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     answer on."""
     source: Source
     request: ReceiveRequest
-    wanted: Wanted
+    wanted: ReceiveLimits
     chance: Chance
     wait: Wait
 
@@ -120,7 +120,7 @@ def begin(
     chance = Chance(core, source.owner_id, caller.key_id, attempt)
     timeout = request.visibility_timeout_seconds
     answer_bytes = limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete))
-    wanted = Wanted(
+    wanted = ReceiveLimits(
         most=request.max,
         timeout_seconds=None if isinstance(timeout, UnsetType) else timeout,
         nonce_of=chance.nonce_of,
@@ -222,9 +222,9 @@ def _wait(
 class _Looking:
     """The looks of one receive, which has its own order of partitions and, in them, of groups."""
 
-    def __init__(self, core: Core, wanted: Wanted, chance: Chance) -> None:
+    def __init__(self, core: Core, wanted: ReceiveLimits, chance: Chance) -> None:
         self._core, self._wanted, self._chance = core, wanted, chance
-        self._walks: dict[str, Walk] = {}
+        self._walks: dict[str, GroupLooks] = {}
         """Those through the groups of a source that has them, and of its former ones, by id."""
         self._turn = 0
         self.too_large: dict[tuple[str, int], MessageTooLarge] = {}
@@ -269,7 +269,7 @@ class _Looking:
         refused: Unavailable | None = None
         before = self._units
         units = max(polling.PARTITION_UNITS, polling.LOOK_UNITS / len(partitions))
-        answer = _Answer(rest=self._wanted, fills=fills and not source.grouped)
+        answer = _ReceiveAnswer(rest=self._wanted, fills=fills and not source.grouped)
         for partition, each in itertools.product(partitions, source.all):
             self.too_large.pop((each.id, partition), None)
             received: list[Received] = []
@@ -292,10 +292,12 @@ class _Looking:
             raise refused
         return answer.received
 
-    def _take(self, source: Source, partition: int, wanted: Wanted, units: float) -> list[Claim]:
+    def _take(
+        self, source: Source, partition: int, wanted: ReceiveLimits, units: float
+    ) -> list[Claim]:
         if not source.grouped:
             return take_from_partition(self._core, source, partition, wanted)
-        walk = self._walks.setdefault(source.id, Walk(self._chance.ring_start))
+        walk = self._walks.setdefault(source.id, GroupLooks(self._chance.ring_start))
         walk.units_left = units
         if source.ordered:
             return take_from_groups(self._core, source, partition, wanted, walk)
@@ -309,10 +311,10 @@ class _Looking:
         return sum(walk.units for walk in self._walks.values())
 
 
-class _Answer(msgspec.Struct):
+class _ReceiveAnswer(msgspec.Struct):
     """What the look of one receive gave so far, from one partition after the other."""
 
-    rest: Wanted
+    rest: ReceiveLimits
     """What is still wanted behind that."""
     fills: bool
     """Whether more is looked for when something is there."""

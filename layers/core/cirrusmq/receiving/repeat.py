@@ -28,11 +28,11 @@ from cirrusmq.model.receipt import same_draw
 from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import partitions_woken_since
 from cirrusmq.receiving.claim import Claim, NonceOf
-from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.filling import Batch, ReceiveLimits
 from cirrusmq.receiving.randomness import Chance
 from cirrusmq.receiving.search import Head
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.bisection import Budget, first_time
+from cirrusmq.storage.bisection import ReadBudget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, from_key, until_key
 
@@ -44,7 +44,9 @@ _EARLIER_MS = 100
 """The client's clock gave the attempt its time, ours the receive."""
 
 
-def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted) -> list[Claim]:
+def held_from_attempt(
+    core: Core, source: Source, chance: Chance, wanted: ReceiveLimits
+) -> list[Claim]:
     """The messages that an earlier receive with the same attempt holds now.
 
     At most the wanted number, from all partitions, as far as they can be paid for: between two
@@ -53,7 +55,7 @@ def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted
     that it holds no more: that one is delivered again, and no consumer may have seen a later one
     before it.
     """
-    budget = Budget(REPEAT_UNITS)
+    budget = ReadBudget(REPEAT_UNITS)
     batch = Batch(wanted)
     for each in source.all:
         for held in _held_in(core, each, chance, wanted, budget):
@@ -63,7 +65,7 @@ def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted
 
 
 def _held_in(
-    core: Core, source: Source, chance: Chance, wanted: Wanted, budget: Budget
+    core: Core, source: Source, chance: Chance, wanted: ReceiveLimits, budget: ReadBudget
 ) -> Iterator[Iterable[Claim]]:
     """What is held in each partition, while looking can be paid for."""
     woken = partitions_woken_since(core, source, chance.begun_ms)
@@ -81,7 +83,7 @@ def _held_in(
 
 
 def _held_by_turns(
-    core: Core, source: Source, pk: str, chance: Chance, most: int, budget: Budget
+    core: Core, source: Source, pk: str, chance: Chance, most: int, budget: ReadBudget
 ) -> list[Claim]:
     """Of a fair partition's groups, from the first one on, as far as they can be paid for."""
     now_ms = core.now_ms()
@@ -101,7 +103,7 @@ def _held_by_turns(
 
 
 def _held_behind(
-    core: Core, source: Source, head: Head, chance: Chance, most: int, budget: Budget
+    core: Core, source: Source, head: Head, chance: Chance, most: int, budget: ReadBudget
 ) -> list[Claim]:
     now_ms, nonce_of, pk, prefix = core.now_ms(), chance.nonce_of, head.pk, head.prefix
     # The first receive may have had a clock ahead of ours, and got what is behind our own end:
@@ -140,7 +142,7 @@ def _pages(
     pk: str,
     behind: str,
     until: str,
-    budget: Budget,
+    budget: ReadBudget,
     units: float,
     *,
     backwards: bool = False,
@@ -168,7 +170,7 @@ def _held(source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: 
     return held
 
 
-def _around(core: Core, pk: str, start: str, budget: Budget) -> Iterator[Parcel]:
+def _around(core: Core, pk: str, start: str, budget: ReadBudget) -> Iterator[Parcel]:
     """The parcels of a partition's groups from `start` around, as far as they can be paid for."""
     yield from _pages(core, pk, start, LAST_KEY, budget, budget.left)
     yield from _pages(core, pk, "!", start, budget, budget.left)

@@ -35,7 +35,7 @@ from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import HEAD_MARKS, PARCELS, partition_key, ttl_seconds
-from cirrusmq.storage.walk import Bounds, Cut, Walk
+from cirrusmq.storage.walk import Bounds, Cut, PartitionScan
 
 LOOK_UNITS = 64.0
 """Read units of a look at a source, its first pages aside."""
@@ -50,7 +50,7 @@ _SORT_KEY = "W"
 _KEPT_MS = 3_600_000
 
 
-class Due(msgspec.Struct, frozen=True, tag=True):
+class DueAt(msgspec.Struct, frozen=True, tag="Due"):
     """A message is ready at that time, which may be over; every group was seen."""
 
     at_ms: int
@@ -68,7 +68,7 @@ class NotAllSeen(msgspec.Struct, frozen=True, tag=True):
     """When the first message is ready of the groups that were seen; None: none waits there."""
 
 
-Answer: TypeAlias = Due | Nothing | NotAllSeen
+Answer: TypeAlias = DueAt | Nothing | NotAllSeen
 
 
 class Met(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class Met(msgspec.Struct, frozen=True):
         return Met(_earlier(self.oldest_ms, other.oldest_ms), first.ready_ms, first.at)
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class SourceLook(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a look at a source."""
 
     answer: Answer
@@ -139,7 +139,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
     """When the next look goes on; None: every group was seen."""
 
 
-def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> Seen:
+def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> SourceLook:
     """Look at what waits in sources, as far as the units of a look go.
 
     since_ms: when the caller was told that there may be something: it has seen every group when a
@@ -155,8 +155,8 @@ def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> 
     parts = [_look_at(core, each, partition, pace, since_ms) for each, partition in places]
     due_ms = _earlier(*(part.met.ready_ms for part in parts))
     again_ms = _earlier(*(part.again_ms for part in parts))
-    answer: Answer = Nothing() if due_ms is None else Due(due_ms)
-    return Seen(
+    answer: Answer = Nothing() if due_ms is None else DueAt(due_ms)
+    return SourceLook(
         answer=answer if again_ms is None else NotAllSeen(again_ms, due_ms),
         oldest_ms=_earlier(*(part.oldest_ms for part in parts)),
         places=tuple(
@@ -167,7 +167,7 @@ def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> 
     )
 
 
-def begin_there(core: Core, seen: Seen) -> None:
+def begin_there(core: Core, seen: SourceLook) -> None:
     """Have this environment's next receive begin at what was ready."""
     for pk, at in seen.places:
         core.memory(TurnMemory).take_turn(pk, at)
@@ -190,7 +190,7 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
     a sender            puts into a      a worker, woken since: another round
     """
     now_ms = core.now_ms()
-    first = Walk(core, source, partition, Bounds(pages=FIRST_PAGES))
+    first = PartitionScan(core, source, partition, Bounds(pages=FIRST_PAGES))
     met, ready = _meet(core, source, first, now_ms)
     if not isinstance(first.end, Cut):
         return _Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
@@ -199,7 +199,7 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
     if found.done_ms < since_ms and now_ms >= found.again_ms:
         begun_ms, so_far = (found.begun_ms, found.met) if found.behind else (now_ms, Met())
         behind = max(found.behind, first.end.behind)
-        rest = Walk(core, source, partition, Bounds(units=pace.units), behind)
+        rest = PartitionScan(core, source, partition, Bounds(units=pace.units), behind)
         met_now, ready_now = _meet(core, source, rest, now_ms)
         ready += ready_now
         left = _Round(
@@ -224,7 +224,7 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
     )
 
 
-def _meet(core: Core, source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
+def _meet(core: Core, source: Source, walk: PartitionScan, now_ms: int) -> tuple[Met, list[str]]:
     """What a walk meets, and the keys before groups that have a message ready.
 
     Of each group it reads to its first message that is ready now, or that is still to come; of an

@@ -16,7 +16,7 @@ from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.heads.shared import begin, meet, tell
 from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, Approach, Stretch
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import Page
+from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq.storage.scan import from_key, read_page, until_key
 
 FEWEST_PER_PAGE = 10
@@ -64,7 +64,7 @@ def pages_with_something(
     source: Source,
     head: Head,
     most: int,
-    read: Page | None = None,
+    read: ParcelPage | None = None,
     pay: Callable[[float], object] = float,
     batch: Batch | None = None,
 ) -> Iterator[list[Parcel]]:
@@ -117,7 +117,7 @@ def pages_with_something(
 
 
 def _hopeful_of(
-    core: Core, source: Source, page: Page, now_ms: int, batch: Batch | None
+    core: Core, source: Source, page: ParcelPage, now_ms: int, batch: Batch | None
 ) -> tuple[list[Parcel], bool]:
     """The parcels of a page with messages to claim, and whether any is passed over before them."""
     hopeful, passes = [], False
@@ -150,7 +150,7 @@ class _Skip:
             return approach.start
         return self._core.memory(HeadMemory).seen(self._head, approach.start, self._now_ms)
 
-    def pass_page(self, page: Page, hopeful: list[Parcel]) -> str:
+    def pass_page(self, page: ParcelPage, hopeful: list[Parcel]) -> str:
         """The key to continue behind after a page; empty at the end."""
         behind, stretch = page.more_after or "", self._stretch
         if stretch is None:

@@ -13,7 +13,7 @@ from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
-from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.filling import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.search import Head, pages_with_something, takeable_places
 from cirrusmq.runtime.core import Core
@@ -29,7 +29,9 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """The parcel as it is now; None: it is gone."""
 
 
-def take_from_partition(core: Core, source: Source, partition: int, wanted: Wanted) -> list[Claim]:
+def take_from_partition(
+    core: Core, source: Source, partition: int, wanted: ReceiveLimits
+) -> list[Claim]:
     """Claim up to the wanted number from the head of a partition, parcels side by side."""
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)

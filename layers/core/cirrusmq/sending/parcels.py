@@ -194,7 +194,7 @@ def _log_partition(queue: Queue, parcel_id: str) -> int:
     return queue.partition_of(parcel_id[: ulid.CHARACTERS])
 
 
-class _Lot(msgspec.Struct, frozen=True, kw_only=True):
+class _ParcelDraft(msgspec.Struct, frozen=True, kw_only=True):
     """The messages of one parcel."""
 
     partition: int
@@ -205,13 +205,13 @@ class _Lot(msgspec.Struct, frozen=True, kw_only=True):
 
 def _unordered_lots(
     queue: Queue, entries: Sequence[Entry], parcel_id: str, skew_ms: int
-) -> list[_Lot]:
+) -> list[_ParcelDraft]:
     together: dict[tuple[str, int], list[Entry]] = {}
     for entry in entries:
         prefix = queue_prefix(queue, entry.message.group)
         together.setdefault((prefix, entry.available_ms), []).append(entry)
     return [
-        _Lot(
+        _ParcelDraft(
             partition=queue.partition_of(parcel_id[: ulid.CHARACTERS], prefix),
             sort_key=prefix + sort_key(available_ms + skew_ms, parcel_id),
             entries=tuple(held),
@@ -222,7 +222,7 @@ def _unordered_lots(
 
 def _ordered_lots(
     queue: Queue, entries: Sequence[Entry], take_sequence: Callable[[int, int], int]
-) -> list[_Lot]:
+) -> list[_ParcelDraft]:
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         assert entry.message.group is not None
@@ -237,7 +237,7 @@ def _ordered_lots(
         first = take_sequence(partition, len(held))
         for sequence, group in enumerate(held, first):
             lots.append(
-                _Lot(
+                _ParcelDraft(
                     partition=partition,
                     sort_key=ordered_sort_key(group, sequence),
                     entries=tuple(groups[group]),
@@ -254,7 +254,7 @@ def ordered_sort_key(group: str, sequence: int) -> str:
 
 def _parcel(
     queue: Queue,
-    lot: _Lot,
+    lot: _ParcelDraft,
     parcel_id: str,
     now_ms: int,
     expires_ms: int,
@@ -332,7 +332,7 @@ def _claimed_bytes(count: int, *, retries: bool) -> int:
 
 
 def _header(
-    queue: Queue, entries: Sequence[Entry], lots: Sequence[_Lot], origin: Origin | None
+    queue: Queue, entries: Sequence[Entry], lots: Sequence[_ParcelDraft], origin: Origin | None
 ) -> bytes:
     sequences = {
         entry.position: lot.sequence for lot in lots for entry in lot.entries if lot.sequence

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cirrusmq.base import limits
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.model.transitions import Change
+from cirrusmq.model.transitions import MessageChange
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.settlement import requeue
@@ -228,7 +228,7 @@ def _give_in_place(core: Core, held: Held, ending: _Ending, now_ms: int) -> int 
     return ended.visible_ms
 
 
-def _end_lease(core: Core, held: Held, ended: Change, now_ms: int) -> None:
+def _end_lease(core: Core, held: Held, ended: MessageChange, now_ms: int) -> None:
     """Write a give-back in place.
 
     Only parcels that were received under a retry policy have a list of waits. Whether this one has
@@ -243,7 +243,9 @@ def _end_lease(core: Core, held: Held, ended: Change, now_ms: int) -> None:
         core.store.write("UpdateItem", _ending(core, held, ended, now_ms, waits=not waits))
 
 
-def _ending(core: Core, held: Held, ended: Change, now_ms: int, *, waits: bool) -> dict[str, Any]:
+def _ending(
+    core: Core, held: Held, ended: MessageChange, now_ms: int, *, waits: bool
+) -> dict[str, Any]:
     changes = {held.receipt.place: ended if waits else replace(ended, wait_ms=None)}
     still = all_of([holds_still(held, now_ms), HAS_WAITS if waits else HAS_NO_WAITS])
     return change(core.tables.messages, held.key, changes, still)

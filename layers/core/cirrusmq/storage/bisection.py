@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cirrusmq.model.parcel import Parcel, key_in_group
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
-from cirrusmq.storage.parcels import Page, page_request, read_parcel
+from cirrusmq.storage.parcels import ParcelPage, page_request, read_parcel
 from cirrusmq.storage.scan import LAST_KEY
 
 _PARCELS_PER_UNIT = 4
@@ -17,16 +17,16 @@ _NEAR_MS = 20
 _MOST_PER_PAGE = 1_000
 
 
-class Budget:
+class ReadBudget:
     """Read units that may be used; no page is asked for that could cost more than is left."""
 
-    def __init__(self, units: float, within: Budget | None = None) -> None:
+    def __init__(self, units: float, within: ReadBudget | None = None) -> None:
         self.left = units
         self._within = within
 
-    def portion(self, units: float) -> Budget:
+    def portion(self, units: float) -> ReadBudget:
         """A part of the units left."""
-        return Budget(min(units, self.left), self)
+        return ReadBudget(min(units, self.left), self)
 
     def pays(self, units: float = 1.0) -> bool:
         """Whether so much is left; a page costs at least one unit, half of one if cheap."""
@@ -42,7 +42,7 @@ class Budget:
         *,
         consistent: bool,
         backwards: bool = False,
-    ) -> Page:
+    ) -> ParcelPage:
         """A page of the parcels with keys between the two, without the one that it begins at.
 
         At most `limit` of them, and as many as can be paid for at their largest size.
@@ -55,7 +55,7 @@ class Budget:
         items, last, units = core.store.query(request)
         self.spend(units)
         more_after = None if last is None else last["sk"]["S"]
-        return Page([read_parcel(item) for item in items], more_after, units)
+        return ParcelPage([read_parcel(item) for item in items], more_after, units)
 
     def spend(self, units: float) -> None:
         """Take units that were used."""
@@ -69,7 +69,7 @@ def first_time(
     pk: str,
     between: tuple[str, str],
     begun: Callable[[Parcel], bool],
-    budget: Budget,
+    budget: ReadBudget,
     prefix: str = "",
 ) -> str:
     """A key right before the first parcel for which `begun` is true, between two keys of times.

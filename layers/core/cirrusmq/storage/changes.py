@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.model.transitions import Change, Changes
+from cirrusmq.model.transitions import Changes, MessageChange
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import ttl_seconds
 
@@ -114,7 +114,7 @@ def removal(table: str, key: Item, still: Condition) -> dict[str, Any]:
     }
 
 
-def _assigned(place: int, new: Change, *, waits: bool) -> Item:
+def _assigned(place: int, new: MessageChange, *, waits: bool) -> Item:
     """The paths in an item that a change of one message writes, with their values."""
     values = {
         f"v[{place}]": new.visible_ms,

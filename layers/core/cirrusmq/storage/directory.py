@@ -18,7 +18,7 @@ from cirrusmq.base.formats import is_later, later_release
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage.directory_keys import Place, queue_users_place
+from cirrusmq.storage.directory_keys import ItemKey, queue_users_place
 
 T = TypeVar("T")
 Use = Literal["dead_letters_of", "endpoint_of"]
@@ -46,13 +46,13 @@ class Document(msgspec.Struct, Generic[T], frozen=True):
         return msgspec.structs.replace(self, value=value, version=self.version + 1)
 
 
-def read(core: Core, place: Place, kind: type[T]) -> Document[T] | None:
+def read(core: Core, place: ItemKey, kind: type[T]) -> Document[T] | None:
     """The document at `place`, read now."""
     item = core.store.get(core.tables.directory, *place)
     return None if item is None else decode_document(item, kind)
 
 
-def read_cached(core: Core, place: Place, kind: type[T]) -> T | None:
+def read_cached(core: Core, place: ItemKey, kind: type[T]) -> T | None:
     """The value at `place`, as the cache has it."""
 
     def load() -> T | None:
@@ -124,14 +124,14 @@ def read_page(
         request["ExclusiveStartKey"] = last
 
 
-def put_new(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:
+def put_new(core: Core, place: ItemKey, value: object, **others: Any) -> dict[str, Any]:
     """A transaction's write of a document where there is none."""
     request = _put(core, place, value, 1, None, others)
     return {"Put": {**request, "ConditionExpression": "attribute_not_exists(pk)"}}
 
 
 def put_over(
-    core: Core, place: Place, value: object, found: Document[Any], **others: Any
+    core: Core, place: ItemKey, value: object, found: Document[Any], **others: Any
 ) -> dict[str, Any]:
     """A transaction's write of a document over the one that was read."""
     request = _put(core, place, value, found.version + 1, found, others)
@@ -146,13 +146,13 @@ def put_over(
 
 
 def put(
-    core: Core, place: Place, value: object, found: Document[Any] | None = None, **others: Any
+    core: Core, place: ItemKey, value: object, found: Document[Any] | None = None, **others: Any
 ) -> dict[str, Any]:
     """A transaction's unconditional write of a document; `found`: what it takes the place of."""
     return {"Put": _put(core, place, value, 1, found, others)}
 
 
-def expire(core: Core, place: Place, value: object, expires_at: int) -> dict[str, Any]:
+def expire(core: Core, place: ItemKey, value: object, expires_at: int) -> dict[str, Any]:
     """A transaction's end of a document at a time; of one that is missing, `value` until then."""
     document = msgspec.json.encode(value).decode()
     return {
@@ -171,7 +171,7 @@ def expire(core: Core, place: Place, value: object, expires_at: int) -> dict[str
     }
 
 
-def delete_version(core: Core, place: Place, version: int) -> dict[str, Any]:
+def delete_version(core: Core, place: ItemKey, version: int) -> dict[str, Any]:
     """A transaction's delete of the version that was read."""
     return {
         "Delete": {
@@ -183,12 +183,12 @@ def delete_version(core: Core, place: Place, version: int) -> dict[str, Any]:
     }
 
 
-def delete(core: Core, place: Place) -> dict[str, Any]:
+def delete(core: Core, place: ItemKey) -> dict[str, Any]:
     """A transaction's unconditional delete."""
     return {"Delete": {"TableName": core.tables.directory, "Key": key(*place)}}
 
 
-def check(core: Core, place: Place, condition: str, **values: str) -> dict[str, Any]:
+def check(core: Core, place: ItemKey, condition: str, **values: str) -> dict[str, Any]:
     """A transaction's condition on an item that it leaves as it is."""
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
@@ -219,7 +219,7 @@ def change_users(core: Core, queue_id: str, use: Use, verb: str, user_id: str) -
 
 
 def change_count(
-    core: Core, place: Place, by: int, condition: str | None = None, bound: int = 0
+    core: Core, place: ItemKey, by: int, condition: str | None = None, bound: int = 0
 ) -> dict[str, Any]:
     """A transaction's step of a counter; `condition` compares `#count` with `:bound`."""
     request: dict[str, Any] = {
@@ -235,12 +235,12 @@ def change_count(
     return {"Update": request}
 
 
-def count_up(core: Core, place: Place, most: int) -> dict[str, Any]:
+def count_up(core: Core, place: ItemKey, most: int) -> dict[str, Any]:
     """A transaction's step up of a counter, refused where it is at `most`."""
     return change_count(core, place, 1, "attribute_not_exists(#count) OR #count < :bound", most)
 
 
-def read_count(core: Core, place: Place) -> int:
+def read_count(core: Core, place: ItemKey) -> int:
     """A counter, as the cache has it."""
 
     def load() -> int:
@@ -250,7 +250,7 @@ def read_count(core: Core, place: Place) -> int:
     return core.cache.get(place, load)
 
 
-def delete_count(core: Core, place: Place) -> dict[str, Any]:
+def delete_count(core: Core, place: ItemKey) -> dict[str, Any]:
     """A transaction's delete of a counter, which must be at 0."""
     request = {
         "TableName": core.tables.directory,
@@ -264,7 +264,7 @@ def delete_count(core: Core, place: Place) -> dict[str, Any]:
 
 def _put(
     core: Core,
-    place: Place,
+    place: ItemKey,
     value: object,
     version: int,
     found: Document[Any] | None,

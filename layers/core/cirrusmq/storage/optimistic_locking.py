@@ -14,13 +14,13 @@ import msgspec
 from cirrusmq.base.errors import CirrusMQError, Unavailable
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
-from cirrusmq.storage.directory_keys import Place
+from cirrusmq.storage.directory_keys import ItemKey
 
 T = TypeVar("T")
 _TRIES = 8
 
 
-class Change(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+class DirectoryChange(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A change of the Directory, as it was planned from what was read."""
 
     result: T
@@ -29,11 +29,11 @@ class Change(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """One transaction, refused where something changed since; none: there is nothing to write."""
     refusals: Mapping[int, CirrusMQError] = {}
     """Number of a write -> the error to raise where that one's condition does not hold."""
-    keys: Sequence[Place] = ()
+    keys: Sequence[ItemKey] = ()
     """Keys of values that caches may still have from before."""
 
 
-def change(core: Core, plan: Callable[[], Change[T]]) -> T:
+def change(core: Core, plan: Callable[[], DirectoryChange[T]]) -> T:
     """Write the change that `plan` makes of its reads; in force everywhere when this returns.
 
     Pauses between the tries keep conflicting writers apart. Unavailable if others were faster in

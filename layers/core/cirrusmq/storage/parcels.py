@@ -38,7 +38,7 @@ LOG_TTL_MARGIN_MS = 130_000
 """A repeated send may store its parcel that much later than the log record it finds."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class ParcelPage(msgspec.Struct, frozen=True):
     """One page of a query: the parcels, the last key looked at, its cost in read units."""
 
     parcels: list[Parcel]

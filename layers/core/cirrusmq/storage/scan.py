@@ -11,7 +11,7 @@ from cirrusmq.model.parcel import Parcel, key_prefix
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
-from cirrusmq.storage.parcels import PARCELS, Page, page_request, partition_key, read_parcel
+from cirrusmq.storage.parcels import PARCELS, ParcelPage, page_request, partition_key, read_parcel
 
 FIRST_KEY = "!"
 """Sorts before every sort key of a parcel."""
@@ -29,14 +29,14 @@ def read_page(
     *,
     from_exclusive: bool = False,
     consistent: bool = True,
-) -> Page:
+) -> ParcelPage:
     """One page of parcels with keys from `after` (or behind it) to `until`."""
     request = page_request(core.tables.messages, pk, after, until, limit, consistent=consistent)
     if from_exclusive:
         request["ExclusiveStartKey"] = key(pk, after)
     items, last, units = core.store.query(request)
     more_after = None if last is None else last["sk"]["S"]
-    return Page([read_parcel(item) for item in items], more_after, units)
+    return ParcelPage([read_parcel(item) for item in items], more_after, units)
 
 
 def until_key(source: Source, now_ms: int, prefix: str = "") -> str:
@@ -74,7 +74,7 @@ def scan_partition(
 
 def scan_pages(
     core: Core, pk: str, start: str = "", until: str = LAST_KEY, *, behind: str = ""
-) -> Iterator[Page]:
+) -> Iterator[ParcelPage]:
     """All pages of a partition with keys from `start` to `until`, strongly consistent.
 
     `behind`: a key that an earlier scan had reached.
@@ -88,13 +88,13 @@ def scan_pages(
         after, exclusive = page.more_after, True
 
 
-def behind_group(page: Page) -> str | None:
+def behind_group(page: ParcelPage) -> str | None:
     """The key to continue behind for the groups that follow the last one of a page; None: none."""
     return None if page.more_after is None else f"{key_prefix(page.more_after)}{LAST_KEY}"
 
 
 def portions(
-    pages: Iterable[Page], key_of: Callable[[Parcel], str]
+    pages: Iterable[ParcelPage], key_of: Callable[[Parcel], str]
 ) -> Iterator[tuple[list[Parcel], str]]:
     """The parcels of pages a few at a time, each few with the key to continue behind.
 

@@ -56,7 +56,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: float = float("inf")
 
 
-class Walk:
+class PartitionScan:
     """The parcels of a partition from a key on, in order of their keys.
 
     behind: the key behind which it begins; empty: before the first message.

@@ -19,7 +19,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.webhooks.signature import secret_of
 
 _TOKEN_BITS = 192
@@ -71,15 +71,17 @@ def ask_again(core: Core, topic: Topic, name: str) -> None:
         ask(core, *asked)
 
 
-def _asking(core: Core, topic: Topic, name: str) -> Change[tuple[Subscription, str] | None]:
+def _asking(
+    core: Core, topic: Topic, name: str
+) -> DirectoryChange[tuple[Subscription, str] | None]:
     place = subscription_place(topic.id, name)
     found = directory.read(core, place, Subscription)
     if found is None or found.value.name != name:
         raise SubscriptionNotFound
     if found.value.confirmed:
-        return Change(result=None)
+        return DirectoryChange(result=None)
     subscription, token = _with_token(core, found.value)
-    return Change(
+    return DirectoryChange(
         result=(subscription, token),
         writes=[directory.put_over(core, place, subscription, found)],
         keys=[subscription_place(topic.id, "")],

@@ -37,7 +37,7 @@ _LAST_DUE = "}"
 _PAGE = 32
 
 
-class Mark(msgspec.Struct, frozen=True, order=True):
+class DueMark(msgspec.Struct, frozen=True, order=True):
     """A message that waits until `due_ms`."""
 
     due_ms: int
@@ -66,7 +66,7 @@ def marks_key(subscription_id: str, partition: int) -> str:
     return f"{KIND}#{subscription_id}#{partition}"
 
 
-def put_mark(core: Core, parcel: Parcel, mark: Mark, *, kept: bool = False) -> None:
+def put_mark(core: Core, parcel: Parcel, mark: DueMark, *, kept: bool = False) -> None:
     """Mark a message of a parcel; `kept`: it is not to be posted any more."""
     pk = marks_key(parcel.source_id, parcel.partition)
     sk = f"{_KEPT if kept else ''}{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
@@ -81,7 +81,7 @@ def put_mark(core: Core, parcel: Parcel, mark: Mark, *, kept: bool = False) -> N
 
 def read_waiting(
     core: Core, subscription_id: str, partition: int, from_ms: int, now_ms: int
-) -> Iterator[Mark]:
+) -> Iterator[DueMark]:
     """All marks from `from_ms` on, and those of messages that are kept to their expiry."""
     pk = marks_key(subscription_id, partition)
     for start, end in ((f"{from_ms:013d}", _LAST_DUE), (f"{_KEPT}{now_ms:013d}", "~~")):
@@ -108,19 +108,19 @@ class MarkList:
         """No mark may be put before this time: the poster after a crash looks no further back."""
         self._core = core
         self._pk = marks_key(subscription_id, partition)
-        self._heap: list[Mark] = []
+        self._heap: list[DueMark] = []
         self._seen: set[str] = set()
         """Marks that are known already when a page is read: they wait, or are dealt with."""
         self._waiting: set[str] = set()
         """Those that are in the heap, or open."""
-        self._open: dict[str, Mark] = {}
+        self._open: dict[str, DueMark] = {}
         self._done_ms = from_ms
         self._unread_ms = due_ms
         """Until the first page is read: no mark of the store is due earlier; 0: there is none."""
         self._more = bool(due_ms)
         self._after: str | None = None
         self._hurried = False
-        self._put_since: list[Mark] = []
+        self._put_since: list[DueMark] = []
         """Those of messages that failed since it is hurried: they wait."""
 
     @property
@@ -137,7 +137,7 @@ class MarkList:
         """The time before which all marks are dealt with, for the next poster."""
         return min(self._done_ms, self.due_ms or self._done_ms)
 
-    def first(self) -> Mark | None:
+    def first(self) -> DueMark | None:
         """The first mark that is not dealt with."""
         self._fill()
         marks = [*self._open.values(), *self._heap[:1], *self._put_since[:1]]
@@ -150,7 +150,7 @@ class MarkList:
             heapq.heappush(self._heap, mark)
         self._put_since = []
 
-    def take(self, now_ms: int) -> Mark | None:
+    def take(self, now_ms: int) -> DueMark | None:
         """The next mark that is due; it counts as waiting until `close`."""
         if self._after is not None or self._unread_ms <= now_ms or (self._hurried and self._more):
             self._fill()
@@ -164,7 +164,7 @@ class MarkList:
         self._open[_text(mark)] = mark
         return mark
 
-    def close(self, mark: Mark) -> None:
+    def close(self, mark: DueMark) -> None:
         """A mark that was taken is dealt with; before its time, it must not be counted any more."""
         self._waiting.discard(_text(mark))
         self._open.pop(_text(mark), None)
@@ -175,7 +175,7 @@ class MarkList:
             return
         self._done_ms = max(self._done_ms, mark.due_ms)
 
-    def add(self, mark: Mark) -> None:
+    def add(self, mark: DueMark) -> None:
         """A message waits by this mark.
 
         It may have been read, and closed, before that was so:
@@ -188,7 +188,7 @@ class MarkList:
             self._waiting.add(_text(mark))
             heapq.heappush(self._put_since if self._hurried else self._heap, mark)
 
-    def has_passed(self, mark: Mark) -> bool:
+    def has_passed(self, mark: DueMark) -> bool:
         """Whether no page that is still to be read can have this mark."""
         if not self._more:
             return True
@@ -215,11 +215,11 @@ class MarkList:
             self._after = "" if last is None else str(last["sk"]["S"])
 
 
-def _text(mark: Mark) -> str:
+def _text(mark: DueMark) -> str:
     return f"{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
 
 
-def _read(item: Item) -> Mark:
+def _read(item: Item) -> DueMark:
     due, _, rest = str(item["sk"]["S"]).removeprefix(_KEPT).partition("#")
     sort_key, _, place = rest.rpartition("#")
-    return Mark(int(due), sort_key, int(place, 16), int(item["n"]["N"]), str(item["e"]["S"]))
+    return DueMark(int(due), sort_key, int(place, 16), int(item["n"]["N"]), str(item["e"]["S"]))

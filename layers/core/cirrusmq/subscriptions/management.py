@@ -27,7 +27,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.subscriptions import confirmations, delivery_state, replays, writes
 from cirrusmq.subscriptions.subscriptions import find_subscription, list_subscriptions
 from cirrusmq.subscriptions.topics import find_topic, topic_removal
@@ -78,12 +78,12 @@ def _creation(
     compared: Set[str] | None,
     resource_id: str | None,
     by: str,
-) -> Change[tuple[Subscription, bool, str | None]]:
+) -> DirectoryChange[tuple[Subscription, bool, str | None]]:
     """Its result: the subscription, whether it is new, the token that its endpoint must return."""
     found = directory.read(core, subscription_place(topic.id, wanted.name), Subscription)
     if found is not None:
         _check_same(found.value, wanted, compared)
-        return Change(result=(found.value, False, None))
+        return DirectoryChange(result=(found.value, False, None))
     now_ms = core.now_ms()
     subscription = msgspec.structs.replace(
         wanted, id=resource_id or new_id(core.random), created_ms=now_ms, modified_ms=now_ms
@@ -94,7 +94,7 @@ def _creation(
     if from_ms is not None:
         replay, started = replays.begin(core, topic, wanted.name, subscription.id, from_ms, by)
         subscription = msgspec.structs.replace(subscription, replay=replay)
-    return Change(
+    return DirectoryChange(
         result=(subscription, True, token),
         writes=[*writes.creation(core, topic, subscription), *started],
         refusals=writes.creation_refusals(),
@@ -134,12 +134,12 @@ def update_subscription(
 ) -> Subscription:
     """Write what `update` makes of a subscription; in force everywhere when this returns."""
 
-    def plan() -> Change[Subscription]:
+    def plan() -> DirectoryChange[Subscription]:
         found = find_subscription(core, topic_id, name)
         after = update(found.value)
         if after == found.value:
-            return Change(result=after)
-        return Change(
+            return DirectoryChange(result=after)
+        return DirectoryChange(
             result=after,
             writes=writes.update(core, found, after),
             keys=[subscription_place(topic_id, "")],
@@ -210,9 +210,9 @@ def delete_subscription(core: Core, topic: Topic, name: str) -> None:
     """Delete a subscription; the messages that it had not taken are gone with it."""
     check_name("subscription", name, SUBSCRIPTION_NAME)
 
-    def plan() -> Change[None]:
+    def plan() -> DirectoryChange[None]:
         found = find_subscription(core, topic.id, name)
-        return Change(
+        return DirectoryChange(
             result=None,
             writes=writes.removal(core, found),
             keys=[subscription_place(topic.id, "")],
@@ -224,7 +224,7 @@ def delete_subscription(core: Core, topic: Topic, name: str) -> None:
 def delete_topic(core: Core, account: str, name: str) -> None:
     """Delete a topic and its subscriptions, these first: a repeat finishes what stopped."""
 
-    def plan() -> Change[None]:
+    def plan() -> DirectoryChange[None]:
         topic = find_topic(core, account, name)
         for subscription in list_subscriptions(core, topic.value):
             place = subscription_place(topic.value.id, subscription.name)

@@ -28,7 +28,7 @@ from cirrusmq.queues.receiver_log import BEGINNING_MS
 from cirrusmq.queues.resources import expire_resource, put_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.directory_keys import subscription_place
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.subscriptions import writes
 from cirrusmq.subscriptions.subscriptions import find_subscription
 
@@ -111,13 +111,13 @@ def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest, by:
 def finish(core: Core, topic_id: str, name: str, operation_id: str) -> None:
     """Everything may be received: the operation has put the last message."""
 
-    def plan() -> Change[None]:
+    def plan() -> DirectoryChange[None]:
         found = find_subscription(core, topic_id, name)
         replay = found.value.replay
         if replay is None or replay.operation != operation_id or not replay.running:
-            return Change(result=None)
+            return DirectoryChange(result=None)
         after = replace(found.value, replay=replace(replay, running=False))
-        return Change(
+        return DirectoryChange(
             result=None,
             writes=writes.update(core, found, after),
             keys=[subscription_place(topic_id, "")],
@@ -126,7 +126,9 @@ def finish(core: Core, topic_id: str, name: str, operation_id: str) -> None:
     change(core, plan)
 
 
-def _rewinding(core: Core, topic: Topic, name: str, to_ms: int, by: str) -> Change[Subscription]:
+def _rewinding(
+    core: Core, topic: Topic, name: str, to_ms: int, by: str
+) -> DirectoryChange[Subscription]:
     found = find_subscription(core, topic.id, name)
     before, now_ms = found.value, core.now_ms()
     if before.protocol != "pull" or before.mode != "clustering":
@@ -144,7 +146,7 @@ def _rewinding(core: Core, topic: Topic, name: str, to_ms: int, by: str) -> Chan
             f"a group keeps messages from before at most {FORMER_SOURCES} rewinds; rewind it to "
             f"{format_time(after.epochs[-2].until_ms)} or before, or wait until they have expired"
         )
-    return Change(
+    return DirectoryChange(
         result=after,
         writes=[
             *writes.update(core, found, after),

@@ -23,7 +23,7 @@ from cirrusmq.storage.directory_keys import (
     topic_place,
     topics_count_place,
 )
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.storage.pages import read_page
 
 
@@ -57,7 +57,7 @@ def create_topic(
 
 def _creation(
     core: Core, account: str, name: str, given: TopicInput, resource_id: str | None, exact: bool
-) -> Change[tuple[Topic, bool]]:
+) -> DirectoryChange[tuple[Topic, bool]]:
     attributes = over_topic(TopicAttributes(), given)
     place = topic_place(account, name)
     found = directory.read(core, place, Topic)
@@ -66,7 +66,7 @@ def _creation(
         wanted = attributes if exact else over_topic(held, given)
         if found.value.name != name or held != wanted:
             raise AlreadyExists(f"topic {found.value.name} exists with other attributes")
-        return Change(result=(found.value, False))
+        return DirectoryChange(result=(found.value, False))
     now_ms = core.now_ms()
     topic = Topic(
         account=account,
@@ -77,7 +77,7 @@ def _creation(
         modified_ms=now_ms,
     )
     most = limits.TOPICS_PER_ACCOUNT
-    return Change(
+    return DirectoryChange(
         result=(topic, True),
         writes=[
             directory.put_new(core, place, topic),
@@ -93,13 +93,13 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
     """Change some attributes; `filter` and `partitions` are fixed."""
     core.settings.check_message_bytes(given.max_message_bytes)
 
-    def plan() -> Change[Topic]:
+    def plan() -> DirectoryChange[Topic]:
         found = find_topic(core, account, name)
         before = found.value
         attributes = change_topic_attributes(before.attributes, given)
         topic = msgspec.structs.replace(before, attributes=attributes, modified_ms=core.now_ms())
         place = topic_place(account, name)
-        return Change(
+        return DirectoryChange(
             result=topic,
             writes=[directory.put_over(core, place, topic, found)],
             keys=[place],
@@ -108,7 +108,7 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
     return change(core, plan)
 
 
-def topic_removal(core: Core, found: Document[Topic]) -> Change[None]:
+def topic_removal(core: Core, found: Document[Topic]) -> DirectoryChange[None]:
     """Delete a topic as it was read; refused where it changed since, or has subscriptions.
 
     DELETE topic        lists its subscriptions: none ────────────────> refused: the count is 1
@@ -116,7 +116,7 @@ def topic_removal(core: Core, found: Document[Topic]) -> Change[None]:
     """
     topic = found.value
     place = topic_place(topic.account, topic.name)
-    return Change(
+    return DirectoryChange(
         result=None,
         writes=[
             directory.delete_version(core, place, found.version),

@@ -24,7 +24,7 @@ from cirrusmq.webhooks.connections import (
     ANSWER_BYTES,
     AnswerTooLong,
     Connection,
-    Place,
+    ConnectionKey,
     Pool,
     seconds_left,
 )
@@ -60,7 +60,7 @@ class _Answer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PostOutcome:
     """The outcome of an attempt.
 
     `status`: of the answer, None when there was none. `error`: None when the message is delivered,
@@ -108,7 +108,7 @@ class Poster:
         self._timeout_seconds = timeout_seconds
         self._pool = Pool(_strict(context or ssl.create_default_context()))
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostOutcome:
         """Post `body` to `url` once; a failure is an outcome, not an exception.
 
         The status decides as soon as it and the headers are there. The rest of the answer is read
@@ -119,11 +119,11 @@ class Poster:
         try:
             answer = self._post(split(url), headers, body, started + self._timeout_seconds)
         except _FAILURES as failure:
-            return Outcome(None, _kind(failure), time.monotonic() - started)
+            return PostOutcome(None, _kind(failure), time.monotonic() - started)
         seconds, after = time.monotonic() - started, None
         if answer.status in BUSY:
             after = read_retry_after(answer.retry_after, time.time())
-        return Outcome(answer.status, error_of(answer.status), seconds, after)
+        return PostOutcome(answer.status, error_of(answer.status), seconds, after)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -152,7 +152,7 @@ class Poster:
                     raise
         return self._exchange(self._connected(places, deadline), endpoint.target, complete, body)
 
-    def _connected(self, places: Sequence[Place], deadline: float) -> Connection:
+    def _connected(self, places: Sequence[ConnectionKey], deadline: float) -> Connection:
         """A new connection to the first of `places` that takes one.
 
         An address that does not answer leaves the others an equal share of the time.
@@ -222,8 +222,8 @@ def _read_away(response: http.client.HTTPResponse) -> bool:
     return response.isclosed() and not response.will_close and response.status >= 200
 
 
-def _place(endpoint: Endpoint, address: Address) -> Place:
-    return Place(endpoint.scheme == "https", endpoint.host, endpoint.port, address)
+def _place(endpoint: Endpoint, address: Address) -> ConnectionKey:
+    return ConnectionKey(endpoint.scheme == "https", endpoint.host, endpoint.port, address)
 
 
 def _kind(failure: Exception) -> str:

@@ -37,7 +37,7 @@ class AnswerTooLong(Exception):
     """The answer is longer than `ANSWER_BYTES`."""
 
 
-class Place(NamedTuple):
+class ConnectionKey(NamedTuple):
     """The far end of a connection. Requests to two places never share a connection."""
 
     tls: bool
@@ -144,7 +144,7 @@ class Connection(HTTPConnection):
     response_class = _FinalResponse
     sock: _PlainSocket | _TlsSocket | None
 
-    def __init__(self, place: Place, context: ssl.SSLContext) -> None:
+    def __init__(self, place: ConnectionKey, context: ssl.SSLContext) -> None:
         super().__init__(place.host, place.port)
         self.place = place
         self.idle_since = 0.0
@@ -202,11 +202,11 @@ class Pool:
         self._idle: deque[Connection] = deque()
         self._lock = threading.Lock()
 
-    def new(self, place: Place) -> Connection:
+    def new(self, place: ConnectionKey) -> Connection:
         """A connection that is not open yet."""
         return Connection(place, self._context)
 
-    def take(self, places: Collection[Place]) -> Connection | None:
+    def take(self, places: Collection[ConnectionKey]) -> Connection | None:
         """An open connection to one of `places` that may be used again, if there is one."""
         while True:
             connection = self._pop(places)
@@ -230,7 +230,7 @@ class Pool:
             idle, self._idle = self._idle, deque()
         _close(idle)
 
-    def _pop(self, places: Collection[Place]) -> Connection | None:
+    def _pop(self, places: Collection[ConnectionKey]) -> Connection | None:
         with self._lock:
             stale = self._drop_stale()
             found = next((each for each in reversed(self._idle) if each.place in places), None)

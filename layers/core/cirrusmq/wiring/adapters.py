@@ -165,7 +165,7 @@ class Reports:
         return content
 
 
-class Unprocessed:
+class FailureQueue:
     """The SQS queue that Lambda tells its failures to."""
 
     HIDDEN_SECONDS = 5
@@ -279,14 +279,14 @@ def in_own_pool(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
         return _run(threads, call, listed)
 
 
-class Window:
+class ThreadWindow:
     """Calls in threads of their own: one that hangs holds up no other."""
 
     def __init__(self, most: int) -> None:
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="post")
         self._running: set[Future[Any]] = set()
 
-    def __enter__(self) -> Window:
+    def __enter__(self) -> ThreadWindow:
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -21,14 +21,14 @@ from cirrusmq.runtime.store import Store
 from cirrusmq.wiring.adapters import (
     Calls,
     Executions,
+    FailureQueue,
     InParallel,
     Invoker,
     KeySealing,
     Posts,
     Reports,
     SecretDocument,
-    Unprocessed,
-    Window,
+    ThreadWindow,
     awaited_config,
     in_own_pool,
 )
@@ -143,13 +143,13 @@ def wire() -> Core:
         post=Posts(settings),
         call=Calls(aws),
         read_report=Reports(aws),
-        unprocessed=Unprocessed(aws),
+        unprocessed=FailureQueue(aws),
         bodies=Bucket(lambda: make_s3(aws), os.environ.get("BODIES_BUCKET", ""), clock.sleep),
         sealing=KeySealing(aws),
         settings=settings,
         in_parallel=_Wiring.in_parallel or InParallel(),
         in_own_pool=in_own_pool,
-        window=Window,
+        window=ThreadWindow,
     )
 
 

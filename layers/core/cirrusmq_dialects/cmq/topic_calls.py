@@ -7,7 +7,7 @@ from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.topic import TopicInput, TopicKind
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.subscriptions.state import count_topic
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq.subscriptions.topics import change_topic, find_topic, list_topics, topic_removal
@@ -91,7 +91,7 @@ def delete_topic(asked: Asked) -> Result:
     return {}
 
 
-def _removal(core: Core, account: str, name: str) -> Change[None]:
+def _removal(core: Core, account: str, name: str) -> DirectoryChange[None]:
     """One that is subscribed to between the look and the deletion is looked at again."""
     found = find_topic(core, account, name)
     if list_subscriptions(core, found.value):

@@ -47,7 +47,7 @@ from cirrusmq.storage.parcels import (
     ttl_seconds,
 )
 from cirrusmq.storage.scan import LAST_KEY
-from cirrusmq.storage.walk import Bounds, Cut, Walk
+from cirrusmq.storage.walk import Bounds, Cut, PartitionScan
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -100,9 +100,9 @@ def give_up_aged(
                 return False
     if not state.behind or state.round_limit_ms != limit_ms:
         state = state._replace(behind="", round_ms=core.now_ms(), round_limit_ms=limit_ms)
-    round_ = _Round(core, source, state)
+    round_ = _AgeRound(core, source, state)
     oldest_ms = source.query_from_ms(core.now_ms(), core.clock.scale)
-    walk = Walk(
+    walk = PartitionScan(
         *(core, source, partition, Bounds(pages=STEP_PAGES, deadline_ms=deadline_ms)),
         state.behind,
         from_ms=_from_ms(source, state, oldest_ms),
@@ -159,7 +159,7 @@ def hold(core: Core, source: Source, partition: int) -> Lease | None:
     return lease.take(core, place, HOLD_MS, until="held_until_ms", kept_ms=_STATE_LIFE_MS)
 
 
-class _Round:
+class _AgeRound:
     """A round through an unordered partition: of each group what is too old, and what needs a note.
 
         keys    |-- too old: moved --|-- noted or not delayed --|-- passed now --|-- a minute --|
@@ -184,7 +184,7 @@ class _Round:
         """Whether there were parcels whose life is over, and nothing is left of them."""
         self._done = True
 
-    def give_up(self, walk: Walk, oldest_ms: int) -> None:
+    def give_up(self, walk: PartitionScan, oldest_ms: int) -> None:
         """Deal with the parcels of a walk, a few side by side; `oldest_ms`: the first key of one
         that may still live."""
         aged, late, ended = list[Parcel](), list[Parcel](), False

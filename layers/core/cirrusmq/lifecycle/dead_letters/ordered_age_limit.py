@@ -13,10 +13,10 @@ from cirrusmq.model.parcel import GONE, Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
-from cirrusmq.storage.walk import Walk
+from cirrusmq.storage.walk import PartitionScan
 
 
-def give_up_in_groups(core: Core, source: Source, walk: Walk) -> None:
+def give_up_in_groups(core: Core, source: Source, walk: PartitionScan) -> None:
     """Move what is too old of each group of a walk."""
     group, blocked, passed = "", False, False
     for parcel in walk:

@@ -30,7 +30,7 @@ from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.half_messages.decide import time_out
 from cirrusmq.publishing.half_messages.half import Half, checked, producers_of
 from cirrusmq.publishing.half_messages.items import (
-    Mark,
+    HalfMark,
     Producers,
     check_update,
     delete_mark,
@@ -46,7 +46,7 @@ from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.bodies.bucket import BucketUnavailable, Wanted, read_objects
+from cirrusmq.storage.bodies.bucket import BucketUnavailable, WantedObject, read_objects
 
 _AT_ONCE = 16
 _PAGES = 4
@@ -133,7 +133,7 @@ def end_halves(core: Core, producers: Producers, deadline_ms: int) -> Ended:
     return Ended(True, count)
 
 
-def _overdue(core: Core, producers: Producers) -> Iterator[tuple[int, list[Mark]]]:
+def _overdue(core: Core, producers: Producers) -> Iterator[tuple[int, list[HalfMark]]]:
     """Marks of what may be over, with their partitions, a few at a time."""
     now_ms = core.now_ms() - core.skew_ms
     # One that nobody asked for has its first mark.
@@ -164,7 +164,7 @@ def _due(core: Core, topic: Topic, partition: int, group: str) -> Iterator[Half]
                     _tidy(core, *place, mark, half, now_ms)
 
 
-def _portions(marks: list[Mark]) -> Iterator[list[Mark]]:
+def _portions(marks: list[HalfMark]) -> Iterator[list[HalfMark]]:
     for first in range(0, len(marks), _AT_ONCE):
         yield marks[first : first + _AT_ONCE]
 
@@ -197,7 +197,7 @@ def _messages(core: Core, half: Half) -> list[Message] | None:
     if not half.object_days:
         return [each for each in half.messages.values() if isinstance(each, Message)]
     sizes = {place: each.size_bytes for place, each in half.messages.items()}
-    wanted = Wanted(
+    wanted = WantedObject(
         send_id=half.id, days=half.object_days, positions=set(half.messages), sizes=sizes
     )
     (found,) = read_objects(core, [wanted])
@@ -213,17 +213,17 @@ def _answer_bytes(half: Half) -> int:
     )
 
 
-def _leave_to_sweep(core: Core, half: Half, mark: Mark) -> None:
+def _leave_to_sweep(core: Core, half: Half, mark: HalfMark) -> None:
     """Have the sweep find what is over among what has ended."""
     place = half.topic_id, half.partition
-    ended = Mark(half.until_ms, half.id, half.terms.producers, end=True)
+    ended = HalfMark(half.until_ms, half.id, half.terms.producers, end=True)
     put_mark(core, *place, ended)
     if mark != ended:
         delete_mark(core, *place, mark)
 
 
 def _tidy(
-    core: Core, topic_id: str, partition: int, mark: Mark, half: Half | None, now_ms: int
+    core: Core, topic_id: str, partition: int, mark: HalfMark, half: Half | None, now_ms: int
 ) -> None:
     """Remove a mark whose half message is decided, or that was left over."""
     decided = half is not None and half.state != "prepared"
@@ -231,7 +231,9 @@ def _tidy(
         delete_mark(core, topic_id, partition, mark)
 
 
-def _end(core: Core, producers: Producers, partition: int, mark: Mark, half: Half | None) -> bool:
+def _end(
+    core: Core, producers: Producers, partition: int, mark: HalfMark, half: Half | None
+) -> bool:
     """Look at a mark of what may be over; whether nobody had decided it."""
     place, now_ms = (producers.topic_id, partition), core.now_ms()
     over = half is not None and _is_over(half, now_ms - core.skew_ms)

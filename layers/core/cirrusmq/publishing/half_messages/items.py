@@ -39,7 +39,7 @@ _KEPT_MS = 3 * limits.HALF_LIFE_MS
 _PAGE = 32
 
 
-class Mark(msgspec.Struct, frozen=True, order=True):
+class HalfMark(msgspec.Struct, frozen=True, order=True):
     """When a half message is to be looked at."""
 
     due_ms: int
@@ -74,9 +74,9 @@ def place_of(half: Half) -> tuple[str, str]:
     return halves_key(half.topic_id, half.partition), f"H#{half.id}"
 
 
-def mark_of(half: Half) -> Mark:
+def mark_of(half: Half) -> HalfMark:
     """The mark that the half message names."""
-    return Mark(half.due_ms, half.id, half.terms.producers, half.is_last)
+    return HalfMark(half.due_ms, half.id, half.terms.producers, half.is_last)
 
 
 def half_item(half: Half) -> Item:
@@ -125,7 +125,9 @@ def find_half(core: Core, topic_id: str, partition: int, half_id: str) -> Half |
     return None if item is None else read_half(item)
 
 
-def find_halves(core: Core, topic_id: str, partition: int, marks: list[Mark]) -> dict[str, Half]:
+def find_halves(
+    core: Core, topic_id: str, partition: int, marks: list[HalfMark]
+) -> dict[str, Half]:
     """The half messages of these marks that exist, by their ids; at most 100."""
     pk = halves_key(topic_id, partition)
     keys = [(pk, f"H#{each}") for each in dict.fromkeys(mark.id for mark in marks)]
@@ -178,7 +180,7 @@ def is_own_check(item: Item | None, nonce: bytes) -> bool:
     return item is not None and "k" in item and bytes(item["k"]["B"]) == nonce
 
 
-def put_mark(core: Core, topic_id: str, partition: int, mark: Mark) -> None:
+def put_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
     """Put a mark; one write unit."""
     item: Item = {
         **key(halves_key(topic_id, partition), mark.sort_key),
@@ -187,7 +189,7 @@ def put_mark(core: Core, topic_id: str, partition: int, mark: Mark) -> None:
     core.store.write("PutItem", {"TableName": core.tables.messages, "Item": item})
 
 
-def delete_mark(core: Core, topic_id: str, partition: int, mark: Mark) -> None:
+def delete_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
     """Remove a mark; one write unit."""
     place = key(halves_key(topic_id, partition), mark.sort_key)
     core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
@@ -202,7 +204,7 @@ def read_marks(
     until_ms: int,
     *,
     end: bool = False,
-) -> Iterator[list[Mark]]:
+) -> Iterator[list[HalfMark]]:
     """Pages of a group's marks that are due from `from_ms` to before `until_ms`, in order."""
     prefix = _prefix(group, end=end)
     request = page_request(
@@ -248,9 +250,9 @@ def _prefix(group: str, *, end: bool) -> str:
     return f"{_END if end else _CHECK}#{group}#"
 
 
-def _read_mark(item: Item) -> Mark:
+def _read_mark(item: Item) -> HalfMark:
     kind, group, due, half_id = item["sk"]["S"].split("#")
-    return Mark(int(due), half_id, group, kind == _END)
+    return HalfMark(int(due), half_id, group, kind == _END)
 
 
 def _decision(

@@ -30,7 +30,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.heads.items import group_head, mark_place, put_mark, read_mark
-from cirrusmq.receiving.heads.watermark import UNITS_PER_SECOND, Mark
+from cirrusmq.receiving.heads.watermark import UNITS_PER_SECOND, HeadMark
 from cirrusmq.receiving.ordered_pages import Pages
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
@@ -98,7 +98,7 @@ def first_left(
     """
     head, now_ms = group_head(pages.pk, group), core.now_ms()
     item = core.store.get(core.tables.messages, *mark_place(head))
-    seen = Mark() if item is None else read_mark(item)
+    seen = HeadMark() if item is None else read_mark(item)
     reader = _Reader(core, source, pages, group)
     mark, left = seen, list[Parcel]()
     if now_ms >= mark.until_ms and not mark.cursor:
@@ -159,7 +159,7 @@ class _Reader:
         return latest_ms + int(limits.CALL_MS * core.clock.scale) + core.skew_ms < now_ms
 
 
-def _again(mark: Mark, way: _Way) -> Mark:
+def _again(mark: HeadMark, way: _Way) -> HeadMark:
     """The mark when a pass has read on from its cursor, at most to `before`."""
     units = round(mark.units + way.units, 3)
     if way.cut:
@@ -169,7 +169,7 @@ def _again(mark: Mark, way: _Way) -> Mark:
     return replace(mark, units=units, cursor="", before=before, until_ms=_until_ms(mark, units))
 
 
-def _further(mark: Mark, way: _Way) -> Mark:
+def _further(mark: HeadMark, way: _Way) -> HeadMark:
     """The mark when a look has read on from behind `before`."""
     first = not mark.before
     units = round(mark.units + way.units, 3) if way.count else mark.units
@@ -178,11 +178,11 @@ def _further(mark: Mark, way: _Way) -> Mark:
     return replace(after, cursor="") if first else after
 
 
-def _until_ms(mark: Mark, units: float) -> int:
+def _until_ms(mark: HeadMark, units: float) -> int:
     return mark.begun_ms + max(_KEPT_MS, int(units * 1000 / UNITS_PER_SECOND))
 
 
-def _write(core: Core, head: str, seen: Mark, mark: Mark, now_ms: int) -> None:
+def _write(core: Core, head: str, seen: HeadMark, mark: HeadMark, now_ms: int) -> None:
     """Put a mark over the one seen, which only saves units: it may fail."""
     mark = replace(mark, version=seen.version + 1)
     try:

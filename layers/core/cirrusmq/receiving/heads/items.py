@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.receiving.heads.watermark import Mark
+from cirrusmq.receiving.heads.watermark import HeadMark
 from cirrusmq.runtime.store import Item, key, put_if_absent
 from cirrusmq.storage.parcels import HEAD_MARKS, ttl_seconds
 
@@ -28,9 +28,9 @@ def mark_place(head: str) -> tuple[str, str]:
     return f"{HEAD_MARKS}#{source_id}#{partition}", "#".join([_SORT_KEY, *group])
 
 
-def read_mark(item: Item) -> Mark:
+def read_mark(item: Item) -> HeadMark:
     """The mark in an item."""
-    return Mark(
+    return HeadMark(
         before=item["b"]["S"],
         until_ms=int(item["u"]["N"]),
         begun_ms=int(item["c"]["N"]),
@@ -43,7 +43,7 @@ def read_mark(item: Item) -> Mark:
     )
 
 
-def put_mark(table: str, head: str, mark: Mark, now_ms: int) -> dict[str, Any]:
+def put_mark(table: str, head: str, mark: HeadMark, now_ms: int) -> dict[str, Any]:
     """A put of `mark` over the version before it; over none, if it is the first."""
     item: Item = {
         **key(*mark_place(head)),

@@ -11,13 +11,13 @@ from collections import defaultdict
 
 import msgspec
 
-from cirrusmq.receiving.heads.watermark import Mark
+from cirrusmq.receiving.heads.watermark import HeadMark
 
 _CONTENDED_MS = 1_000
 _CROWDED_MS = 60_000
 
 
-class Seen(msgspec.Struct, frozen=True):
+class EmptyRange(msgspec.Struct, frozen=True):
     """Nothing to take from behind `start` to `end`, until that time."""
 
     start: str = ""
@@ -28,7 +28,7 @@ class Seen(msgspec.Struct, frozen=True):
 class KnownMark(msgspec.Struct, frozen=True):
     """A copy of a mark; None: there is none."""
 
-    mark: Mark | None
+    mark: HeadMark | None
     read_ms: int
     jitter: float
     """From 0 to 1: by how much this environment is later than others to find it due."""
@@ -39,7 +39,7 @@ class _Head(msgspec.Struct):
     crowded_until_ms: int = 0
     clear: bool = False
     mark: KnownMark | None = None
-    seen: Seen = Seen()
+    seen: EmptyRange = EmptyRange()
     passes_until_ms: int = 0
 
 
@@ -117,7 +117,7 @@ class HeadMemory:
             earlier = head.seen
             goes_on = now_ms < earlier.until_ms and earlier.start <= start <= earlier.end
             until_ms = earlier.until_ms if goes_on else now_ms + life_ms
-            head.seen = Seen(start, max(end, earlier.end) if goes_on else end, until_ms)
+            head.seen = EmptyRange(start, max(end, earlier.end) if goes_on else end, until_ms)
 
     def seen(self, pk: str, start: str, now_ms: int) -> str:
         """The key to begin behind: `start`, or the end of a part seen lately that has it."""

@@ -20,7 +20,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.receiving.heads import watermark
 from cirrusmq.receiving.heads.items import delete_mark, mark_place, put_mark, read_mark
 from cirrusmq.receiving.heads.memory import HeadMemory, KnownMark
-from cirrusmq.receiving.heads.watermark import Approach, Mark, Stretch
+from cirrusmq.receiving.heads.watermark import Approach, HeadMark, Stretch
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 
@@ -55,17 +55,17 @@ def meet(core: Core, head: str, approach: Approach) -> Approach:
     known = _read(core, head, now_ms)
     if known.mark is not None:
         return _begin(core, head, known, known.mark, now_ms)
-    return _begin_pass(core, head, Mark(), now_ms) or approach
+    return _begin_pass(core, head, HeadMark(), now_ms) or approach
 
 
 def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
     """Write down what a look found, if it is the one to do so."""
     seen, now_ms = approach.mark, stretch.begun_ms
-    mark: Mark | None = seen
+    mark: HeadMark | None = seen
     for _ in range(_TRIES if approach.role != "none" else 0):
         if mark is None:
             return
-        after: Mark | None
+        after: HeadMark | None
         if approach.role == "young":
             if mark.begun_ms != seen.begun_ms or mark.before < seen.before:
                 return  # another pass has begun, which knows better
@@ -81,7 +81,7 @@ def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
         mark = _latest(core, head)
 
 
-def _begin(core: Core, head: str, known: KnownMark, mark: Mark, now_ms: int) -> Approach:
+def _begin(core: Core, head: str, known: KnownMark, mark: HeadMark, now_ms: int) -> Approach:
     if watermark.due(mark, now_ms, known.jitter) and now_ms >= mark.lease_ms:
         begun = _begin_pass(core, head, mark, now_ms)
         if begun is not None:
@@ -92,13 +92,13 @@ def _begin(core: Core, head: str, known: KnownMark, mark: Mark, now_ms: int) -> 
     return _begin_beyond(core, head, mark, known.jitter, now_ms)
 
 
-def _begin_pass(core: Core, head: str, mark: Mark, now_ms: int) -> Approach | None:
+def _begin_pass(core: Core, head: str, mark: HeadMark, now_ms: int) -> Approach | None:
     """Take the lease of a pass from the beginning; None where another receiver has it."""
     leased = _write(core, head, mark, watermark.begin_pass(mark, now_ms), now_ms)
     return None if leased is None else Approach(role="pass", mark=leased)
 
 
-def _begin_beyond(core: Core, head: str, mark: Mark, jitter: float, now_ms: int) -> Approach:
+def _begin_beyond(core: Core, head: str, mark: HeadMark, jitter: float, now_ms: int) -> Approach:
     if not mark.young:
         return Approach(start=mark.before, place="before", mark=mark)
     if watermark.young_due(mark, now_ms, jitter):
@@ -106,7 +106,7 @@ def _begin_beyond(core: Core, head: str, mark: Mark, jitter: float, now_ms: int)
     return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
 
 
-def _look_at_young(core: Core, head: str, mark: Mark, now_ms: int) -> Approach:
+def _look_at_young(core: Core, head: str, mark: HeadMark, now_ms: int) -> Approach:
     """Take the lease of the part behind `before`, or begin at the end of another's look."""
     leased = _write(core, head, mark, watermark.look_at_young(mark, now_ms), now_ms)
     if leased is not None:
@@ -130,18 +130,18 @@ def _read(core: Core, head: str, now_ms: int) -> KnownMark:
     return _know(core, head, found.get(place), now_ms)
 
 
-def _know(core: Core, head: str, met: Item | Mark | None, now_ms: int) -> KnownMark:
-    mark = met if met is None or isinstance(met, Mark) else read_mark(met)
+def _know(core: Core, head: str, met: Item | HeadMark | None, now_ms: int) -> KnownMark:
+    mark = met if met is None or isinstance(met, HeadMark) else read_mark(met)
     return core.memory(HeadMemory).know(head, KnownMark(mark, now_ms, core.random.random()))
 
 
-def _latest(core: Core, head: str) -> Mark | None:
+def _latest(core: Core, head: str) -> HeadMark | None:
     """The mark as this environment last read it, or met it with a write."""
     known = core.memory(HeadMemory).known_mark(head)
     return None if known is None else known.mark
 
 
-def _write(core: Core, head: str, seen: Mark, after: Mark, now_ms: int) -> Mark | None:
+def _write(core: Core, head: str, seen: HeadMark, after: HeadMark, now_ms: int) -> HeadMark | None:
     """Put a mark over the one seen; None where another is stored, or the store refuses."""
     after = replace(after, version=seen.version + 1)
     try:
@@ -155,7 +155,7 @@ def _write(core: Core, head: str, seen: Mark, after: Mark, now_ms: int) -> Mark 
     return after
 
 
-def _remove(core: Core, head: str, seen: Mark, now_ms: int) -> bool:
+def _remove(core: Core, head: str, seen: HeadMark, now_ms: int) -> bool:
     try:
         core.store.write("DeleteItem", delete_mark(core.tables.messages, head, seen.version))
     except ConditionFailed as failed:

@@ -54,7 +54,7 @@ Place = Literal["beginning", "cursor", "before", "young"]
 """The start of a look."""
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class HeadMark(msgspec.Struct, frozen=True, kw_only=True):
     """Keys are sort keys of parcels, to begin behind; "" is in front of all."""
 
     before: str = ""
@@ -86,7 +86,7 @@ class Approach(msgspec.Struct, frozen=True, kw_only=True):
     start: str = ""
     place: Place = "beginning"
     role: Role = "none"
-    mark: Mark = Mark()
+    mark: HeadMark = HeadMark()
 
 
 class Stretch(msgspec.Struct):
@@ -125,37 +125,37 @@ class Stretch(msgspec.Struct):
         return min((moment for moment in ready if moment > self.begun_ms), default=NEVER_MS)
 
 
-def anything_due(mark: Mark, now_ms: int) -> bool:
+def anything_due(mark: HeadMark, now_ms: int) -> bool:
     """Whether a receiver would do a write for it."""
     return now_ms >= mark.until_ms or (bool(mark.young) and now_ms >= mark.young_ms + YOUNG_MS)
 
 
-def due(mark: Mark, now_ms: int, jitter: float) -> bool:
+def due(mark: HeadMark, now_ms: int, jitter: float) -> bool:
     """Whether it is time for another pass; `jitter` is this receiver's, from 0 to 1."""
     return now_ms >= mark.until_ms + jitter * JITTER_MS
 
 
-def young_due(mark: Mark, now_ms: int, jitter: float) -> bool:
+def young_due(mark: HeadMark, now_ms: int, jitter: float) -> bool:
     """Whether a receiver should look at the part behind `before`."""
     return now_ms >= mark.young_ms + YOUNG_MS + jitter * YOUNG_JITTER_MS
 
 
-def begin_pass(mark: Mark, now_ms: int) -> Mark:
+def begin_pass(mark: HeadMark, now_ms: int) -> HeadMark:
     """The mark when a receiver begins a pass from the beginning."""
     return replace(mark, begun_ms=now_ms, units=0.0, cursor="", lease_ms=now_ms + LOOK_MS)
 
 
-def go_on_with_pass(mark: Mark, now_ms: int) -> Mark:
+def go_on_with_pass(mark: HeadMark, now_ms: int) -> HeadMark:
     """The mark when a receiver continues the pass from its cursor."""
     return replace(mark, lease_ms=now_ms + LOOK_MS)
 
 
-def look_at_young(mark: Mark, now_ms: int) -> Mark:
+def look_at_young(mark: HeadMark, now_ms: int) -> HeadMark:
     """The mark when a receiver looks at the part behind `before`; the others look later."""
     return replace(mark, young_ms=now_ms - YOUNG_MS + YOUNG_LOOK_MS)
 
 
-def after_pass(mark: Mark, start: str, stretch: Stretch) -> Mark | None:
+def after_pass(mark: HeadMark, start: str, stretch: Stretch) -> HeadMark | None:
     """The mark when a pass has continued from behind `start`; None where none is worth while."""
     units = round(mark.units + stretch.old_units, 3)
     cost_ms = int(units * 1000 / UNITS_PER_SECOND)
@@ -173,7 +173,7 @@ def after_pass(mark: Mark, start: str, stretch: Stretch) -> Mark | None:
     return replace(went, cursor="", before=reached, young=young, young_ms=stretch.begun_ms)
 
 
-def after_young(mark: Mark, stretch: Stretch) -> Mark:
+def after_young(mark: HeadMark, stretch: Stretch) -> HeadMark:
     """The mark when a receiver has looked at the part behind `before`.
 
     Keys that are no longer young make the next pass dearer, which is so much later.

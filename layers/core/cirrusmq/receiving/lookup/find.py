@@ -31,7 +31,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.lookup.locations import read_place
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.parcels import group_hash, group_partition, queue_prefix
-from cirrusmq.storage.bisection import Budget
+from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.scan import LAST_KEY
@@ -109,7 +109,7 @@ def locate(
     if known is None:
         raise MessageNotFound
     send_id, position = known
-    budget = Budget(LOOKUP_UNITS)
+    budget = ReadBudget(LOOKUP_UNITS)
     if source.ordered:
         parcels = _in_groups(core, source, group, budget)
     else:
@@ -154,7 +154,7 @@ def _by_time(
     send_id: str,
     position: int,
     prefix: str,
-    budget: Budget,
+    budget: ReadBudget,
 ) -> Iterator[Parcel]:
     """Parcels of an unordered source in which the message may be, the likeliest first.
 
@@ -187,7 +187,7 @@ def _by_time(
 
 
 def near_both_ends(
-    core: Core, pk: str, between: tuple[str, str], budget: Budget
+    core: Core, pk: str, between: tuple[str, str], budget: ReadBudget
 ) -> Iterator[Parcel]:
     """Parcels between two keys, from the first on for half of the units, then from the last one."""
     first, last = between
@@ -195,7 +195,7 @@ def near_both_ends(
     yield from _pages(core, pk, last, first, budget, backwards=True)
 
 
-def _at(core: Core, keys: Sequence[tuple[str, str]], budget: Budget) -> Iterable[Parcel]:
+def _at(core: Core, keys: Sequence[tuple[str, str]], budget: ReadBudget) -> Iterable[Parcel]:
     """The parcels under these keys."""
     if not keys:
         return ()
@@ -204,7 +204,9 @@ def _at(core: Core, keys: Sequence[tuple[str, str]], budget: Budget) -> Iterable
     return map(read_parcel, items.values())
 
 
-def _in_groups(core: Core, source: Source, group: str | None, budget: Budget) -> Iterator[Parcel]:
+def _in_groups(
+    core: Core, source: Source, group: str | None, budget: ReadBudget
+) -> Iterator[Parcel]:
     """Parcels of a source with groups: of an ordered one's group, else of all, as far as the units
     go."""
     if group is not None:
@@ -218,7 +220,7 @@ def _in_groups(core: Core, source: Source, group: str | None, budget: Budget) ->
 
 
 def _pages(
-    core: Core, pk: str, after: str, until: str, budget: Budget, *, backwards: bool = False
+    core: Core, pk: str, after: str, until: str, budget: ReadBudget, *, backwards: bool = False
 ) -> Iterable[Parcel]:
     """Parcels between two keys, from the first of them on, as far as the units go."""
     while budget.pays():

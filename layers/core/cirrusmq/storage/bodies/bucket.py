@@ -50,7 +50,7 @@ class BucketUnavailable(Unavailable):
         return Unavailable.__name__
 
 
-class Wanted(msgspec.Struct, kw_only=True):
+class WantedObject(msgspec.Struct, kw_only=True):
     """Messages of one object, by their numbers in their send."""
 
     send_id: str
@@ -99,7 +99,7 @@ def put_object(core: Core, send_id: str, days: int, data: bytes) -> None:
 
 
 def read_objects(
-    core: Core, wanted: Sequence[Wanted]
+    core: Core, wanted: Sequence[WantedObject]
 ) -> list[dict[int, Message] | BucketUnavailable]:
     """Of each object the messages, by their numbers; those that are not there are absent.
 
@@ -108,7 +108,7 @@ def read_objects(
     return list(core.in_parallel(lambda each: _try_read(core, each), wanted))
 
 
-def _read(core: Core, wanted: Wanted) -> dict[int, Message]:
+def _read(core: Core, wanted: WantedObject) -> dict[int, Message]:
     key = object_key(wanted.send_id, wanted.days)
     try:
         with _calling(key):
@@ -121,7 +121,7 @@ def _read(core: Core, wanted: Wanted) -> dict[int, Message]:
     return found
 
 
-def _get(core: Core, key: str, wanted: Wanted) -> dict[int, Message] | None:
+def _get(core: Core, key: str, wanted: WantedObject) -> dict[int, Message] | None:
     few, begins = wanted.few, 0
     part = core.bodies.get(key, 0, MOST_HEAD_BYTES) if few else core.bodies.get(key)
     if part is None:
@@ -167,7 +167,7 @@ def copy_object(core: Core, send_id: str, days: int, new_send_id: str, new_days:
     raise BucketUnavailable
 
 
-def _try_read(core: Core, wanted: Wanted) -> dict[int, Message] | BucketUnavailable:
+def _try_read(core: Core, wanted: WantedObject) -> dict[int, Message] | BucketUnavailable:
     try:
         return _read(core, wanted)
     except BucketUnavailable as error:

@@ -10,7 +10,7 @@ from cirrusmq.model.message import Message, unpack
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.bodies.bucket import BucketUnavailable, Wanted, read_objects
+from cirrusmq.storage.bodies.bucket import BucketUnavailable, WantedObject, read_objects
 from cirrusmq.storage.parcels import log_key, read_messages
 
 
@@ -71,12 +71,12 @@ def _read_objects(
     core: Core, parcels: Iterable[tuple[Parcel, Sequence[int]]]
 ) -> dict[tuple[str, int], dict[int, Message] | BucketUnavailable]:
     """The messages in each object, by their numbers in their send."""
-    wanted: dict[tuple[str, int], Wanted] = {}
+    wanted: dict[tuple[str, int], WantedObject] = {}
     for parcel, places in parcels:
         if parcel.object_days:
             send_id, days = _object_of(parcel)
             if (send_id, days) not in wanted:
-                wanted[send_id, days] = Wanted(send_id=send_id, days=days)
+                wanted[send_id, days] = WantedObject(send_id=send_id, days=days)
             wanted[send_id, days].add(parcel, places)
     if not wanted:
         return {}
