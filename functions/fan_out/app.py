@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq_lambda.loading import finish_loading
-from cirrusmq.fanout.batch import hand_out
+from cirrusmq.fanout.stream_batch import hand_out
 from cirrusmq.invoking.waking import wake_all
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda import observability

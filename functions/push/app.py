@@ -9,7 +9,7 @@ from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.invoking.waking import wake
 from cirrusmq.push.delivery import retry
 from cirrusmq.push.pending import make_push
-from cirrusmq.push.sharing import deliver_all, posting_ms
+from cirrusmq.push.shared_invocation import deliver_all, posting_ms
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
 from cirrusmq_lambda.events import is_known

@@ -45,7 +45,7 @@ RARELY_NEEDED = {
     "queues.receiver_management",
     "receiving.lookup.find",
     "receiving.peek",
-    "receiving.repeat",
+    "receiving.idempotent",
     "storage.bisection",
     "publishing.half_messages.items",
     "storage.models",

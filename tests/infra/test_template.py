@@ -11,7 +11,8 @@ import pytest
 from tests.infra.tools import KEPT, TEMPLATES, run_tool
 
 from cirrusmq.base import limits
-from cirrusmq.invoking import batch, slots
+from cirrusmq.invoking import slots
+from cirrusmq.invoking.function_batch import LEASE_MARGIN_SECONDS
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import ALL_DIALECTS, Template, load
 from pins import pinned, pins, requirements
@@ -184,7 +185,7 @@ def test_calling_has_time_for_the_slowest_function_and_little_memory(template: T
     assert (call.timeout_seconds, call.memory_mb) == (900, 256)
     # A worker holds its slot, and its messages, for longer than a call of the function may take.
     assert limits.INVOKE_SECONDS[1] + slots.MARGIN_SECONDS < call.timeout_seconds
-    assert batch.LEASE_MARGIN_SECONDS + slots.FRESH_SECONDS < slots.MARGIN_SECONDS
+    assert LEASE_MARGIN_SECONDS + slots.FRESH_SECONDS < slots.MARGIN_SECONDS
 
 
 def test_the_functions_that_a_deployment_lists_are_called_by_the_one_for_that_alone(

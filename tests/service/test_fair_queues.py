@@ -14,7 +14,7 @@ from tests.service.test_looking_up import UNITS, ask, find, read_units
 from tests.service.test_receiving import attempt
 from tests.service.topics import TestTopic
 
-from cirrusmq.sending.parcels import group_prefix
+from cirrusmq.sending.making import group_prefix
 from cirrusmq_local.testing import Client, World
 
 GROUPS = [f"tenant {number}" for number in range(8)]

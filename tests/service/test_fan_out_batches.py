@@ -11,7 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.faults import Throttled, log_records, puts_into
 from tests.service.topics import TestTopic
 
-from cirrusmq.fanout.batch import TOGETHER, hand_out
+from cirrusmq.fanout.stream_batch import TOGETHER, hand_out
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq_lambda.streams import read_entry
 from cirrusmq_local.testing import Client, Subscriber, World
@@ -77,7 +77,7 @@ class TestNotices:
         def refuse(*_: Any) -> None:
             raise ConnectionError
 
-        monkeypatch.setattr("cirrusmq.fanout.notices.delivery_state.notify", refuse)
+        monkeypatch.setattr("cirrusmq.fanout.push_triggers.delivery_state.notify", refuse)
         assert world.run("fan_out", {"Records": records}) == {"batchItemFailures": []}
         monkeypatch.undo()
         world.run("sweep")

@@ -12,7 +12,7 @@ from tests.service.test_clock_skew import elsewhere
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq.push.pace import Pace, taken_over
+from cirrusmq.push.rate_limiter import Pace, taken_over
 from cirrusmq.wiring import adapters
 from cirrusmq_local.testing import Client, Subscriber, World
 

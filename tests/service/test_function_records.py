@@ -10,7 +10,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq.invoking import batch, records
+from cirrusmq.invoking import function_batch, function_records
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received as Claimed
 from cirrusmq_client import Queue, Received, Retry, Subscription, batch_response, exactly_once
@@ -52,9 +52,9 @@ class Seen:
                     each.parcel, each.place, each.message, receipt=each.receipt
                 )
                 self.answers.append(msgspec.json.decode(msgspec.json.encode(answer)))
-            return records.event_of(source, claimed)
+            return function_records.event_of(source, claimed)
 
-        monkeypatch.setattr(batch, "event_of", event_of)
+        monkeypatch.setattr(function_batch, "event_of", event_of)
         respond = batch_response(self.handle)
         world.handle = lambda event: respond(event, None)
         self.result: Callable[[Received], Retry | None] = lambda message: None

@@ -15,8 +15,8 @@ from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.access import shares
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.invoking import batch, slots, worker
-from cirrusmq.invoking.records import InvocationOutcome
+from cirrusmq.invoking import function_batch, slots, worker
+from cirrusmq.invoking.function_records import InvocationOutcome
 from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.receiving import rounds
@@ -366,7 +366,7 @@ class TestDelivery:
         dead.patch(invoke=INVOKE)
         Schedules(world, sweeps=True).pass_seconds(400)
         again = {"none": [], "by id": [1, 1], "by receipt": [1]}[failing]
-        assert [len(batch) for batch in batches] == [2, *again]
+        assert [len(function_batch) for function_batch in batches] == [2, *again]
         assert dead.counts() == {}
 
     def test_a_queue_without_it_wakes_nobody_and_costs_what_it_did(
@@ -674,11 +674,11 @@ def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step:
 
 
 def _deleted_though_it_failed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(batch, "outcome_of", lambda answer, ids: InvocationOutcome())
+    patch.setattr(function_batch, "outcome_of", lambda answer, ids: InvocationOutcome())
 
 
 def _not_deleted_though_done(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(batch, "_delete", lambda core, source, receipts: None)
+    patch.setattr(function_batch, "_delete", lambda core, source, receipts: None)
 
 
 def _a_slot_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:

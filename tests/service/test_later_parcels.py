@@ -19,7 +19,7 @@ from cirrusmq.model.message import compress, decompress
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing.half_messages.half import Announced, Terms
 from cirrusmq.publishing.records import Alike, TopicHeader
-from cirrusmq.sending.parcels import LogHeader
+from cirrusmq.sending.making import LogHeader
 from cirrusmq.storage.parcels import ARCHIVE, LOG, PARCELS, read_parcel
 from cirrusmq_local.testing import Client, World
 

@@ -15,7 +15,7 @@ from cirrusmq.model.parcel import key_prefix
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving import rounds
-from cirrusmq.sending.parcels import group_hash
+from cirrusmq.sending.making import group_hash
 from cirrusmq.storage import lease
 from cirrusmq_local.testing import Client, World
 from cirrusmq_local.testing.core import FUNCTION

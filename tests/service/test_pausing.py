@@ -235,7 +235,7 @@ class TestPausing:
 
 
 def poster_lease_seconds() -> int:
-    from cirrusmq.push.window import RENEW_MS
+    from cirrusmq.push.lease_session import RENEW_MS
 
     return RENEW_MS // 1000 + 1
 

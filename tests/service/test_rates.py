@@ -10,7 +10,7 @@ from tests.service.topics import TestTopic
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.storage.counters import change_counter
-from cirrusmq.storage.rates import rate_name
+from cirrusmq.storage.rate_counters import rate_name
 from cirrusmq_local.testing import Client, World
 
 FIVE_MINUTES = 300

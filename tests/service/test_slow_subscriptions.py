@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.topics import Schedules, TestTopic, hold_to_be_fast
 
-from cirrusmq.push.sharing import RUN_MS
+from cirrusmq.push.shared_invocation import RUN_MS
 from cirrusmq_local.testing import Client, Subscriber, World
 
 SLOW_SECONDS = 14.0

@@ -11,7 +11,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
-from cirrusmq.fanout import copies
+from cirrusmq.fanout.reader_parcels import ReaderShare
 from cirrusmq_local.testing import World
 
 SECONDS_A_CALL = 3
@@ -135,10 +135,10 @@ def test_what_was_put_aside_does_not_keep_the_sweep_from_the_rest(
     monkeypatch: pytest.MonkeyPatch,
     slow_down: Callable[[], None],
 ) -> None:
-    def break_down(share: copies.ReaderShare) -> Any:
+    def break_down(share: ReaderShare) -> Any:
         raise ValueError("a fault of the code")
 
-    monkeypatch.setattr("cirrusmq.fanout.copies.parcels_of", break_down)
+    monkeypatch.setattr("cirrusmq.fanout.reader_parcels.parcels_of", break_down)
     topic.subscribe("group")
     for number in range(150):
         assert topic.try_publish([{"body": str(number)}]).status == 201

@@ -12,7 +12,7 @@ from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.base import ulid
-from cirrusmq.fanout import copies
+from cirrusmq.fanout.reader_parcels import ReaderShare, parcels_of
 from cirrusmq.model.message import Message
 from cirrusmq_local.testing import Client, Subscriber, World
 
@@ -333,10 +333,10 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
     world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group, other = topic.subscribe("group"), topic.subscribe("other")
-    make = copies.parcels_of
+    make = parcels_of
     fails = True
 
-    def break_down(share: copies.ReaderShare) -> Any:
+    def break_down(share: ReaderShare) -> Any:
         message = share.entries[0].message
         is_bad = isinstance(message, Message) and message.body == "bad"
         if fails and share.source_id == group.id and is_bad:
@@ -348,7 +348,7 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
         subscription.delete(*messages)
         return sorted(message["body"] for message in messages)
 
-    monkeypatch.setattr("cirrusmq.fanout.copies.parcels_of", break_down)
+    monkeypatch.setattr("cirrusmq.fanout.reader_parcels.parcels_of", break_down)
     topic.publish("bad")
     topic.publish("good")
     assert taken(group) == ["good"]

@@ -12,7 +12,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.base import limits
-from cirrusmq.invoking import batch
+from cirrusmq.invoking import function_batch
 from cirrusmq.receiving import receive as receiving
 from cirrusmq.runtime.core import Called
 from cirrusmq_client import Received, Retry, batch_response
@@ -130,7 +130,7 @@ def test_calls_and_claims_of_a_batch_that_failed_are_as_many_as_its_messages(
         return found
 
     receive_all = receiving.receive
-    monkeypatch.setattr(batch, "receive", receive)
+    monkeypatch.setattr(function_batch, "receive", receive)
     queue.patch(invoke=INVOKE)
 
     run(world, 600)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.receiving import waiting_room
+from cirrusmq.receiving.poll_limit import waiting
 from cirrusmq_local.testing import Client, World
 
 WAIT_SECONDS = 20
@@ -126,7 +126,7 @@ def test_a_wait_that_a_message_ends_makes_room(world: World, alice: Client) -> N
 
 def test_a_crashed_receive_counts_to_its_end_and_no_longer(world: World, alice: Client) -> None:
     until_ms = world.clock.now_ms() + WAIT_SECONDS * 1000
-    crashed = [waiting_room.waiting(world.core, "alice", until_ms) for _ in range(2)]
+    crashed = [waiting(world.core, "alice", until_ms) for _ in range(2)]
     assert [each.__enter__() for each in crashed] == [True, True]
     assert wait(alice) == (0, 0)
     world.clock.pass_seconds(WAIT_SECONDS + 1)

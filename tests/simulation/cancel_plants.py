@@ -10,14 +10,14 @@ from tests.simulation.scenario import CANCELLED
 
 from cirrusmq.lifecycle import tombstones
 from cirrusmq.lifecycle.rekey import rekeyed_to_due
-from cirrusmq.receiving.lookup import cancel as unreceived
+from cirrusmq.receiving.lookup import cancel
 from cirrusmq.storage.changes import Condition
 
 
 @plant(CANCELLED)
 def a_cancellation_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
     """Whoever read a message before it was received cancels it."""
-    patch.setattr(unreceived, "as_read", lambda *_: Condition(("attribute_exists(pk)",), {}))
+    patch.setattr(cancel, "as_read", lambda *_: Condition(("attribute_exists(pk)",), {}))
 
 
 @plant(CANCELLED)
@@ -34,4 +34,4 @@ def a_new_due_time_is_a_key_alone(patch: pytest.MonkeyPatch) -> None:
         _, _, now_ms = times
         return rekeyed_to_due(core, source, parcel, place, now_ms, now_ms, now_ms)
 
-    patch.setattr(unreceived, "rekeyed_to_due", at_once)
+    patch.setattr(cancel, "rekeyed_to_due", at_once)

@@ -12,10 +12,10 @@ from tests.simulation.plants import plant
 from tests.simulation.scenario import PURGED
 
 from cirrusmq.base import ulid
-from cirrusmq.fanout import batch
+from cirrusmq.fanout.stream_batch import _Batch
 from cirrusmq.operations import purge
 from cirrusmq.publishing import publish
-from cirrusmq.receiving import claim, ordered, unclaim, unordered
+from cirrusmq.receiving import claim, ordered, release, unordered
 from cirrusmq.receiving.heads import watermark
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication, send
@@ -58,7 +58,7 @@ def one_refused_claim_fails_the_whole_receive(patch: pytest.MonkeyPatch) -> None
 @plant("storm")
 def what_cannot_be_read_stays_claimed(patch: pytest.MonkeyPatch) -> None:
     """A receive that is refused the bodies says 503 and leaves its claims behind."""
-    patch.setattr(unclaim, "_undo", lambda *_: None)
+    patch.setattr(release, "_undo", lambda *_: None)
 
 
 @plant("plain", "retries", "pull")
@@ -85,19 +85,19 @@ class _Nobody(set[str]):
 @plant("ordered receivers", "ordered pull", "ordered copies", rare=True)
 def fan_out_goes_on_after_a_share_that_failed(patch: pytest.MonkeyPatch) -> None:
     """A reader with an order gets its next message, though the one before it is put aside."""
-    make = batch._Batch.__init__
+    make = _Batch.__init__
 
     def forgetful(made: Any, *given: Any) -> None:
         make(made, *given)
         made._aside = _Nobody()
 
-    patch.setattr(batch._Batch, "__init__", forgetful)
+    patch.setattr(_Batch, "__init__", forgetful)
 
 
 @plant("ordered receivers", "ordered pull", "ordered copies", rare=True)
 def what_lies_aside_is_passed(patch: pytest.MonkeyPatch) -> None:
     """A later batch does not look whether something of its reader was put aside before."""
-    patch.setattr(batch._Batch, "_is_marked", lambda *_: False)
+    patch.setattr(_Batch, "_is_marked", lambda *_: False)
 
 
 @plant("crowd", rare=True)

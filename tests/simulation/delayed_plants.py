@@ -8,16 +8,16 @@ import pytest
 from tests.simulation.plants import plant
 from tests.simulation.scenario import DELAYED
 
-from cirrusmq.fanout import records
+from cirrusmq.fanout import record_shares
 from cirrusmq.publishing.records import TopicRecord
-from cirrusmq.push import undelivered
+from cirrusmq.push import scan_pending
 from cirrusmq.subscriptions import delivery_state
 
 
 @plant(DELAYED)
 def urls_get_what_is_delayed_when_it_is_seen(patch: pytest.MonkeyPatch) -> None:
     """A look tells of messages that it finds, also a little before their time."""
-    patch.setattr(undelivered, "is_delayed", lambda *_: False)
+    patch.setattr(scan_pending, "is_delayed", lambda *_: False)
 
 
 @plant(DELAYED)
@@ -29,7 +29,7 @@ def fan_out_forgets_the_delay(patch: pytest.MonkeyPatch) -> None:
 @plant(DELAYED)
 def the_log_has_no_pointer_to_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
     """Readers leave a delayed message out, and do not find it later."""
-    patch.setattr(records, "show_delayed", lambda *_: None)
+    patch.setattr(record_shares, "show_delayed", lambda *_: None)
 
 
 @plant(DELAYED)
@@ -41,10 +41,10 @@ def nobody_is_left_to_post_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
 
     as_it_is = delivery_state.waiting
     patch.setattr(delivery_state, "waiting", waiting)
-    begun = undelivered.Look.__init__
+    begun = scan_pending.Look.__init__
 
     def early(self: Any, *given: Any) -> None:
         begun(self, *given)
         self.began_ms = 0
 
-    patch.setattr(undelivered.Look, "__init__", early)
+    patch.setattr(scan_pending.Look, "__init__", early)

@@ -12,7 +12,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import moved
 from cirrusmq.operations import backfill
-from cirrusmq.queues import backlogs, frontiers
+from cirrusmq.queues import frontiers, reader_backlog
 
 
 @plant(EARLY)
@@ -36,12 +36,12 @@ def a_backfill_does_not_read_the_archive(patch: pytest.MonkeyPatch) -> None:
 @plant(EARLY)
 def what_was_moved_since_is_copied_as_well(patch: pytest.MonkeyPatch) -> None:
     """A message that was given back meanwhile is copied from where it was, and where it is."""
-    there_at = backlogs.there_at
+    there_at = reader_backlog.there_at
 
     def careless(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
         return there_at(replace(parcel, moved_ms=0), moment_ms, now_ms)
 
-    patch.setattr(backlogs, "there_at", careless)
+    patch.setattr(reader_backlog, "there_at", careless)
 
 
 @plant(EARLY)

@@ -14,7 +14,7 @@ from cirrusmq.model import transitions
 from cirrusmq.model.parcel import key_in_group
 from cirrusmq.receiving import fair
 from cirrusmq.receiving.turn_memory import TurnMemory
-from cirrusmq.sending import parcels
+from cirrusmq.sending import making
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY
 
 
@@ -40,9 +40,9 @@ def a_send_that_is_repeated_is_of_another_group(patch: pytest.MonkeyPatch) -> No
         if not queue.attributes.fair:
             return ""
         calls.append(group)
-        return parcels.group_prefix(f"{group}{calls.count(group) % 2}")
+        return making.group_prefix(f"{group}{calls.count(group) % 2}")
 
-    patch.setattr(parcels, "queue_prefix", prefix)
+    patch.setattr(making, "queue_prefix", prefix)
 
 
 @plant(FAIR)

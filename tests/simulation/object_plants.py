@@ -16,20 +16,20 @@ from cirrusmq.lifecycle import rekey, transfer
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import DELETED
 from cirrusmq.queues.wake_ups.announce import wake_receivers
-from cirrusmq.receiving import unclaim
+from cirrusmq.receiving import release
 from cirrusmq.sending import send
-from cirrusmq.storage.bodies import write as objects
-from cirrusmq.storage.bodies.bucket import put_object
+from cirrusmq.storage.bodies import write
+from cirrusmq.storage.bodies.objects import put_object
 
 
 @plant(OBJECTS)
 def parcels_are_written_before_their_object(patch: pytest.MonkeyPatch) -> None:
     """A crash between the two leaves messages without a body."""
-    put, place, wake = put_object, objects.place_messages, wake_receivers
+    put, place, wake = put_object, write.place_messages, wake_receivers
     sends: set[str] = set()
     waiting: dict[str, Callable[[], None]] = {}
 
-    def place_later(core: Any, send_id: str, *of: Any) -> objects.Placed:
+    def place_later(core: Any, send_id: str, *of: Any) -> write.Placed:
         sends.add(send_id)
         return place(core, send_id, *of)
 
@@ -46,7 +46,7 @@ def parcels_are_written_before_their_object(patch: pytest.MonkeyPatch) -> None:
                 waiting.pop(parcel.send_id)()
         wake(core, queue, listed, put_ms)
 
-    patch.setattr(objects, "put_object", put_later)
+    patch.setattr(write, "put_object", put_later)
     patch.setattr(send, "place_messages", place_later)
     patch.setattr(send, "wake_receivers", put_and_wake)
 
@@ -55,7 +55,7 @@ def parcels_are_written_before_their_object(patch: pytest.MonkeyPatch) -> None:
 def what_cannot_be_read_is_deleted(patch: pytest.MonkeyPatch) -> None:
     """A message whose object the bucket refuses is taken for one that is gone."""
     unclaimed = transitions.unclaimed
-    patch.setattr(unclaim, "unclaimed", lambda *args: replace(unclaimed(*args), visible_ms=DELETED))
+    patch.setattr(release, "unclaimed", lambda *args: replace(unclaimed(*args), visible_ms=DELETED))
 
 
 @plant(OBJECTS)

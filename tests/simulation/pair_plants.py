@@ -12,7 +12,7 @@ from tests.simulation.plants import plant
 from tests.simulation.scenario import FAIR
 
 from cirrusmq.access import shares
-from cirrusmq.fanout import returning, topics
+from cirrusmq.fanout import returned_letters, topic_shares
 from cirrusmq.invoking import slots, worker
 from cirrusmq.lifecycle import moves
 from cirrusmq.lifecycle.dead_letters import age_limit
@@ -23,7 +23,7 @@ from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.receiving import fair, ordered, receive
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending import parcels
+from cirrusmq.sending import making
 from cirrusmq.settlement import requeue
 from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.subscriptions import writes
@@ -39,7 +39,7 @@ def a_redriven_dead_letter_of_a_group_arrives_nowhere(patch: pytest.MonkeyPatch)
         core, source, parcel, places, _, *more = given
         return move_out(core, source, parcel, places, [], *more, **named)
 
-    patch.setattr(returning, "move_out", taken_out)
+    patch.setattr(returned_letters, "move_out", taken_out)
 
 
 @plant("redriven queues")
@@ -111,7 +111,9 @@ def an_overdue_half_message_loses_its_mark(patch: pytest.MonkeyPatch) -> None:
 @plant("late objects")
 def a_late_copy_keeps_an_object_that_ends_before_it(patch: pytest.MonkeyPatch) -> None:
     """Its class of life is that of the publish, whenever it is copied and however long it lives."""
-    patch.setattr(topics, "_kept_days", lambda core, queue, record, now_ms: record.object_days)
+    patch.setattr(
+        topic_shares, "_kept_days", lambda core, queue, record, now_ms: record.object_days
+    )
 
 
 @plant(FAIR)
@@ -142,13 +144,13 @@ def a_used_up_message_is_received_behind_a_rewound_one(patch: pytest.MonkeyPatch
 @plant("early fair", rare=True)
 def parcels_in_objects_do_not_say_where_their_record_is(patch: pytest.MonkeyPatch) -> None:
     """A backfill does not find that a message is in the log as well."""
-    with_log = parcels._with_log
+    with_log = making._with_log
 
     def unsaid(held: Any, *of: Any) -> Any:
         in_object = any(each.object_days for each in held)
         return tuple(map(parcel_item, held)) if in_object else with_log(held, *of)
 
-    patch.setattr(parcels, "_with_log", unsaid)
+    patch.setattr(making, "_with_log", unsaid)
 
 
 @plant("redriven URLs")

@@ -11,15 +11,16 @@ import pytest
 from msgspec.structs import replace
 
 from cirrusmq.lifecycle import moves, tombstones
-from cirrusmq.lifecycle.dead_letters import move as dead_letters
+from cirrusmq.lifecycle.dead_letters import move
 from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model import parcel, transitions
 from cirrusmq.operations import purge, rewind
 from cirrusmq.queues.queues import get_queue
-from cirrusmq.receiving import claim, ordered, search, unordered
+from cirrusmq.receiving import claim, ordered, unordered
+from cirrusmq.receiving.heads import scan
 from cirrusmq.runtime import store
-from cirrusmq.sending import deduplication, send, writes
-from cirrusmq.sending.parcels import Items
+from cirrusmq.sending import conditional_writes, deduplication, send
+from cirrusmq.sending.making import Items
 from cirrusmq.settlement import delete, settle, visibility
 from cirrusmq.storage.changes import Condition
 from cirrusmq.storage.scan import until_key
@@ -131,7 +132,7 @@ def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
         return [place for place in ready if held.live(place)]
 
     patch.setattr(unordered, "takeable_places", places)
-    patch.setattr(search, "takeable_places", places)
+    patch.setattr(scan, "takeable_places", places)
 
 
 @plant("retries", "dead")
@@ -145,7 +146,7 @@ def moved_parcels_leave_no_tombstone(patch: pytest.MonkeyPatch) -> None:
 def what_was_just_sent_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
     """A receive that looks meanwhile ends without it."""
     patch.setattr(
-        search,
+        scan,
         "until_key",
         lambda source, now_ms, *prefix: until_key(source, now_ms - 8_000, *prefix),
     )
@@ -159,8 +160,8 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
         return {"TableName": table, "Item": item}
 
     patch.setattr(store, "put_if_absent", plain)
-    patch.setattr(writes, "put_if_absent", plain)
-    patch.setattr(writes, "put_unless_sent", lambda table, item, _: plain(table, item))
+    patch.setattr(conditional_writes, "put_if_absent", plain)
+    patch.setattr(conditional_writes, "put_unless_sent", lambda table, item, _: plain(table, item))
 
 
 @plant()
@@ -210,7 +211,7 @@ def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> None:
     """Two writes swapped: a crash between them leaves messages without a body."""
-    store_items = writes.store_items
+    store_items = conditional_writes.store_items
 
     def swapped(core: Any, queue: Any, items: Items) -> Any:
         earlier = store_items(core, queue, replace(items, log=None))
@@ -227,7 +228,7 @@ def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
     def careless(source: Any, held: Any, place: int, now_ms: int) -> str | None:
         return dead_letter_reason(source, held, place, max(now_ms, held.ready_ms(place)))
 
-    patch.setattr(dead_letters, "dead_letter_reason", careless)
+    patch.setattr(move, "dead_letter_reason", careless)
 
 
 @plant("ordered")

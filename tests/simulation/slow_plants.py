@@ -9,7 +9,8 @@ from tests.simulation.plants import plant
 from tests.simulation.scenario import SLOW
 
 from cirrusmq.access import shares
-from cirrusmq.push import blocking_feed, slowness
+from cirrusmq.push import slowness
+from cirrusmq.push.blocking_queue import BlockingFeed
 from cirrusmq.push.slowness import Slowness
 
 
@@ -62,5 +63,5 @@ def who_has_no_time_left_does_not_tell_what_failed(patch: pytest.MonkeyPatch) ->
     def of_the_next(feed: Any) -> Any:
         return None if feed._probe is None else first_due(feed)
 
-    first_due = blocking_feed.BlockingFeed.first_due
-    patch.setattr(blocking_feed.BlockingFeed, "first_due", of_the_next)
+    first_due = BlockingFeed.first_due
+    patch.setattr(BlockingFeed, "first_due", of_the_next)

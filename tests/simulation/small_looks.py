@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from cirrusmq.fanout import parked as parking
+from cirrusmq.fanout import parked
 from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.publishing import log_reader
-from cirrusmq.publishing.half_messages import items as halves
-from cirrusmq.push import undelivered
-from cirrusmq.receiving import fair, ordered_pages, polling, rounds, search
+from cirrusmq.publishing.half_messages import items
+from cirrusmq.push import scan_pending
+from cirrusmq.receiving import fair, ordered_pages, polling, rounds
 from cirrusmq.receiving.heads import ended
-from cirrusmq.receiving.lookup import find as lookup
+from cirrusmq.receiving.heads import scan as search
+from cirrusmq.receiving.lookup import find
 from cirrusmq.storage import scan, walk
 from cirrusmq.subscriptions import due_marks
 
@@ -39,13 +40,13 @@ _PAGES = (
     (fair, "FEWEST_PER_PAGE", 1),
     (fair, "_FEW", 1),
     (fair, "_MOST_PER_PAGE", 4),
-    (lookup, "_PAGE", 2),
+    (find, "_PAGE", 2),
     (log_reader, "_PAGE_RECORDS", 2),
-    (parking, "_PAGE", 2),
-    (halves, "_PAGE", 2),
+    (parked, "_PAGE", 2),
+    (items, "_PAGE", 2),
     (scan, "_PORTION", 2),
-    (undelivered, "_FEWEST_PER_PAGE", 2),
-    (undelivered, "_MOST_PER_PAGE", 4),
+    (scan_pending, "_FEWEST_PER_PAGE", 2),
+    (scan_pending, "_MOST_PER_PAGE", 4),
     (due_marks, "_PAGE", 2),
 )
 

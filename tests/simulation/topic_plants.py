@@ -9,11 +9,12 @@ import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
 
-from cirrusmq.fanout import copies, records
+from cirrusmq.fanout import reader_parcels, record_shares
 from cirrusmq.metering import fold, meter
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing import ids
-from cirrusmq.push import feeds, pending, poster_lease, posting
+from cirrusmq.push import pending, poster_lease, posting
+from cirrusmq.push.post_queue import Feed
 from cirrusmq.subscriptions import delivery_state
 
 
@@ -25,8 +26,8 @@ def fan_out_keys_have_the_clock_in_them(patch: pytest.MonkeyPatch) -> None:
         later = [replace(each, sort_key=_later(core, each.sort_key)) for each in parcels]
         put(core, later, *purged)
 
-    put = copies.put_parcels
-    patch.setattr(copies, "put_parcels", late)
+    put = reader_parcels.put_parcels
+    patch.setattr(reader_parcels, "put_parcels", late)
 
 
 def _later(core: Any, sort_key: str) -> str:
@@ -37,14 +38,14 @@ def _later(core: Any, sort_key: str) -> str:
 @plant("pull", "http")
 def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
     """Of a record's parcels one is not put."""
-    put = copies.put_parcels
-    patch.setattr(copies, "put_parcels", lambda core, parcels, *_: put(core, parcels[:-1]))
+    put = reader_parcels.put_parcels
+    patch.setattr(reader_parcels, "put_parcels", lambda core, parcels, *_: put(core, parcels[:-1]))
 
 
 @plant("pull", "http", rare=True)
 def what_came_late_is_not_shown_again(patch: pytest.MonkeyPatch) -> None:
     """Readers of the log that have passed a key do not learn of a late record under it."""
-    patch.setattr(records, "came_late", lambda *_: False)
+    patch.setattr(record_shares, "came_late", lambda *_: False)
 
 
 @plant("pull", "http", rare=True)
@@ -98,8 +99,8 @@ def one_that_leaves_its_invocation_forgets_its_posts(patch: pytest.MonkeyPatch) 
         else:
             feed.running -= 1
 
-    ended = feeds.Feed.ended
-    patch.setattr(feeds.Feed, "ended", forget)
+    ended = Feed.ended
+    patch.setattr(Feed, "ended", forget)
 
 
 @plant("http")

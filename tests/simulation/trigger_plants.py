@@ -9,15 +9,15 @@ from msgspec.structs import replace
 from tests.simulation.plants import plant
 from tests.simulation.scenario import TRIGGERS
 
-from cirrusmq.invoking import batch, slots, worker
-from cirrusmq.invoking.records import InvocationOutcome
+from cirrusmq.invoking import function_batch, slots, worker
+from cirrusmq.invoking.function_records import InvocationOutcome
 from cirrusmq.settlement.visibility import give_back
 
 
 @plant(TRIGGERS)
 def what_a_function_names_is_deleted(patch: pytest.MonkeyPatch) -> None:
     """The failures in an answer are not looked at."""
-    patch.setattr(batch, "outcome_of", lambda answer, ids: InvocationOutcome())
+    patch.setattr(function_batch, "outcome_of", lambda answer, ids: InvocationOutcome())
 
 
 @plant(TRIGGERS)
@@ -27,7 +27,7 @@ def what_was_not_begun_counts(patch: pytest.MonkeyPatch) -> None:
     def counting(core: Any, request: Any, source_of: Any) -> Any:
         return give_back(core, replace(request, tried=True), source_of)
 
-    patch.setattr(batch, "give_back", counting)
+    patch.setattr(function_batch, "give_back", counting)
 
 
 @plant(TRIGGERS)
@@ -39,7 +39,7 @@ def what_was_received_before_has_company(patch: pytest.MonkeyPatch) -> None:
 @plant(TRIGGERS)
 def what_is_done_stays(patch: pytest.MonkeyPatch) -> None:
     """A message that a function succeeded at comes again when its lease is over."""
-    patch.setattr(batch, "_delete", lambda core, source, receipts: None)
+    patch.setattr(function_batch, "_delete", lambda core, source, receipts: None)
 
 
 @plant(TRIGGERS)
@@ -51,9 +51,9 @@ def slots_that_are_held_are_taken(patch: pytest.MonkeyPatch) -> None:
 @plant(TRIGGERS)
 def what_may_still_run_is_given_back(patch: pytest.MonkeyPatch) -> None:
     """A call whose answer is lost is taken for one that failed."""
-    hand_over = batch.hand_over
+    hand_over = function_batch.hand_over
 
-    def careless(core: Any, *given: Any) -> batch.Handed:
+    def careless(core: Any, *given: Any) -> function_batch.Handed:
         def call(*asked: Any) -> Any:
             return replace(core.call(*asked), unknown=False)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from cirrusmq.model.message import Message
-from cirrusmq.sending.batch import store_once, stored
 from cirrusmq.sending.deduplication import Duplicate, Stored, reminders
+from cirrusmq.sending.request_messages import store_once, stored
 
 SEND_ID = "01M7Q5CQG0F81FFGDXGX6TBSR9"
 EARLIER = Stored(id="Msg-earlier", body_md5="e", sent_ms=1)

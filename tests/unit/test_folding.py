@@ -16,7 +16,7 @@ from cirrusmq.publishing.records import make_header
 from cirrusmq.queues.resources import Resource
 from cirrusmq.storage.counters import Kept
 from cirrusmq.storage.parcels import archive_item, log_item, parcel_item
-from cirrusmq.storage.rates import rate_name
+from cirrusmq.storage.rate_counters import rate_name
 
 MINUTE = NOW_MS // 60_000
 RESOURCES = {

@@ -9,7 +9,7 @@ from tests.unit.parcels import SEND_ID
 
 from cirrusmq.model.parcel import key_in_group, key_ms, key_prefix, sort_key
 from cirrusmq.receiving.fair import quotas, share_of
-from cirrusmq.sending.parcels import group_prefix, ordered_sort_key
+from cirrusmq.sending.making import group_prefix, ordered_sort_key
 
 
 @pytest.mark.parametrize(("most", "share"), [(1, 1), (4, 1), (5, 2), (10, 3), (16, 4)])

@@ -15,7 +15,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
-from cirrusmq.fanout.topics import own_share
+from cirrusmq.fanout.topic_shares import own_share
 from cirrusmq.model.topic import Subscription, Topic, partitions_of
 from cirrusmq.publishing.ids import new_id
 from cirrusmq.publishing.records import read_record

@@ -1,6 +1,7 @@
 """Events of Lambda functions: the messages in them, as a consumer gets them.
 
-The other end of a record is the core's `invoking.records`, that of a post `webhooks.requests`.
+The other end of a record is `invoking.function_records` of the core, that of a post
+`webhooks.requests`.
 """
 
 from __future__ import annotations

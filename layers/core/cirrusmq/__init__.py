@@ -8,7 +8,7 @@ The words that it is written in, and the file that defines each:
     parcel          the delivery state of those messages             model/parcel.py
     transition      a step in a message's life, and all there are    model/transitions.py
     source          a queue, a receiver of one, or a subscription    model/source.py
-    head            where the receiving of a partition begins        receiving/search.py
+    head            where the receiving of a partition begins        receiving/heads/scan.py
     ring            the groups of a fair partition, in turns         receiving/fair.py
     walk            parcels group by group, whole or cut             storage/walk.py
     round           walks that go on until every group was seen      receiving/rounds.py
@@ -22,12 +22,12 @@ The words that it is written in, and the file that defines each:
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
     chore           a parcel that a look met, for replay to deal with lifecycle/chores.py
-    copy            a log record's messages for one reader           fanout/copies.py
+    copy            a log record's messages for one reader           fanout/reader_parcels.py
     frontier        how far a log is replayed: no receiver is beyond queues/frontiers.py
-    backlog         what was in a queue before its log was on        queues/backlogs.py
+    backlog         what was in a queue before its log was on        queues/reader_backlog.py
     parked          put aside while a reader's key takes no writes   fanout/parked.py
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
-    pace            a subscription's rate, as its poster keeps it    push/pace.py
+    pace            a subscription's rate, as its poster keeps it    push/rate_limiter.py
     slow            a post took over a second: push_slow posts       push/slowness.py
     share           what an account may have at work at once         access/shares.py
     history         the latest posts of a message to its URL         model/post_history.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from cirrusmq.fanout.handouts import LogEntry
+from cirrusmq.fanout.deliveries import LogEntry
 from cirrusmq.fanout.parked_items import UNKNOWN_PLACE
 from cirrusmq.metering.fold import StreamRecord
 from cirrusmq.runtime.store import Item

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageNotFound
-from cirrusmq.fanout.copies import FannedOut, parcels_of
-from cirrusmq.fanout.returning import given_back
-from cirrusmq.fanout.topics import own_share
+from cirrusmq.fanout.reader_parcels import FannedOut, parcels_of
+from cirrusmq.fanout.returned_letters import given_back
+from cirrusmq.fanout.topic_shares import own_share
 from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel, send_and_position
 from cirrusmq.model.post_history import Post
 from cirrusmq.model.topic import Subscription, Topic

@@ -19,7 +19,7 @@ from cirrusmq.access import shares
 from cirrusmq.access.shares import PoolShare
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
-from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, return_all
+from cirrusmq.invoking.function_batch import claim_batch, hand_over, outlives_a_call, return_all
 from cirrusmq.invoking.parting import is_again, next_part
 from cirrusmq.invoking.slots import Slot
 from cirrusmq.invoking.waking import wake

@@ -12,7 +12,7 @@ from cirrusmq.model.parcel import Parcel, lone_parcel_id, others_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.parcels import Entry, Origin, items_for
+from cirrusmq.sending.making import Entry, Origin, items_for
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.bodies.write import keep_messages
 from cirrusmq.storage.sequences import take_sequence

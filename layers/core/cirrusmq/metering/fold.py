@@ -26,7 +26,7 @@ from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.counters import Kept
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
-from cirrusmq.storage.rates import rate_name
+from cirrusmq.storage.rate_counters import rate_name
 
 MOST_RESOURCES = 90
 """A transaction has at most 100 writes: the record, and a counter for each resource, also of those

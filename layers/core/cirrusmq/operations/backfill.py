@@ -5,8 +5,8 @@
     the log               record after record, in order: the progress is the frontier
 
 Which of the two has a message is decided by the message alone: its log record says so, or there is
-none. Nothing of the backlog is received before the log is begun with (see `queues.backlogs`), and
-nothing of the log behind the frontier (`queues.frontiers`).
+none. Nothing of the backlog is received before the log is begun with (`queues.reader_backlog`),
+and nothing of the log behind the frontier (`queues.frontiers`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from collections.abc import Iterator, Sequence
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import ReceiverNotFound
-from cirrusmq.fanout.copies import put_side_by_side
-from cirrusmq.fanout.records import receivers_parcels
+from cirrusmq.fanout.reader_parcels import put_side_by_side
+from cirrusmq.fanout.record_shares import receivers_parcels
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.operations.replay import last_key, record_by_record, wait_for_fan_out
 from cirrusmq.publishing.log_reader import log_between
-from cirrusmq.queues import backlogs
 from cirrusmq.queues.frontiers import NOTHING
 from cirrusmq.queues.operations import Run, Step
+from cirrusmq.queues.reader_backlog import copy_for, end_reading, finish_filling, there_at
 from cirrusmq.queues.receiver_log import EARLIEST
 from cirrusmq.queues.receivers import Receiver
 from cirrusmq.runtime.core import Core
@@ -44,9 +44,9 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
         receiver = _receiver(core, run)
         if operation.progress.after != LAST_KEY or operation.progress.pk != operation.queue_id:
             yield from _fill(core, run, receiver)
-        backlogs.finish_filling(core, run.queue(), receiver)
+        finish_filling(core, run.queue(), receiver)
     except ReceiverNotFound:
-        backlogs.end_reading(core, run.queue(), operation.id)
+        end_reading(core, run.queue(), operation.id)
         raise
 
 
@@ -56,7 +56,7 @@ def _fill(core: Core, run: Run, receiver: Receiver) -> Iterator[Step]:
     begun = operation.progress.pk == queue.id
     if operation.details.get("backlog") and not begun:
         yield from _give_backlog(core, run)
-    backlogs.end_reading(core, run.queue(), operation.id)
+    end_reading(core, run.queue(), operation.id)
     wait_for_fan_out(core, until_ms)
     after = operation.progress.after if begun else _first_key(receiver)
     if not begun:
@@ -127,11 +127,11 @@ def _copies(
     there = [
         (parcel, places)
         for parcel in _outside_log(core, queue, parcels)
-        if source.keeps(parcel) and (places := backlogs.there_at(parcel, moment_ms, now_ms))
+        if source.keeps(parcel) and (places := there_at(parcel, moment_ms, now_ms))
     ]
     wanted = _selected(core, source, receiver, there)
     return [
-        backlogs.copy_for(receiver.id, parcel, places, now_ms, ordered=source.ordered)
+        copy_for(receiver.id, parcel, places, now_ms, ordered=source.ordered)
         for parcel, places in wanted
         if places
     ]

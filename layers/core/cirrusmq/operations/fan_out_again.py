@@ -18,8 +18,8 @@ from typing import Any
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, NotFound, Unavailable
 from cirrusmq.base.timestamps import format_time, parse_time
-from cirrusmq.fanout.batch import hand_out
-from cirrusmq.fanout.handouts import LogEntry
+from cirrusmq.fanout.deliveries import LogEntry
+from cirrusmq.fanout.stream_batch import hand_out
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.records import holds_messages

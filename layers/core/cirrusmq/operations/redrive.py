@@ -22,8 +22,8 @@ from cirrusmq.base.errors import (
     TopicNotFound,
 )
 from cirrusmq.base.names import QUEUE_NAME, check_name
-from cirrusmq.fanout.notices import Notices
-from cirrusmq.fanout.returning import move_back
+from cirrusmq.fanout.push_triggers import Notices
+from cirrusmq.fanout.returned_letters import move_back
 from cirrusmq.lifecycle.dead_letters.selection import DeadLetterFilter
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.parcel import Parcel, send_and_position
@@ -35,7 +35,7 @@ from cirrusmq.queues import operations
 from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.receivers import source_named, source_with_id
-from cirrusmq.receiving.search import receivable_places
+from cirrusmq.receiving.heads.scan import receivable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import Held, ReceiptText, check_count
 from cirrusmq.settlement.visibility import holds

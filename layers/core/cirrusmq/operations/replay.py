@@ -12,8 +12,8 @@ from itertools import islice
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import SubscriptionNotFound
-from cirrusmq.fanout.copies import parcels_of, put_side_by_side
-from cirrusmq.fanout.topics import share_of
+from cirrusmq.fanout.reader_parcels import parcels_of, put_side_by_side
+from cirrusmq.fanout.topic_shares import share_of
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.log_reader import records_between

@@ -19,7 +19,7 @@ from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.records import topic_log_key
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
-from cirrusmq.sending.batch import new_send_id
+from cirrusmq.sending.request_messages import new_send_id
 
 _TRIES = 8
 

@@ -34,9 +34,9 @@ from cirrusmq.publishing.records import (
 )
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
-from cirrusmq.sending.batch import new_send_id
+from cirrusmq.sending.request_messages import new_send_id
 from cirrusmq.storage import cursors
-from cirrusmq.storage.bodies.bucket import BucketUnavailable, WantedObject, read_objects
+from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
 from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
 
 _PAGE_RECORDS = 16

@@ -15,7 +15,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.publish import PublishRequest, check_messages
 from cirrusmq.publishing.recipients import Draft, confirmed_subscriptions
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.batch import read_contents
+from cirrusmq.sending.request_messages import read_contents
 
 
 class MatchRequest(PublishRequest, forbid_unknown_fields=True, frozen=True):

@@ -47,7 +47,8 @@ from cirrusmq.publishing.records import TopicRecord, read_record
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.batch import (
+from cirrusmq.sending.deduplication import Earlier
+from cirrusmq.sending.request_messages import (
     BatchMessage,
     deduplication_key,
     read_contents,
@@ -55,7 +56,6 @@ from cirrusmq.sending.batch import (
     store_once,
     stored,
 )
-from cirrusmq.sending.deduplication import Earlier
 from cirrusmq.storage.bodies.write import place_messages
 
 DEFAULT_GROUP = "default"

@@ -13,7 +13,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.records import Delivery
 from cirrusmq.queues.queues import endpoint_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.parcels import group_partition
+from cirrusmq.sending.making import group_partition
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from cirrusmq.access import shares
 from cirrusmq.push import poster_lease, slowness
-from cirrusmq.push.blocking_feed import BlockingFeed
-from cirrusmq.push.feeds import Feed
-from cirrusmq.push.independent_feed import IndependentFeed
+from cirrusmq.push.blocking_queue import BlockingFeed
+from cirrusmq.push.independent_queue import IndependentFeed
+from cirrusmq.push.lease_session import Turn, post_all
 from cirrusmq.push.pending import Push, push_of
+from cirrusmq.push.post_queue import Feed
 from cirrusmq.push.poster_lease import Acquired
-from cirrusmq.push.undelivered import Look
-from cirrusmq.push.window import Turn, post_all
+from cirrusmq.push.scan_pending import Look
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.parcels import PARCELS, partition_key

@@ -30,8 +30,8 @@ from cirrusmq.model.transitions import (
     kept,
 )
 from cirrusmq.push.histories import with_post
-from cirrusmq.push.pace import Pace
 from cirrusmq.push.pending import Push
+from cirrusmq.push.rate_limiter import Pace
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel

@@ -20,8 +20,9 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.queue import Queue, ReceiverInput
-from cirrusmq.queues import backlogs, operations
+from cirrusmq.queues import operations
 from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
+from cirrusmq.queues.reader_backlog import read_by
 from cirrusmq.queues.receiver_log import (
     BEGINNING_MS,
     EARLIEST,
@@ -117,7 +118,7 @@ def _creation(
         operation, writes = operations.creation(core, logged, "backfill", details, by, until_ms)
         backfill = operation.id
         if has_backlog:
-            writes += backlogs.read_by(core, logged, operation.id)
+            writes += read_by(core, logged, operation.id)
     receiver = Receiver(
         id=receiver_id,
         name=name,

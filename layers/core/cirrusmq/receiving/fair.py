@@ -31,14 +31,14 @@ from cirrusmq.lifecycle import chores
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
-from cirrusmq.receiving.filling import Batch, ReceiveLimits
-from cirrusmq.receiving.ordered_pages import GroupLooks
-from cirrusmq.receiving.search import (
+from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Head,
     pages_with_something,
     takeable_places,
 )
+from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of, plan, spread
 from cirrusmq.runtime.core import Core

@@ -24,7 +24,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.claim import Claim, try_claim
-from cirrusmq.receiving.filling import Batch, ReceiveLimits
+from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left, has_ended
 from cirrusmq.receiving.ordered_pages import GroupLooks, Pages
 from cirrusmq.receiving.turn_memory import TurnMemory

@@ -21,7 +21,7 @@ from cirrusmq.model.message import answer_bytes
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.budget import MoveBudget
-from cirrusmq.receiving.filling import Batch
+from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.bodies.contents import read_contents

@@ -23,8 +23,8 @@ from cirrusmq.lifecycle.dead_letters.selection import DeadLetterFilter
 from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.receiving.heads.scan import receivable_places
 from cirrusmq.receiving.lookup.find import State, state_of
-from cirrusmq.receiving.search import receivable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
 from cirrusmq.storage.bisection import ReadBudget

@@ -18,13 +18,13 @@ from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import say_that_one_waits, woken_partitions
 from cirrusmq.receiving import polling
 from cirrusmq.receiving.claim import Claim
-from cirrusmq.receiving.filling import ReceiveLimits
+from cirrusmq.receiving.claim_batch import ReceiveLimits
 from cirrusmq.receiving.ordered import take_from_groups
 from cirrusmq.receiving.ordered_pages import GroupLooks
-from cirrusmq.receiving.randomness import Chance
-from cirrusmq.receiving.unclaim import read_claimed
+from cirrusmq.receiving.poll_limit import waiting
+from cirrusmq.receiving.release import read_claimed
+from cirrusmq.receiving.shuffle import Chance
 from cirrusmq.receiving.unordered import take_from_partition
-from cirrusmq.receiving.waiting_room import waiting
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import ReceiptText
 
@@ -164,7 +164,7 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
 def take_again(core: Core, begun: Begun) -> list[Received]:
     """The messages that an earlier receive of the request's attempt holds; nothing is claimed."""
     # Only after a lost answer: other receives' cold starts do without.
-    from cirrusmq.receiving.repeat import held_from_attempt
+    from cirrusmq.receiving.idempotent import held_from_attempt
 
     held = held_from_attempt(core, begun.source, begun.chance, begun.wanted)
     return _with_contents(core, begun.source, held) if held else []

@@ -13,9 +13,9 @@ from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
-from cirrusmq.receiving.filling import Batch, ReceiveLimits
+from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.memory import HeadMemory
-from cirrusmq.receiving.search import Head, pages_with_something, takeable_places
+from cirrusmq.receiving.heads.scan import Head, pages_with_something, takeable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 

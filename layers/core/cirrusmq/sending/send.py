@@ -28,7 +28,10 @@ from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.batch import (
+from cirrusmq.sending.conditional_writes import find_with_earlier_delay, is_leftover, store_items
+from cirrusmq.sending.deduplication import Earlier, Stored
+from cirrusmq.sending.making import Entry, Items, items_for, queue_prefix
+from cirrusmq.sending.request_messages import (
     BatchMessage,
     deduplication_key,
     new_send_id,
@@ -37,10 +40,7 @@ from cirrusmq.sending.batch import (
     store_once,
     stored,
 )
-from cirrusmq.sending.deduplication import Earlier, Stored
-from cirrusmq.sending.late import under_present_keys
-from cirrusmq.sending.parcels import Entry, Items, items_for, queue_prefix
-from cirrusmq.sending.writes import find_with_earlier_delay, is_leftover, store_items
+from cirrusmq.sending.stale_attempts import under_present_keys
 from cirrusmq.storage import counters
 from cirrusmq.storage.bodies.write import Placed, place_messages
 from cirrusmq.storage.parcels import read_parcel, read_positions

@@ -22,7 +22,7 @@ import msgspec
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.runtime.store import ConditionFailed, Item, key
-from cirrusmq.storage.rates import number_in, past_rates
+from cirrusmq.storage.rate_counters import number_in, past_rates
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 COUNTERS = "C"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from msgspec import Meta
 
 from cirrusmq.base.limits import RATE_INTERVALS
-from cirrusmq.metering.rates import Rates
+from cirrusmq.metering.rate_report import Rates
 from cirrusmq_lambda.answers.body import Body, Time
 
 RateKind: TypeAlias = Literal["queue", "receiver", "topic", "subscription"]

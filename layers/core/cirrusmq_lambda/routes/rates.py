@@ -10,9 +10,9 @@ from cirrusmq.access.topic_permissions import find_topic
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATES_NAMES
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.metering.rates import read_rates
+from cirrusmq.metering.rate_report import read_rates
 from cirrusmq.queues.receivers import get_receiver
-from cirrusmq.storage.rates import interval_starts
+from cirrusmq.storage.rate_counters import interval_starts
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.rates import RateKind, RatesOfLastHour, ResourceRates

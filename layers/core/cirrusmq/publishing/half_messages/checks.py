@@ -46,7 +46,7 @@ from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.bodies.bucket import BucketUnavailable, WantedObject, read_objects
+from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
 
 _AT_ONCE = 16
 _PAGES = 4

@@ -38,10 +38,10 @@ from cirrusmq.publishing.recipients import (
 )
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, put_if_absent
-from cirrusmq.sending.batch import stored, without_duplicates
 from cirrusmq.sending.deduplication import Stored, find_reminded, put_reminders, reminders
-from cirrusmq.storage.bodies.bucket import copy_object
+from cirrusmq.sending.request_messages import stored, without_duplicates
 from cirrusmq.storage.bodies.object import life_days
+from cirrusmq.storage.bodies.objects import copy_object
 from cirrusmq.storage.bodies.write import Placed
 
 _TRIES = 8

@@ -28,7 +28,7 @@ from cirrusmq.publishing.half_messages.items import (
 from cirrusmq.publishing.publish import PublishRequest, TransactionInput, read_routing_keys
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.sending.batch import (
+from cirrusmq.sending.request_messages import (
     deduplication_key,
     new_send_id,
     read_contents,

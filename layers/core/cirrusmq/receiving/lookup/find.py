@@ -30,7 +30,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.lookup.locations import read_place
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.parcels import group_hash, group_partition, queue_prefix
+from cirrusmq.sending.making import group_hash, group_partition, queue_prefix
 from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel

@@ -10,7 +10,7 @@ from cirrusmq.model.message import Message, unpack
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.bodies.bucket import BucketUnavailable, WantedObject, read_objects
+from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
 from cirrusmq.storage.parcels import log_key, read_messages
 
 

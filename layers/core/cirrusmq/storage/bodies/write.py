@@ -17,8 +17,8 @@ from cirrusmq.base.limits import TABLE_BATCH_BYTES
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.bodies.bucket import BucketUnavailable, keep_object, put_object
 from cirrusmq.storage.bodies.object import life_days, pack_object
+from cirrusmq.storage.bodies.objects import BucketUnavailable, keep_object, put_object
 
 _FIELD_BYTES = 5
 """Of MessagePack for each value, at most."""

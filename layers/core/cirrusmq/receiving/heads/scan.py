@@ -11,7 +11,7 @@ from cirrusmq.lifecycle import chores
 from cirrusmq.lifecycle.dead_letters.move import leaves
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.filling import Batch
+from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.heads.shared import begin, meet, tell
 from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, Approach, Stretch

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.fanout.copies import ParcelsToPut, ReaderShare, lanes_of, parcels_of
-from cirrusmq.fanout.handouts import Handout, LogEntry
+from cirrusmq.fanout.deliveries import Handout, LogEntry
+from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.parcel import lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue
@@ -21,9 +21,9 @@ from cirrusmq.queues.receivers import cached_receivers
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.batch import stored
 from cirrusmq.sending.deduplication import Duplicate
-from cirrusmq.sending.parcels import Entry, items_for
+from cirrusmq.sending.making import Entry, items_for
+from cirrusmq.sending.request_messages import stored
 from cirrusmq.storage import directory
 from cirrusmq.storage.bodies.write import keep_messages
 from cirrusmq.storage.directory_keys import topic_place

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageTooLarge, Unavailable
-from cirrusmq.invoking.records import InvocationOutcome, event_of, outcome_of
+from cirrusmq.invoking.function_records import InvocationOutcome, event_of, outcome_of
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received, ReceiveRequest, receive

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
-from cirrusmq.fanout.copies import ReaderShare, parcels_of
-from cirrusmq.fanout.notices import Notice, Notices
+from cirrusmq.fanout.push_triggers import Notice, Notices
+from cirrusmq.fanout.reader_parcels import ReaderShare, parcels_of
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import MOVED, Parcel, lone_parcel_id, others_of
@@ -23,10 +23,10 @@ from cirrusmq.model.topic import Subscription
 from cirrusmq.receiving.lookup.find import LOOKUP_UNITS, near_both_ends
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.sending.parcels import Entry, group_partition
+from cirrusmq.sending.making import Entry, group_partition
 from cirrusmq.storage.bisection import ReadBudget
-from cirrusmq.storage.bodies.bucket import keep_object
 from cirrusmq.storage.bodies.contents import read_contents
+from cirrusmq.storage.bodies.objects import keep_object
 from cirrusmq.storage.parcels import PARCELS, log_item, parcel_item, partition_key
 from cirrusmq.storage.scan import LAST_KEY
 from cirrusmq.storage.sequences import take_sequence

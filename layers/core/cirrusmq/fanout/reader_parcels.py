@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.fanout.handouts import Handout
+from cirrusmq.fanout.deliveries import Handout
 from cirrusmq.model.parcel import Parcel, message_id, sort_key
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.sending.parcels import (
+from cirrusmq.sending.making import (
     Entry,
     fits,
     group_partition,

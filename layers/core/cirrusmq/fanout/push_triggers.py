@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cirrusmq.fanout.handouts import Handout
+from cirrusmq.fanout.deliveries import Handout
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions import delivery_state, delivery_writes

@@ -18,7 +18,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, put_if_absent
 from cirrusmq.sending.deduplication import Earlier
-from cirrusmq.sending.parcels import Items
+from cirrusmq.sending.making import Items
 from cirrusmq.storage.parcels import (
     LOG,
     PARCELS,

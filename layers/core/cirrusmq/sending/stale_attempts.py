@@ -15,7 +15,7 @@ from cirrusmq.base import limits
 from cirrusmq.model.parcel import MOVED, key_ms, tombstone_until
 from cirrusmq.model.transitions import under_key
 from cirrusmq.runtime.store import Item
-from cirrusmq.sending.parcels import Items
+from cirrusmq.sending.making import Items
 from cirrusmq.storage.parcels import parcel_item, read_parcel, ttl_seconds
 
 

@@ -29,7 +29,7 @@ from cirrusmq.push.posting import (
     is_used_up,
     settle,
 )
-from cirrusmq.push.undelivered import Look, is_pending, next_delayed_ms
+from cirrusmq.push.scan_pending import Look, is_pending, next_delayed_ms
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import DueMark, MarkList, put_mark

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from cirrusmq.base import ulid
 from cirrusmq.base.decoding import decode_packed
-from cirrusmq.fanout.copies import ParcelsToPut, ReaderShare, lanes_of, parcels_of
-from cirrusmq.fanout.handouts import Handout, LogEntry
-from cirrusmq.fanout.topics import topic_handouts
+from cirrusmq.fanout.deliveries import Handout, LogEntry
+from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
+from cirrusmq.fanout.topic_shares import topic_handouts
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing.log_reader import came_late, show_again, show_delayed
@@ -25,7 +25,7 @@ from cirrusmq.publishing.records import (
 from cirrusmq.queues.receivers import Receiver, cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.sending.parcels import Entry, LogHeader
+from cirrusmq.sending.making import Entry, LogHeader
 from cirrusmq.storage.parcels import object_days, purged_before, read_described
 
 

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.model.parcel import key_ms
-from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
+from cirrusmq.push.post_queue import Feed
 from cirrusmq.push.posting import Candidate, PostResult
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import DueMark

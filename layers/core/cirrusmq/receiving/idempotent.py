@@ -28,9 +28,9 @@ from cirrusmq.model.receipt import same_draw
 from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import partitions_woken_since
 from cirrusmq.receiving.claim import Claim, NonceOf
-from cirrusmq.receiving.filling import Batch, ReceiveLimits
-from cirrusmq.receiving.randomness import Chance
-from cirrusmq.receiving.search import Head
+from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.heads.scan import Head
+from cirrusmq.receiving.shuffle import Chance
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bisection import ReadBudget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import CirrusMQError, Unavailable
 from cirrusmq.push import poster_lease, slowness
-from cirrusmq.push.feeds import Feed
-from cirrusmq.push.pace import taken_over
 from cirrusmq.push.pending import Push
+from cirrusmq.push.post_queue import Feed
 from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.posting import Candidate, CandidateKey, PostResult, post
+from cirrusmq.push.rate_limiter import taken_over
 from cirrusmq.subscriptions import delivery_state, delivery_writes
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.push.feeds import READ_AT_A_TIME, Feed
 from cirrusmq.push.pending import Push
+from cirrusmq.push.post_queue import READ_AT_A_TIME, Feed
 from cirrusmq.push.posting import Candidate
-from cirrusmq.push.undelivered import is_pending
+from cirrusmq.push.scan_pending import is_pending
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.scan import LAST_KEY
 from cirrusmq.subscriptions.delivery_state import DeliveryState
