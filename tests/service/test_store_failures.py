@@ -16,7 +16,7 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving.claim import Claim, claim
 from cirrusmq.runtime import store
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import scan_pages
+from cirrusmq.storage.queries import scan_pages
 from cirrusmq_local.testing import World
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tests.service.conftest import MakeQueue, to_ms
 from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.base import limits
-from cirrusmq.storage import scan
+from cirrusmq.storage import queries
 from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq_local.testing import Client, Subscriber, World
 
@@ -53,13 +53,13 @@ class TestPull:
     ) -> None:
         """It was put off behind a backlog of more parcels than are read, here of four."""
         monkeypatch.setattr(limits, "COUNT_EXACT_MESSAGES", 4)
-        read_page = scan.read_page
+        read_page = queries.read_page
 
         def small(*given: Any, **named: Any) -> ParcelPage:
             core, pk, after, until, _ = given
             return read_page(core, pk, after, until, 2, **named)
 
-        monkeypatch.setattr(scan, "read_page", small)
+        monkeypatch.setattr(queries, "read_page", small)
         group = topic.subscribe("group")
         (sent,) = topic.publish("one")
         group.give_back(*group.receive(), delay_seconds=3_600)

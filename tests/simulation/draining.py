@@ -16,7 +16,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.queues.counts import count
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import scan_pages
+from cirrusmq.storage.queries import scan_pages
 
 MOST_ROUNDS = 40
 HINT_MS = 65_000

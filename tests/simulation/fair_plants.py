@@ -15,7 +15,7 @@ from cirrusmq.model.parcel import key_in_group
 from cirrusmq.receiving import fair
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.sending import making
-from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
 
 
 @plant(FAIR)

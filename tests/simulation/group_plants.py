@@ -16,7 +16,7 @@ from cirrusmq.model.topic import Subscription
 from cirrusmq.operations import replay, runner
 from cirrusmq.publishing import log_reader
 from cirrusmq.settlement import delete, settle, visibility
-from cirrusmq.storage.scan import Progress
+from cirrusmq.storage.queries import Progress
 from cirrusmq.subscriptions import sources
 from cirrusmq_lambda import topic_paths
 

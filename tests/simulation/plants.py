@@ -23,7 +23,7 @@ from cirrusmq.sending import conditional_writes, deduplication, send
 from cirrusmq.sending.making import Items
 from cirrusmq.settlement import delete, settle, visibility
 from cirrusmq.storage.changes import Condition
-from cirrusmq.storage.scan import until_key
+from cirrusmq.storage.queries import until_key
 from cirrusmq_lambda.routes import receiving
 
 Patch = Callable[[pytest.MonkeyPatch], None]

@@ -16,7 +16,7 @@ from cirrusmq.receiving import fair, ordered_pages, polling, rounds
 from cirrusmq.receiving.heads import ended
 from cirrusmq.receiving.heads import scan as search
 from cirrusmq.receiving.lookup import find
-from cirrusmq.storage import scan, walk
+from cirrusmq.storage import queries, walk
 from cirrusmq.subscriptions import due_marks
 
 _LOOKS = (
@@ -44,7 +44,7 @@ _PAGES = (
     (log_reader, "_PAGE_RECORDS", 2),
     (parked, "_PAGE", 2),
     (items, "_PAGE", 2),
-    (scan, "_PORTION", 2),
+    (queries, "_PORTION", 2),
     (scan_pending, "_FEWEST_PER_PAGE", 2),
     (scan_pending, "_MOST_PER_PAGE", 4),
     (due_marks, "_PAGE", 2),

@@ -9,7 +9,7 @@ from tests.unit.parcels import NOW_MS, parcel
 
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.shapes import decode
-from cirrusmq.lifecycle.dead_letters.selection import DeadLetterFilter
+from cirrusmq.lifecycle.dead_letters.letter_filter import DeadLetterFilter
 from cirrusmq.model.parcel import Parcel, sort_key
 
 NOTE = {

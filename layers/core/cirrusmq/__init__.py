@@ -3,16 +3,16 @@
 The words that it is written in, and the file that defines each:
 
     log record      the messages of one send as they were sent       storage/parcels.py
-    object          the messages of a large send, in the bucket      storage/bodies/object.py
+    object          the messages of a large send, in the bucket      storage/bodies
     envelope        all of a message but its body                    model/envelope.py
     parcel          the delivery state of those messages             model/parcel.py
     transition      a step in a message's life, and all there are    model/transitions.py
     source          a queue, a receiver of one, or a subscription    model/source.py
-    head            where the receiving of a partition begins        receiving/heads/scan.py
+    head            where the receiving of a partition begins        receiving/heads
     ring            the groups of a fair partition, in turns         receiving/fair.py
     walk            parcels group by group, whole or cut             storage/walk.py
     round           walks that go on until every group was seen      receiving/rounds.py
-    head mark       how far a head need not be read, for all         receiving/heads
+    head mark       how far a head need not be read, for all         receiving/heads/watermark.py
     hint            the same, for one execution environment          receiving/heads/memory.py
     ended head      what no look at an ordered group need read again receiving/heads/ended.py
     wake-up         tells receivers which partition to look at       queues/wake_ups
@@ -21,6 +21,8 @@ The words that it is written in, and the file that defines each:
     receipt         the text by which a consumer settles a message   model/receipt.py
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
+    dead letter     a message that is used up, or too old            lifecycle/dead_letters
+    look-up         of a message by its id, to cancel it or put off  receiving/lookup
     chore           a parcel that a look met, for replay to deal with lifecycle/chores.py
     copy            a log record's messages for one reader           fanout/reader_parcels.py
     frontier        how far a log is replayed: no receiver is beyond queues/frontiers.py
@@ -35,6 +37,7 @@ The words that it is written in, and the file that defines each:
     due mark        when a message is posted again                   subscriptions/due_marks.py
     lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py
+    SQL filter      a condition on a message's attributes            filters/sql
     audit           which key made which change, for its account     access/audit.py
 
 The packages are in one order: each imports those below it (`[tool.importlinter]`, pyproject.toml).

@@ -28,7 +28,7 @@ from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.bodies.objects import keep_object
 from cirrusmq.storage.parcels import PARCELS, log_item, parcel_item, partition_key
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 from cirrusmq.storage.sequences import take_sequence
 
 LIFE_MS = limits.TOPIC_LIFE_SECONDS * 1000

@@ -31,7 +31,7 @@ from cirrusmq.publishing.records import (
 )
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
-from cirrusmq.storage.scan import scan_pages
+from cirrusmq.storage.queries import scan_pages
 from cirrusmq.subscriptions.sources import group_source, subscription_source
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 

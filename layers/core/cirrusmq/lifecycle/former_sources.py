@@ -30,7 +30,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import LAST_KEY, read_page
+from cirrusmq.storage.queries import LAST_KEY, read_page
 
 _LOOKED_AT = 24
 """Parcels with messages: one receiver, or a few after one another, hold no more of a group."""

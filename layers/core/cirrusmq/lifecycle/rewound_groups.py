@@ -24,7 +24,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import PARCELS, parcel_key, partition_key
-from cirrusmq.storage.scan import LAST_KEY, read_page
+from cirrusmq.storage.queries import LAST_KEY, read_page
 
 _LOOKED_AT = 20
 """Parcels that one receiver, or a few after one another, can hold of a group."""

@@ -34,7 +34,7 @@ from cirrusmq.storage import directory
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.directory_keys import receiver_place
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, log_key, partition_key
-from cirrusmq.storage.scan import LAST_KEY, Progress, remaining, scan_pages
+from cirrusmq.storage.queries import LAST_KEY, Progress, remaining, scan_pages
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:

@@ -32,7 +32,7 @@ from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import RESOURCES, queue_place, topic_place
 from cirrusmq.storage.parcels import LOG, page_request, partition_key
-from cirrusmq.storage.scan import LAST_KEY, Progress, remaining
+from cirrusmq.storage.queries import LAST_KEY, Progress, remaining
 from cirrusmq.storage.shards import shard_keys
 
 REACH_MS = 23 * 3_600_000 + 30 * 60_000

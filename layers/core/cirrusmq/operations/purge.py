@@ -25,7 +25,7 @@ from cirrusmq.storage.parcels import (
     partition_key,
     sort_key,
 )
-from cirrusmq.storage.scan import LAST_KEY, Progress, remaining, scan_pages
+from cirrusmq.storage.queries import LAST_KEY, Progress, remaining, scan_pages
 
 
 def purge(core: Core, queue: Queue, by: str) -> Operation:

@@ -24,7 +24,7 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.fanout.push_triggers import Notices
 from cirrusmq.fanout.returned_letters import move_back
-from cirrusmq.lifecycle.dead_letters.selection import DeadLetterFilter
+from cirrusmq.lifecycle.dead_letters.letter_filter import DeadLetterFilter
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.parcel import Parcel, send_and_position
 from cirrusmq.model.queue import Queue
@@ -41,7 +41,7 @@ from cirrusmq.settlement.settle import Held, ReceiptText, check_count
 from cirrusmq.settlement.visibility import holds
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel, sort_key
-from cirrusmq.storage.scan import Progress, from_key, portions, remaining, scan_pages, until_key
+from cirrusmq.storage.queries import Progress, from_key, portions, remaining, scan_pages, until_key
 from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq.subscriptions.topics import get_topic
 

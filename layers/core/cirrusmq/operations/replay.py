@@ -23,7 +23,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import topic_place
-from cirrusmq.storage.scan import LAST_KEY, Progress
+from cirrusmq.storage.queries import LAST_KEY, Progress
 from cirrusmq.subscriptions import replays
 from cirrusmq.subscriptions.subscriptions import find_subscription
 

@@ -41,7 +41,7 @@ from cirrusmq.storage.parcels import (
     partition_key,
     sort_key,
 )
-from cirrusmq.storage.scan import Progress, portions, remaining, scan_pages
+from cirrusmq.storage.queries import Progress, portions, remaining, scan_pages
 
 _LET_IN = 20
 """Groups that are looked at before the progress is saved."""

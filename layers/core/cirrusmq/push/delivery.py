@@ -21,7 +21,7 @@ from cirrusmq.push.scan_pending import Look
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import read_page
+from cirrusmq.storage.queries import read_page
 from cirrusmq.subscriptions import delivery_state, delivery_writes
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 

@@ -10,7 +10,7 @@ from cirrusmq.push.post_queue import READ_AT_A_TIME, Feed
 from cirrusmq.push.posting import Candidate
 from cirrusmq.push.scan_pending import is_pending
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import DueMark
 

@@ -15,7 +15,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import LAST_KEY, read_page
+from cirrusmq.storage.queries import LAST_KEY, read_page
 from cirrusmq.subscriptions.delivery_state import SETTLED_MS, SKEW_MS, DeliveryState
 
 _FEWEST_PER_PAGE = 16

@@ -25,7 +25,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage import counters
 from cirrusmq.storage.bisection import ReadBudget, first_time, key_time
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
-from cirrusmq.storage.scan import LAST_KEY, from_key
+from cirrusmq.storage.queries import LAST_KEY, from_key
 
 COUNT_UNITS = 35.0
 """Of looking; the rest of 40 is left to the counter and the attributes."""

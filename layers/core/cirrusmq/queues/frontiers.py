@@ -14,7 +14,7 @@ from cirrusmq.queues.operations import Operation
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import operation_place
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 
 NOTHING = "!"
 """A frontier before all keys."""

@@ -29,7 +29,7 @@ from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document
 from cirrusmq.storage.directory_keys import RUNNING, ItemKey, operation_place
-from cirrusmq.storage.scan import Progress
+from cirrusmq.storage.queries import Progress
 
 Kind: TypeAlias = Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
 State: TypeAlias = Literal["running", "succeeded", "failed"]

@@ -43,7 +43,7 @@ from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of, plan, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
-from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
 
 _SHARES = 4
 """A receive takes from so many groups, if there are as many."""

@@ -34,7 +34,7 @@ from cirrusmq.receiving.shuffle import Chance
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bisection import ReadBudget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, from_key, until_key
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, from_key, until_key
 
 REPEAT_UNITS = 46.0
 """Of looking, in all sources of a group; the rest of 50 is left to the attributes."""

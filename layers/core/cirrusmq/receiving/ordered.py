@@ -31,7 +31,7 @@ from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import claimed_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
 
 _logger = logging.getLogger(__name__)
 

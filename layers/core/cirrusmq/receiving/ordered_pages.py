@@ -10,7 +10,7 @@ from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import ParcelPage
-from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, read_page
 
 _FEWEST_PER_PAGE = 4
 """Half a read unit pays for so many: a parcel has at most 1 KiB."""

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.base.limits import ANSWER_BYTES, RETENTION_SECONDS
-from cirrusmq.lifecycle.dead_letters.selection import DeadLetterFilter
+from cirrusmq.lifecycle.dead_letters.letter_filter import DeadLetterFilter
 from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
@@ -30,7 +30,7 @@ from cirrusmq.storage import cursors
 from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import from_key, until_key
+from cirrusmq.storage.queries import from_key, until_key
 
 PEEK_UNITS = 200.0
 """Most read units of a page, that of its bodies aside: what it passes over may be long."""

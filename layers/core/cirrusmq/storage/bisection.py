@@ -8,7 +8,7 @@ from cirrusmq.model.parcel import Parcel, key_in_group
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.parcels import ParcelPage, page_request, read_parcel
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 
 _PARCELS_PER_UNIT = 4
 """Of 1 KiB, which none exceeds, read strongly consistent; in half a unit with eventual."""

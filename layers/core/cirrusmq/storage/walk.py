@@ -23,7 +23,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, read_page
 
 FIRST_PARCELS, MAX_PARCELS = 20, 320
 """Parcels of a walk's first page, and of a later one at most."""

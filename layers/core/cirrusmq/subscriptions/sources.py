@@ -15,7 +15,7 @@ from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import topic_place
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 

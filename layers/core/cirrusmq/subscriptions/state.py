@@ -17,7 +17,7 @@ from cirrusmq.queues.counts import Counts, count, total
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.counters import read_kept
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import scan_pages
+from cirrusmq.storage.queries import scan_pages
 from cirrusmq.subscriptions import delivery_state
 from cirrusmq.subscriptions.due_marks import read_waiting
 from cirrusmq.subscriptions.sources import subscription_source

@@ -46,7 +46,7 @@ from cirrusmq.storage.parcels import (
     read_parcel,
     ttl_seconds,
 )
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 from cirrusmq.storage.walk import Bounds, Cut, PartitionScan
 
 A = TypeVar("A")

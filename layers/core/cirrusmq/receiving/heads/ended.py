@@ -34,7 +34,7 @@ from cirrusmq.receiving.heads.watermark import UNITS_PER_SECOND, HeadMark
 from cirrusmq.receiving.ordered_pages import Pages
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 
 LONG = 8
 """Parcels of a group that have ended, read one after the other: to ask for its mark costs a unit,

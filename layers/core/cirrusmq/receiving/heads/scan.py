@@ -17,7 +17,7 @@ from cirrusmq.receiving.heads.shared import begin, meet, tell
 from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, Approach, Stretch
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import ParcelPage
-from cirrusmq.storage.scan import from_key, read_page, until_key
+from cirrusmq.storage.queries import from_key, read_page, until_key
 
 FEWEST_PER_PAGE = 10
 _FEW_AT_CLEAR_HEAD = 4

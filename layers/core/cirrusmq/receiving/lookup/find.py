@@ -34,7 +34,7 @@ from cirrusmq.sending.making import group_hash, group_partition, queue_prefix
 from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
-from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY
 
 LOOKUP_UNITS = 48.0
 """Most read units of a look-up; two more are left to the record with the body."""
