@@ -17,8 +17,8 @@ JAVA_OPTIONS = " ".join(
         "-XX:+UseParallelGC",
         # A job plans for seconds, through code that runs a few thousand times. The fast compiler
         # takes it at once; the thorough one ten times later than by default, or it would cost more
-        # than it saves. A night of 2 million messages takes 74 CPU seconds so, and 85 without
-        # (`night_cpu --without compiler`, one run of each on a busy machine).
+        # than it saves. A night of 2 million messages takes 68 and 79 CPU seconds so, and 81 and 86
+        # without (`night_cpu --without compiler`, two runs of each, in turn).
         "-XX:Tier4InvocationThreshold=50000",
         "-XX:Tier4MinInvocationThreshold=6000",
         "-XX:Tier4CompileThreshold=150000",

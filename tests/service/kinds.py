@@ -79,6 +79,10 @@ KINDS = (
         *("due mark", "messages", rf"D#{_ID}#\d+"),
         hint="names a message of a parcel, which has what is known of it; put again as it was",
     ),
+    Kind(
+        *("answer of a URL", "messages", f"D#{_ID}#answers"),
+        hint="the newest answer of a status, made whole, and shown for a day alone",
+    ),
     Kind("sequence", "messages", rf"N#{_ID}#\d+", "N"),
     Kind("slot", "messages", f"F#{_ID}", r"\d{4}"),
     Kind("wake of slots", "messages", f"F#{_ID}", "wake"),

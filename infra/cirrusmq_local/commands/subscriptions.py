@@ -151,6 +151,9 @@ def subscribe(
     rate: Annotated[
         int | None, typer.Option(help="How many are posted within a second at most (URL alone).")
     ] = None,
+    keep_answers: Annotated[
+        bool, typer.Option(help="Keep what it answers to failed posts for a day (URL alone).")
+    ] = False,
     dead_letter_queue: Annotated[
         str | None,
         typer.Option(help="Where undeliverable messages go.", autocompletion=completion.queues),
@@ -178,6 +181,7 @@ def subscribe(
         "content_format": content_format,
         "max_in_flight": max_in_flight,
         "rate": rate,
+        "keep_answers": keep_answers or None,
         "dead_letter_queue": dead_letter_queue,
     }
     attributes: Any = {key: value for key, value in wanted.items() if value is not None}

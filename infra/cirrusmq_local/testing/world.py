@@ -18,6 +18,7 @@ import msgspec
 
 from cirrusmq.access import keys
 from cirrusmq.base.limits import ANSWER_BYTES
+from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.model.message import gzipped
 from cirrusmq.runtime.core import Called, Tables
 from cirrusmq.runtime.secret import Generations, written
@@ -80,6 +81,7 @@ class Posting:
 
     error: str | None
     retry_after_seconds: float | None = None
+    sample: AnswerSample | None = None
 
     @property
     def status(self) -> int | None:

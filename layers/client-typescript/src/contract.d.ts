@@ -2,6 +2,12 @@
 //
 // Times are RFC 3339 texts. A member with ? may be absent.
 
+/** A header of an answer. */
+export interface AnsweredHeader {
+  name: string;
+  value: string;
+}
+
 /** The backlog of the account's queues and subscriptions at one time. */
 export interface BacklogReport {
   /** RFC 3339 in UTC with milliseconds */
@@ -242,6 +248,24 @@ export interface Endpoints {
   delete?: string;
   /** takes POST /topics/{topic}/messages */
   publish?: string;
+}
+
+/** The newest answer of a URL that did not take a message, of one status. */
+export interface FailedAnswer {
+  /** as in a message's `history`: `status 503` */
+  error: string;
+  /** when its post began */
+  at: string;
+  duration_ms: number;
+  message_id: string;
+  /** 1 KB of them together; none that may hold a secret */
+  headers: AnsweredHeader[];
+  /** its first kilobyte */
+  body: string;
+  /** absent: text */
+  body_encoding?: "base64";
+  /** whether it was longer */
+  body_cut: boolean;
 }
 
 /** A receipt that could not be used. */
@@ -613,6 +637,8 @@ export interface NewSubscription {
   max_in_flight?: number;
   /** messages a second at most; null: as many as there are */
   rate?: number | null;
+  /** whether what the URL answers to posts that fail is kept for a day */
+  keep_answers?: boolean;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   start?: string;
@@ -1200,6 +1226,8 @@ export interface SubscriptionAttributes {
   max_in_flight?: number;
   /** messages a second at most; null: as many as there are */
   rate?: number | null;
+  /** whether what the URL answers to posts that fail is kept for a day */
+  keep_answers?: boolean;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   start?: string;
@@ -1237,6 +1265,7 @@ export interface SubscriptionInput {
   /** an integer from 1 to 256; 16 unless given */
   max_in_flight?: number;
   rate?: number | null;
+  keep_answers?: boolean;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   /** latest, earliest or a time within the last 24 hours; "latest" unless given */
@@ -1259,6 +1288,7 @@ export interface SubscriptionInputChange {
   /** an integer from 1 to 256 */
   max_in_flight?: number;
   rate?: number | null;
+  keep_answers?: boolean;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   /** latest, earliest or a time within the last 24 hours */
@@ -1293,6 +1323,8 @@ export interface SubscriptionWithState {
   max_in_flight?: number;
   /** messages a second at most; null: as many as there are */
   rate?: number | null;
+  /** whether what the URL answers to posts that fail is kept for a day */
+  keep_answers?: boolean;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   start?: string;
@@ -1313,6 +1345,8 @@ export interface SubscriptionWithState {
   /** RFC 3339 in UTC with milliseconds */
   next_attempt_at?: string;
   last_error?: string | null;
+  /** with `keep_answers`: the newest of each status, of 20 statuses */
+  failed_answers?: FailedAnswer[];
 }
 
 /** A topic. */

@@ -299,6 +299,8 @@ class SubscriptionAttributes(TypedDict):
     max_in_flight: NotRequired[int]
     rate: NotRequired[int | None]
     """messages a second at most; null: as many as there are"""
+    keep_answers: NotRequired[bool]
+    """whether what the URL answers to posts that fail is kept for a day"""
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
     start: NotRequired[str]
@@ -328,6 +330,32 @@ class SubscriptionCounts(TypedDict):
     """left out: exact; true: not all were read, the rest is counted late"""
 
 
+class AnsweredHeader(TypedDict):
+    """A header of an answer."""
+
+    name: str
+    value: str
+
+
+class FailedAnswer(TypedDict):
+    """The newest answer of a URL that did not take a message, of one status."""
+
+    error: str
+    """as in a message's `history`: `status 503`"""
+    at: str
+    """when its post began"""
+    duration_ms: int
+    message_id: str
+    headers: list[AnsweredHeader]
+    """1 KB of them together; none that may hold a secret"""
+    body: str
+    """its first kilobyte"""
+    body_encoding: NotRequired[Literal["base64"]]
+    """absent: text"""
+    body_cut: bool
+    """whether it was longer"""
+
+
 class SubscriptionWithState(SubscriptionAttributes):
     """A subscription, its counts, and the state of its deliveries."""
 
@@ -337,6 +365,8 @@ class SubscriptionWithState(SubscriptionAttributes):
     """with `counts`; 0 where nothing is active"""
     next_attempt_at: NotRequired[str]
     last_error: NotRequired[str | None]
+    failed_answers: NotRequired[list[FailedAnswer]]
+    """with `keep_answers`: the newest of each status, of 20 statuses"""
 
 
 class SubscriptionPage(TypedDict):

@@ -104,6 +104,7 @@ class SubscriptionInput(TypedDict):
     """an integer from 1 to 256"""
     rate: NotRequired[int | None]
     """an integer from 1 to 1,000 messages a second"""
+    keep_answers: NotRequired[bool]
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
     start: NotRequired[str]

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from cirrusmq import __version__
+from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.webhooks import connections, resolution
 from cirrusmq.webhooks.addresses import LOOPBACK, AddressPolicy
 from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Poster, PostOutcome
@@ -239,6 +240,45 @@ def test_any_other_status_is_a_failure_named_by_its_number(
     outcome = make_poster().post(server.url(), HEADERS, b"x")
     assert (outcome.ok, outcome.status, outcome.error) == (False, status, error)
     assert "secret" not in repr(outcome)
+
+
+def test_an_answer_that_is_a_failure_has_a_sample_without_secrets(
+    serve: Serve, make_poster: MakePoster
+) -> None:
+    head = b"Content-Type: text/plain\r\nX-Request-Id: r-7\r\nSet-Cookie: id=1\r\n"
+    head += b"WWW-Authenticate: Basic\r\n goes=on\r\nX-Api-Key: k\r\nServer: s\r\n"
+    interim = b"HTTP/1.1 103 Soon\r\nLink: </x>\r\n\r\n"
+    failed = b"HTTP/1.1 500 No\r\n%bContent-Length: 9\r\n\r\nno, \xff it." % head
+    server = serve(answering(interim + failed, OK))
+    poster = make_poster()
+
+    sample = poster.post(server.url(), HEADERS, b"x").sample
+
+    assert sample == AnswerSample(
+        headers=(
+            ("Content-Type", "text/plain"),
+            ("X-Request-Id", "r-7"),
+            ("Server", "s"),
+            ("Content-Length", "9"),
+        ),
+        body=b"no, \xff it.",
+    )
+    assert poster.post(server.url(), HEADERS, b"x").sample is None, "it took the message"
+    assert server.connections == 1
+
+
+def test_a_sample_is_bounded(serve: Serve, make_poster: MakePoster) -> None:
+    head = b"".join(b"X-%03d: %b\r\n" % (number, b"v" * 95) for number in range(50))
+    body = b"b" * 20_000
+    answer = b"HTTP/1.1 502 No\r\n%bContent-Length: 20000\r\n\r\n%b" % (head, body)
+    server = serve(answering(answer))
+    poster = make_poster()
+    for _ in range(2):
+        sample = poster.post(server.url(), HEADERS, b"x").sample
+        assert sample is not None
+        assert (sample.body, sample.cut) == (b"b" * 1_024, True)
+        assert [name for name, _ in sample.headers] == [f"X-{number:03d}" for number in range(10)]
+    assert server.connections == 1, "the rest was read"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import { call, get, post, subscriptionPath as path } from "../api.js";
 import { h, replace } from "../dom.js";
+import { failedAnswers } from "../failed_answers.js";
 import { attributesForm, field } from "../forms.js";
 import { counted, countedAll, duration, number, plain, time } from "../format.js";
 import { t } from "../i18n.js";
@@ -21,6 +22,7 @@ const SHOWN_ABOVE = [
   "oldest_active_age_seconds",
   "next_attempt_at",
   "last_error",
+  "failed_answers",
 ];
 const OF_URL = ["delivered", "attempts"];
 const OF_GROUP = ["delivered", "received", "deleted"];
@@ -34,6 +36,7 @@ export async function subscriptionPage({ parts, live }) {
   const figures = h("div");
   const drawn = h("div");
   const buttons = h("div");
+  const answers = h("div");
   const told = h("div");
   const refresh = async () => {
     const [held, hours] = await Promise.all([
@@ -56,6 +59,10 @@ export async function subscriptionPage({ parts, live }) {
       ]),
       retryFigures(held),
     );
+    const shown = JSON.stringify(held.failed_answers ?? null);
+    // Drawn anew only if there is news: what was opened stays open.
+    if (answers.dataset.shown !== shown) replace(answers, failedAnswers(held));
+    answers.dataset.shown = shown;
     if (!buttons.contains(document.activeElement))
       replace(
         buttons,
@@ -69,6 +76,7 @@ export async function subscriptionPage({ parts, live }) {
     {},
     h("p", {}, h("a", { href: `#/topics/${encodeURIComponent(topic)}` }, topic)),
     section(t("subscription.delivery"), figures, buttons, place.element),
+    answers,
     first.counts && section(t("counts.title"), drawn),
     pulls && section(t("receive"), receiving(path(topic, name, "/messages"), [""])),
     pulls && rewinding(topic, name),

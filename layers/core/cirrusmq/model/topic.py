@@ -99,6 +99,7 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     rate: (
         Annotated[int, integer(limits.POSTS_PER_SECOND, " messages a second")] | UnsetType | None
     ) = UNSET
+    keep_answers: bool | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     start: _Start | UnsetType = UNSET
@@ -130,6 +131,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Of `http`: how many messages are posted at the same time."""
     rate: int | None = None
     """Of `http`: how many messages are posted within a second at most."""
+    keep_answers: bool = False
+    """Of `http`: whether the begin of what it answers to posts that fail is kept for a day."""
     partitions: int
     """How many its parcels are spread over; fixed when it is created."""
     mode: Mode = "clustering"
@@ -227,7 +230,11 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             "labels": self.labels,
         }
         if self.protocol == "http":
-            shown |= {"max_in_flight": self.max_in_flight, "rate": self.rate}
+            shown |= {
+                "max_in_flight": self.max_in_flight,
+                "rate": self.rate,
+                "keep_answers": self.keep_answers,
+            }
         if self.protocol == "pull":
             shown |= {"mode": self.mode, "start": self.start, "invoke": self.invoke}
             del shown["endpoint"]
@@ -302,8 +309,9 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
         value = getattr(given, fixed)
         if value is not UNSET and value != getattr(subscription, fixed):
             raise InvalidParameter(fixed, "is fixed when the subscription is created")
-    for pushed in ("max_in_flight", "rate"):
-        if getattr(given, pushed) is not UNSET and subscription.protocol != "http":
+    for pushed in ("max_in_flight", "rate", "keep_answers"):
+        # False says of others what holds anyway.
+        if getattr(given, pushed) not in (UNSET, False) and subscription.protocol != "http":
             raise InvalidParameter(pushed, "is allowed only with protocol http")
     changes = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET

@@ -37,6 +37,7 @@ from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
 from cirrusmq.subscriptions import confirmations
 from cirrusmq.subscriptions.due_marks import DueMark, put_mark
+from cirrusmq.subscriptions.failed_answers import FailedAnswer, keep_answer
 from cirrusmq.webhooks import requests
 
 RETRY_AFTER_SECONDS = 3_600.0
@@ -117,6 +118,15 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
         return candidate
     posted = core.post(subscription.endpoint, headers, body)
     took_ms = core.now_ms() - started_ms
+    if subscription.keep_answers and posted.error and posted.sample is not None:
+        answer = FailedAnswer(
+            error=posted.error,
+            at_ms=started_ms,
+            took_ms=took_ms,
+            message_id=candidate.parcel.message_id(candidate.place),
+            sample=posted.sample,
+        )
+        keep_answer(core, subscription.id, answer)
     asked_seconds = min(posted.retry_after_seconds or 0.0, RETRY_AFTER_SECONDS)
     return PostResult(
         candidate=candidate,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import UnsetType, field
@@ -17,6 +17,9 @@ from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock
 from cirrusmq.runtime.secret import Secret
 from cirrusmq.runtime.store import Store
+
+if TYPE_CHECKING:
+    from cirrusmq.model.answer_sample import AnswerSample
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -47,6 +50,11 @@ class Posted(Protocol):
     @property
     def retry_after_seconds(self) -> float | None:
         """Real seconds after which the subscriber wants the next attempt; None: it does not say."""
+        ...
+
+    @property
+    def sample(self) -> AnswerSample | None:
+        """The begin of an answer that did not accept it; None where there was none."""
         ...
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.base import ulid
 from cirrusmq.base.limits import COUNT_EXACT_MESSAGES
@@ -20,6 +21,7 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import scan_pages
 from cirrusmq.subscriptions import delivery_state
 from cirrusmq.subscriptions.due_marks import read_waiting
+from cirrusmq.subscriptions.failed_answers import FailedAnswer, read_answers
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -34,10 +36,19 @@ class SubscriptionState(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts | None
     next_attempt_ms: int | None = None
     last_error: str | None = None
+    failed_answers: Sequence[FailedAnswer] = ()
+    """Of a URL that keeps them."""
 
 
 def read_state(core: Core, subscription: Subscription) -> SubscriptionState:
     """The subscription's state now."""
+    state = _state(core, subscription)
+    if not subscription.keep_answers:
+        return state
+    return replace(state, failed_answers=read_answers(core, subscription.id))
+
+
+def _state(core: Core, subscription: Subscription) -> SubscriptionState:
     counts = None
     if subscription.protocol != "queue" and subscription.mode != "broadcasting":
         counts = _counts(core, subscription)

@@ -1,7 +1,8 @@
 """Posting to an endpoint that a subscriber chose: one attempt, bounded in time and in bytes.
 
-Of the subscriber's answer the status is kept, and the time that `Retry-After` names; no word of it
-gets into an outcome or a log.
+Of the subscriber's answer the status is kept, and the time that `Retry-After` names. An answer that
+did not take the message has a sample besides, for a subscription that asks for it; no word of it
+gets into a log.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from cirrusmq import __version__
 from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.answer_sample import BODY_BYTES, AnswerSample, sample_of
 from cirrusmq.model.post_history import error_of
 from cirrusmq.webhooks.addresses import Address, AddressPolicy, Refused
 from cirrusmq.webhooks.connections import (
@@ -57,6 +59,7 @@ class _Answer(NamedTuple):
 
     status: int
     retry_after: str | None
+    sample: AnswerSample | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,16 @@ class PostOutcome:
     `status`: of the answer, None when there was none. `error`: None when the message is delivered,
     else `status <n>`, `redirect <n>`, `url`, `address`, `dns`, `connection`, `tls`, `timeout` or
     `protocol` (the answer is not HTTP). `seconds`: how long it took. `retry_after_seconds`: of an
-    answer 429 or 503 with that header; None where there is none that says a time.
+    answer 429 or 503 with that header; None where there is none that says a time. `sample`: of an
+    answer that is a failure.
     """
 
     status: int | None
     error: str | None
     seconds: float
     retry_after_seconds: float | None = None
+    # No log has it, not even by its repr.
+    sample: AnswerSample | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -123,7 +129,8 @@ class Poster:
         seconds, after = time.monotonic() - started, None
         if answer.status in BUSY:
             after = read_retry_after(answer.retry_after, time.time())
-        return PostOutcome(answer.status, error_of(answer.status), seconds, after)
+        error = error_of(answer.status)
+        return PostOutcome(answer.status, error, seconds, after, answer.sample if error else None)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -176,7 +183,7 @@ class Poster:
         self, connection: Connection, target: str, headers: Mapping[str, str], body: bytes
     ) -> _Answer:
         """Send a request, return the answer, and keep the connection if it can be used again."""
-        reusable = False
+        reusable, begin = False, bytearray()
         try:
             connection.putrequest("POST", target, skip_host=True, skip_accept_encoding=True)
             for name, value in headers.items():
@@ -184,13 +191,15 @@ class Poster:
             connection.endheaders(body)
             response = connection.getresponse()
             with response:
-                reusable = _read_away(response)
+                reusable = _read_away(response, begin)
         finally:
             if not reusable:
                 connection.close()
         if reusable:
             self._pool.give_back(connection)
-        return _Answer(response.status, response.headers.get("Retry-After"))
+        lines = getattr(response, "header_lines", ())
+        sample = sample_of(lines, bytes(begin)) if error_of(response.status) else None
+        return _Answer(response.status, response.headers.get("Retry-After"), sample)
 
 
 def read_retry_after(text: str | None, now_s: float) -> float | None:
@@ -211,9 +220,10 @@ def read_retry_after(text: str | None, now_s: float) -> float | None:
     return max(0.0, moment.timestamp() - now_s)
 
 
-def _read_away(response: http.client.HTTPResponse) -> bool:
-    """Read the rest of an answer and forget it; whether the connection is usable after it."""
+def _read_away(response: http.client.HTTPResponse, begin: bytearray) -> bool:
+    """Read the rest of an answer, and keep its begin; whether the connection is usable after it."""
     try:
+        begin += response.read(BODY_BYTES + 1)
         while response.read(ANSWER_BYTES):
             pass
     except (OSError, ValueError, http.client.HTTPException, AnswerTooLong):

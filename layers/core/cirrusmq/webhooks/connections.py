@@ -26,6 +26,8 @@ IDLE_CONNECTIONS = 64
 IDLE_SECONDS = 20.0
 ANSWER_BYTES = 65_536
 """Bytes that are read of one answer at most, its headers included."""
+SAMPLED_BYTES = 4_096
+"""Of headers, at least, if an answer has so many: a sample leaves some of them out."""
 _NEEDED_HEADERS = frozenset(
     b"connection content-length keep-alive proxy-connection transfer-encoding retry-after".split()
 )
@@ -95,20 +97,27 @@ class _NeededLines:
 
     def __init__(self, file: Any) -> None:
         self.file = file
+        self.lines: list[bytes] = []
+        """Headers of the answer that is read, as they came: enough for a sample of them."""
         self._in_headers = False
         self._needed = False
+        self._kept_bytes = 0
 
     def readline(self, limit: int) -> bytes:
         while True:
             line: bytes = self.file.readline(limit)
             if not self._in_headers:
                 self._in_headers = True
+                self.lines, self._kept_bytes = [], 0
                 return line
             if not line.strip(b"\r\n"):  # the end of the headers, or of the connection
                 self._in_headers = False
                 return line
             if line[:1] not in (b" ", b"\t"):  # else it goes on with the header before it
                 self._needed = line.partition(b":")[0].strip().lower() in _NEEDED_HEADERS
+            if self._kept_bytes < SAMPLED_BYTES:
+                self.lines.append(line)
+                self._kept_bytes += len(line)
             if self._needed or len(line) == limit:  # the library refuses a line that is too long
                 return line
 
@@ -118,6 +127,8 @@ class _NeededLines:
 
 class _FinalResponse(HTTPResponse):
     """The final answer, after any interim ones with a status of 1xx (RFC 9110, 15.2)."""
+
+    header_lines: list[bytes]
 
     def begin(self) -> None:
         whole = self.fp
@@ -129,6 +140,7 @@ class _FinalResponse(HTTPResponse):
                 self.headers = self.msg = None  # type: ignore[assignment]
                 super().begin()
         finally:
+            self.header_lines = lines.lines
             if self.fp is lines:  # else it is closed
                 self.fp = whole
 

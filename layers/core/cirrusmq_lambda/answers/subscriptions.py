@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Meta, UnsetType
@@ -10,6 +11,7 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.retry import RetryPolicy
 from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
 from cirrusmq.queues.counts import Counts
+from cirrusmq.subscriptions import failed_answers
 from cirrusmq.subscriptions.state import SubscriptionState
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Approximate
@@ -53,6 +55,13 @@ class SubscriptionAttributes(Body, kw_only=True):
     rate: (
         Annotated[
             int | None, Meta(description="messages a second at most; null: as many as there are")
+        ]
+        | UnsetType
+    ) = UNSET
+    keep_answers: (
+        Annotated[
+            bool,
+            Meta(description="whether what the URL answers to posts that fail is kept for a day"),
         ]
         | UnsetType
     ) = UNSET
@@ -121,6 +130,61 @@ class SubscriptionCounts(Body):
         return cls(counted.active, counted.inactive, counted.delayed, approximate)
 
 
+class AnsweredHeader(Body):
+    """A header of an answer."""
+
+    name: str
+    value: str
+
+
+class FailedAnswer(Body, kw_only=True):
+    """The newest answer of a URL that did not take a message, of one status."""
+
+    error: Annotated[str, Meta(description="as in a message's `history`: `status 503`")]
+    at: Annotated[Time, Meta(description="when its post began")]
+    duration_ms: int
+    message_id: str
+    headers: Annotated[
+        list[AnsweredHeader],
+        Meta(description="1 KB of them together; none that may hold a secret"),
+    ]
+    body: Annotated[str, Meta(description="its first kilobyte")]
+    body_encoding: Annotated[Literal["base64"], Meta(description="absent: text")] | UnsetType = (
+        UNSET
+    )
+    body_cut: Annotated[bool, Meta(description="whether it was longer")]
+
+    @classmethod
+    def of(cls, kept: failed_answers.FailedAnswer) -> Self:
+        """The answer of one that was kept. A letter that the cut went through is left out."""
+        body = kept.sample.body
+        try:
+            text = _whole_letters(body).decode() if kept.sample.cut else body.decode()
+            encoding: Literal["base64"] | UnsetType = UNSET
+        except UnicodeDecodeError:
+            text, encoding = b64encode(body).decode(), "base64"
+        return cls(
+            error=kept.error,
+            at=format_time(kept.at_ms),
+            duration_ms=kept.took_ms,
+            message_id=kept.message_id,
+            headers=[AnsweredHeader(name, value) for name, value in kept.sample.headers],
+            body=text,
+            body_encoding=encoding,
+            body_cut=kept.sample.cut,
+        )
+
+
+def _whole_letters(body: bytes) -> bytes:
+    """The bytes without the begin of a letter of UTF-8 at their end."""
+    for back in range(1, min(4, len(body)) + 1):
+        byte = body[-back]
+        if byte & 0xC0 != 0x80:
+            needed = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return body[:-back] if needed > back else body
+    return body
+
+
 class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     """A subscription, its counts, and the state of its deliveries."""
 
@@ -131,6 +195,13 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     ) = UNSET
     next_attempt_at: Time | UnsetType = UNSET
     last_error: str | UnsetType | None = UNSET
+    failed_answers: (
+        Annotated[
+            list[FailedAnswer],
+            Meta(description="with `keep_answers`: the newest of each status, of 20 statuses"),
+        ]
+        | UnsetType
+    ) = UNSET
 
     @classmethod
     def at(cls, subscription: Subscription, read: SubscriptionState, now_ms: int) -> Self:
@@ -146,6 +217,9 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
             oldest_active_age_seconds=age_seconds,
             next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
             last_error=UNSET if next_ms is None else read.last_error,
+            failed_answers=[FailedAnswer.of(each) for each in read.failed_answers]
+            if subscription.keep_answers
+            else UNSET,
         )
 
 

@@ -1,0 +1,42 @@
+"""What a URL answered to a post that failed, as far as it may be kept: bounded, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+BODY_BYTES = 1_024
+HEADERS_BYTES = 1_024
+"""Of names and values together."""
+_SECRET = ("auth", "cookie", "token", "secret", "key", "session", "password", "credential")
+"""A header whose name has one of these is not kept."""
+
+
+class AnswerSample(msgspec.Struct, frozen=True, kw_only=True):
+    """The beginning of an answer."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    """At most BODY_BYTES, as they came."""
+    cut: bool = False
+    """Whether the body was longer."""
+
+
+def sample_of(header_lines: Iterable[bytes], body: bytes) -> AnswerSample:
+    """The sample of an answer: its header lines as they came, and the begin of its body.
+
+    A line that begins with a space goes on with the one before it, and is left out with it.
+    """
+    headers: list[tuple[str, str]] = []
+    left = HEADERS_BYTES
+    for line in header_lines:
+        name, colon, value = line.decode("latin-1").strip("\r\n").partition(":")
+        name, value = name.strip(), value.strip()
+        if not colon or line[:1] in (b" ", b"\t") or any(each in name.lower() for each in _SECRET):
+            continue
+        left -= len(name.encode()) + len(value.encode())
+        if left < 0:
+            break
+        headers.append((name, value))
+    return AnswerSample(headers=tuple(headers), body=body[:BODY_BYTES], cut=len(body) > BODY_BYTES)
