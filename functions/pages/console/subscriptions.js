@@ -50,15 +50,6 @@ export function statesTable(caption, states, hours) {
     [
       { head: t("subscription"), cell: (held) => nameLink(held) },
       { head: t("state"), cell: (held) => stateBadge(held.state) },
-      {
-        head: t("goes_to"),
-        cell: (held) =>
-          h(
-            "span",
-            { class: "break" },
-            held.endpoint ?? translated("mode", held.mode ?? held.protocol),
-          ),
-      },
       { head: t("backlog"), number: true, cell: (held) => counted(held.counts, "active") },
       { head: t("in_flight"), number: true, cell: (held) => counted(held.counts, "inactive") },
       { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },
@@ -69,6 +60,15 @@ export function statesTable(caption, states, hours) {
       })),
       { head: t("next_attempt"), cell: (held) => time(held.next_attempt_at) },
       { head: t("last_error"), cell: (held) => held.last_error ?? "" },
+      {
+        head: t("goes_to"),
+        cell: (held) =>
+          h(
+            "span",
+            { class: "break" },
+            held.endpoint ?? translated("mode", held.mode ?? held.protocol),
+          ),
+      },
     ],
     states,
   );
