@@ -42,7 +42,7 @@ def test_what_a_url_answered_is_on_its_page_if_it_is_asked_for(
     console: Console, service: httpx.Client, name: str, url: str
 ) -> None:
     assert service.put(f"/topics/{name}", json={}).status_code == 201
-    asked = {"protocol": "http", "endpoint": url, "retry": {"policy": "custom", "waits": [1]}}
+    asked = {"protocol": "http", "endpoint": url, "retry": {"policy": "custom", "waits": [3_600]}}
     path = f"/topics/{name}/subscriptions/hook"
     assert service.put(path, json=asked).status_code == 201
     page = console.show(f"subscriptions/{name}/hook")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.service.topics import TestTopic
@@ -228,6 +228,54 @@ class TestSql:
         assert (reply.status, reply.code) == (400, "InvalidFilter")
         assert reply.json["parameter"] == "filter"
         assert world.items("directory") == before
+
+
+class TestPolicies:
+    POLICY: ClassVar = {"region": ["eu", {"prefix": "us-"}], "amount": [{"numeric": [">=", 100]}]}
+
+    @pytest.mark.parametrize("start", ["latest", "earliest"])
+    def test_a_group_gets_what_its_policy_lets_pass_also_of_what_was_published_before(
+        self, world: World, topic: TestTopic, start: str
+    ) -> None:
+        topic.subscribe("all")
+        if start == "latest":
+            group = topic.subscribe("group", filter={"policy": self.POLICY})
+        for body, region, amount in (("a", "us-1", "250"), ("b", "cn", "250"), ("c", "eu", "99")):
+            topic.publish(body, attributes={"region": region, "amount": amount})
+        topic.publish("d", attributes={"region": "eu", "amount": "100.5"})
+        topic.publish("e")
+        if start == "earliest":
+            group = topic.subscribe("group", filter={"policy": self.POLICY}, start="earliest")
+            world.settle()
+
+        assert group.show()["filter"] == {"policy": self.POLICY}
+        received = [each["body"] for _ in range(5) for each in group.receive()]
+        assert sorted(received) == ["a", "d"]
+
+    def test_a_filter_is_tried_and_changed(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group", filter={"policy": {"kind": ["order"]}})
+        messages = [{"body": "x", "attributes": {"kind": kind}} for kind in ("order", "note")]
+        tried = topic.client.post(
+            f"{topic.path}/match", {"messages": messages, "filter": {"policy": self.POLICY}}
+        ).json["messages"]
+        assert [each["passes"] for each in tried] == [False, False]
+        assert {each["why_not"] for each in tried} == {
+            "policy: no condition holds of amount, region"
+        }
+        assert topic.matched(attributes={"kind": "note"}) == 0
+        assert group.patch(filter={"policy": {"kind": ["note"]}, "sql": "n > 1"}).status == 200
+        assert topic.matched(attributes={"kind": "note", "n": "2"}) == 1
+        assert topic.matched(attributes={"kind": "note", "n": "1"}) == 0
+        assert group.patch(filter={"policy": {}}).json["filter"] is None
+        refused = group.patch(filter={"policy": {"kind": [{"wildcard": "o*"}]}})
+        assert (refused.status, refused.code) == (400, "InvalidFilter")
+        assert refused.json["detail"].startswith("policy.kind[0]: 'wildcard' is no operator")
+
+    def test_receivers_of_a_queue_have_none(self, alice: Client) -> None:
+        alice.put("/queues/orders", {})
+        refused = alice.put("/queues/orders/receivers/r", {"filter": {"policy": self.POLICY}})
+        assert (refused.status, refused.code) == (400, "InvalidFilter")
+        assert "policy is not allowed here" in refused.json["detail"]
 
 
 class TestBadFilters:

@@ -13,12 +13,13 @@ const PLACEHOLDERS = {
   tags: "new, paid",
   tag_expression: "new || paid",
   binding_keys: "orders.*.paid, orders.#",
+  policy: '{"region": ["eu", {"prefix": "us-"}], "amount": [{"numeric": [">=", 100]}]}',
   sql: "amount > 100 AND region = 'cn'",
   [WHOLE]: '{"tags": ["paid"], "sql": "amount > 100"}',
 };
 const MEMBERS = {
-  tags: ["tags", "tag_expression", "sql", WHOLE],
-  routing_key: ["binding_keys", "sql", WHOLE],
+  tags: ["tags", "tag_expression", "policy", "sql", WHOLE],
+  routing_key: ["binding_keys", "policy", "sql", WHOLE],
 };
 
 /**
@@ -69,6 +70,7 @@ export function filterTrial(topic, { given = "", use } = {}) {
 /** The filter as the service takes it. */
 function read(member, text) {
   if (member === WHOLE) return readJson(text, "filter");
+  if (member === "policy") return { policy: readJson(text, "policy") };
   const isList = member === "tags" || member === "binding_keys";
   return { [member]: isList ? readList(text) : text.trim() };
 }

@@ -58,8 +58,11 @@ function kindOf(schema) {
   return schema.type === "string" ? "text" : "json";
 }
 
-const isPlain = ({ type, items }) =>
-  ["string", "integer", "number", "boolean"].includes(type) || (items?.type ?? "") in LISTS;
+/** A value with an input of its own; an object whose names are free is one in JSON. */
+const isPlain = ({ type, items, properties }) =>
+  ["string", "integer", "number", "boolean"].includes(type) ||
+  (type === "object" && !properties) ||
+  (items?.type ?? "") in LISTS;
 
 /** A shape that is one of several says each: those of retry policies have their waits. */
 function described(schema) {

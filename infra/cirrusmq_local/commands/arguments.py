@@ -120,16 +120,23 @@ def read_json(option: str, text: str | None) -> Any:
 
 
 def read_filter(
-    tags: list[str] | None, binding_keys: list[str] | None, sql: str | None
+    tags: list[str] | None,
+    binding_keys: list[str] | None,
+    sql: str | None,
+    policy: str | None = None,
 ) -> dict[str, Any] | None:
-    """A filter of these options; None where none is given."""
-    given = {
-        name: value
-        for name, value in (("tags", tags), ("binding_keys", binding_keys), ("sql", sql))
-        if value
+    """A filter of these options; None where none is given. `policy`: its JSON."""
+    wanted = {
+        "tags": tags,
+        "binding_keys": binding_keys,
+        "policy": read_json("--policy", policy),
+        "sql": sql,
     }
+    given = {name: value for name, value in wanted.items() if value}
     if len(given.keys() - {"sql"}) > 1:
-        raise typer.BadParameter("give one of --tag and --binding-key", param_hint="filter")
+        raise typer.BadParameter(
+            "give one of --tag, --binding-key and --policy", param_hint="filter"
+        )
     return given or None
 
 

@@ -128,6 +128,9 @@ def subscribe(
     binding_key: Annotated[
         list[str] | None, typer.Option(help="Only such routing keys. May be repeated.")
     ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Only what this filter policy lets pass, in JSON.")
+    ] = None,
     sql: OnlySql = None,
     broadcasting: Annotated[
         bool, typer.Option(help="Every consumer gets everything (pull alone).")
@@ -172,7 +175,7 @@ def subscribe(
     wanted: dict[str, Any] = {
         "protocol": protocol,
         "endpoint": queue or url,
-        "filter": read_filter(tag, binding_key, sql),
+        "filter": read_filter(tag, binding_key, sql, policy),
         "mode": "broadcasting" if broadcasting else None,
         "ordered": ordered or None,
         "start": start,

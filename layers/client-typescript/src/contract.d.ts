@@ -276,9 +276,10 @@ export interface Failure {
 }
 
 /**
- * Which messages are let pass. One of `tags`, `tag_expression` and `binding_keys`, or `sql`, or
- * both, which must hold then. Topics of kind `tags` take `tags`, `tag_expression` and `sql`; of
- * kind `routing_key` `binding_keys` and `sql`; receivers of a queue `tags` and `sql`.
+ * Which messages are let pass. One of `tags`, `tag_expression`, `binding_keys` and `policy`, or
+ * `sql`, or both, which must hold then. Topics of kind `tags` take `tags`, `tag_expression`,
+ * `policy` and `sql`; of kind `routing_key` `binding_keys`, `policy` and `sql`; receivers of a
+ * queue `tags` and `sql`.
  */
 export interface Filter {
   /** messages with one of these; none of them lets all pass */
@@ -286,6 +287,13 @@ export interface Filter {
   /** `*`, or at most 10 tags between `||` */
   tag_expression?: string;
   binding_keys?: string[];
+  /**
+   * As an SNS filter policy: for each attribute a list of conditions, of which one must hold. A
+   * condition is a text, a number, or an object with `prefix`, `suffix`, `equals-ignore-case`,
+   * `anything-but`, `numeric`, `cidr` or `exists`; `$or` has policies of which one must hold. At
+   * most 8,192 bytes, 5 names and 150 combinations.
+   */
+  policy?: Record<string, unknown[]>;
   /**
    * Over attributes by name, at most 16,384 bytes and 1,000 tokens. It lets pass what it is TRUE
    * for; an attribute that is absent is NULL. `TAGS = 'a'` is true where `a` is one of the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cirrusmq.filters.attribute_policy import PolicyFilter, missed
 from cirrusmq.filters.routing import RoutingFilter
 from cirrusmq.filters.selection import Both, Filter
 from cirrusmq.filters.sql.evaluation import EvaluationError
@@ -26,6 +27,10 @@ def why_not(
         return "it has none of the filter's tags" if tags else "it has no tags"
     if isinstance(filter, RoutingFilter):
         return "no binding key matches its routing key" if routing_key else "it has no routing key"
+    if isinstance(filter, PolicyFilter):
+        names = missed(filter.text, attributes)
+        more = ", …" if len(names) > _MOST_NAMES else ""
+        return f"policy: no condition holds of {', '.join(names[:_MOST_NAMES])}{more}"
     assert isinstance(filter, SqlFilter)
     return _why_not_sql(filter, _Attributes(seen_by_sql(tags, attributes)))
 

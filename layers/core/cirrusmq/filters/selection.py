@@ -20,8 +20,8 @@ from cirrusmq.filters.tags import (
 Source = Literal["tags", "routing_key", "queue"]
 
 MEMBERS: Mapping[Source, tuple[str, ...]] = {
-    "tags": ("tags", "tag_expression", "sql"),
-    "routing_key": ("binding_keys", "sql"),
+    "tags": ("tags", "tag_expression", "policy", "sql"),
+    "routing_key": ("binding_keys", "policy", "sql"),
     "queue": ("tags", "sql"),
 }
 ALL_MEMBERS = frozenset(member for members in MEMBERS.values() for member in members)
@@ -78,9 +78,9 @@ def compile_filter(
 ) -> Filter:
     """The filter that a `filter` object describes; None, `{"tags": []}` and `*` let all pass.
 
-    `filter`: None or an object with one of `tags`, `tag_expression` and `binding_keys`, of which
-    `kind` allows some, with `sql`, or with both: then both must hold. Filters that were written
-    alike are equal. `tag_characters`: the most of a tag.
+    `filter`: None or an object with one of `tags`, `tag_expression`, `binding_keys` and `policy`,
+    of which `kind` allows some, with `sql`, or with both: then both must hold. Filters that were
+    written alike are equal. `tag_characters`: the most of a tag.
 
     Raises `InvalidParameter` where it is no such object, and `InvalidFilter` where the member is
     not one for `kind` or its content does not parse or goes beyond a limit.
@@ -123,6 +123,11 @@ def _filter_of(member: str, value: object, tag_characters: int) -> Filter:
         from cirrusmq.filters.sql.expression import sql_filter
 
         return sql_filter(value)
+    if member == "policy":
+        # Few subscriptions have one.
+        from cirrusmq.filters.attribute_policy import policy_filter
+
+        return policy_filter(value) if value != {} else Everything()
     if member == "binding_keys":
         return RoutingFilter(binding_keys_of_list(value))
     if member == "tags":
