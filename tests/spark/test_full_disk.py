@@ -13,6 +13,7 @@ from tests.spark.job_runs import Ended, Jobs, fingerprints, page_in, rows_in, ru
 from tests.spark.transforms.frames import ms
 
 from cirrusmq_reports.files import LocalFiles
+from export_writer import ExportWriter
 from synthetic_messages import Messages
 from synthetic_usage import Usage
 
@@ -66,12 +67,13 @@ def report(request: pytest.FixtureRequest, tmp_path: Path, jobs: Jobs) -> tuple[
     """A report's name, its first run, and one over later exports."""
     early, late = ms("2026-11-20 08:00"), ms("2026-11-21 08:00")
     if request.param == "billing":
-        bills = [
-            Usage(seed=1, records=20, at_ms=at_ms, days=1, resources=3).export(
-                tmp_path / f"{at_ms}"
-            )
-            for at_ms in (early, late)
-        ]
+        written = list(Usage(seed=1, records=40, at_ms=late, days=2, resources=3).written())
+        bills = []
+        for at_ms in (early, late):
+            writer = ExportWriter(root=tmp_path / f"{at_ms}", table="Usage", at_ms=at_ms)
+            lines = (f'{{"Item":{item}}}' for item, when_ms in written if when_ms < at_ms)
+            writer.write_files(lines, files=1)
+            bills.append(writer.finish())
         return (
             "billing",
             lambda output: jobs.bill(output, bills[:1]),
