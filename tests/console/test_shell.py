@@ -140,6 +140,22 @@ def test_it_speaks_chinese_and_keeps_the_choice(open_console: Open) -> None:
     assert console.page.locator("html").get_attribute("lang") == "en"
 
 
+def test_a_form_in_chinese_says_that_its_hints_are_in_english(console: Console) -> None:
+    page = console.page
+    console.show("keys")
+    summary = page.locator("details:has(form.attributes) > summary")
+    summary.click()
+    expect(page.locator("form.attributes")).to_be_visible()
+    expect(page.get_by_text("what the service answers, are in English")).to_have_count(0)
+
+    page.get_by_label("Language").select_option("zh")
+    expect(summary).to_have_text("新建密钥")
+    summary.click()
+
+    note = page.locator("form.attributes").get_by_text("服务返回的消息为英文")
+    expect(note).to_be_visible()
+
+
 def test_the_keyboard_reaches_the_page_past_the_header(console: Console) -> None:
     page = console.show("overview")
     page.reload()
@@ -217,8 +233,9 @@ def test_reports_say_how_to_make_them_and_then_show_amounts_as_they_are(
     note.locator("summary").click()
     expect(note).to_contain_text("INV-local-000001")
     expect(note.get_by_role("row")).to_contain_text(
-        ["Amount", "orderskept7 h-3,000 B h-2.00 USD", f"tax{NOTHING * 2}-0.38 USD"]
+        ["Amount", "orderskept7 h-3,000 B h-2.00 USD", f"{NOTHING}tax{NOTHING * 2}-0.38 USD"]
     )
+    assert console.findings() == []
     row = page.get_by_role("region", name="Backlog").get_by_role("row").filter(has_text="orders")
     expect(row).to_contain_text("2 d 8 h")
     expect(row).to_contain_text("-0.75")

@@ -2,7 +2,7 @@
 
 import { Refused } from "./api.js";
 import { h, newId } from "./dom.js";
-import { t } from "./i18n.js";
+import { currentLanguage, t } from "./i18n.js";
 import { makeInput, makeRow, readInput } from "./inputs.js";
 import { makeNested } from "./nested_inputs.js";
 import { act, outcome } from "./ui.js";
@@ -44,6 +44,7 @@ export function attributesForm(fields, values, label, send) {
   return h(
     "form",
     { class: "attributes", novalidate: true, onsubmit },
+    currentLanguage() !== "en" && h("p", { class: "hint" }, t("form.in_english")),
     rows,
     place.element,
     submit,

@@ -137,9 +137,10 @@ function invoice(each) {
       ],
     ]),
     table(
-      t("reports.lines"),
+      `${t("reports.lines")}: ${documentName(each)}, ${each.number ?? each.currency}`,
       [
-        { head: t("resource"), cell: (line) => line.resource },
+        // Tax and the like are of no resource.
+        { head: t("resource"), cell: (line) => line.resource || NOTHING },
         {
           head: t("kind"),
           cell: (line) => (line.correction ? `${line.kind} (${line.correction})` : line.kind),

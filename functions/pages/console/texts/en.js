@@ -92,6 +92,7 @@ export const EN = {
   "rate.rewound": "Rewound",
   "rate.kept": "Kept",
   "sparkline": "{what}, every five minutes: {values}",
+  "form.in_english": "The words below each attribute, and what the service answers, are in English.",
   "form.default": "default {value}",
   "form.empty_unsets": "empty: unset",
   "form.unchanged": "Nothing was changed.",

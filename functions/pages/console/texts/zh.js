@@ -92,6 +92,7 @@ export const ZH = {
   "rate.rewound": "回溯",
   "rate.kept": "保留",
   "sparkline": "{what}，每五分钟：{values}",
+  "form.in_english": "各属性下方的说明以及服务返回的消息为英文。",
   "form.default": "默认 {value}",
   "form.empty_unsets": "留空即取消",
   "form.unchanged": "没有更改。",
