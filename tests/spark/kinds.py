@@ -18,7 +18,7 @@ def kinds_of(folder: Path) -> set[str]:
 
     A kind of capital letters begins a text such as `f"Q#{id}"` or `"T#groups"`, or is given to a
     function that makes keys. A word is the whole partition key of its items: `key(*_ROUND)` with
-    `_ROUND = ("sweep", "visits")`, or `Place("deployment", …)`.
+    `_ROUND = ("sweep", "visits")`, or `ItemKey("deployment", …)`.
     """
     trees = [ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py"))]
     reader = _Reader()
@@ -59,7 +59,7 @@ class _Reader(ast.NodeVisitor):
         function = _name(node.func)
         if function in _BY_KIND and node.args:
             self._add_all(node.args[0])
-        elif function == "Place" and node.args and isinstance(node.args[0], ast.Constant):
+        elif function == "ItemKey" and node.args and isinstance(node.args[0], ast.Constant):
             self.kinds.add(str(node.args[0].value))
         elif function in ("key", "get"):
             for argument in node.args:
