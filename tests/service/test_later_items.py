@@ -27,6 +27,7 @@ from cirrusmq.access import keys, shares
 from cirrusmq.fanout import parking_lot
 from cirrusmq.fanout.parked_items import parked_item
 from cirrusmq.invoking import slots
+from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
@@ -35,6 +36,7 @@ from cirrusmq.receiving import rounds
 from cirrusmq.receiving.heads.items import put_mark
 from cirrusmq.receiving.heads.watermark import HeadMark
 from cirrusmq.storage import lease
+from cirrusmq.subscriptions.failed_answers import FailedAnswer, keep_answer
 from cirrusmq_local.testing import Client, World
 
 LARGE = random.Random(1).randbytes(3_000).hex()
@@ -151,6 +153,13 @@ def hints_and_leases(alice: Client) -> None:
     for _ in range(2):
         left = rounds._Round(behind="", begun_ms=now_ms, done_ms=now_ms, again_ms=now_ms)
         rounds._write(core, source, 0, left)
+    for _ in range(2):
+        sample = AnswerSample(body=b"no room")
+        kept = FailedAnswer(
+            error="status 500", at_ms=core.now_ms(), took_ms=40, message_id="m", sample=sample
+        )
+        keep_answer(core, source.id, kept)
+        world.clock.pass_seconds(10)
 
 
 def rates(alice: Client) -> None:

@@ -16,6 +16,7 @@ import threading
 
 import msgspec
 
+from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.runtime.core import Core
@@ -105,7 +106,7 @@ def _read(item: Item) -> FailedAnswer:
         took_ms=int(item["d"]["N"]),
         message_id=item["m"]["S"],
         sample=AnswerSample(
-            headers=msgspec.json.decode(item["h"]["S"], type=tuple[tuple[str, str], ...]),
+            headers=decode_json(item["h"]["S"], tuple[tuple[str, str], ...]),
             body=item["b"]["B"],
             cut=item["c"]["BOOL"],
         ),
