@@ -67,7 +67,9 @@ def test_a_night_writes_the_lines_of_open_months_alone(tmp_path: Path, jobs: Job
     assert [line["amount"] for line in of_gone["lines"]] == ["2.00"]
 
 
-@pytest.mark.parametrize("left", ["nothing", "a part of a file"])
+@pytest.mark.parametrize(
+    "left", ["nothing", pytest.param("a part of a file", marks=pytest.mark.long)]
+)
 def test_lines_that_a_run_has_not_written_are_written_by_the_next_one(
     tmp_path: Path, jobs: Jobs, left: str
 ) -> None:
@@ -86,6 +88,7 @@ def test_lines_that_a_run_has_not_written_are_written_by_the_next_one(
     assert invoices(output)[:1] == shown
 
 
+@pytest.mark.long
 def test_a_run_whose_documents_are_kept_keeps_its_folder(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
