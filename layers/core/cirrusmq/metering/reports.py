@@ -79,11 +79,10 @@ def _cut(core: Core, account: str, report: dict[str, Any], passed: int, lines: i
     @cache
     def issued(run: str) -> dict[str, Any]:
         """Number → lines of the documents that a run issued."""
-        name = f"runs/billing/{run}/lines/{quote(account, safe='')}.json"
-        content = core.read_report(name)
-        if content is None:
+        found = _of_account(core, "billing", run, "lines", account)
+        if found is None:
             raise ReportNotFound(f"the lines of the documents of run {run} are gone")
-        return decode_json(content, dict[str, Any])
+        return found
 
     kept, seen = [], 0
     for each in report["invoices"]:
@@ -122,9 +121,9 @@ def _newest(core: Core, report: str) -> str:
 
 def _read_billing(core: Core, account: str, run: str, parameter: str | None) -> dict[str, Any]:
     """The account's bills of a run. `parameter`: what named the run, if a caller did."""
-    content = core.read_report(f"runs/billing/{run}/accounts/{quote(account, safe='')}.json")
-    if content is not None:
-        return decode_json(content, dict[str, Any])
+    found = _of_account(core, "billing", run, "accounts", account)
+    if found is not None:
+        return found
     # A job of before put all lines into one file.
     return _read(core, "billing", account, run, parameter)
 
@@ -133,19 +132,25 @@ def _read(
     core: Core, report: str, account: str, run: str, parameter: str | None = None
 ) -> dict[str, Any]:
     """The account's summary of a run; `parameter` as in `_read_billing`."""
-    name = f"runs/{report}/{run}/summaries/{quote(account, safe='')}.json"
-    content = core.read_report(name)
-    if content is None and parameter:
+    found = _of_account(core, report, run, "summaries", account)
+    if found is None and parameter:
         raise InvalidParameter(parameter, "is of a report that is gone: begin again without it")
-    if content is None:
+    if found is None:
         raise ReportNotFound
-    return decode_json(content, dict[str, Any])
+    return found
 
 
 def _read_groups(core: Core, account: str, run: str) -> dict[str, Any]:
     """The labels and the resources with most of a backlog; none where an older job wrote none."""
-    content = core.read_report(f"runs/backlog/{run}/groups/{quote(account, safe='')}.json")
-    return _NO_GROUPS if content is None else _NO_GROUPS | decode_json(content, dict[str, Any])
+    return _NO_GROUPS | (_of_account(core, "backlog", run, "groups", account) or {})
+
+
+def _of_account(
+    core: Core, report: str, run: str, folder: str, account: str
+) -> dict[str, Any] | None:
+    """An account's file in one of a run's folders; None if there is none."""
+    content = core.read_report(f"runs/{report}/{run}/{folder}/{quote(account, safe='')}.json")
+    return None if content is None else decode_json(content, dict[str, Any])
 
 
 def _fitting(report: dict[str, Any]) -> dict[str, Any]:
