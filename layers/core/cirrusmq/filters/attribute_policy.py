@@ -62,7 +62,7 @@ class PolicyFilter(msgspec.Struct, frozen=True):
     def matches(
         self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
     ) -> bool:
-        return not missed(self.text, attributes)
+        return not any(_missed(_compiled(self.text), attributes))
 
     def normalized(self) -> dict[str, object]:
         return {"policy": json.loads(self.text)}
@@ -206,11 +206,11 @@ def _equals_ignore_case(operand: str) -> Test:
 def _anything_but(operand: object, where: str) -> Test:
     """The attribute must be there, and be none of these."""
     if isinstance(operand, Mapping):
-        if len(operand) != 1 or (name := next(iter(operand))) not in _BUT:
-            raise InvalidFilter(f"{where}: must have one of {', '.join(_BUT)}")
+        if len(operand) != 1 or (name := next(iter(operand))) not in _TEXT_OPERATORS:
+            raise InvalidFilter(f"{where}: must have one of {', '.join(_TEXT_OPERATORS)}")
         given = operand[name]
         but = [
-            _BUT[name](each, f"{where}.{name}")
+            _TEXT_OPERATORS[name](each, f"{where}.{name}")
             for each in (given if isinstance(given, list) and given else [given])
         ]
     else:
@@ -263,12 +263,11 @@ def _numeric(operand: object, where: str) -> Test:
     return test
 
 
-_TEXT_OPERATORS = {
+_TEXT_OPERATORS: Mapping[str, Callable[[object, str], Test]] = {
     "prefix": _text_test(_prefix),
     "suffix": _text_test(_suffix),
     "equals-ignore-case": _text_test(_equals_ignore_case),
 }
-_BUT: Mapping[str, Callable[[object, str], Test]] = _TEXT_OPERATORS
 _OPERATORS: Mapping[str, Callable[[object, str], Test]] = {
     **_TEXT_OPERATORS,
     "anything-but": _anything_but,

@@ -28,9 +28,7 @@ def why_not(
     if isinstance(filter, RoutingFilter):
         return "no binding key matches its routing key" if routing_key else "it has no routing key"
     if isinstance(filter, PolicyFilter):
-        names = missed(filter.text, attributes)
-        more = ", …" if len(names) > _MOST_NAMES else ""
-        return f"policy: no condition holds of {', '.join(names[:_MOST_NAMES])}{more}"
+        return f"policy: no condition holds of {_listed(missed(filter.text, attributes))}"
     assert isinstance(filter, SqlFilter)
     return _why_not_sql(filter, _Attributes(seen_by_sql(tags, attributes)))
 
@@ -56,6 +54,10 @@ def _why_not_sql(filter: SqlFilter, attributes: _Attributes) -> str:
         return "sql compares a text that is no number with a number"
     if value is None:
         names = ["tags" if name == TAGS_ATTRIBUTE else name for name in attributes.missing]
-        more = ", …" if len(names) > _MOST_NAMES else ""
-        return f"sql is NULL: it has no text for {', '.join(names[:_MOST_NAMES])}{more}"
+        return f"sql is NULL: it has no text for {_listed(names)}"
     return "sql is FALSE"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names of some."""
+    return ", ".join([*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])])
