@@ -119,7 +119,7 @@ def _held_behind(
     if first.more_after is None:
         return found
     if found:
-        more = _pages(core, pk, first.more_after, until, budget, _UNITS_AFTER)
+        more = budget.portion(_UNITS_AFTER).parcels(core, pk, first.more_after, until)
         return [*found, *_held(source, more, nonce_of, now_ms)]
 
     def since(parcel: Parcel) -> bool:
@@ -129,33 +129,13 @@ def _held_behind(
         )
 
     place = first_time(core, pk, (first.more_after, until), since, budget, prefix)
-    after = _pages(core, pk, place, until, budget, _UNITS_AFTER)
+    after = budget.portion(_UNITS_AFTER).parcels(core, pk, place, until)
     found = _held(source, after, nonce_of, now_ms)
     if place <= first.more_after or sum(len(claim.places) for claim in found) >= most:
         return found  # else the place is in the head, of which all was read
-    before = _pages(core, pk, place, first.more_after, budget, _UNITS_BEFORE, backwards=True)
+    earlier = budget.portion(_UNITS_BEFORE)
+    before = earlier.parcels(core, pk, place, first.more_after, backwards=True)
     return [*reversed(_held(source, before, nonce_of, now_ms)), *found]
-
-
-def _pages(
-    core: Core,
-    pk: str,
-    behind: str,
-    until: str,
-    budget: ReadBudget,
-    units: float,
-    *,
-    backwards: bool = False,
-) -> Iterator[Parcel]:
-    """The parcels from `behind` to `until`, for so many units."""
-    portion = budget.portion(units)
-    while portion.pays():
-        low, high = (until, behind) if backwards else (behind, until)
-        page = portion.read(core, pk, low, high, None, consistent=True, backwards=backwards)
-        yield from page.parcels
-        if page.more_after is None:
-            return
-        behind = page.more_after
 
 
 def _held(source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: int) -> list[Claim]:
@@ -172,8 +152,8 @@ def _held(source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: 
 
 def _around(core: Core, pk: str, start: str, budget: ReadBudget) -> Iterator[Parcel]:
     """The parcels of a partition's groups from `start` around, as far as they can be paid for."""
-    yield from _pages(core, pk, start, LAST_KEY, budget, budget.left)
-    yield from _pages(core, pk, "!", start, budget, budget.left)
+    yield from budget.parcels(core, pk, start, LAST_KEY)
+    yield from budget.parcels(core, pk, "!", start)
 
 
 def _held_in_groups(

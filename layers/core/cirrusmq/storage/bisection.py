@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from cirrusmq.model.parcel import Parcel, key_in_group
 from cirrusmq.runtime.core import Core
@@ -56,6 +56,28 @@ class ReadBudget:
         self.spend(units)
         more_after = None if last is None else last["sk"]["S"]
         return ParcelPage([read_parcel(item) for item in items], more_after, units)
+
+    def parcels(
+        self,
+        core: Core,
+        pk: str,
+        after: str,
+        until: str,
+        limit: int | None = None,
+        *,
+        backwards: bool = False,
+    ) -> Iterator[Parcel]:
+        """The parcels from `after` to `until`, as far as the units go; pages as `read` has them.
+
+        Backwards, `after` is the later key.
+        """
+        while self.pays():
+            low, high = (until, after) if backwards else (after, until)
+            page = self.read(core, pk, low, high, limit, consistent=True, backwards=backwards)
+            yield from page.parcels
+            if page.more_after is None:
+                return
+            after = page.more_after
 
     def spend(self, units: float) -> None:
         """Take units that were used."""

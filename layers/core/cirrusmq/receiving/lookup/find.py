@@ -179,11 +179,11 @@ def _by_time(
     from_ms, end = f"{prefix}{begun_ms:013d}", f"{prefix}{LAST_KEY}"
     yield from near_both_ends(core, pks[0], (from_ms, end), budget)
     for pk in pks[1:]:
-        yield from _pages(core, pk, from_ms, end, budget)
+        yield from budget.parcels(core, pk, from_ms, end, _PAGE)
     # An attempt's time may be ahead: what moves soon after its send is at an earlier one.
     ahead_ms = int(limits.ATTEMPT_AHEAD_MS * core.clock.scale) + core.skew_ms
     for pk in pks:
-        yield from _pages(core, pk, f"{prefix}{begun_ms - ahead_ms:013d}", from_ms, budget)
+        yield from budget.parcels(core, pk, f"{prefix}{begun_ms - ahead_ms:013d}", from_ms, _PAGE)
 
 
 def near_both_ends(
@@ -191,8 +191,8 @@ def near_both_ends(
 ) -> Iterator[Parcel]:
     """Parcels between two keys, from the first on for half of the units, then from the last one."""
     first, last = between
-    yield from _pages(core, pk, first, last, budget.portion(budget.left / 2))
-    yield from _pages(core, pk, last, first, budget, backwards=True)
+    yield from budget.portion(budget.left / 2).parcels(core, pk, first, last, _PAGE)
+    yield from budget.parcels(core, pk, last, first, _PAGE, backwards=True)
 
 
 def _at(core: Core, keys: Sequence[tuple[str, str]], budget: ReadBudget) -> Iterable[Parcel]:
@@ -212,21 +212,8 @@ def _in_groups(
     if group is not None:
         pk = partition_key(PARCELS, source.id, group_partition(group, source.partitions))
         prefix = group_hash(group)
-        yield from _pages(core, pk, f"{prefix}#", f"{prefix}#{LAST_KEY}", budget)
+        yield from budget.parcels(core, pk, f"{prefix}#", f"{prefix}#{LAST_KEY}", _PAGE)
         return
     for left in range(source.partitions, 0, -1):
         pk = partition_key(PARCELS, source.id, source.partitions - left)
-        yield from _pages(core, pk, "!", LAST_KEY, budget.portion(budget.left / left))
-
-
-def _pages(
-    core: Core, pk: str, after: str, until: str, budget: ReadBudget, *, backwards: bool = False
-) -> Iterable[Parcel]:
-    """Parcels between two keys, from the first of them on, as far as the units go."""
-    while budget.pays():
-        low, high = (until, after) if backwards else (after, until)
-        page = budget.read(core, pk, low, high, _PAGE, consistent=True, backwards=backwards)
-        yield from page.parcels
-        if page.more_after is None:
-            return
-        after = page.more_after
+        yield from budget.portion(budget.left / left).parcels(core, pk, "!", LAST_KEY, _PAGE)
