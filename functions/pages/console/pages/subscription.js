@@ -37,6 +37,7 @@ export async function subscriptionPage({ parts, live }) {
   const drawn = h("div");
   const buttons = h("div");
   const answers = h("div");
+  let shown;
   const told = h("div");
   const refresh = async () => {
     const [held, hours] = await Promise.all([
@@ -59,10 +60,10 @@ export async function subscriptionPage({ parts, live }) {
       ]),
       retryFigures(held),
     );
-    const shown = JSON.stringify(held.failed_answers ?? null);
+    const news = JSON.stringify(held.failed_answers ?? null);
     // Drawn anew only if there is news: what was opened stays open.
-    if (answers.dataset.shown !== shown) replace(answers, failedAnswers(held));
-    answers.dataset.shown = shown;
+    if (news !== shown) replace(answers, failedAnswers(held));
+    shown = news;
     if (!buttons.contains(document.activeElement))
       replace(
         buttons,

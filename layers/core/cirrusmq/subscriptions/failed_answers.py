@@ -22,6 +22,7 @@ from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import page_request, ttl_seconds
+from cirrusmq.subscriptions.due_marks import KIND
 
 KEPT_MS = 86_400_000
 EVERY_MS = 10_000
@@ -114,4 +115,4 @@ def _read(item: Item) -> FailedAnswer:
 
 
 def _pk(subscription_id: str) -> str:
-    return f"D#{subscription_id}#answers"
+    return f"{KIND}#{subscription_id}#answers"

@@ -129,8 +129,7 @@ class Poster:
         seconds, after = time.monotonic() - started, None
         if answer.status in BUSY:
             after = read_retry_after(answer.retry_after, time.time())
-        error = error_of(answer.status)
-        return PostOutcome(answer.status, error, seconds, after, answer.sample if error else None)
+        return PostOutcome(answer.status, error_of(answer.status), seconds, after, answer.sample)
 
     def close(self) -> None:
         """Close the connections that are kept."""

@@ -40,9 +40,9 @@ def fields_of(message: Message) -> dict[str, Any]:
     body = message.body
     return {
         "body": body if isinstance(body, str) else UNSET,
-        "body_base64": UNSET if isinstance(body, str) else _to_base64(body),
+        "body_base64": UNSET if isinstance(body, str) else to_base64(body),
         "attributes": {
-            name: value if isinstance(value, str) else Bytes(base64=_to_base64(value))
+            name: value if isinstance(value, str) else Bytes(base64=to_base64(value))
             for name, value in message.attributes_as_sent.items()
         },
         "tags": list(message.tags),
@@ -50,5 +50,6 @@ def fields_of(message: Message) -> dict[str, Any]:
     }
 
 
-def _to_base64(value: bytes) -> str:
+def to_base64(value: bytes) -> str:
+    """Bytes as a text."""
     return base64.b64encode(value).decode()

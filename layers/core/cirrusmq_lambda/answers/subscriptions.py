@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from codecs import getincrementaldecoder
 from typing import Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Meta, UnsetType
@@ -14,6 +14,7 @@ from cirrusmq.queues.counts import Counts
 from cirrusmq.subscriptions import failed_answers
 from cirrusmq.subscriptions.state import SubscriptionState
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
+from cirrusmq_lambda.answers.content import to_base64
 from cirrusmq_lambda.answers.counts import Approximate
 from cirrusmq_lambda.answers.invoking import Invoke
 
@@ -156,13 +157,14 @@ class FailedAnswer(Body, kw_only=True):
 
     @classmethod
     def of(cls, kept: failed_answers.FailedAnswer) -> Self:
-        """The answer of one that was kept. A letter that the cut went through is left out."""
+        """The answer of one that was kept."""
         body = kept.sample.body
+        encoding: Literal["base64"] | UnsetType = UNSET
         try:
-            text = _whole_letters(body).decode() if kept.sample.cut else body.decode()
-            encoding: Literal["base64"] | UnsetType = UNSET
+            # A letter that the cut went through is left out.
+            text = getincrementaldecoder("utf-8")().decode(body, final=not kept.sample.cut)
         except UnicodeDecodeError:
-            text, encoding = b64encode(body).decode(), "base64"
+            text, encoding = to_base64(body), "base64"
         return cls(
             error=kept.error,
             at=format_time(kept.at_ms),
@@ -173,16 +175,6 @@ class FailedAnswer(Body, kw_only=True):
             body_encoding=encoding,
             body_cut=kept.sample.cut,
         )
-
-
-def _whole_letters(body: bytes) -> bytes:
-    """The bytes without the begin of a letter of UTF-8 at their end."""
-    for back in range(1, min(4, len(body)) + 1):
-        byte = body[-back]
-        if byte & 0xC0 != 0x80:
-            needed = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return body[:-back] if needed > back else body
-    return body
 
 
 class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
