@@ -235,11 +235,11 @@ def _dearest(total: Total, kinds: Sequence[str]) -> str:
 def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]], page: PageInput) -> str:
     shown = []
     for account, invoice in sorted(invoices, key=lambda entry: (entry[1]["month"], entry[0])):
-        state, content = f"open until {invoice['closes_at'][:10]}", ""
         if invoice["closed"]:
             state = f"{invoice['type'].replace('_', ' ')} {invoice['number']}"
             content = _document(account, invoice["number"])
         else:
+            state = f"open until {invoice['closes_at'][:10]}"
             content = _open_month(invoice)
         shown.append(
             folded(

@@ -88,10 +88,7 @@ class Sums:
         dearest = resources.orderBy(sf.desc("total"), "account", "resource")
         for currency, total in self.currencies.items():
             total.resources = [
-                (
-                    f"{row['account']} · {row['resource']}",
-                    dict(row["kinds"]),
-                )
+                (f"{row['account']} · {row['resource']}", dict(row["kinds"]))
                 for row in dearest.where(sf.col("currency") == currency).limit(ROWS_SHOWN).collect()
             ]
 

@@ -196,7 +196,7 @@ class Outputs:
         self._waiting[f"{self._home_of(run or self.run)}/{name}"] = content
         size = sum(map(len, self._waiting.values()))
         if size > _BYTES_AT_ONCE or len(self._waiting) >= _FILES_AT_ONCE:
-            self._write_waiting()
+            self.flush()
 
     def has_file(self, name: str, run: str) -> bool:
         """Tell if a run's folder has this file."""
@@ -204,9 +204,6 @@ class Outputs:
 
     def flush(self) -> None:
         """Write all files of before ahead of any that comes later."""
-        self._write_waiting()
-
-    def _write_waiting(self) -> None:
         self.files.write(self._waiting)
         self._written += self._waiting
         self._waiting = {}
@@ -264,7 +261,7 @@ class Outputs:
         )
         text = proposal.as_text().encode()
         self.write_file("proposal.json", text)
-        self._write_waiting()
+        self.flush()
         self._check_written()
         with suppress(OSError, Py4JJavaError):  # a later run tries again
             self._remove_old(kept)

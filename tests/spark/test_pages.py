@@ -152,8 +152,10 @@ def bill_page(
 def lines_of_all(spark: SparkSession, answers: Mapping[str, dict[str, Any]]) -> DataFrame:
     """The lines of accounts' answers, as a run has them."""
     rows = [
-        (account, each["currency"], *(line[name] for name in names), Decimal(line["amount"]))
-        for names in (("resource", "kind", "count"),)
+        (
+            *(account, each["currency"], line["resource"], line["kind"], line["count"]),
+            Decimal(line["amount"]),
+        )
         for account, answer in answers.items()
         for each in answer["invoices"]
         for line in each.get("lines", ())
