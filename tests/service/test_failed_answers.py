@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.service.faults import Throttled
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq.model.answer_sample import AnswerSample
+from cirrusmq.model.answer_sample import BODY_BYTES, AnswerSample, sample_of
+from cirrusmq.subscriptions.failed_answers import SHOWN, FailedAnswer, keep_answer
 from cirrusmq_local.testing import Posting, World
 
 SAMPLE = AnswerSample(headers=(("Content-Type", "text/plain"),), body=b"no room")
@@ -136,6 +138,38 @@ def test_a_letter_that_the_cut_goes_through_is_left_out(world: World, topic: Tes
 
     (shown,) = web.show()["failed_answers"]
     assert (shown["body"], shown["body_cut"]) == ("é" * 511, True)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [b"X-Why: " + b"n" * 1_000],
+        [b"X-Quotes: " + b'"' * 500],
+        [b"%c:" % letter for letter in b"abcdefghij" * 100],
+    ],
+    ids=["long", "quoted", "many"],
+)
+def test_one_costs_three_write_units_and_a_look_at_twenty_six_read_units(
+    world: World, topic: TestTopic, headers: list[bytes]
+) -> None:
+    web = topic.subscribe("web", "http", keep_answers=True)
+    sample = sample_of(headers, b"x" * 5_000)
+    assert (len(sample.body), sample.cut) == (BODY_BYTES, True)
+    assert sum(len(name) + len(value) for name, value in sample.headers) > 100
+    web.show()
+    plain = world.units(web.show)[1]
+    for number in range(25):
+        one = FailedAnswer(
+            error=f"status {400 + number}",
+            at_ms=world.clock.now_ms(),
+            took_ms=30_000,
+            message_id="Msg-01M7XV36R3RBNQ643TZT3ZMKWA0",
+            sample=sample,
+        )
+        assert world.write_units(partial(keep_answer, world.core, web.id, one)) == 3
+
+    assert len(web.show()["failed_answers"]) == SHOWN
+    assert 4 < world.units(web.show)[1] - plain <= 6
 
 
 @pytest.mark.parametrize("protocol", ["pull", "queue"])

@@ -8,7 +8,7 @@ import msgspec
 
 BODY_BYTES = 1_024
 HEADERS_BYTES = 1_024
-"""Of names and values together."""
+"""Of names and values as they are kept: many short headers take more room than their letters."""
 _SECRET = ("auth", "cookie", "token", "secret", "key", "session", "password", "credential")
 """A header whose name has one of these is not kept."""
 
@@ -35,7 +35,7 @@ def sample_of(header_lines: Iterable[bytes], body: bytes) -> AnswerSample:
         name, value = name.strip(), value.strip()
         if not colon or line[:1] in (b" ", b"\t") or any(each in name.lower() for each in _SECRET):
             continue
-        left -= len(name.encode()) + len(value.encode())
+        left -= len(msgspec.json.encode((name, value)))
         if left < 0:
             break
         headers.append((name, value))

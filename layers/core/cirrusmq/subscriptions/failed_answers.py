@@ -28,7 +28,7 @@ KEPT_MS = 86_400_000
 EVERY_MS = 10_000
 """An environment writes a failure's answer so often at most: at most three write units each."""
 SHOWN = 20
-"""Failures that are read: with all of their room they cost eight read units."""
+"""Failures that are read: with all of their room they cost six read units."""
 _MOST = 10_000
 _logger = logging.getLogger(__name__)
 
