@@ -16,6 +16,7 @@ from cirrusmq.base.limits import (
     LOG_ENTRIES_DEFAULT,
     PAGE_ENTRIES,
     PAGE_ENTRIES_DEFAULT,
+    RATES_HOURS,
     RATES_NAMES,
     REPORT_LINES,
 )
@@ -61,7 +62,7 @@ _TAGS = {
     "Subscriptions": "Who gets what is published, and how.",
     "Operations": "Long work on queues and subscriptions, which goes on after its call's answer.",
     "Access": "Access keys, grants between accounts, and who changed what.",
-    "Reports": "Rates of the last hour; billing and backlog, as the data pipeline finished them.",
+    "Reports": "Rates of an hour or a week; billing and backlog, as the pipeline finished them.",
     "Service": "The service itself.",
 }
 _PATH_PARAMETERS = {
@@ -289,6 +290,9 @@ def _query(name: str, path: str) -> dict[str, Any]:
     elif name == "exact":
         text = "whether an attribute that is not given must be at its default; else it may be any"
         schema = {"type": "boolean", "default": False}
+    elif name == "hours":
+        text = "as many hours, each a number; without it twelve times five minutes"
+        schema = {"type": "integer", "minimum": RATES_HOURS[0], "maximum": RATES_HOURS[1]}
     elif name in _QUERY_NAMES:
         least, most = RATES_NAMES
         text = f"names with commas between them, in all lists {least} to {most}"

@@ -507,8 +507,8 @@ _ACCESS = {
 _SERVICE = {
     "GET /rates": Operation(
         tag="Reports",
-        summary="Show how many messages came and went in the last hour, every five minutes",
-        query=("queues", "receivers", "topics", "subscriptions"),
+        summary="Show how many messages came and went: in the last hour, or by the hour",
+        query=("queues", "receivers", "topics", "subscriptions", "hours"),
         asked={"queues": "orders,failed", "subscriptions": "news/all"},
         problems=(
             "QueueNotFound",

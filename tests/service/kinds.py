@@ -100,6 +100,7 @@ KINDS = (
     Kind("delivery state", "messages", r"S#\d+"),
     Kind("usage record", "usage", r"U#\d+", once=True),
     Kind("counter", "usage", r"C#\d+"),
+    Kind("day of rates", "usage", f"V#{_ID}", r"\d{5}"),
     Kind("calls of an account", "usage", f"T#{_ID}", r"\d+"),
     Kind("waiting receives", "usage", f"T#{_ID}", "waiting"),
     Kind("subscriptions that became slow", "usage", f"T#{_ID}", "slow"),

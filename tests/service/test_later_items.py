@@ -175,6 +175,11 @@ def rates(alice: Client) -> None:
     for _ in range(40):
         alice.get("/queues")
         world.clock.pass_seconds(1)
+    for _ in range(2):
+        TestQueue(alice, "plain").send("a")
+        world.settle()
+        world.clock.pass_seconds(2 * 3_600)
+        world.run("sweep")
     alice.put("/queues/empty")
     for _ in range(25):
         assert alice.receive("empty", wait_seconds=20) == []

@@ -38,6 +38,7 @@ class EveryFeature:
     def use_all(self) -> None:
         """Use every feature once, those last whose items end soon."""
         self._use_plain_queues()
+        self._fold_rates()
         self._use_retries_and_dead_letters()
         self._use_fair_and_ordered_queues()
         self._use_receivers_and_rewinds()
@@ -231,6 +232,12 @@ class EveryFeature:
         self.world.run("fan_out", {"Records": records})
         fault.end()
         self.world.invoked.clear()
+
+    def _fold_rates(self) -> None:
+        """Let the last hour be past, so that the sweep moves it to its day."""
+        self.world.settle()
+        self.world.clock.pass_seconds(2 * 3_600)
+        self.world.run("sweep")
 
     def _use_keys_grants_and_rates(self) -> None:
         self.world.client("bob")

@@ -1,4 +1,4 @@
-"""`cirrusmq queue rates` and `cirrusmq topic rates`: the last hour, by intervals."""
+"""`cirrusmq queue rates` and `cirrusmq topic rates`: the last hour, or hours, by intervals."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from cirrusmq_local.commands.queues import Receiver
 
 of_queues = typer.Typer()
 of_topics = typer.Typer()
+Hours = Annotated[
+    int | None, typer.Option(help="By the hour instead, in so many of them: at most 168.")
+]
 _OF_QUEUE = ("sent", "received", "deleted", "kept")
 _OF_TOPIC = ("published",)
 _OF_SUBSCRIPTION = ("delivered", "kept")
@@ -28,11 +31,12 @@ _OF_SUBSCRIPTION = ("delivered", "kept")
 def show_queue_rates(
     name: Queue,
     receiver: Receiver = None,
+    hours: Hours = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Show how many messages came and went in the last hour, every five minutes."""
-    found = connect(data).show_rates(SourceQueue(name, receiver))
+    found = connect(data).show_rates(SourceQueue(name, receiver), hours=hours)
     _print(found, _OF_SUBSCRIPTION if receiver else _OF_QUEUE, as_json)
 
 
@@ -43,15 +47,16 @@ def show_topic_rates(
         str | None,
         typer.Option(help="One of its subscriptions.", autocompletion=completion.subscriptions),
     ] = None,
+    hours: Hours = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Show how many messages were published in the last hour, or came to a subscription."""
     client = connect(data)
     if subscription is None:
-        _print(client.show_rates(topics=[name]), _OF_TOPIC, as_json)
+        _print(client.show_rates(topics=[name], hours=hours), _OF_TOPIC, as_json)
     else:
-        found = client.show_rates(Subscription(name, subscription))
+        found = client.show_rates(Subscription(name, subscription), hours=hours)
         _print(found, _OF_SUBSCRIPTION, as_json)
 
 

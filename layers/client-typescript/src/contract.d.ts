@@ -954,7 +954,10 @@ export interface QueueWithCounts {
   region: string;
 }
 
-/** Counted by the meter: what happened is here a little later, mostly within a minute. */
+/**
+ * Counted by the meter: what happened is here a little later, mostly within a minute. Twelve
+ * intervals of five minutes; with `hours` in the query as many of an hour each.
+ */
 export interface RatesOfLastHour {
   /** the beginning of the first interval */
   starts_at: string;
@@ -1086,9 +1089,9 @@ export interface RescheduleRequest {
 }
 
 /**
- * Messages of each interval of the last hour, the oldest first; the last interval still runs. What
- * a kind of resource does not count is 0: a topic counts `published` alone, and a subscription that
- * hands its messages to a queue, or broadcasts, nothing.
+ * Messages of each interval, the oldest first; the last one still runs. What a kind of resource
+ * does not count is 0: a topic counts `published` alone, and a subscription that hands its messages
+ * to a queue, or broadcasts, nothing.
  */
 export interface ResourceRates {
   kind: "queue" | "receiver" | "subscription" | "topic";
@@ -1986,10 +1989,10 @@ export interface Calls {
     body?: undefined;
     answer: ChangePage;
   };
-  /** Show how many messages came and went in the last hour, every five minutes */
+  /** Show how many messages came and went: in the last hour, or by the hour */
   "GET /rates": {
     path?: {};
-    query?: { queues?: string; receivers?: string; topics?: string; subscriptions?: string };
+    query?: { queues?: string; receivers?: string; topics?: string; subscriptions?: string; hours?: number };
     body?: undefined;
     answer: RatesOfLastHour;
   };

@@ -103,10 +103,11 @@ class AccountCalls(Calls):
 
     @driven
     def show_rates(
-        self, *sources: str | Source, topics: Sequence[str] = ()
+        self, *sources: str | Source, topics: Sequence[str] = (), hours: int | None = None
     ) -> Steps[RatesOfLastHour]:
         """How many messages came and went in the last hour, every five minutes; a text: a queue.
 
+        `hours`: by the hour instead, in the last 1 to 168 of them.
         At most 50 sources and topics, read by one call; the answer has queues first, then
         receivers, topics and subscriptions. A minute ago may be missing yet.
         """
@@ -115,7 +116,7 @@ class AccountCalls(Calls):
             kind, name = _name_of(source)
             named.setdefault(kind, []).append(name)
         query = {kind: ",".join(names) for kind, names in named.items() if names}
-        return cast(RatesOfLastHour, (yield from self._get("/rates", **query)))
+        return cast(RatesOfLastHour, (yield from self._get("/rates", **query, hours=hours)))
 
     @driven
     def report_billing(

@@ -726,7 +726,7 @@ class MessageTrace(TypedDict):
 
 
 class ResourceRates(TypedDict):
-    """Messages of each interval of the last hour, the oldest first; the last interval still runs.
+    """Messages of each interval, the oldest first; the last one still runs.
 
     What a kind of resource does not count is 0: a topic counts `published` alone, and a
     subscription that hands its messages to a queue, or broadcasts, nothing.
@@ -755,7 +755,10 @@ class ResourceRates(TypedDict):
 
 
 class RatesOfLastHour(TypedDict):
-    """Counted by the meter: what happened is here a little later, mostly within a minute."""
+    """Counted by the meter: what happened is here a little later, mostly within a minute.
+
+    Twelve intervals of five minutes; with `hours` in the query as many of an hour each.
+    """
 
     starts_at: str
     """the beginning of the first interval"""

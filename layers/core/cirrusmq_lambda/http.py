@@ -169,12 +169,18 @@ def read_limit(
     default: int = PAGE_ENTRIES_DEFAULT,
 ) -> int:
     """The `limit` of a listing."""
-    text = query.get("limit")
+    number = read_integer(query, "limit", bounds)
+    return default if number is None else number
+
+
+def read_integer(query: Mapping[str, str], name: str, bounds: tuple[int, int]) -> int | None:
+    """An integer of a query; None where it has none of the name."""
+    text = query.get(name)
     if text is None:
-        return default
+        return None
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
     if not bounds[0] <= number <= bounds[1]:
-        raise InvalidParameter("limit", f"must be an integer from {bounds[0]} to {bounds[1]:,}")
+        raise InvalidParameter(name, f"must be an integer from {bounds[0]} to {bounds[1]:,}")
     return number
 
 

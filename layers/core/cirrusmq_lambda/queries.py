@@ -28,7 +28,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "GET /topics/{topic}/subscriptions": _PAGE,
     "GET /topics/{topic}/messages": _LOG,
     "GET /topics/{topic}/subscriptions/{subscription}/messages": _LOG,
-    "GET /rates": frozenset({"queues", "receivers", "topics", "subscriptions"}),
+    "GET /rates": frozenset({"queues", "receivers", "topics", "subscriptions", "hours"}),
     "GET /reports/billing": _PAGE | {"from", "to"},
     "GET /reports/backlog": frozenset({"at"}),
 }

@@ -79,6 +79,7 @@ REPORT_LINES = (1, 10_000)
 RATE_INTERVAL_SECONDS = 300
 RATE_INTERVALS = 12
 RATES_NAMES = (1, 50)
+RATES_HOURS = (1, 168)
 """Of a call that reads the rates of several queues, topics, subscriptions and receivers."""
 LOOKED_AT_ENTRIES = 1_000
 """A page of a listing that leaves entries out looks at so many at most, if it wants no more."""

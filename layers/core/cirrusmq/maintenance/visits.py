@@ -21,7 +21,8 @@ from cirrusmq.receiving import rounds
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import lease
-from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, remove_past, walk
+from cirrusmq.storage.counters import Counter, CounterPlace, walk
+from cirrusmq.storage.rate_history import move_past, remove_empty
 from cirrusmq.subscriptions.sources import source_of_resource
 
 SHARE_MS = 2_000
@@ -92,10 +93,10 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
 
 def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
     """Visit one resource; the send time of the oldest message that waits in it."""
-    if counter.empty:
-        remove_empty(core, counter.resource_id)
-    elif counter.past:
-        remove_past(core, counter)
+    if counter.past:
+        move_past(core, counter)
+    elif counter.empty:
+        remove_empty(core, counter)
     source = source_of_resource(core, counter.resource_id) if counter.holds else None
     if source is None:
         return None

@@ -1,8 +1,8 @@
-"""The last hour of some resources, as the meter counted it."""
+"""The last hour, or the last hours, of some resources, as the meter counted them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
 import msgspec
@@ -11,6 +11,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.counters import counter_items, kept_in
 from cirrusmq.storage.rate_counters import LETTERS, read_counts
+from cirrusmq.storage.rate_history import read_hours
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -30,21 +31,39 @@ def read_rates(core: Core, sources: Sequence[Sequence[str]], now_ms: int) -> lis
     it is 0 then.
     """
     items = counter_items(core, [each for ids in sources for each in ids])
-    return [_rates([items[each] for each in ids if each in items], now_ms) for ids in sources]
+
+    def rates(ids: Sequence[str]) -> Rates:
+        some = [items[each] for each in ids if each in items]
+        return _rates(some, lambda kind: read_counts(some, kind, now_ms))
+
+    return list(map(rates, sources))
 
 
-def _rates(items: Sequence[Item], now_ms: int) -> Rates:
+def read_hourly_rates(
+    core: Core, sources: Sequence[Sequence[str]], hours: int, now_ms: int
+) -> list[Rates]:
+    """As `read_rates`, hour by hour; half a read unit more for each id and day."""
+    resource_ids = [each for ids in sources for each in ids]
+    items = counter_items(core, resource_ids)
+    read = read_hours(core, items, resource_ids, hours, now_ms)
+
+    def rates(ids: Sequence[str]) -> Rates:
+        some = [items[each] for each in ids if each in items]
+        return _rates(
+            some,
+            lambda kind: [sum(read[each][kind][hour] for each in ids) for hour in range(hours)],
+        )
+
+    return list(map(rates, sources))
+
+
+def _rates(items: Sequence[Item], counts: Callable[[str], Sequence[int]]) -> Rates:
+    """`items`: counters. `counts` has a kind's numbers by interval."""
     happened = {
-        kind: [max(0, number) for number in read_counts(items, kind, now_ms)]
-        for kind in LETTERS
-        if kind != "kept"
+        kind: [max(0, number) for number in counts(kind)] for kind in LETTERS if kind != "kept"
     }
-    return Rates(happened, _kept(items, now_ms))
-
-
-def _kept(items: Sequence[Item], now_ms: int) -> list[int]:
-    """Back from what is kept now, by the changes of each later interval."""
+    # Back from what is kept now, by the changes of each later interval.
     now = sum(kept_in(item).messages for item in items)
-    changes = read_counts(items, "kept", now_ms)
+    changes = counts("kept")
     back = accumulate(reversed(changes[1:]), lambda kept, change: kept - change, initial=now)
-    return [max(0, number) for number in back][::-1]
+    return Rates(happened, [max(0, number) for number in back][::-1])

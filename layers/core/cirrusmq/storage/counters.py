@@ -13,7 +13,6 @@ it stores its messages.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,14 +20,14 @@ import msgspec
 
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
-from cirrusmq.runtime.store import ConditionFailed, Item, key
-from cirrusmq.storage.rate_counters import number_in, past_rates
+from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage.rate_counters import number_in, past_rates, rates_in
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 COUNTERS = "C"
 """Kind of the partition keys of all counters."""
 _TOGETHER = 16
-_EMPTY_MINUTES = 60
+EMPTY_MINUTES = 60
 """A counter that is 0 for so long is removed; one that changes each minute is not made anew."""
 
 
@@ -49,8 +48,10 @@ class Counter(msgspec.Struct, frozen=True):
     """Whether messages may be there: some are counted, or none ever were."""
     empty: bool
     """Whether it is exactly 0, and has been for long."""
+    rates: Mapping[str, int] = {}
+    """What it has of intervals, by their attributes."""
     past: Sequence[str] = ()
-    """Attributes of intervals that nobody reads any more."""
+    """Those of them that nobody reads any more."""
 
 
 class CounterPlace(msgspec.Struct, frozen=True):
@@ -153,39 +154,6 @@ def read_all_counters(core: Core) -> Iterator[Counter]:
         yield from counters
 
 
-def remove_empty(core: Core, resource_id: str) -> None:
-    """Remove a counter that is exactly 0, and has been for an hour."""
-    request = {
-        "TableName": core.tables.usage,
-        "Key": key(*counter_place(resource_id)),
-        "ConditionExpression": " AND ".join(
-            f"(attribute_not_exists(#{name[0]}) OR #{name[0]} = :none)" for name in Kept._fields
-        )
-        + " AND changed <= :minute",
-        "ExpressionAttributeNames": {f"#{name[0]}": name for name in Kept._fields},
-        "ExpressionAttributeValues": {
-            ":none": {"N": "0"},
-            ":minute": {"N": str(core.now_ms() // 60_000 - _EMPTY_MINUTES)},
-        },
-    }
-    with contextlib.suppress(ConditionFailed):
-        core.store.write("DeleteItem", request)
-
-
-def remove_past(core: Core, counter: Counter) -> None:
-    """Remove the counter's intervals that nobody reads any more."""
-    names = {f"#{name}": name for name in counter.past}
-    request = {
-        "TableName": core.tables.usage,
-        "Key": key(*counter_place(counter.resource_id)),
-        "UpdateExpression": "REMOVE " + ", ".join(names),
-        "ConditionExpression": "attribute_exists(pk)",
-        "ExpressionAttributeNames": names,
-    }
-    with contextlib.suppress(ConditionFailed):
-        core.store.write("UpdateItem", request)
-
-
 def _counter(item: Item, now_ms: int) -> Counter:
     unchanged = now_ms // 60_000 - number_in(item, "changed")
     zero = all(number_in(item, name) == 0 for name in Kept._fields)
@@ -193,7 +161,8 @@ def _counter(item: Item, now_ms: int) -> Counter:
         resource_id=item["sk"]["S"],
         kept=kept_in(item),
         holds="messages" not in item or number_in(item, "messages") != 0,
-        empty=zero and unchanged >= _EMPTY_MINUTES,
+        empty=zero and unchanged >= EMPTY_MINUTES,
+        rates=rates_in(item),
         past=past_rates(item, now_ms),
     )
 

@@ -7,7 +7,7 @@ An interval is an attribute of its own for each kind, and a counter of a busy qu
     s4711 = 12   12 messages sent in interval 4711     interval: five minutes since the epoch,
     k4711 = -3   3 messages fewer kept at its end      modulo 10,000 (34 days)
 
-The sweep removes those that are past, several intervals at a time.
+The sweep moves those that are past to their day (`rate_history`), several intervals at a time.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ LETTERS: Mapping[str, str] = {
 _NAME = re.compile(f"[{''.join(LETTERS.values())}][0-9]{{4}}")
 _WRAP = 10_000
 _SLACK = 6
-"""Intervals that may be past before a write removes them."""
-_REMOVED = 100
-"""Attributes that one write removes: an expression has at most 4 KB."""
+"""Intervals that may be past before a write moves them."""
+_MOVED = 100
+"""Attributes that one write moves: an expression has at most 300 operators."""
 
 
 def rate_name(kind: str, time_ms: int) -> str:
@@ -65,7 +65,18 @@ def past_rates(names: Iterable[str], now_ms: int) -> list[str]:
     if not any(map(_NAME.fullmatch, set(names) - _names(last, RATE_INTERVALS + _SLACK))):
         return []
     past = set(names) - _names(last, RATE_INTERVALS)
-    return sorted(filter(_NAME.fullmatch, past))[:_REMOVED]
+    return sorted(filter(_NAME.fullmatch, past))[:_MOVED]
+
+
+def rates_in(item: Item) -> dict[str, int]:
+    """What a counter has of intervals: attribute → number."""
+    return {name: number_in(item, name) for name in item if _NAME.fullmatch(name)}
+
+
+def interval_of(name: str, now_ms: int) -> int:
+    """The interval of an attribute, counted from the epoch; of one that is at most a month old."""
+    newest = now_ms // INTERVAL_MS + 1  # the clocks of two functions differ
+    return newest - (newest - int(name[1:])) % _WRAP
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""The last hour of queues, receivers, topics and subscriptions."""
+"""The last hour, or hours, of queues, receivers, topics and subscriptions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from msgspec import Meta
 
-from cirrusmq.base.limits import RATE_INTERVALS
+from cirrusmq.base.limits import RATES_HOURS
 from cirrusmq.metering.rate_report import Rates
 from cirrusmq_lambda.answers.body import Body, Time
 
 RateKind: TypeAlias = Literal["queue", "receiver", "topic", "subscription"]
-_Numbers = Annotated[list[int], Meta(min_length=RATE_INTERVALS, max_length=RATE_INTERVALS)]
+_Numbers = Annotated[list[int], Meta(min_length=RATES_HOURS[0], max_length=RATES_HOURS[1])]
 
 
 class ResourceRates(Body):
-    """Messages of each interval of the last hour, the oldest first; the last interval still runs.
+    """Messages of each interval, the oldest first; the last one still runs.
 
     What a kind of resource does not count is 0: a topic counts `published` alone, and a
     subscription that hands its messages to a queue, or broadcasts, nothing.
@@ -50,7 +50,10 @@ class ResourceRates(Body):
 
 
 class RatesOfLastHour(Body):
-    """Counted by the meter: what happened is here a little later, mostly within a minute."""
+    """Counted by the meter: what happened is here a little later, mostly within a minute.
+
+    Twelve intervals of five minutes; with `hours` in the query as many of an hour each.
+    """
 
     starts_at: Annotated[Time, Meta(description="the beginning of the first interval")]
     interval_seconds: int

@@ -1,4 +1,4 @@
-"""Rates of the last hour, of several queues, receivers, topics and subscriptions."""
+"""Rates of the last hour or hours, of several queues, receivers, topics and subscriptions."""
 
 from __future__ import annotations
 
@@ -8,34 +8,38 @@ from typing import get_args
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.access.topic_permissions import find_topic
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATES_NAMES
+from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATES_HOURS, RATES_NAMES
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.metering.rate_report import read_rates
+from cirrusmq.metering.rate_report import read_hourly_rates, read_rates
 from cirrusmq.queues.receivers import get_receiver
 from cirrusmq.storage.rate_counters import interval_starts
+from cirrusmq.storage.rate_history import HOUR_MS
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.rates import RateKind, RatesOfLastHour, ResourceRates
-from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.http import Request, Route, read_integer
 from cirrusmq_lambda.replies import Ok
 from cirrusmq_lambda.topic_paths import find_subscription
 
 
 def show_rates(request: Request) -> Ok[RatesOfLastHour]:
-    """What happened to messages in the last hour, by intervals."""
+    """What happened to messages in the last hour, by intervals, or in the last hours."""
     core, now_ms = request.core, request.core.now_ms()
     _ = request.caller  # a call without a key is told that first
-    named = _named(request.query)
+    named, hours = _named(request.query), read_integer(request.query, "hours", RATES_HOURS)
     sources = [_SOURCES[kind](request, name) for kind, name in named]
-    found = read_rates(core, sources, now_ms)
+    if hours is None:
+        found = read_rates(core, sources, now_ms)
+        starts_ms, seconds = interval_starts(now_ms)[0], RATE_INTERVAL_SECONDS
+    else:
+        found = read_hourly_rates(core, sources, hours, now_ms)
+        starts_ms, seconds = (now_ms // HOUR_MS + 1 - hours) * HOUR_MS, HOUR_MS // 1_000
     shown = [
         ResourceRates.of(kind, name, rates)
         for (kind, name), rates in zip(named, found, strict=True)
     ]
-    starts_at = format_time(interval_starts(now_ms)[0])
-    return Ok(
-        RatesOfLastHour(starts_at=starts_at, interval_seconds=RATE_INTERVAL_SECONDS, rates=shown)
-    )
+    starts_at = format_time(starts_ms)
+    return Ok(RatesOfLastHour(starts_at=starts_at, interval_seconds=seconds, rates=shown))
 
 
 def _named(query: Mapping[str, str]) -> list[tuple[RateKind, str]]:

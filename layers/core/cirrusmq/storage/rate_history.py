@@ -1,0 +1,153 @@
+"""A resource's last week hour by hour: an item for each day, made of what leaves its counter.
+
+pk `V#<resource id>`, sk the day (since the epoch): `s07 = 40`, 40 messages sent from 07:00 to 08:00
+UTC. Each has at most 4 KB, mostly below 1 KB; TTL removes it when it is eight days old. The letter
+is no other table's: the reports' jobs, also of the release before, refuse an export that has those.
+
+The sweep moves intervals that are past into their day, both in one transaction:
+
+    counter   s4711 = 12, s4712 = 3 ──> removed, if they are still 12 and 3
+    day       s07 = 40              ──> s07 = 55
+
+    the meter adds late to s4711: refused, and the next sweep moves what is there then
+    the answer is lost, the SDK tries again: refused, for s4711 is gone
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key
+from cirrusmq.storage.counters import EMPTY_MINUTES, Counter, Kept, counter_place
+from cirrusmq.storage.rate_counters import INTERVAL_MS, LETTERS, interval_of, number_in, rates_in
+
+HOUR_MS = 3_600_000
+_DAY_HOURS = 24
+_INTERVALS = HOUR_MS // INTERVAL_MS
+_KEPT_DAYS = 8
+_PLACES = 100
+_REFUSED = (ConditionFailed, TransactionRefused)
+
+Hours = Mapping[str, Sequence[int]]
+"""Kind → what happened in each hour, the oldest first."""
+
+
+def move_past(core: Core, counter: Counter) -> None:
+    """Move the intervals that nobody reads any more into their day: those of the oldest one.
+
+    Four write units, or five where the day has more than 1 KB.
+    """
+    now_ms = core.now_ms()
+    days = {name: _hour(name, now_ms) // _DAY_HOURS for name in counter.past}
+    names = [name for name, day in days.items() if day == min(days.values())]
+    update = {
+        "TableName": core.tables.usage,
+        "Key": key(*counter_place(counter.resource_id)),
+        "UpdateExpression": "REMOVE " + ", ".join(f"#{name}" for name in names),
+        "ConditionExpression": " AND ".join(f"#{name} = :{name}" for name in names),
+        "ExpressionAttributeNames": {f"#{name}": name for name in names},
+        "ExpressionAttributeValues": {f":{name}": _number(counter.rates[name]) for name in names},
+    }
+    with contextlib.suppress(*_REFUSED):
+        core.store.transact([{"Update": update}, *_additions(core, counter, names, now_ms)])
+
+
+def remove_empty(core: Core, counter: Counter) -> None:
+    """Remove a counter that is exactly 0, and has been for an hour; its day keeps its rates."""
+    now_ms = core.now_ms()
+    delete: dict[str, Any] = {
+        "TableName": core.tables.usage,
+        "Key": key(*counter_place(counter.resource_id)),
+        # Who adds to it after it was read writes a later minute.
+        "ConditionExpression": " AND ".join(
+            f"(attribute_not_exists(#{name[0]}) OR #{name[0]} = :none)" for name in Kept._fields
+        )
+        + " AND changed <= :minute",
+        "ExpressionAttributeNames": {f"#{name[0]}": name for name in Kept._fields},
+        "ExpressionAttributeValues": {
+            ":none": _number(0),
+            ":minute": _number(now_ms // 60_000 - EMPTY_MINUTES),
+        },
+    }
+    additions = _additions(core, counter, counter.rates, now_ms)
+    with contextlib.suppress(*_REFUSED):
+        if additions:
+            core.store.transact([{"Delete": delete}, *additions])
+        else:
+            core.store.write("DeleteItem", delete)
+
+
+def read_hours(
+    core: Core, counters: Mapping[str, Item], resource_ids: Sequence[str], hours: int, now_ms: int
+) -> dict[str, Hours]:
+    """The last hours of each resource, the one that runs at the end, with what its counter has.
+
+    `counters`: those that exist, as they are stored. Half a read unit a resource and day.
+    """
+    first = now_ms // HOUR_MS + 1 - hours
+    days = range(first // _DAY_HOURS, now_ms // HOUR_MS // _DAY_HOURS + 1)
+    places = [_place(each, day) for each in resource_ids for day in days]
+    found: dict[tuple[str, str], Item] = {}
+    for start in range(0, len(places), _PLACES):
+        some = places[start : start + _PLACES]
+        found |= core.store.get_many(core.tables.usage, some, consistent=False)
+    read: dict[str, Hours] = {}
+    for resource_id in resource_ids:
+        sums: dict[tuple[str, int], int] = defaultdict(int)
+        for day in days:
+            item = found.get(_place(resource_id, day), {})
+            for letter in LETTERS.values():
+                for hour in range(_DAY_HOURS):
+                    number = number_in(item, f"{letter}{hour:02}")
+                    sums[letter, day * _DAY_HOURS + hour] += number
+        for name, number in rates_in(counters.get(resource_id, {})).items():
+            sums[name[0], _hour(name, now_ms)] += number
+        read[resource_id] = {
+            kind: [sums[letter, first + each] for each in range(hours)]
+            for kind, letter in LETTERS.items()
+        }
+    return read
+
+
+def _additions(
+    core: Core, counter: Counter, names: Iterable[str], now_ms: int
+) -> list[dict[str, Any]]:
+    """Updates that add intervals of a counter to their days."""
+    by_day: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for name in names:
+        day, hour = divmod(_hour(name, now_ms), _DAY_HOURS)
+        by_day[day][f"{name[0]}{hour:02}"] += counter.rates[name]
+    return [
+        {
+            "Update": {
+                "TableName": core.tables.usage,
+                "Key": key(*_place(counter.resource_id, day)),
+                "UpdateExpression": "ADD "
+                + ", ".join(f"#{name} :{name}" for name in sums)
+                + " SET expires_at = :expires",
+                "ExpressionAttributeNames": {f"#{name}": name for name in sums},
+                "ExpressionAttributeValues": {
+                    ":expires": _number((day + 1 + _KEPT_DAYS) * _DAY_HOURS * 3_600),
+                    **{f":{name}": _number(number) for name, number in sums.items()},
+                },
+            }
+        }
+        for day, sums in by_day.items()
+    ]
+
+
+def _hour(name: str, now_ms: int) -> int:
+    """The hour, since the epoch, of an interval's attribute."""
+    return interval_of(name, now_ms) // _INTERVALS
+
+
+def _place(resource_id: str, day: int) -> tuple[str, str]:
+    return f"V#{resource_id}", f"{day:05}"
+
+
+def _number(value: int) -> Item:
+    return {"N": str(value)}
