@@ -99,7 +99,7 @@ class TestIdleResources:
         sent: list[str] = []
 
         def send_before(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-            if "Delete" in str(request) and "changed" in str(request) and not sent:
+            if operation == "DeleteItem" and "changed" in str(request) and not sent:
                 sent.append("y")
                 queue.send("y")
                 world.run_stream("meter")
