@@ -21,7 +21,7 @@ from cirrusmq.settlement.dead_letter import DeadLetterRequest
 from cirrusmq.settlement.delete import DeleteRequest
 from cirrusmq.settlement.visibility import GiveBackRequest, VisibilityRequest
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
-from cirrusmq.subscriptions.replays import GroupRewindRequest
+from cirrusmq.subscriptions.replays import GroupRewindRequest, RedeliverRequest
 from cirrusmq_lambda.http import NoFields
 from cirrusmq_lambda.routes.access import (
     GrantRequest,
@@ -423,6 +423,13 @@ _SUBSCRIPTIONS = {
         body=GroupRewindRequest,
         examples={"to a time": {"to": "2026-11-20T08:00:00.000Z"}},
         problems=("NotRewindable", "LimitExceeded"),
+    ),
+    f"POST {SUBSCRIPTION}/redeliver": Operation(
+        tag="Subscriptions",
+        summary="Deliver messages of the last day to a URL or a group once more, by their ids",
+        body=RedeliverRequest,
+        examples={"one": {"ids": ["Msg-01M7XV36R3RBNQ643TZT3ZMKWA0"]}},
+        problems=("MessageNotFound", "Conflict"),
     ),
     f"POST {SUBSCRIPTION}/secret": Operation(
         tag="Subscriptions",

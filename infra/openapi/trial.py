@@ -161,6 +161,7 @@ class _Stage:
             "delete": [self._receipts.get(kind)],
             "handle": self._handle,
             "token": self._token,
+            "ids": [self._published] if route.endswith("/redeliver") else (body or {}).get("ids"),
             "deliver_at": format_time(self._world.clock.now_ms() + 60_000),
         }
         if route.endswith("/rewind"):

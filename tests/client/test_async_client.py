@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -33,6 +34,7 @@ from cirrusmq_client import (
 )
 from cirrusmq_client.answers import QueueWithCounts
 from cirrusmq_client.client import BaseClient
+from cirrusmq_client.errors import Conflict
 from cirrusmq_client.outcomes import Outcome, Sent
 
 NewQueue = Callable[..., str]
@@ -145,6 +147,8 @@ def use_everything(client: Any, name: str) -> None:
     client.match(topic, [Message("new")])
     client.try_filter(topic, {"tags": ["new"]}, [Message("new")])
     client.watch_operation(client.rewind_subscription(topic, "pulled", published.sent_at))
+    with suppress(Conflict):
+        client.redeliver(topic, "pulled", published.id)
     half_messages(client, topic)
     client.read_log(topic, limit=1)
     client.pause_subscription(topic, "pulled")

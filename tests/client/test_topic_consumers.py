@@ -27,6 +27,7 @@ from cirrusmq_client import (
     Retry,
     Subscription,
 )
+from cirrusmq_client.errors import Conflict
 from cirrusmq_client.inputs import SubscriptionInput
 
 Wait = Callable[..., None]
@@ -214,6 +215,20 @@ def test_a_group_starts_earlier_and_is_rewound(
     assert made["start"] == "earliest"
     assert _take(client, group, 2) == ["a", "b"]
     (*_, ended) = client.watch_operation(client.rewind_subscription(topic, "late", sent[1]))
+    assert (ended["kind"], ended["state"], ended["done"]) == ("replay", "succeeded", 1)
+    assert _take(client, group, 1) == ["b"]
+
+
+def test_a_group_gets_a_message_once_more_by_its_id(
+    client: Client, producer: Producer, topic: str
+) -> None:
+    group = Subscription(topic, "again")
+    client.create_subscription(topic, "again", {"protocol": "pull"})
+    sent = [producer.publish(topic, body) for body in "ab"]
+    with pytest.raises(Conflict, match="on its way"):
+        client.redeliver(topic, "again", sent[1].id)
+    assert _take(client, group, 2) == ["a", "b"]
+    (*_, ended) = client.watch_operation(client.redeliver(topic, "again", sent[1].id))
     assert (ended["kind"], ended["state"], ended["done"]) == ("replay", "succeeded", 1)
     assert _take(client, group, 1) == ["b"]
 

@@ -272,6 +272,12 @@ def use_topics(call: Checked) -> None:
     world.settle()
     call("GET", f"{topic}/messages", query="limit=1")
     call("GET", f"{topic}/subscriptions/log/messages")
+    again = {"ids": [published.json["messages"][0]["id"]]}
+    assert call("POST", f"{topic}/subscriptions/hook/redeliver", again).status == 409
+    assert call("POST", f"{topic}/subscriptions/copy/redeliver", again).status == 400
+    (held,) = call("POST", f"{topic}/subscriptions/group/messages/receive").json["messages"]
+    call("POST", f"{topic}/subscriptions/group/messages/delete", {"receipts": [held["receipt"]]})
+    assert call("POST", f"{topic}/subscriptions/group/redeliver", again).status == 202
     to = {"to": format_time(world.clock.now_ms() - 1_000)}
     rewound = call("POST", f"{topic}/subscriptions/group/rewind", to)
     assert call("POST", f"{topic}/subscriptions/group/rewind", to).status == 409

@@ -101,6 +101,7 @@ class Stage:
             "POST /topics/{topic}/subscriptions/{subscription}/rewind": {
                 "to": format_time(self.world.clock.now_ms() - 1_000)
             },
+            "POST /topics/{topic}/subscriptions/{subscription}/redeliver": {"ids": ["Msg-0"]},
             "POST /topics/{topic}/subscriptions/{subscription}/confirm": {},
             "POST /topics/{topic}/half/commit": {"handle": self.handles[0]},
             "POST /topics/{topic}/half/rollback": {"handle": self.handles[1]},

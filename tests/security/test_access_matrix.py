@@ -77,7 +77,7 @@ MAY_ON_TOPIC: dict[str, tuple[str, ...]] = {
     f"POST {SUBSCRIPTION}/secret": (*SUBSCRIBERS, "admin"),
     **{
         f"POST {SUBSCRIPTION}/{work}": (*SUBSCRIBERS, "admin")
-        for work in ("pause", "resume", "retry", "rewind")
+        for work in ("pause", "resume", "retry", "rewind", "redeliver")
     },
     **{
         f"POST {SUBSCRIPTION}/messages/{call}": SUBSCRIBERS

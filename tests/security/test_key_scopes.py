@@ -59,7 +59,7 @@ NEEDS: dict[str, set[str]] = {
     f"POST {T}/match": {"send", "receive", "manage"},
     **{
         f"POST {S}/{work}": {"manage"}
-        for work in ("confirm", "secret", "pause", "resume", "retry", "rewind")
+        for work in ("confirm", "secret", "pause", "resume", "retry", "rewind", "redeliver")
     },
     "GET /operations/{id}": {"manage"},
     "GET /rates": {"send", "receive", "manage"},

@@ -83,6 +83,10 @@ KINDS = (
         *("answer of a URL", "messages", f"D#{_ID}#answers"),
         hint="the newest answer of a status, made whole, and shown for a day alone",
     ),
+    Kind(
+        *("message that was delivered again", "messages", f"D#{_ID}#again"),
+        hint="names a parcel, which has what is known of it, to the trace alone",
+    ),
     Kind("sequence", "messages", rf"N#{_ID}#\d+", "N"),
     Kind("slot", "messages", f"F#{_ID}", r"\d{4}"),
     Kind("wake of slots", "messages", f"F#{_ID}", "wake"),

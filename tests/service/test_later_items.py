@@ -114,6 +114,13 @@ def published(alice: Client) -> None:
     producers = Producers(topic)
     committed, _ = (producers.prepare("x", check_after_seconds=30) for _ in range(2))
     producers.commit(committed)
+    group = topic.subscribe("group")
+    (message,) = topic.publish("z")
+    for _ in range(2):
+        group.delete(*group.receive())
+        again = {"ids": [message["id"]]}
+        assert alice.post(f"{group.path}/redeliver", again).status == 202
+        world.settle()
     world.clock.pass_seconds(120)
     producers.prepare("y", check_after_seconds=30)
     producers.receive()

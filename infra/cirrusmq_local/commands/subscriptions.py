@@ -116,6 +116,20 @@ def rewind(
     begun(client, client.rewind_subscription(name, subscription, to), wait, as_json)
 
 
+@subscriptions.command("redeliver")
+def redeliver(
+    name: Topic,
+    subscription: Named,
+    message_ids: Annotated[list[str], typer.Argument(help="As a publish and a trace show them.")],
+    wait: Wait = True,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Deliver messages of the last day to a URL or a group once more."""
+    client = connect(data)
+    begun(client, client.redeliver(name, subscription, *message_ids), wait, as_json)
+
+
 def subscribe(
     topic: Topic,
     name: Named,

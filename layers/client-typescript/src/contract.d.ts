@@ -683,7 +683,7 @@ export interface OperationStarted {
 /** How far an operation is. */
 export interface OperationState {
   id: string;
-  /** backfill: of a new receiver; replay: of a group, by a topic's log */
+  /** backfill: of a new receiver; replay: of what a topic's log has */
   kind: "backfill" | "fan_out" | "purge" | "redrive" | "replay" | "rewind";
   state: "failed" | "running" | "succeeded";
   /** messages so far */
@@ -1065,6 +1065,12 @@ export interface ReceiverWithCounts {
   /** is giving it what was sent before; nothing else is received yet */
   operation?: string;
   counts: Counts;
+}
+
+/** The body of a redelivery: the messages that are delivered once more. */
+export interface RedeliverRequest {
+  /** an array of 1 to 100 ids of messages */
+  ids: string[];
 }
 
 /** The body of a redrive. */
@@ -1798,6 +1804,13 @@ export interface Calls {
     path: { topic: string; subscription: string };
     query?: {};
     body: GroupRewindRequest;
+    answer: OperationStarted;
+  };
+  /** Deliver messages of the last day to a URL or a group once more, by their ids */
+  "POST /topics/{topic}/subscriptions/{subscription}/redeliver": {
+    path: { topic: string; subscription: string };
+    query?: {};
+    body: RedeliverRequest;
     answer: OperationStarted;
   };
   /** Show the secret that signs what a URL gets, as it is since its last turn-over */

@@ -484,7 +484,7 @@ class OperationState(TypedDict):
 
     id: str
     kind: Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
-    """backfill: of a new receiver; replay: of a group, by a topic's log"""
+    """backfill: of a new receiver; replay: of what a topic's log has"""
     state: Literal["running", "succeeded", "failed"]
     done: int
     """messages so far"""

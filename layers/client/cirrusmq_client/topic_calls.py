@@ -226,6 +226,15 @@ class TopicCalls(Calls):
         return str((yield from self._post_once(path, {"to": to_text(to)}))["operation"])
 
     @driven
+    def redeliver(self, topic: str, name: str, *message_ids: str) -> Steps[str]:
+        """Deliver messages of the last day to a URL or a group once more; the operation's id.
+
+        At most 100. MessageNotFound, Conflict where one is on its way there already.
+        """
+        path = subscription_path(topic, name) + "/redeliver"
+        return str((yield from self._post_once(path, {"ids": list(message_ids)}))["operation"])
+
+    @driven
     def delete_subscription(self, topic: str, name: str) -> Steps[None]:
         """Delete a subscription."""
         yield from self._delete(subscription_path(topic, name), SubscriptionNotFound)

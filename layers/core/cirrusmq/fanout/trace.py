@@ -3,7 +3,8 @@
 A URL's parcels are kept until the message's expiry and show its state. A group's and a queue's are
 removed when their messages are deleted, and no item says that a record was fanned out: that would
 be a write for each. So for these a message whose fan-out is late is shown as delivered until then.
-A dead letter that was given back is followed, as far as a look-up reads.
+A dead letter that was given back is followed, as far as a look-up reads; one that was delivered
+again by its id is shown as it is since then.
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ from msgspec.structs import replace
 from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.fanout.reader_parcels import FannedOut, parcels_of
+from cirrusmq.fanout.redelivered import redelivered_to
 from cirrusmq.fanout.returned_letters import given_back
 from cirrusmq.fanout.topic_shares import own_share
-from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel, send_and_position
+from cirrusmq.model.parcel import (
+    DELETED,
+    DROPPED,
+    GONE,
+    MOVED,
+    Parcel,
+    message_id,
+    send_and_position,
+)
 from cirrusmq.model.post_history import Post
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.log_reader import Logged, read_logged
@@ -71,17 +81,11 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> Trace:
     """The message's deliveries; MessageNotFound once its life is over."""
-    known = send_and_position(message_id)
-    if known is None:
+    found = find_logged(core, topic, message_id)
+    if found is None:
         raise MessageNotFound
-    send_id, position = known
-    item = core.store.get(core.tables.messages, *topic_log_key(topic, send_id))
-    record = None if item is None or not is_topic_record(item) else read_record(item)
-    if record is None or position not in record.positions:
-        raise MessageNotFound
-    place = record.positions.index(position)
-    if core.now_ms() >= record.sent_ms + limits.TOPIC_LIFE_SECONDS * 1000:
-        raise MessageNotFound
+    record, place = found
+    position = record.positions[place]
     wanted = [delivery.subscription_id for delivery in record.header.deliveries]
     subscriptions = {each.id: each for each in subscriptions_with(core, topic.id, wanted)}
     states = {}
@@ -91,6 +95,21 @@ def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> T
             states[subscription.name] = _state(core, subscription, record, delivery, position)
     message = read_logged(core, topic, record, place) if body else None
     return Trace(id=message_id, sent_ms=record.sent_ms, states=states, message=message)
+
+
+def find_logged(core: Core, topic: Topic, message_id: str) -> tuple[TopicRecord, int] | None:
+    """The record of a message and its place in it; None if the log has it no more."""
+    known = send_and_position(message_id)
+    if known is None:
+        return None
+    send_id, position = known
+    item = core.store.get(core.tables.messages, *topic_log_key(topic, send_id))
+    record = None if item is None or not is_topic_record(item) else read_record(item)
+    if record is None or position not in record.positions:
+        return None
+    if core.now_ms() >= record.sent_ms + limits.TOPIC_LIFE_SECONDS * 1_000:
+        return None
+    return record, record.positions.index(position)
 
 
 def _state(
@@ -106,9 +125,14 @@ def _state(
     made, index = _made(subscription, record, delivery, position)
     if subscription.replay and group_source(core, subscription).withholds(made):
         return TracedState("pending")
-    pk = partition_key(PARCELS, made.source_id, made.partition)
-    item = core.store.get(core.tables.messages, pk, made.sort_key)
+    place = partition_key(PARCELS, made.source_id, made.partition), made.sort_key
+    elsewhere = redelivered_to(core, subscription.id, message_id(record.send_id, position))
+    item = core.store.get(core.tables.messages, *(elsewhere or place))
     parcel = None if item is None else read_parcel(item)
+    if elsewhere is not None:
+        if parcel is None:
+            return TracedState("delivered")  # its consumer deleted it
+        made, index = parcel, 0
     if parcel is None and (subscription.protocol == "http" or not fanned_out):
         return TracedState("pending")
     if parcel is None or parcel.visible_ms[index] == MOVED:

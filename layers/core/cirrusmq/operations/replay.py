@@ -1,5 +1,7 @@
 """Giving a group what its topic's log has, record after record in the order of the log.
 
+One that names messages by their ids delivers these alone, to a group or a URL (`redelivery`).
+
 Of a record that was published for the group its share is as it was decided then; of an earlier one
 what the group's filter selects now. The progress, one key for all of the log's partitions, is the
 frontier: receivers take nothing that is behind it (see `subscriptions.replays`).
@@ -16,6 +18,7 @@ from cirrusmq.fanout.reader_parcels import parcels_of, put_side_by_side
 from cirrusmq.fanout.topic_shares import share_of
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.operations import redelivery
 from cirrusmq.publishing.log_reader import records_between
 from cirrusmq.publishing.records import holds_messages, read_record
 from cirrusmq.queues.operations import Run, Step
@@ -46,6 +49,9 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
     operation = run.operation
     details = operation.details
     topic, group = _topic(core, run), _group(core, run)
+    if "ids" in details:
+        yield from redelivery.steps(core, run, topic, group)
+        return
     if operation.progress.after == LAST_KEY:
         replays.finish(core, topic.id, group.name, operation.id)
         return

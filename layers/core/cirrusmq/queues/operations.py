@@ -174,6 +174,16 @@ def creation_for_topic(
     return operation, _creation(core, operation)
 
 
+def start_for_topic(
+    core: Core, topic: Topic, kind: Kind, details: dict[str, Any], by: str
+) -> Operation:
+    """As `start`, for work on a topic's subscription."""
+    operation, writes = creation_for_topic(core, topic, kind, details, by, held_until_ms=0)
+    core.store.transact(writes)
+    resume(core, _pointer(operation))
+    return operation
+
+
 def start_for_deployment(core: Core, kind: Kind, details: dict[str, Any]) -> Operation:
     """As `start`, for work that is no queue's."""
     operation = _begun(core, DEPLOYMENT, kind, details)

@@ -36,10 +36,27 @@ FORMER_SOURCES = 4
 """Each is looked at by every receive."""
 
 
+REDELIVERED = 100
+"""Messages that one call delivers again, at most."""
+
+
 class GroupRewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a group's rewind."""
 
     to: Annotated[str, Meta(description="a time within the last 24 hours")]
+
+
+class RedeliverRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a redelivery: the messages that are delivered once more."""
+
+    ids: Annotated[
+        list[str],
+        Meta(
+            min_length=1,
+            max_length=REDELIVERED,
+            description=f"an array of 1 to {REDELIVERED} ids of messages",
+        ),
+    ]
 
 
 def check_start(core: Core, start: str) -> int | None:

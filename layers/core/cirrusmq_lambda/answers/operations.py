@@ -22,7 +22,7 @@ class OperationState(Body):
 
     id: str
     kind: Annotated[
-        Kind, Meta(description="backfill: of a new receiver; replay: of a group, by a topic's log")
+        Kind, Meta(description="backfill: of a new receiver; replay: of what a topic's log has")
     ]
     state: State
     done: Annotated[int, Meta(description="messages so far")]

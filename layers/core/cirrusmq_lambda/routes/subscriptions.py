@@ -11,7 +11,7 @@ from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFou
 from cirrusmq.model.topic import SubscriptionInput, Topic
 from cirrusmq.subscriptions import confirmations, management, replays, subscriptions
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
-from cirrusmq.subscriptions.replays import GroupRewindRequest
+from cirrusmq.subscriptions.replays import GroupRewindRequest, RedeliverRequest
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda import rights
@@ -110,6 +110,17 @@ def rewind_group(request: Request) -> Accepted[OperationStarted]:
     return Accepted(OperationStarted(operation=started))
 
 
+def redeliver_messages(request: Request) -> Accepted[OperationStarted]:
+    """Deliver messages of the topic to a URL or a group once more, by their ids."""
+    # Rare: it reads what fan-out made, which no other call here does.
+    from cirrusmq.operations.redelivery import redeliver
+
+    topic, subscription = subscription_of(request, "admin")
+    body = request.body(RedeliverRequest)
+    started = redeliver(request.core, topic, subscription, body, request.caller.key_id)
+    return Accepted(OperationStarted(operation=started.id))
+
+
 def show_secret(request: Request) -> Ok[SigningSecret]:
     """The secret that signs now: another one since the deployment's was turned over."""
     _, subscription = subscription_of(request, "admin")
@@ -170,4 +181,5 @@ ROUTES: dict[str, Route] = {
     f"POST {_SUBSCRIPTION}/resume": resume_subscription,
     f"POST {_SUBSCRIPTION}/retry": retry_now,
     f"POST {_SUBSCRIPTION}/rewind": rewind_group,
+    f"POST {_SUBSCRIPTION}/redeliver": redeliver_messages,
 }

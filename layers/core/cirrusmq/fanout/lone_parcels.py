@@ -1,0 +1,108 @@
+"""A message that comes to a subscription by itself, not with its publish: with a life of its own.
+
+Its parcel has the time of its coming, or the end of its group, so that whoever looks finds it. What
+does not fit into it has a record in a log of the subscription, which nobody reads in order: one in
+the topic's log would be published again.
+"""
+
+from __future__ import annotations
+
+from cirrusmq.base import limits
+from cirrusmq.fanout.push_triggers import Notice
+from cirrusmq.fanout.reader_parcels import ReaderShare, parcels_of
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.parcel import Parcel, lone_parcel_id
+from cirrusmq.model.topic import Subscription
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
+from cirrusmq.sending.making import Entry, group_partition
+from cirrusmq.storage.bodies.objects import keep_object
+from cirrusmq.storage.parcels import log_item, parcel_item
+from cirrusmq.storage.sequences import take_sequence
+
+LIFE_MS = limits.TOPIC_LIFE_SECONDS * 1000
+
+
+def lone_parcel(
+    core: Core,
+    subscription: Subscription,
+    message: Message,
+    place: tuple[str, int],
+    came_from: str,
+    now_ms: int,
+    *,
+    object_days: int = 0,
+    visibility_seconds: int = 0,
+) -> Parcel | None:
+    """The parcel of a message in its subscription; None if its object is gone.
+
+    `place`: its publish, and its number there. `came_from`: what makes the parcel's id unlike
+    others of this message. `object_days`: the class of life of the object with its body; 0: none.
+    """
+    (send_id, position), days = place, object_days
+    if days:
+        kept = keep_object(core, send_id, days, now_ms + LIFE_MS, now_ms)
+        if kept is None:
+            return None
+        days = kept
+    partition = subscription.partition_of(send_id)
+    sequences = None
+    if subscription.ordered and subscription.protocol == "pull":
+        sequences = [_sequence(core, subscription, message)]
+    share = ReaderShare(
+        source_id=subscription.present_id,
+        entries=[
+            Entry(
+                position=position,
+                message=message,
+                available_ms=now_ms,
+                visibility_seconds=visibility_seconds,
+            )
+        ],
+        parcel_id=lone_parcel_id(send_id, position, now_ms, came_from),
+        partition=partition,
+        log=f"{subscription.id}#{partition}",
+        sent_ms=now_ms,
+        expires_ms=now_ms + LIFE_MS,
+        skew_ms=0,
+        sequences=sequences,
+        group_partitions=subscription.log_partitions,
+        inline=True,
+        log_is_own=False,
+        object_days=days,
+        invokes=subscription.invoke is not None,
+    )
+    (arrived,) = parcels_of(share)
+    return arrived
+
+
+def items_of(arrived: Parcel, message: Message) -> list[Item]:
+    """The items of a lone parcel: itself, and a record if it has no room for its message."""
+    items = [parcel_item(arrived)]
+    if arrived.log is not None:
+        times = arrived.sent_ms, arrived.expires_ms
+        positions, content = (arrived.position(0),), pack([message])
+        items.append(log_item(arrived.log, arrived.parcel_id, positions, content, *times, None))
+    return items
+
+
+def notice_of(subscription: Subscription, arrived: Parcel) -> Notice:
+    """The notice for a URL that gets a lone parcel.
+
+    A group's consumers look by themselves, or the stream wakes its worker.
+    """
+    return Notice(
+        subscription=subscription,
+        start=arrived.sort_key,
+        partitions=frozenset({arrived.partition}),
+        posts=1,
+        bytes=arrived.answer_bytes(0),
+    )
+
+
+def _sequence(core: Core, subscription: Subscription, message: Message) -> int:
+    """Its place in its group's order, behind all that were published; 1 in a group of its own."""
+    if message.group is None:
+        return 1
+    partition = group_partition(message.group, subscription.log_partitions)
+    return take_sequence(core, subscription.topic_id, partition, 1)

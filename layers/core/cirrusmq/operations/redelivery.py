@@ -1,0 +1,129 @@
+"""Delivering single messages of a topic to a subscription again, by their ids.
+
+An operation of the kind `replay` with ids: what it puts is the message as it was published, in a
+parcel of its own, with a life and retries that begin anew. The parcel and the operation's count are
+one transaction, so that each message comes once however often a run stops:
+
+    run 1   message 1: put, counted ── message 2: put, counted ── (stops)
+    run 2                                                          message 3: put, counted
+    run 1, late                        message 2 over an older count: refused, it ends
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cirrusmq.base.errors import (
+    Conflict,
+    InvalidParameter,
+    MessageNotFound,
+    SubscriptionNotFound,
+    Unavailable,
+)
+from cirrusmq.fanout.lone_parcels import items_of, lone_parcel, notice_of
+from cirrusmq.fanout.push_triggers import Notices
+from cirrusmq.fanout.redelivered import put_redelivered
+from cirrusmq.fanout.trace import find_logged, trace
+from cirrusmq.invoking.waking import wake
+from cirrusmq.model.parcel import send_and_position
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.log_reader import read_logged
+from cirrusmq.queues import operations
+from cirrusmq.queues.operations import Operation, Run, Step
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import TransactionRefused, put_if_absent
+from cirrusmq.storage.queries import Progress
+from cirrusmq.subscriptions.replays import RedeliverRequest
+
+_ON_ITS_WAY = ("pending", "retrying")
+
+
+def redeliver(
+    core: Core, topic: Topic, subscription: Subscription, request: RedeliverRequest, by: str
+) -> Operation:
+    """Start delivering messages again; `by`: the id of the access key that asks for it.
+
+    Raises MessageNotFound if the log has one no more, or it was not published to the subscription;
+    Conflict if one is on its way there.
+    """
+    if not _holds_messages(subscription):
+        raise InvalidParameter("subscription", "must be a URL that is confirmed, or a pull group")
+    ids = list(dict.fromkeys(request.ids))
+    for number, each in enumerate(ids):
+        if send_and_position(each) is None:
+            raise InvalidParameter(f"ids[{number}]", "must be the id of a message")
+    traces = core.in_parallel(lambda each: trace(core, topic, each), ids)
+    for each, traced in zip(ids, traces, strict=True):
+        shown = traced.states.get(subscription.name)
+        if shown is None:
+            raise MessageNotFound(f"{each} was not published to {subscription.name}")
+        if shown.state in _ON_ITS_WAY:
+            raise Conflict(f"{each} is on its way to {subscription.name}: it is {shown.state}")
+    details = {
+        "topic_id": topic.id,
+        "subscription": subscription.name,
+        "subscription_id": subscription.id,
+        "ids": ids,
+    }
+    return operations.start_for_topic(core, topic, "replay", details, by)
+
+
+def steps(core: Core, run: Run, topic: Topic, subscription: Subscription) -> Iterator[Step]:
+    """Put message after message; how many were gone meanwhile is told."""
+    if not _holds_messages(subscription):
+        raise SubscriptionNotFound
+    ids, notices = run.operation.details["ids"], Notices(core)
+    for number in range(run.operation.notes.get("next", 0), len(ids)):
+        missed = run.operation.notes.get("missed", 0)
+        if not _put(core, run, topic, subscription, ids[number], number + 1, notices):
+            missed += 1
+        notices.send()  # the sweep finds what was not told
+        detail = f"{missed} messages are gone from the topic's log" if missed else None
+        yield Step(Progress(), 0, detail, {"next": number + 1, "missed": missed})
+    if subscription.invoke is not None:
+        wake(core, subscription.present_id)
+
+
+def _put(
+    core: Core,
+    run: Run,
+    topic: Topic,
+    subscription: Subscription,
+    message_id: str,
+    following: int,
+    notices: Notices,
+) -> bool:
+    """Put a message into the subscription, and count it; whether the log still has it."""
+    found = find_logged(core, topic, message_id)
+    logged = None if found is None else read_logged(core, topic, *found)
+    if found is None or logged is None:
+        return False
+    record, place = found
+    arrived = lone_parcel(
+        core,
+        subscription,
+        logged.message,
+        (record.send_id, record.positions[place]),
+        run.operation.id,
+        core.now_ms(),
+        object_days=record.object_days,
+    )
+    if arrived is None:
+        return False
+    counted, count = run.count({"next": following})
+    items = items_of(arrived, logged.message)
+    writes = [{"Put": put_if_absent(core.tables.messages, item)} for item in items]
+    try:
+        core.store.transact([*writes, put_redelivered(core, subscription.id, arrived), count])
+    except TransactionRefused as refused:
+        # This write took effect and its answer was lost, or another runner is at it: whoever goes
+        # on reads how far it is.
+        raise Unavailable from refused
+    run.found = counted
+    if subscription.protocol == "http":
+        notices.note(notice_of(subscription, arrived))
+    return True
+
+
+def _holds_messages(subscription: Subscription) -> bool:
+    return subscription.pausable and subscription.confirmed
