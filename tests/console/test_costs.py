@@ -61,6 +61,12 @@ def test_the_page_tells_what_its_calls_read() -> None:
     assert len(peeked["messages"]) == 1
     units = world.engine.capacity()["read_units"] - before
     found["the note of one dead letter, in a queue that holds it alone"] = units
+    client.get("/queues/queue-0")
+    world.clock.pass_seconds(5)  # as between two reads of a queue's page
+    before = world.engine.capacity()["read_units"]
+    assert client.get("/rates", "queues=queue-0").status == 200
+    units = world.engine.capacity()["read_units"] - before
+    found["the last hour of one queue, five seconds after its counts"] = units
     assert found == told()
 
 

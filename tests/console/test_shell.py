@@ -82,7 +82,7 @@ def test_a_page_says_what_it_reads_and_reads_nothing_while_it_is_hidden(
     page = console.page
     page.clock.install()
     console.show(f"queues/{name}")
-    expect(page.get_by_text(re.compile("every 5 s · calls: 1$"))).to_be_visible()
+    expect(page.get_by_text(re.compile("every 5 s · calls: 2$"))).to_be_visible()
     calls: list[str] = []
 
     def note(request: Request) -> None:
@@ -91,7 +91,7 @@ def test_a_page_says_what_it_reads_and_reads_nothing_while_it_is_hidden(
     page.on("request", note)
     with page.expect_request(f"**/queues/{name}"):
         page.clock.run_for(5_100)
-    expect(page.get_by_text(re.compile("calls: 1$"))).to_be_visible()
+    expect(page.get_by_text(re.compile("calls: 2$"))).to_be_visible()
 
     hide = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true})"
     change = "document.dispatchEvent(new Event('visibilitychange'))"

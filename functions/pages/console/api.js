@@ -76,12 +76,12 @@ export const topicPath = (topic, below = "") => `/topics/${encodeURIComponent(to
 export const subscriptionPath = (topic, name, below = "") =>
   topicPath(topic, `/subscriptions/${encodeURIComponent(name)}${below}`);
 
-/** All entries of a listing, page after page, but at most so many. */
-export async function listAll(path, field, most) {
+/** All entries of a listing, page after page, but at most so many. `query`: what else is asked. */
+export async function listAll(path, field, most, query = {}) {
   const found = [];
   let cursor;
   do {
-    const page = await get(path, { limit: Math.min(most, 1000), cursor });
+    const page = await get(path, { ...query, limit: Math.min(most, 1000), cursor });
     found.push(...page[field]);
     cursor = page.cursor;
   } while (cursor && found.length < most);

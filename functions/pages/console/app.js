@@ -4,6 +4,7 @@ import { Refused, Unreachable, isOfCall, keyId, signOut } from "./api.js";
 import { h, replace } from "./dom.js";
 import { LANGUAGES, choose, currentLanguage, t } from "./i18n.js";
 import { Live } from "./live.js";
+import { forget as forgetSamples } from "./live_rates.js";
 import { keysPage } from "./pages/keys.js";
 import { operationsPage } from "./pages/operations.js";
 import { overviewPage } from "./pages/overview.js";
@@ -86,6 +87,7 @@ function skip(event) {
 function leave(refused = null) {
   signOut();
   forget();
+  forgetSamples();
   open(refused);
 }
 

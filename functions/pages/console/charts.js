@@ -47,11 +47,14 @@ function wholeTicks(largest) {
   return ticks;
 }
 
-/** Counts over time. `series`: {name: [[ms, value], …]}; the names have classes line-0, line-1 … */
-export function counts(title, series) {
+/**
+ * Counts over time. `series`: {name: [[ms, value], …]}; the names have classes line-0, line-1 …, and
+ * a value that is null breaks a line. `span`: from when to when, that of the points if it is left out.
+ */
+export function counts(title, series, span = null) {
   const points = Object.values(series).flat();
   const times = points.map(([at]) => at);
-  const [from, to] = [Math.min(...times), Math.max(...times)];
+  const [from, to] = span ?? [Math.min(...times), Math.max(...times)];
   const ticks = wholeTicks(Math.max(...points.map(([, value]) => value)));
   const top = ticks[ticks.length - 1];
   const left = 14 + number(top).length * 10;
@@ -71,8 +74,21 @@ export function counts(title, series) {
   );
 }
 
-/** A line through a series' points; a dot where there is one alone. */
-function drawn(line, place, x, y) {
+/** The lines through a series' points, from gap to gap; a dot where there is one alone. */
+function drawn(series, place, x, y) {
+  return pieces(series).map((line) => piece(line, place, x, y));
+}
+
+function pieces(series) {
+  const found = [[]];
+  for (const point of series) {
+    if (point[1] === null) found.push([]);
+    else found[found.length - 1].push(point);
+  }
+  return found.filter((line) => line.length);
+}
+
+function piece(line, place, x, y) {
   if (line.length === 1)
     return svg("circle", { class: `dot-${place}`, cx: x(line[0][0]), cy: y(line[0][1]), r: 3 });
   const points = line.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);

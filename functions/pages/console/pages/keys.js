@@ -1,48 +1,110 @@
-// Access keys of the account, and the audit: which of them changed what.
+// Access keys of the account, or of one that an admin names; the audit: which of them changed what.
 
-import { call, keyId, listAll, post } from "../api.js";
+import { Refused, call, keyId, listAll, post } from "../api.js";
 import { auditSection } from "../audit.js";
-import { h, replace } from "../dom.js";
-import { attributesForm } from "../forms.js";
+import { h, newId, replace } from "../dom.js";
+import { attributesForm, field } from "../forms.js";
 import { plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { fieldsOf } from "../schema.js";
-import { act, badge, button, confirm, outcome, section, showDialog, table } from "../ui.js";
+import {
+  act,
+  badge,
+  button,
+  confirm,
+  empty,
+  facts,
+  outcome,
+  section,
+  showDialog,
+  table,
+} from "../ui.js";
 
 const MOST = 1_000;
 
-export async function keysPage() {
+export async function keysPage({ query }) {
+  const own = await listAll("/keys", "keys", MOST);
+  const mine = own.find((key) => key.access_key_id === keyId());
+  const named = query.get("account") || mine?.account;
+  const other = named === mine?.account ? undefined : named;
+  const chosen = mine?.admin ? accountField(query.get("account") ?? "", mine.account) : null;
+  const audit = auditSection();
+  const [keys] = await Promise.all([
+    other ? keysSection(other, chosen) : keysSection(undefined, chosen, own),
+    audit.read(),
+  ]);
+  const element = h("div", {}, keys, audit.element);
+  return { title: t("nav.keys"), element };
+}
+
+/** The keys of an account, the own one if it is undefined; `held`: its keys, if they are known. */
+async function keysSection(account, chosen, held) {
   const place = outcome();
   const list = h("div");
-  const draw = async () => {
-    const keys = await listAll("/keys", "keys", MOST);
-    replace(list, table(t("nav.keys"), columns(place, draw), keys));
+  const draw = async (known) => {
+    const keys = known ?? (await listAll("/keys", "keys", MOST, { account }));
+    const drawn = keys.length ? table(t("nav.keys"), columns(place, draw), keys) : null;
+    replace(list, drawn ?? empty(t("keys.none")));
   };
-  const form = attributesForm(
-    await fieldsOf("KeyRequest"),
-    {},
-    t("keys.create"),
-    async (given, told) => {
-      const made = await post("/keys", given);
-      told.good(t("done"));
-      showSecret(made);
-      await draw();
-    },
+  const head = account ? t("keys.of", { account }) : t("keys.all");
+  try {
+    await draw(held);
+  } catch (error) {
+    // The account is not one, or not for this key: all else of the page is as ever.
+    if (!(error instanceof Refused && [400, 403].includes(error.status))) throw error;
+    (chosen ?? place).bad(error);
+    return section(head, chosen?.element, place.element);
+  }
+  // The account is the page's: the form does not ask for it once more.
+  const { account: _, ...fields } = await fieldsOf("KeyRequest");
+  const form = attributesForm(fields, {}, t("keys.create"), async (given, told) => {
+    const made = await post("/keys", { ...given, account });
+    told.good(t("done"));
+    showSecret(made);
+    await draw();
+  });
+  const making = account ? t("keys.new_of", { account }) : t("keys.new");
+  return section(
+    head,
+    chosen?.element,
+    list,
+    place.element,
+    h("details", {}, h("summary", {}, making), form),
   );
-  const audit = auditSection();
-  await Promise.all([draw(), audit.read()]);
+}
+
+/** The field of the account whose keys are shown; the choice is in the address. */
+function accountField(value, own) {
+  const hint = newId();
+  const { input, row } = field(t("account"), {
+    value,
+    maxlength: 64,
+    spellcheck: "false",
+    autocomplete: "off",
+    "aria-describedby": hint,
+  });
+  const place = outcome();
+  const onsubmit = (event) => {
+    event.preventDefault();
+    const account = input.value.trim();
+    location.hash = account ? `/keys?${new URLSearchParams({ account })}` : "/keys";
+  };
   const element = h(
-    "div",
-    {},
-    section(
-      t("keys.all"),
-      list,
+    "form",
+    { onsubmit },
+    h("div", { class: "inline" }, row, h("button", { type: "submit" }, t("audit.show"))),
+    h(
+      "div",
+      { id: hint },
+      h("p", { class: "hint" }, t("keys.account", { account: own })),
       place.element,
-      h("details", {}, h("summary", {}, t("keys.new")), form),
     ),
-    audit.element,
   );
-  return { title: t("nav.keys"), element };
+  const bad = (error) => {
+    input.setAttribute("aria-invalid", "true");
+    place.bad(error);
+  };
+  return { element, bad };
 }
 
 function columns(place, draw) {
@@ -111,6 +173,7 @@ function showSecret(key) {
   showDialog(
     t("keys.secret"),
     h("p", {}, t("keys.secret.text")),
+    facts([[t("account"), key.account]]),
     h("pre", {}, `${key.access_key_id}\n${key.secret}`),
   );
 }

@@ -5,6 +5,7 @@ import { h, replace } from "../dom.js";
 import { attributesForm } from "../forms.js";
 import { counted, countedAll, duration, plain, time } from "../format.js";
 import { t } from "../i18n.js";
+import { drawLive, readLive } from "../live_rates.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
 import { button, confirm, facts, section, tabs, tiles } from "../ui.js";
@@ -42,12 +43,14 @@ export async function queuePage(place) {
 
 async function nowTab(queue) {
   const figures = h("div");
+  const seconds = h("div");
   const drawn = h("div");
   const told = h("div");
   const refresh = async () => {
     const [read, hours] = await Promise.all([
       get(queuePath(queue.name)),
       lastHours({ queues: [queue.name] }),
+      readLive("queue", queue.name, SECONDS),
     ]);
     const { counts } = read;
     replace(
@@ -60,6 +63,7 @@ async function nowTab(queue) {
         [t("oldest"), duration(counts.oldest_active_age_seconds)],
       ]),
     );
+    replace(seconds, drawLive("queue", queue.name, RATES, SECONDS));
     replace(drawn, drawHour(hours("queue", queue.name), RATES));
     replace(told, summary(read));
   };
@@ -67,6 +71,7 @@ async function nowTab(queue) {
     "div",
     {},
     figures,
+    section(t("live_rates.title"), seconds),
     section(t("counts.title"), drawn),
     section(t("queue.summary"), told),
     deletion(queue),

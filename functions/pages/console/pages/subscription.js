@@ -7,6 +7,7 @@ import { attributesForm, field } from "../forms.js";
 import { counted, countedAll, duration, number, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { follow } from "../progress.js";
+import { drawLive, readLive } from "../live_rates.js";
 import { drawHour, lastHours } from "../rates.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
 import { fieldsOf } from "../schema.js";
@@ -30,10 +31,12 @@ const FIXED = ["protocol", "endpoint", "mode", "ordered", "start"];
 
 export async function subscriptionPage({ parts, live }) {
   const [topic, name] = parts;
+  const full = `${topic}/${name}`;
   const first = await get(path(topic, name));
   const place = outcome();
   const kinds = first.protocol === "http" ? OF_URL : OF_GROUP;
   const figures = h("div");
+  const seconds = h("div");
   const drawn = h("div");
   const buttons = h("div");
   const answers = h("div");
@@ -43,8 +46,10 @@ export async function subscriptionPage({ parts, live }) {
     const [held, hours] = await Promise.all([
       get(path(topic, name)),
       lastHours({ subscriptions: namesOf([first]) }),
+      first.counts && readLive("subscription", full, SECONDS),
     ]);
-    replace(drawn, drawHour(hours("subscription", `${topic}/${name}`), kinds));
+    if (first.counts) replace(seconds, drawLive("subscription", full, kinds, SECONDS));
+    replace(drawn, drawHour(hours("subscription", full), kinds));
     replace(
       figures,
       tiles([
@@ -78,6 +83,7 @@ export async function subscriptionPage({ parts, live }) {
     h("p", {}, h("a", { href: `#/topics/${encodeURIComponent(topic)}` }, topic)),
     section(t("subscription.delivery"), figures, buttons, place.element),
     answers,
+    first.counts && section(t("live_rates.title"), seconds),
     first.counts && section(t("counts.title"), drawn),
     pulls && section(t("receive"), receiving(path(topic, name, "/messages"), [""])),
     pulls && rewinding(topic, name),

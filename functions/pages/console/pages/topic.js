@@ -6,6 +6,7 @@ import { attributesForm, field } from "../forms.js";
 import { counted, number } from "../format.js";
 import { grantsPanel } from "../grants.js";
 import { t } from "../i18n.js";
+import { drawLive, readLive } from "../live_rates.js";
 import { messageCard } from "../messages.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
@@ -17,6 +18,7 @@ import { traceTab } from "./topic_trace.js";
 
 const MOST = 100;
 const SECONDS = 10;
+const PUBLISHED = ["published"];
 const TABS = {
   subscriptions: subscriptionsTab,
   publish: publishTab,
@@ -46,15 +48,18 @@ export async function topicPage(place) {
 
 async function subscriptionsTab(topic, { live }) {
   const figures = h("div");
+  const seconds = h("div");
   const drawn = h("div");
   const list = h("div");
   const refresh = async () => {
     const [read, { states }] = await Promise.all([
       get(topicPath(topic.name)),
       readStates([topic.name], MOST),
+      readLive("topic", topic.name, SECONDS),
     ]);
     const hours = await lastHours({ topics: [topic.name], subscriptions: namesOf(states) });
-    replace(drawn, drawHour(hours("topic", topic.name), ["published"]));
+    replace(seconds, drawLive("topic", topic.name, PUBLISHED, SECONDS));
+    replace(drawn, drawHour(hours("topic", topic.name), PUBLISHED));
     replace(
       figures,
       tiles([
@@ -112,6 +117,7 @@ async function subscriptionsTab(topic, { live }) {
       form,
       h("div", { class: "buttons" }, trialButton(topic, form)),
     ),
+    section(t("live_rates.title"), seconds),
     section(t("counts.title"), drawn),
     deletion(topic),
   );
