@@ -101,7 +101,9 @@ class Stage:
             "POST /topics/{topic}/subscriptions/{subscription}/rewind": {
                 "to": format_time(self.world.clock.now_ms() - 1_000)
             },
-            "POST /topics/{topic}/subscriptions/{subscription}/redeliver": {"ids": ["Msg-0"]},
+            "POST /topics/{topic}/subscriptions/{subscription}/redeliver": {
+                "ids": [self.names["/topics/{topic}/messages/{id}"]]
+            },
             "POST /topics/{topic}/subscriptions/{subscription}/confirm": {},
             "POST /topics/{topic}/half/commit": {"handle": self.handles[0]},
             "POST /topics/{topic}/half/rollback": {"handle": self.handles[1]},
@@ -176,7 +178,7 @@ def _first_stage() -> Stage:
     return stage
 
 
-_OF_URLS = ("secret", "retry")
+_OF_URLS = ("secret", "retry", "redeliver")
 
 
 def names_for(stage: Stage, call: Call) -> dict[str, str]:

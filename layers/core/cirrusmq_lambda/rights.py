@@ -16,7 +16,7 @@ _QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
 _SUBSCRIPTION = f"{_TOPIC}/subscriptions/{{subscription}}"
 MESSAGE_CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
 """They have the place of a message's id in a path."""
-_WORK = ("confirm", "secret", "pause", "resume", "retry", "rewind")
+_WORK = ("confirm", "secret", "pause", "resume", "retry", "rewind", "redeliver")
 
 SENDS = frozenset(
     {
