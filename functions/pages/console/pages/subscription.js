@@ -1,6 +1,7 @@
 // One subscription: its state, its ladder, and what can be changed.
 
 import { call, get, post, subscriptionPath as path } from "../api.js";
+import { consumersSection } from "../consumers.js";
 import { h, replace } from "../dom.js";
 import { failedAnswers } from "../failed_answers.js";
 import { attributesForm, field } from "../forms.js";
@@ -80,6 +81,7 @@ export async function subscriptionPage({ parts, live }) {
     answers,
     first.counts && section(t("counts.title"), drawn),
     pulls && section(t("receive"), receiving(path(topic, name, "/messages"), [""])),
+    pulls && consumersSection(path(topic, name, "/consumers")),
     pulls && rewinding(topic, name),
     section(t("queue.summary"), told),
     await changing(first, live),
