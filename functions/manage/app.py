@@ -1,4 +1,4 @@
-"""Queues, receivers, grants, keys, operations, topics, rates, reports, the service's own pages."""
+"""Queues, receivers, consumers, grants, keys, operations, topics, rates, reports, own pages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cirrusmq_lambda.http import Answer, Context, Event, serve
 from cirrusmq_lambda.routes import (
     access,
     changes,
+    consumers,
     operations,
     queues,
     rates,
@@ -26,7 +27,10 @@ from cirrusmq_lambda.routes import (
 )
 
 ADMIN = KeyRights(admin=True, manages_keys=True)
-MODULES = (queues, receivers, operations, access, changes, topics, rates, reports, service)
+MODULES = (
+    *(queues, receivers, consumers, operations, access, changes),
+    *(topics, rates, reports, service),
+)
 ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items()}
 
 

@@ -250,6 +250,12 @@ _RECEIVERS = {
     f"DELETE {QUEUE}/receivers/{{receiver}}": Operation(
         tag="Receivers", summary="Remove a receiver"
     ),
+    f"GET {QUEUE}/consumers": Operation(
+        tag="Receivers",
+        summary="List the access keys that received within seven days, and when last",
+        query=("receiver", *PAGE),
+        problems=("ReceiverNotFound",),
+    ),
 }
 
 _MESSAGES = {
@@ -403,6 +409,11 @@ _SUBSCRIPTIONS = {
     f"GET {SUBSCRIPTION}": Operation(
         tag="Subscriptions",
         summary="Show a subscription, its counts, and the state of its deliveries",
+    ),
+    f"GET {SUBSCRIPTION}/consumers": Operation(
+        tag="Subscriptions",
+        summary="List the access keys that received from a group within seven days, and when last",
+        query=PAGE,
     ),
     f"DELETE {SUBSCRIPTION}": Operation(tag="Subscriptions", summary="Unsubscribe"),
     f"GET {TOPIC}/subscriptions": Operation(

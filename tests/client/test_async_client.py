@@ -119,6 +119,7 @@ def use_everything(client: Any, name: str) -> None:
     client.list_receivers(name)
     client.show_rates(name, Queue(name, receiver="audit"), topics=[])
     client.receive(Queue(name, receiver="audit"), wait_seconds=0)
+    client.list_consumers(Queue(name, receiver="audit"))
     client.delete_receiver(name, "audit")
     client.put_grant(name, "partner", "send")
     client.show_grant(name, "partner")

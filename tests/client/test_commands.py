@@ -133,6 +133,29 @@ def _last_hour(printed: str, kind: str) -> int:
     return sum(rates[kind])
 
 
+def test_the_keys_that_received_are_listed(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name, topic = new_queue(), f"t-{uuid.uuid4().hex}"
+    client.create_topic(topic)
+    client.create_subscription(topic, "group", {"protocol": "pull"})
+    client.create_receiver(name, "audit", {"start": "latest"})
+    assert run_command("queue", "consumers", name).stdout == "no consumers\n"
+    for source in (Queue(name, "audit"), Subscription(topic, "group")):
+        assert list(client.list_consumers(source)) == []
+        client.receive(source, wait_seconds=0)
+        (consumer,) = client.list_consumers(source)
+        assert consumer["access_key_id"] in {key["access_key_id"] for key in client.list_keys()}
+
+    assert run_command("queue", "consumers", name).stdout == "no consumers\n"
+    of_receiver = run_command("queue", "consumers", name, "--receiver", "audit").stdout
+    of_group = run_command("topic", "consumers", topic, "group", "--json").stdout
+    assert consumer["access_key_id"] in of_receiver
+    assert json.loads(of_group) == [consumer]
+    told = run_command("topic", "consumers", topic, "nobody")
+    assert (told.returncode, "subscription" in told.stderr) == (1, True)
+
+
 def test_dead_letters_are_exported_as_lines_of_json(
     run_command: Run, client: Client, new_queue: NewQueue
 ) -> None:

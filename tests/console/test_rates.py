@@ -76,6 +76,25 @@ def test_a_page_draws_a_line_for_each_kind_and_what_is_kept(
     assert console.findings() == []
 
 
+@pytest.mark.parametrize(
+    ("place", "lines", "kept"),
+    [("queues/{}", 3, 1), ("topics/{}", 1, 0), ("subscriptions/{}/group", 3, 1)],
+)
+def test_a_day_and_a_week_are_read_when_they_are_opened(
+    console: Console, counted: str, place: str, lines: int, kept: int
+) -> None:
+    read: list[str] = []
+    console.page.on("request", lambda request: read.append(request.url))
+    page = console.show(place.format(counted))
+    assert not [url for url in read if "hours=168" in url]
+    page.locator("summary", has_text="A day and a week").click()
+    for title in ("The last day, by the hour", "The last week, by the hour"):
+        expect(page.get_by_role("img", name=title).locator("polyline")).to_have_count(lines)
+    expect(page.get_by_role("img", name="Kept, at the end of each hour")).to_have_count(kept)
+    assert len([url for url in read if "hours=168" in url]) == 1
+    assert console.findings() == []
+
+
 def test_the_hour_is_read_once_a_minute_however_often_the_figures_are(
     console: Console, counted: str
 ) -> None:

@@ -119,6 +119,37 @@ def test_a_filter_is_tried_before_a_subscription_has_it(
     expect(told).to_contain_text("It passes")
 
 
+def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_topic(service, name)
+    service.put(f"/queues/{name}", json={})
+    subscribe(service, name, "readers", protocol="pull")
+    subscribe(service, name, "copies", protocol="queue", endpoint=name)
+    sent = service.post(f"/topics/{name}/messages", json={"messages": [{"body": "once more"}]})
+    message_id = sent.json()["messages"][0]["id"]
+    path = f"/topics/{name}/subscriptions/readers/messages"
+
+    def take() -> list[dict[str, Any]]:
+        asked = {"max": 1, "wait_seconds": 20}
+        held: list[dict[str, Any]] = service.post(f"{path}/receive", json=asked).json()["messages"]
+        service.post(f"{path}/delete", json={"receipts": [each["receipt"] for each in held]})
+        return held
+
+    assert len(take()) == 1
+    page = console.show(f"topics/{name}/trace?id={message_id}")
+    console.press("Trace")
+    readers = page.get_by_role("listitem").filter(has_text="readers")
+    expect(readers).to_contain_text("delivered")
+    copies = page.get_by_role("listitem").filter(has_text="copies")
+    expect(copies.get_by_role("button")).to_have_count(0)
+    readers.get_by_role("button", name="Deliver again").click()
+    console.press("Deliver again", dialog=True)
+    expect(page.get_by_text("readers gets it once more.")).to_be_visible()
+    assert [each["id"] for each in take()] == [message_id]
+    assert console.findings() == []
+
+
 def test_a_url_that_fails_is_first_and_is_retried_paused_and_resumed(
     console: Console, service: httpx.Client, name: str
 ) -> None:

@@ -171,3 +171,14 @@ def test_an_unknown_event_source_is_refused(world: World) -> None:
     reply = world.client("shop", admin=True).put("/queues/orders", {"invoke": invoke})
     assert reply.status == 400
     assert "invoke.event_source" in reply.text
+
+
+def test_a_receive_tells_which_key_received(shop: Client, sqs: Any, orders: str) -> None:
+    shown = shop.get("/queues/orders/consumers").json["consumers"]
+    assert shown == []
+
+    sqs.receive_message(QueueUrl=sqs.get_queue_url(QueueName=orders)["QueueUrl"])
+
+    (shown,) = shop.get("/queues/orders/consumers").json["consumers"]
+    assert shown["access_key_id"].startswith("AKID")
+    assert shown["account"] == "shop"

@@ -303,6 +303,7 @@ def use_topics(call: Checked) -> None:
     call("POST", f"{pull}/give-back", {"receipts": [held["receipt"]]})
     call("POST", f"{pull}/delete", {"receipts": [held["receipt"]]})
     call("POST", f"{pull}/dead-letter", {"receipts": [held["receipt"]]})
+    assert call("GET", f"{topic}/subscriptions/group/consumers").json["consumers"]
     call("POST", f"{topic}/subscriptions/hook/confirm", {})
     assert call("POST", f"{topic}/subscriptions/hook/confirm", {"token": "x"}).status == 403
     call("DELETE", f"{topic}/subscriptions/hook")
@@ -339,6 +340,9 @@ def use_the_rest(call: Checked) -> None:
         assert call("GET", path).status == 200
     read = call("GET", "/rates", query="queues=orders,failed&receivers=orders/audit")
     assert [each["name"] for each in read.json["rates"]] == ["orders", "failed", "orders/audit"]
+    (consumer,) = call("GET", "/queues/orders/consumers").json["consumers"]
+    assert consumer["account"] == "alice"
+    assert not call("GET", "/queues/orders/consumers", query="receiver=audit").json["consumers"]
     call("DELETE", "/queues/orders/receivers/audit")
     assert call("DELETE", "/queues/failed").status == 409
     call("DELETE", "/queues/orders")

@@ -333,7 +333,8 @@ def test_what_is_called_counts_its_calls_and_no_usage(
 ) -> None:
     confined = keys_of(resources, function, "Usage.Arn")
     counters = ["C#*"] if function in ("Send", "Manage", "Dialects") else []
-    assert confined == {"dynamodb:UpdateItem": [*counters, "T#*"]}
+    lists = {"dynamodb:Query": ["T#received#*"]} if function == "Manage" else {}
+    assert confined == {"dynamodb:UpdateItem": [*counters, "T#*"], **lists}
     read = actions_on(resources, function, "Usage.Arn") - set(confined)
     # The days on which keys were used, for their listing.
     listing = {"dynamodb:BatchGetItem"} if function == "Manage" else set()

@@ -62,6 +62,7 @@ MANAGED = [
     "GET /operations/{id}",
     f"GET {QUEUE}/receivers",
     *(f"{method} {QUEUE}/receivers/{{receiver}}" for method in ("PUT", "GET", "DELETE")),
+    *(f"GET {holder}/consumers" for holder in (QUEUE, SUBSCRIPTION)),
     f"GET {QUEUE}/grants",
     *(f"{method} {QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
     f"GET {TOPIC}/grants",

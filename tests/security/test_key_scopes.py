@@ -33,6 +33,7 @@ NEEDS: dict[str, set[str]] = {
     f"GET {T}": {"send", "receive", "manage"},
     f"GET {T}/subscriptions": {"send", "receive", "manage"},
     f"GET {S}": {"send", "receive", "manage"},
+    **{f"GET {holder}/consumers": {"send", "receive", "manage"} for holder in (Q, S)},
     f"PUT {Q}": {"manage"},
     f"PATCH {Q}": {"manage"},
     f"DELETE {Q}": {"manage"},

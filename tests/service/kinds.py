@@ -110,6 +110,7 @@ KINDS = (
     Kind("subscriptions that became slow", "usage", f"T#{_ID}", "slow"),
     Kind("work in a pool", "usage", r"T#\*(posting|calling)"),
     Kind("use of a key", "usage", f"T#key#{_ID}", "used"),
+    Kind("receive by a key", "usage", f"T#received#{_ID}"),
     Kind("gauges of an hour", "usage", "gauges", "done"),
     Kind("rounds of the sweep", "usage", "sweep", "rounds"),
     Kind(

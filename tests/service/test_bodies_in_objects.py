@@ -45,6 +45,7 @@ class TestSends:
     ) -> None:
         sent = large(1, 60_000)
         held: list[Message] = []
+        queue.receive()  # who receives is noted once in five minutes
         assert world.write_units(lambda: queue.try_send(sent)) == 1
         assert world.write_units(lambda: held.extend(queue.receive())) == 1
         assert held[0]["body_base64"] == sent[0]["body_base64"]

@@ -14,9 +14,9 @@ from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
     "send": (33, 43),
-    "receive": (41, 68),
-    "receive, ordered": (44, 72),
-    "receive, fair": (41, 66),
+    "receive": (41, 69),
+    "receive, ordered": (44, 73),
+    "receive, fair": (41, 67),
     "delete": (25, 31),
     "publish": (34, 48),
     "fan out and push": (64, 134),
@@ -24,7 +24,8 @@ MODULES_AND_ARROWS = {
 }
 """By flow, in an environment that has made such calls before.
 
-Receives have a memory for each mechanism: heads and turns. Chores they only name.
+Receives have a memory for each mechanism: heads and turns. Chores they only name. They note which
+key receives, to `access.last_use`: in the one place where the API's and all dialects' pass.
 A poster asks whether its account has to give way to another one. What makes a parcel is in
 `sending`, also for fan-out.
 """

@@ -215,7 +215,7 @@ class TestUnits:
 
     def test_that_it_waits_is_said_each_quarter_of_a_minute(self) -> None:
         apart = Apart(64)
-        assert apart.write_units(apart.poll) == 2
+        assert apart.write_units(apart.poll) == 3  # and once in five minutes which key receives
         assert apart.write_units(apart.poll) == 1
         assert apart.write_units(apart.poll) == 1
 

@@ -31,7 +31,7 @@ def tell(seed: int, run: Run) -> str:
     return "\n".join([*shown, *(call.line() for call in run.violation.calls)])
 
 
-def _rule(run: Run) -> str | None:
+def broken_rule(run: Run) -> str | None:
     """The promise that was broken, whichever message it was broken for."""
     return re.sub(r"\S*\d\S*", "…", run.violation.promise) if run.violation else None
 
@@ -76,5 +76,5 @@ class _Shrinker:
             return
         self._runs_left -= 1
         run = play(self._seed, cut)
-        if _rule(run) == _rule(self._best):
+        if broken_rule(run) == broken_rule(self._best):
             self._cut, self._best = cut, run

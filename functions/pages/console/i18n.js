@@ -1,18 +1,20 @@
 // The language of the console: the browser's, or the one that was chosen.
 
 import { EN } from "./texts/en.js";
+import { EN_CONSUMERS } from "./texts/en_consumers.js";
 import { EN_KEYS } from "./texts/en_keys.js";
 import { EN_MESSAGES } from "./texts/en_messages.js";
 import { EN_TOPICS } from "./texts/en_topics.js";
 import { ZH } from "./texts/zh.js";
+import { ZH_CONSUMERS } from "./texts/zh_consumers.js";
 import { ZH_KEYS } from "./texts/zh_keys.js";
 import { ZH_MESSAGES } from "./texts/zh_messages.js";
 import { ZH_TOPICS } from "./texts/zh_topics.js";
 
 const CHOSEN = "cirrusmq-language";
 const TEXTS = {
-  en: { ...EN, ...EN_KEYS, ...EN_MESSAGES, ...EN_TOPICS },
-  zh: { ...ZH, ...ZH_KEYS, ...ZH_MESSAGES, ...ZH_TOPICS },
+  en: { ...EN, ...EN_CONSUMERS, ...EN_KEYS, ...EN_MESSAGES, ...EN_TOPICS },
+  zh: { ...ZH, ...ZH_CONSUMERS, ...ZH_KEYS, ...ZH_MESSAGES, ...ZH_TOPICS },
 };
 
 /** The languages by their codes, as they name themselves. */

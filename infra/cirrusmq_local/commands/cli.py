@@ -17,6 +17,7 @@ from cirrusmq_local.commands import (
     audit,
     background,
     changes,
+    consumers,
     data,
     grants,
     keys,
@@ -49,13 +50,13 @@ END_SECONDS = 15.0
 queue = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
 for part in (
     *(queues.queues, queue_work.work, receivers.receivers),
-    *(rates.of_queues, grants.of_queues),
+    *(rates.of_queues, consumers.of_queues, grants.of_queues),
 ):
     queue.add_typer(part)
 topic = typer.Typer(no_args_is_help=True, help="Make, show and change topics.")
 for part in (
     *(topics.topics, subscriptions.subscriptions, publishing.matching),
-    *(rates.of_topics, grants.of_topics),
+    *(rates.of_topics, consumers.of_topics, grants.of_topics),
 ):
     topic.add_typer(part)
 app = typer.Typer(

@@ -121,6 +121,22 @@ export interface ConfirmationRequest {
   expiresAt: string;
 }
 
+/** A page of the access keys that received, in no order. */
+export interface ConsumerPage {
+  consumers: ConsumerState[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** An access key that received within the last seven days, whether or not a message came. */
+export interface ConsumerState {
+  /** shown to the key's own account alone */
+  access_key_id?: string;
+  account: string;
+  /** noted once in five minutes: the key may have received since */
+  last_received_at: string;
+}
+
 /** A message as it was sent: `body` as `body`, `body_base64` as `body_base64`. */
 export interface Content {
   id: string;
@@ -1673,6 +1689,13 @@ export interface Calls {
     body?: undefined;
     answer: ReceiverPage;
   };
+  /** List the access keys that received within seven days, and when last */
+  "GET /queues/{queue}/consumers": {
+    path: { queue: string };
+    query?: { receiver?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: ConsumerPage;
+  };
   /** Create a topic, or find one with the attributes that are given */
   "PUT /topics/{topic}": {
     path: { topic: string };
@@ -1784,6 +1807,13 @@ export interface Calls {
     query?: {};
     body?: undefined;
     answer: null;
+  };
+  /** List the access keys that received from a group within seven days, and when last */
+  "GET /topics/{topic}/subscriptions/{subscription}/consumers": {
+    path: { topic: string; subscription: string };
+    query?: { limit?: number; cursor?: string };
+    body?: undefined;
+    answer: ConsumerPage;
   };
   /** List the subscriptions of a topic */
   "GET /topics/{topic}/subscriptions": {

@@ -10,6 +10,7 @@ from cirrusmq_client.answers import (
     BacklogReport,
     BillingReport,
     ChangeState,
+    ConsumerState,
     Endpoints,
     Health,
     Invoice,
@@ -100,6 +101,17 @@ class AccountCalls(Calls):
     def list_granted(self) -> Steps[list[SharedResource]]:
         """The grants of other accounts to the caller's."""
         return (yield from self._all("/grants", "grants"))
+
+    @listed
+    def list_consumers(self, source: str | Source) -> Entries[ConsumerState]:
+        """The access keys that received from a source within seven days; a text: a queue.
+
+        Of other accounts' keys the account alone is told. A receive of the last five minutes may be
+        missing where the same key received before.
+        """
+        named = source_of(source)
+        receiver = None if isinstance(named, Subscription) else named.receiver
+        return self._pages(f"{named.path}/consumers", "consumers", receiver=receiver)
 
     @driven
     def show_rates(

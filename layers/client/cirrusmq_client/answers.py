@@ -479,6 +479,24 @@ class ReceiverPage(TypedDict):
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
+class ConsumerState(TypedDict):
+    """An access key that received within the last seven days, whether or not a message came."""
+
+    access_key_id: NotRequired[str]
+    """shown to the key's own account alone"""
+    account: str
+    last_received_at: str
+    """noted once in five minutes: the key may have received since"""
+
+
+class ConsumerPage(TypedDict):
+    """A page of the access keys that received, in no order."""
+
+    consumers: list[ConsumerState]
+    cursor: NotRequired[str]
+    """opaque: the cursor of the next page; absent at the end of a listing"""
+
+
 class OperationState(TypedDict):
     """How far an operation is."""
 

@@ -39,6 +39,7 @@ The words that it is written in, and the file that defines each:
     slot            the right to call a source's function            invoking/slots.py
     SQL filter      a condition on a message's attributes            filters/sql
     audit           which key made which change, for its account     access/audit.py
+    consumer        a key that received from a source, and when last access/consumers.py
 
 The packages are in one order: each imports those below it (`[tool.importlinter]`, pyproject.toml).
 """

@@ -44,10 +44,12 @@ SHOWS = frozenset(
         f"GET {_QUEUE}",
         f"GET {_QUEUE}/receivers",
         f"GET {_QUEUE}/receivers/{{receiver}}",
+        f"GET {_QUEUE}/consumers",
         f"GET {_TOPIC}",
         f"POST {_TOPIC}/match",
         f"GET {_TOPIC}/subscriptions",
         f"GET {_SUBSCRIPTION}",
+        f"GET {_SUBSCRIPTION}/consumers",
     }
 )
 """Any right on the queue or topic is enough."""

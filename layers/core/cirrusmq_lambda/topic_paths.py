@@ -45,9 +45,9 @@ def find_subscription(
     return topic, subscription
 
 
-def pull_subscription(request: Request, mode: Mode) -> Subscription:
+def pull_subscription(request: Request, mode: Mode, *needs: TopicNeed) -> Subscription:
     """The pull subscription in the path; InvalidParameter for one of another kind."""
-    _, subscription = subscription_of(request)
+    _, subscription = subscription_of(request, *needs)
     if subscription.protocol != "pull" or subscription.mode != mode:
         raise InvalidParameter("subscription", f"must be a pull subscription in mode {mode}")
     return subscription

@@ -6,6 +6,7 @@ import { attributesForm } from "../forms.js";
 import { counted, countedAll, duration, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { drawLive, readLive } from "../live_rates.js";
+import { pastHours } from "../past_hours.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
 import { button, confirm, facts, section, tabs, tiles } from "../ui.js";
@@ -72,7 +73,7 @@ async function nowTab(queue) {
     {},
     figures,
     section(t("live_rates.title"), seconds),
-    section(t("counts.title"), drawn),
+    section(t("counts.title"), drawn, pastHours("queues", queue.name, RATES)),
     section(t("queue.summary"), told),
     deletion(queue),
   );

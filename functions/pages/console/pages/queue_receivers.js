@@ -1,6 +1,7 @@
 // Receivers of a queue that each get every message.
 
-import { call, each, get, queuePath } from "../api.js";
+import { call, each, get, listAll, queuePath } from "../api.js";
+import { consumersSection } from "../consumers.js";
 import { h, replace } from "../dom.js";
 import { attributesForm, field } from "../forms.js";
 import { counted, countedAll, duration, plain } from "../format.js";
@@ -73,11 +74,18 @@ export async function receiversTab(queue, { live }) {
     },
   );
   form.prepend(name.row);
-  const element = section(
-    t("queue.tab.receivers"),
-    list,
-    place.element,
-    h("details", {}, h("summary", {}, t("receiver.new")), form),
+  const known = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
+  const names = ["", ...known.map((one) => one.name)];
+  const element = h(
+    "div",
+    {},
+    section(
+      t("queue.tab.receivers"),
+      list,
+      place.element,
+      h("details", {}, h("summary", {}, t("receiver.new")), form),
+    ),
+    consumersSection(queuePath(queue.name, "/consumers"), names),
   );
   return { element, refresh, seconds: SECONDS };
 }

@@ -1,6 +1,7 @@
 // One subscription: its state, its ladder, and what can be changed.
 
 import { call, get, post, subscriptionPath as path } from "../api.js";
+import { consumersSection } from "../consumers.js";
 import { h, replace } from "../dom.js";
 import { failedAnswers } from "../failed_answers.js";
 import { attributesForm, field } from "../forms.js";
@@ -8,6 +9,7 @@ import { counted, countedAll, duration, number, plain, time } from "../format.js
 import { t } from "../i18n.js";
 import { follow } from "../progress.js";
 import { drawLive, readLive } from "../live_rates.js";
+import { pastHours } from "../past_hours.js";
 import { drawHour, lastHours } from "../rates.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
 import { fieldsOf } from "../schema.js";
@@ -84,8 +86,9 @@ export async function subscriptionPage({ parts, live }) {
     section(t("subscription.delivery"), figures, buttons, place.element),
     answers,
     first.counts && section(t("live_rates.title"), seconds),
-    first.counts && section(t("counts.title"), drawn),
+    first.counts && section(t("counts.title"), drawn, pastHours("subscriptions", full, kinds)),
     pulls && section(t("receive"), receiving(path(topic, name, "/messages"), [""])),
+    pulls && consumersSection(path(topic, name, "/consumers")),
     pulls && rewinding(topic, name),
     section(t("queue.summary"), told),
     await changing(first, live),

@@ -8,6 +8,7 @@ import { grantsPanel } from "../grants.js";
 import { t } from "../i18n.js";
 import { drawLive, readLive } from "../live_rates.js";
 import { messageCard } from "../messages.js";
+import { pastHours } from "../past_hours.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
 import { namesOf, readStates, statesTable } from "../subscriptions.js";
@@ -118,7 +119,7 @@ async function subscriptionsTab(topic, { live }) {
       h("div", { class: "buttons" }, trialButton(topic, form)),
     ),
     section(t("live_rates.title"), seconds),
-    section(t("counts.title"), drawn),
+    section(t("counts.title"), drawn, pastHours("topics", topic.name, PUBLISHED)),
     deletion(topic),
   );
   return { element, refresh, seconds: SECONDS };

@@ -1,6 +1,6 @@
 // The trace of a message as a timeline: published, handed out, and how it went at each subscription.
 
-import { each, get, subscriptionPath, topicPath } from "../api.js";
+import { each, get, listAll, post, subscriptionPath, topicPath } from "../api.js";
 import { ladder } from "../charts.js";
 import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
@@ -8,7 +8,7 @@ import { number, time } from "../format.js";
 import { t, translated } from "../i18n.js";
 import { messageCard } from "../messages.js";
 import { waitsOf } from "../retry_actions.js";
-import { act, badge, outcome, section } from "../ui.js";
+import { act, badge, button, confirm, outcome, section } from "../ui.js";
 
 const TONES = {
   delivered: "good",
@@ -18,6 +18,9 @@ const TONES = {
   discarded: "bad",
 };
 const SECONDS = 5;
+const SUBSCRIPTIONS = 1_000;
+/** Messages in these states may be delivered again: they are not on their way. */
+const ENDED = ["delivered", "discarded", "dead"];
 
 export async function traceTab(topic, { query, live }) {
   const place = outcome();
@@ -31,6 +34,7 @@ export async function traceTab(topic, { query, live }) {
   });
   const trigger = h("button", { type: "submit", class: "main" }, t("trace"));
   let wanted = query.get("id") ?? "";
+  let holders;
   const refresh = async () => {
     if (!wanted) return;
     const trace = await get(topicPath(topic.name, `/messages/${encodeURIComponent(wanted)}`), {
@@ -43,7 +47,12 @@ export async function traceTab(topic, { query, live }) {
     const waits = new Map(
       failing.map((held, place) => [held.subscription, waitsOf(subscriptions[place])]),
     );
-    replace(result, timeline(trace, waits), trace.message && messageCard(trace.message));
+    holders ??= await holdersOf(topic);
+    const again = (held) =>
+      ENDED.includes(held.state) &&
+      holders.has(held.subscription) &&
+      deliverAgain(topic, held.subscription, trace.id, place, live);
+    replace(result, timeline(trace, waits, again), trace.message && messageCard(trace.message));
   };
   const onsubmit = (event) => {
     event.preventDefault();
@@ -61,8 +70,38 @@ export async function traceTab(topic, { query, live }) {
   return { element, refresh, seconds: SECONDS };
 }
 
-/** `waits`: of the policies of those that are retried, by subscription. */
-function timeline(trace, waits) {
+/** Names of the subscriptions that hold messages: URLs and groups. */
+async function holdersOf(topic) {
+  const path = topicPath(topic.name, "/subscriptions");
+  const listed = await listAll(path, "subscriptions", SUBSCRIPTIONS);
+  return new Set(
+    listed
+      .filter((each) => each.protocol !== "queue" && each.mode !== "broadcasting")
+      .map((each) => each.name),
+  );
+}
+
+function deliverAgain(topic, subscription, id, place, live) {
+  const trigger = button(
+    t("trace.again"),
+    () =>
+      act(trigger, place, async () => {
+        const text = t("trace.again.text", { name: subscription });
+        if (!(await confirm(t("trace.again"), text, t("trace.again")))) return;
+        await post(subscriptionPath(topic.name, subscription, "/redeliver"), { ids: [id] });
+        place.good(t("trace.again.done", { name: subscription }));
+        await live.now();
+      }),
+    "small",
+  );
+  return trigger;
+}
+
+/**
+ * `waits`: of the policies of those that are retried, by subscription. `again` has the button that
+ * delivers once more to one, or false.
+ */
+function timeline(trace, waits, again) {
   return h(
     "ol",
     { class: "timeline" },
@@ -77,6 +116,7 @@ function timeline(trace, waits) {
         badge(translated("delivery", held.state), TONES[held.state]),
         " ",
         t("trace.attempts", { attempts: number(held.attempts) }),
+        again(held),
         attempts(held),
         held.next_attempt_at &&
           h("p", {}, t("next_attempt"), ": ", h("time", {}, time(held.next_attempt_at))),

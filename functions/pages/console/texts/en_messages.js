@@ -14,4 +14,9 @@ export const EN_MESSAGES = {
   "message_state.active": "active",
   "message_state.inactive": "in flight, or waits for a retry",
   "message_state.delayed": "delayed",
+  "past_hours.title": "A day and a week",
+  "past_hours.day": "The last day, by the hour",
+  "past_hours.week": "The last week, by the hour",
+  "past_hours.kept": "Kept, at the end of each hour",
+  "past_hours.text": "By the hour (UTC), as the service counted them; the last hour still runs.",
 };

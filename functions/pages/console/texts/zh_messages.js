@@ -14,4 +14,9 @@ export const ZH_MESSAGES = {
   "message_state.active": "可消费",
   "message_state.inactive": "处理中或等待重试",
   "message_state.delayed": "延迟中",
+  "past_hours.title": "一天与一周",
+  "past_hours.day": "最近一天（按小时）",
+  "past_hours.week": "最近一周（按小时）",
+  "past_hours.kept": "每小时末的存量",
+  "past_hours.text": "按小时（UTC）计数；最后一小时尚未结束。",
 };

@@ -1,4 +1,4 @@
-"""One environment's memory of those who call it: wrong keys by address, good keys, days of use.
+"""One environment's memory of those who call it: wrong keys by address, good keys, and their use.
 
     address      wrong keys in a minute    the environment's answer
     a            1 … 30                    401, and the store is read for ids that are new to it
@@ -21,6 +21,8 @@ WRONG_KEYS = 30
 """Of an address in a minute, to one environment."""
 OPENED_MS = 300_000
 """How long an unsealed secret is kept in memory."""
+RECEIVED_MS = 300_000
+"""In so long the receives of one source by one key are noted once."""
 _MOST = 10_000
 _MOST_OPENED = 1_000
 
@@ -30,6 +32,7 @@ class KeyCache:
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
+        self._received: dict[str, int] = {}
         self._good: dict[str, str] = {}
         self._unknown: dict[str, int] = {}
         self._wrong: dict[str, int] = {}
@@ -43,6 +46,17 @@ class KeyCache:
             if self._used.get(key_id) == day:
                 return False
             _remember(self._used, key_id, day)
+            return True
+
+    def first_receive(self, place: str, now_ms: int) -> bool:
+        """Whether this receive is the place's first one here in five minutes; told to one alone.
+
+        `place`: of a source and a key.
+        """
+        with self._lock:
+            if now_ms < self._received.get(place, 0):
+                return False
+            _remember(self._received, place, now_ms + RECEIVED_MS)
             return True
 
     def note_good(self, key_id: str, digest: str) -> None:

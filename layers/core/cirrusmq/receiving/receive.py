@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, UnsetType
 
 from cirrusmq.access.keys import Caller
+from cirrusmq.access.last_use import note_consumer
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.model.message import Message
@@ -97,8 +98,8 @@ def receive(
     most_seconds: float,
     alone_bytes: int | None = None,
 ) -> list[Received]:
-    """As `take`, of a request that is not checked yet."""
-    return take(core, begin(core, find, caller, request, alone_bytes), caller, most_seconds)
+    """As `take`, of a request that is not checked yet, and of a caller that is no access key."""
+    return take(core, _checked(core, find, caller, request, alone_bytes), caller, most_seconds)
 
 
 def begin(
@@ -108,11 +109,23 @@ def begin(
     request: ReceiveRequest,
     alone_bytes: int | None = None,
 ) -> Begun:
-    """Check the request; raises where it is refused. `find` answers the source as it is now.
+    """Check the request, and note that the caller's key receives; raises where it is refused.
 
-    `alone_bytes`: of JSON that a message may have which is received alone; None: no more than
-    several together.
+    `find` answers the source as it is now. `alone_bytes`: of JSON that a message may have which is
+    received alone; None: no more than several together.
     """
+    begun = _checked(core, find, caller, request, alone_bytes)
+    note_consumer(core, begun.source.owner_id, caller.account, caller.key_id)
+    return begun
+
+
+def _checked(
+    core: Core,
+    find: Callable[[], Source],
+    caller: Caller,
+    request: ReceiveRequest,
+    alone_bytes: int | None,
+) -> Begun:
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")

@@ -1,0 +1,58 @@
+"""The access keys that received from a queue, a receiver or a group within seven days.
+
+What a receive notes is in `last_use.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cirrusmq.access.last_use import receive_place
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage import cursors
+
+
+class Consumer(NamedTuple):
+    """A key that received."""
+
+    key_id: str
+    account: str
+    received_ms: int
+    """When last, up to five minutes before the truth: it is not noted more often."""
+
+
+def page_of_consumers(
+    core: Core, source_id: str, limit: int, cursor: str | None
+) -> tuple[list[Consumer], str | None]:
+    """A page of a source's consumers, in no order that means anything. Half a read unit each 4 KB.
+
+    `source_id`: the id that `note_consumer` was given. TTL takes up to two days: what has expired
+    is passed over.
+    """
+    listing = ("consumers", source_id)
+    after = cursors.read(core, cursor, *listing)
+    pk, now_seconds = receive_place(source_id, "")[0], core.now_ms() // 1_000
+    request: dict[str, Any] = {
+        "TableName": core.tables.usage,
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": {"S": pk}},
+        "ConsistentRead": False,
+        "Limit": limit + 1,
+    }
+    if after is not None:
+        request["ExclusiveStartKey"] = key(pk, after)
+    found: list[Item] = []
+    while True:
+        items, last, _ = core.store.query(request)
+        found += [item for item in items if int(item["expires_at"]["N"]) > now_seconds]
+        if len(found) > limit:
+            more = cursors.make(core, found[limit - 1]["sk"]["S"], *listing)
+            return [_consumer(item) for item in found[:limit]], more
+        if last is None:
+            return [_consumer(item) for item in found], None
+        request["ExclusiveStartKey"] = last
+
+
+def _consumer(item: Item) -> Consumer:
+    return Consumer(item["key_id"]["S"], item["account"]["S"], int(item["received_ms"]["N"]))
