@@ -25,6 +25,7 @@ _UNDECIDED_SECONDS = 60
 _SUBSCRIPTION_OF = {
     "messages": "everybody",
     "confirm": "asked",
+    "redeliver": "web",
     "retry": "web",
     "secret": "web",
 }

@@ -38,7 +38,7 @@ EXPECTED = {
         f"GET {TOPIC}/subscriptions",
         *(
             f"POST {SUBSCRIPTION}/{work}"
-            for work in ("confirm", "secret", "pause", "resume", "retry", "rewind")
+            for work in ("confirm", "secret", "pause", "resume", "retry", "rewind", "redeliver")
         ),
     ],
     "manage": ["$default", "GET /docs/api", "GET /docs/api/{asset}"],
