@@ -18,6 +18,7 @@ from cirrusmq_lambda.answers.body import Time
 from cirrusmq_lambda.http import Route
 
 from .operations import OPERATIONS
+from .policies import filter_schema, retry_schema
 from .routes import answers_of
 
 _HEAD = '''\
@@ -42,6 +43,7 @@ What is not given is as it was, or has its default where something is made; None
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 '''
 
@@ -56,9 +58,53 @@ def input_types() -> str:
     """The module with the types of the attributes that are given to what is made or changed."""
     changed = ("PUT", "PATCH")
     bodies = (each.body for key, each in OPERATIONS.items() if key.startswith(changed))
-    return _module(
-        _INPUT_HEAD, [body for body in bodies if body and body.__name__.endswith("Input")]
+    objects = {"retry": "RetryInput", "filter": "FilterInput"}
+    head = f"{_INPUT_HEAD}\n\n{_retry_type()}\n\n\n{_filter_type()}\n"
+    made = _module(head, [body for body in bodies if body and body.__name__.endswith("Input")])
+    for name, shown in objects.items():
+        made = made.replace(
+            f"{name}: NotRequired[dict[str, Any] | None]", f"{name}: NotRequired[{shown} | None]"
+        )
+    return made
+
+
+def _retry_type() -> str:
+    """The TypedDict of a retry policy: the members of all of them."""
+    policies = retry_schema()["oneOf"]
+    members = {
+        name: schema
+        for policy in policies
+        for name, schema in policy["properties"].items()
+        if name != "policy"
+    }
+    names = ", ".join(repr(policy["properties"]["policy"]["const"]) for policy in policies)
+    lines = [f"    {name}: NotRequired[{_json_type(each)}]" for name, each in members.items()]
+    return "\n".join(
+        [
+            "class RetryInput(TypedDict):",
+            '    """How deliveries are retried; the manual has which members each takes."""\n',
+            f"    policy: Literal[{names}]",
+            *lines,
+        ]
     )
+
+
+def _filter_type() -> str:
+    members = filter_schema()["properties"]
+    lines = [f"    {name}: NotRequired[{_json_type(each)}]" for name, each in members.items()]
+    text = '    """Which messages pass: one of the members, or `sql` beside one."""\n'
+    return "\n".join(["class FilterInput(TypedDict):", text, *lines])
+
+
+def _json_type(schema: Mapping[str, Any]) -> str:
+    """The type of what a schema describes."""
+    match schema["type"]:
+        case "array":
+            return f"Sequence[{_json_type(schema['items'])}]"
+        case "object":
+            return "dict[str, Any]"
+        case other:
+            return {"integer": "int", "number": "float", "string": "str"}[other]
 
 
 def _module(head: str, structs: Iterable[type]) -> str:

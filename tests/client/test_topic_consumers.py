@@ -28,7 +28,7 @@ from cirrusmq_client import (
     Subscription,
 )
 from cirrusmq_client.errors import Conflict
-from cirrusmq_client.inputs import SubscriptionInput
+from cirrusmq_client.inputs import RetryInput, SubscriptionInput
 
 Wait = Callable[..., None]
 BROADCASTING: SubscriptionInput = {"protocol": "pull", "mode": "broadcasting"}
@@ -325,7 +325,7 @@ def test_groups_get_everything_and_their_members_share(
 def test_an_ordered_subscription_keeps_the_order_of_its_groups(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
-    retry = {"policy": "ordered", "interval_seconds": 0.05}
+    retry: RetryInput = {"policy": "ordered", "interval_seconds": 0.05}
     client.create_subscription(
         topic, "ledger", {"protocol": "pull", "ordered": True, "retry": retry}
     )

@@ -21,7 +21,11 @@ client = Client()
 client.create_queue("orders", {"visibility_timeout_seconds": 60, "dead_letter": {"queue": "dead"}})
 client.create_queue("orders", {"visibility_timout_seconds": 60})  # wrong
 client.create_queue("orders", {"partitions": "four"})  # wrong
+client.create_queue("orders", {"retry": {"policy": "custom", "waits": [1, 2.5]}})
+client.create_queue("orders", {"retry": {"policy": "exponental"}})  # wrong
 client.create_topic("news", {"filter": "routing_key"})
+client.create_subscription("news", "some", {"protocol": "pull", "filter": {"tags": ["paid"]}})
+client.create_subscription("news", "some", {"protocol": "pull", "filter": {"tagz": ["a"]}})  # wrong
 client.create_subscription("news", "hook", {"protocol": "https"})  # wrong
 client.change_queue("orders", {"dead_letter": {"max_receives": 3}})  # wrong
 producer = Producer(client)

@@ -24,6 +24,7 @@ from cirrusmq_client import (
     Subscription,
 )
 from cirrusmq_client.errors import InvalidParameter, Unavailable
+from cirrusmq_client.inputs import RetryInput
 from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.sources import Source
 
@@ -46,7 +47,7 @@ class Place:
         self.source: Source
         if kind.endswith("group"):
             ordered = kind == "ordered group"
-            retry: dict[str, Any] = {"policy": "custom", "waits": [0.05] * max(1, receives - 1)}
+            retry: RetryInput = {"policy": "custom", "waits": [0.05] * max(1, receives - 1)}
             if ordered:
                 retry = {"policy": "ordered", "interval_seconds": 0.05}
                 retry["max_retries"] = receives - 1

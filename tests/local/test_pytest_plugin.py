@@ -75,7 +75,7 @@ def test_a_handler_that_fails_gets_the_message_again_by_the_retry_policy(
     client = cirrusmq.client
     client.create_queue("dead")
     letters: Any = {"queue": "dead", "max_receives": 3}
-    again_after_30_s = {"policy": "custom", "waits": [30, 30]}
+    again_after_30_s: Any = {"policy": "custom", "waits": [30, 30]}
     client.create_queue("orders", {"retry": again_after_30_s, "dead_letter": letters})
     Producer(client).send("orders", "soup")
 

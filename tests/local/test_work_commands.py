@@ -74,6 +74,27 @@ def test_work_may_go_on_by_itself(run: Run, service: Service, tmp_path: Path) ->
     assert service.asked == [(f"POST {QUEUE}/purge", {})]
 
 
+def test_a_queue_is_empty_when_nothing_of_it_is_left(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    none = {"active": 0, "inactive": 0, "delayed": 0}
+    left = [none | {"active": 3}, none | {"inactive": 1}, none | {"delayed": 2}, none]
+    service.answers[f"GET {QUEUE}"] = [(200, {"name": "orders", "counts": each}) for each in left]
+    waited = run("queue", "wait-empty", "orders", *data(tmp_path))
+    assert (waited.returncode, waited.stdout) == (0, "orders is empty\n"), waited.stderr
+    assert len(service.asked) == 4
+
+
+def test_a_queue_that_stays_full_is_waited_for_so_long(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    counts = {"active": 0, "inactive": 1, "delayed": 0}
+    service.answers[f"GET {QUEUE}"] = [(200, {"name": "orders", "counts": counts})]
+    waited = run("queue", "wait-empty", "orders", "--timeout", "0", *data(tmp_path))
+    assert waited.returncode == 1
+    assert "orders is not empty: 0 active, 1 inactive, 0 delayed" in waited.stderr
+
+
 def test_an_operation_is_shown_or_waited_for(run: Run, service: Service, tmp_path: Path) -> None:
     running = {"id": "Op-1", "kind": "purge", "state": "running", "done": 3}
     failed = running | {"state": "failed", "detail": "the queue is gone"}
@@ -143,7 +164,7 @@ def test_work_that_failed_exits_with_1(run: Run, service: Service, tmp_path: Pat
 WITHOUT_JSON = {
     *("queue cancel", "queue delete", "queue remove-receiver", "queue revoke"),
     *("topic confirm", "topic delete", "topic retry", "topic revoke", "unsubscribe", "key delete"),
-    *("queue export", "data export", "up", "wait", "down", "admin", "env"),
+    *("queue wait-empty", "queue export", "data export", "up", "wait", "down", "admin", "env"),
     *("report adjust", "report publish"),
 }
 

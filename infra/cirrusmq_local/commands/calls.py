@@ -19,7 +19,7 @@ _HINTS = {
     "SubscriptionNotFound": "cirrusmq topic show <topic> lists its subscriptions",
     "ReceiverNotFound": "cirrusmq queue receivers <queue> lists them",
     "GrantNotFound": "cirrusmq queue grants <queue>, or topic grants <topic>, lists them",
-    "AlreadyExists": "take another name, or delete that one first",
+    "AlreadyExists": "change what differs (queue change, topic change), or take another name",
     "MessageTooLarge": "send less at once, or make a queue with a higher max_message_bytes",
     "NotRewindable": "queues keep deleted messages for rewind_seconds, topics for a day",
     "ReportNotFound": "the report jobs write them: see Reports in the manual",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from cirrusmq_local.commands import completion
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Queue, Yes, ask, read_moment
 from cirrusmq_local.commands.calls import connect
-from cirrusmq_local.commands.console import print_json
+from cirrusmq_local.commands.console import fail, print_json
 from cirrusmq_local.commands.dead_letters import (
     OfReceiver,
     OfSubscription,
@@ -32,6 +33,32 @@ def purge(
     ask(f"Remove all messages of {name}?", yes)
     client = connect(data)
     begun(client, client.purge_queue(name), wait, as_json)
+
+
+@work.command("wait-empty")
+def wait_empty(
+    name: Queue,
+    timeout: Annotated[
+        float, typer.Option(min=0, help="Give up after so many seconds, with exit code 1.")
+    ] = 3_600.0,
+    data: Data = DATA,
+) -> None:
+    """Wait until a queue is drained: nothing active, held, waiting for a retry or delayed.
+
+    Of its own messages: its receivers have backlogs of their own (`queue receivers`).
+    """
+    client = connect(data)
+    until = time.monotonic() + timeout
+    while True:
+        counts = client.show_queue(name)["counts"]
+        left = {state: counts[state] for state in ("active", "inactive", "delayed")}
+        if not any(left.values()):
+            print(f"{name} is empty")
+            return
+        if time.monotonic() >= until:
+            told = ", ".join(f"{number} {state}" for state, number in left.items())
+            fail(f"{name} is not empty: {told}")
+        time.sleep(max(0.0, min(1.0, until - time.monotonic())))
 
 
 @work.command("rewind")

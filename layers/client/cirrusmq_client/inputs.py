@@ -5,7 +5,36 @@ What is not given is as it was, or has its default where something is made; None
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
+
+
+class RetryInput(TypedDict):
+    """How deliveries are retried; the manual has which members each takes."""
+
+    policy: Literal[
+        "exponential_decay",
+        "backoff",
+        "unordered",
+        "ordered",
+        "http_ordered",
+        "http_unordered",
+        "custom",
+    ]
+    max_retries: NotRequired[int]
+    interval_seconds: NotRequired[float]
+    jitter: NotRequired[float]
+    waits: NotRequired[Sequence[float]]
+
+
+class FilterInput(TypedDict):
+    """Which messages pass: one of the members, or `sql` beside one."""
+
+    tags: NotRequired[Sequence[str]]
+    tag_expression: NotRequired[str]
+    binding_keys: NotRequired[Sequence[str]]
+    policy: NotRequired[dict[str, Any]]
+    sql: NotRequired[str]
 
 
 class DeadLetterInput(TypedDict):
@@ -50,7 +79,7 @@ class QueueInput(TypedDict):
     rewind_seconds: NotRequired[int]
     """an integer from 0 to 1,296,000 seconds"""
     dead_letter: NotRequired[DeadLetterInput | None]
-    retry: NotRequired[dict[str, Any] | None]
+    retry: NotRequired[RetryInput | None]
     ordered: NotRequired[bool]
     fair: NotRequired[bool]
     max_in_flight: NotRequired[int | None]
@@ -72,7 +101,7 @@ class ReceiverInput(TypedDict):
     start: NotRequired[str]
     """latest: what is sent from the answer on; earliest: also all that is in the queue then, and
     what its log has; or a time since which the log has everything"""
-    filter: NotRequired[dict[str, Any] | None]
+    filter: NotRequired[FilterInput | None]
 
 
 class TopicInput(TypedDict):
@@ -96,8 +125,8 @@ class SubscriptionInput(TypedDict):
 
     protocol: NotRequired[Literal["queue", "http", "pull"]]
     endpoint: NotRequired[str]
-    filter: NotRequired[dict[str, Any] | None]
-    retry: NotRequired[dict[str, Any] | None]
+    filter: NotRequired[FilterInput | None]
+    retry: NotRequired[RetryInput | None]
     content_format: NotRequired[Literal["json", "simplified"]]
     dead_letter_queue: NotRequired[str | None]
     max_in_flight: NotRequired[int]
