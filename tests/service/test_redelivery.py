@@ -211,6 +211,24 @@ def test_of_what_is_gone_meanwhile_the_operation_tells(
     assert group.receive() == []
 
 
+def test_a_message_costs_eight_write_units_and_a_call_fifteen(
+    world: World, topic: TestTopic
+) -> None:
+    group = topic.subscribe("all")
+    ids = [topic.publish(str(number))[0]["id"] for number in range(11)]
+    while held := group.receive():
+        group.delete(*held)
+    world.settle()
+
+    one = world.write_units(lambda: redeliver(group, ids[0]))
+    group.delete(*group.receive())
+    world.settle()
+    eleven = world.write_units(lambda: redeliver(group, *ids))
+
+    assert (eleven - one) / 10 == 8
+    assert one - 8 == 15
+
+
 class TestRefusals:
     def test_one_that_is_on_its_way(self, topic: TestTopic) -> None:
         group = topic.subscribe("all")
