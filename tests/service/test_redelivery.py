@@ -211,6 +211,21 @@ def test_of_what_is_gone_meanwhile_the_operation_tells(
     assert group.receive() == []
 
 
+def test_a_group_that_is_rewound_since_is_traced_from_there(world: World, topic: TestTopic) -> None:
+    group = topic.subscribe("all")
+    begun = topic.client.get("/health").json["time"]
+    (message,) = topic.publish("one")
+    group.delete(*group.receive())
+    redeliver(group, message["id"])
+    group.delete(*group.receive())
+    assert topic.trace(message["id"])["all"]["state"] == "delivered"
+    assert group.run("rewind", to=begun)["state"] == "succeeded"
+    assert topic.trace(message["id"])["all"]["state"] == "pending"
+    group.delete(*group.receive())
+    redeliver(group, message["id"])
+    assert topic.trace(message["id"])["all"]["state"] == "pending"
+
+
 def test_a_message_costs_eight_write_units_and_a_call_fifteen(
     world: World, topic: TestTopic
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.parcels import PARCELS, partition_key, ttl_seconds
@@ -25,15 +26,20 @@ def put_redelivered(core: Core, subscription_id: str, parcel: Parcel) -> dict[st
     return {"Put": {"TableName": core.tables.messages, "Item": item}}
 
 
-def redelivered_to(core: Core, subscription_id: str, message_id: str) -> tuple[str, str] | None:
-    """The key of the message's parcel since it was delivered again; None if it never was.
+def redelivered_to(
+    core: Core, subscription: Subscription, message_id: str
+) -> tuple[str, str] | None:
+    """The key of the message's parcel since it was delivered again; half a read unit.
 
-    Half a read unit.
+    None if it never was, or the group was rewound since.
     """
-    item = core.store.get(core.tables.messages, _pk(subscription_id), message_id, consistent=False)
+    item = core.store.get(core.tables.messages, _pk(subscription.id), message_id, consistent=False)
     if item is None or core.now_ms() >= int(item["expires_at"]["N"]) * 1_000:
         return None
-    return item["p"]["S"], item["k"]["S"]
+    pk = item["p"]["S"]
+    if pk.split("#")[1] != subscription.present_id:
+        return None
+    return pk, item["k"]["S"]
 
 
 def _pk(subscription_id: str) -> str:

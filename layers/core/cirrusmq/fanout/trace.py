@@ -126,7 +126,7 @@ def _state(
     if subscription.replay and group_source(core, subscription).withholds(made):
         return TracedState("pending")
     place = partition_key(PARCELS, made.source_id, made.partition), made.sort_key
-    elsewhere = redelivered_to(core, subscription.id, message_id(record.send_id, position))
+    elsewhere = redelivered_to(core, subscription, message_id(record.send_id, position))
     item = core.store.get(core.tables.messages, *(elsewhere or place))
     parcel = None if item is None else read_parcel(item)
     if elsewhere is not None:
