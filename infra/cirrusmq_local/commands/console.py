@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 REFUSED = 1
+_WIDEST = 10_000
 
 
 def fail(message: str, hint: str | None = None) -> NoReturn:
@@ -38,16 +40,37 @@ def print_json(value: Any) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None
 ) -> None:
-    """A table. Cells are shown as they are, never read as markup; numbers to the right."""
-    held = [list(row) for row in rows]
+    """A table. Cells are shown as they are, never read as markup; numbers to the right.
+
+    Where the terminal is too narrow for a word of it, a block of lines for each row instead: a time
+    or a name that is cut is none.
+    """
+    held = [[show(cell) if not _is_number(cell) else cell for cell in row] for row in rows]
+    console = Console()
     table = Table(title=title, title_justify="left")
     for place, column in enumerate(columns):
         numbers = held and all(_is_number(row[place]) for row in held)
         # The first column names the row, and a name that is cut is none.
         table.add_column(column, justify="right" if numbers else "left", no_wrap=place == 0)
     for row in held:
-        table.add_row(*(Text(show(cell)) for cell in row))
-    Console().print(table)
+        table.add_row(*(Text(str(cell)) for cell in row))
+    wide = console.options.update(max_width=_WIDEST)
+    if len(columns) > 2 and Measurement.get(console, wide, table).minimum > console.width:
+        _print_blocks(columns, held, title)
+    else:
+        console.print(table)
+
+
+def _print_blocks(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None) -> None:
+    """A block for each row: its first cell, and a line for each other one that is not empty."""
+    if title:
+        print(title)
+    names = max(map(len, columns[1:]))
+    for first, *cells in rows:
+        print(first)
+        for column, cell in zip(columns[1:], cells, strict=True):
+            if cell != "":
+                print(f"  {column:{names}}  {cell}")
 
 
 def print_record(record: Mapping[str, Any], as_json: bool) -> None:

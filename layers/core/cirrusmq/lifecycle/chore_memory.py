@@ -61,7 +61,7 @@ class ChoreMemory:
             return keys
 
     def next_ms(self, pk: str) -> int | None:
-        """When the next event may be sent; None if there is nothing for it."""
+        """The time in ms when a partition's chores may be told next; None if there are none."""
         with self._lock:
             partition = self._partitions[pk]
             return partition.from_ms if partition.met else None

@@ -79,7 +79,7 @@ def take(core: Core, deadline_ms: int) -> bool:
 
 
 def window_of(text: str) -> Window | None:
-    """When the records of a stretch were sent that fan_out gave up; None for any other failure.
+    """Read when the records that fan_out gave up were sent; None for any other failure.
 
     A record comes to the stream while the call that wrote it runs, whose clock may differ.
     """

@@ -18,9 +18,10 @@ BEGINNING_MS = limits.CALL_MS + limits.DOCUMENTS_MS + limits.CLOCK_SKEW_MS
 
 
 def check_start(core: Core, queue: Queue, start: str) -> int | None:
-    """Milliseconds of a receiver's start; None for `latest`. Refuses a time before the log's.
+    """Check a receiver's start, and return it in milliseconds; None for `latest`.
 
-    `earliest` is before the log, too: from the beginning of the oldest message's life.
+    Raises InvalidParameter for a time before the queue's log. `earliest` is taken though it is the
+    beginning of the oldest message's life: what is there from before the log is copied.
     """
     if start == LATEST:
         return None

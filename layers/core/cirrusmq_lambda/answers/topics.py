@@ -108,7 +108,7 @@ class DeliveryAttempt(Body, kw_only=True):
 
     @classmethod
     def of(cls, number: int, post: Post) -> Self:
-        """The entry of a post."""
+        """Make the entry of one post, by its number in the history."""
         return cls(
             number=number,
             at=format_time(post.at_ms),

@@ -64,7 +64,7 @@ class QueueProperties(_Properties, frozen=True, kw_only=True):
 
 
 class TopicProperties(_Properties, frozen=True, kw_only=True):
-    """Of `Custom::CirrusMQTopic`."""
+    """The properties of a `Custom::CirrusMQTopic`."""
 
     name: str
     attributes: TopicInput = TopicInput()

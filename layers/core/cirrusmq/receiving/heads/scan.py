@@ -36,9 +36,9 @@ class Head(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """By which its mark and its hints are known.
+        """The name under which an environment and the store keep its mark and its hints.
 
-        Receives that pass messages over have a mark of their own: others can take these.
+        A receive that passes messages over has a mark of its own: another receive can take them.
         """
         name = f"{self.pk}#{self.prefix[:-1]}" if self.prefix else self.pk
         return f"{name}#~{self.reach}" if self.reach else name
