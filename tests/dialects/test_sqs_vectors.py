@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cirrusmq.base import errors as contract
-from cirrusmq.model import sdk_attributes
-from cirrusmq.model.sdk_attributes import Typed
+from cirrusmq.base import sdk_attributes
+from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq_dialects import aws_signature as signature
 from cirrusmq_dialects.router import dialect_of
 from cirrusmq_dialects.sqs import contents, errors, names

@@ -160,8 +160,6 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Whether it is paused because its URL answered 410."""
     token_sha256: str | None = None
     token_expires_ms: int = 0
-    sdk: dict[str, str] = {}
-    """What SDKs of other services set beside the attributes, by its name there."""
 
     @property
     def pausable(self) -> bool:

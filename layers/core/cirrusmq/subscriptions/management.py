@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 from typing import Any
 
 import msgspec
@@ -45,27 +45,22 @@ def put_subscription(
     by: str = "",
     tag_characters: int = TAG_CHARACTERS,
     exact: bool = False,
-    sdk: Mapping[str, str] | None = None,
 ) -> tuple[Subscription, bool]:
     """Create a subscription, or find one with these attributes; returns (it, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
     `resource_id`: the id of a new one, never used before; without it one by chance. `made_by`: the
     account that makes it, where that is not the topic's own. `by`: the id of the access key that
-    asks for it, if one does. `tag_characters`: the most of a tag in the filter. `sdk`: what an SDK
-    of another service sets beside the attributes; None: it is not compared.
+    asks for it, if one does. `tag_characters`: the most of a tag in the filter.
 
     A message published after the answer is later than the subscription by every clock: a publish
     that began before it is not put among those whose order is kept.
     """
     check_name("subscription", name, SUBSCRIPTION_NAME)
     _check_tags(topic, given, tag_characters)
-    wanted = _wanted(core, topic, name, given)
-    wanted = msgspec.structs.replace(wanted, made_by=made_by, sdk=dict(sdk or {}))
+    wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
     held = msgspec.structs.asdict(given)
     compared = None if exact else {each for each, value in held.items() if value is not UNSET}
-    if compared is not None and sdk is not None:
-        compared.add("sdk")
     subscription, created, token = change(
         core, lambda: _creation(core, topic, wanted, compared, resource_id, by)
     )
@@ -270,8 +265,6 @@ def _check_same(existing: Subscription, wanted: Subscription, compared: Set[str]
         before["dead_letter_queue"] = None
     if existing.policy == wanted.policy:  # a default that is written out is still the default
         before["retry"] = asked["retry"]
-    if compared is not None and "sdk" in compared:
-        before["sdk"], asked["sdk"] = existing.sdk, wanted.sdk
     names = before.keys() | asked.keys() if compared is None else compared
     same = all(before.get(name) == asked.get(name) for name in names)
     if existing.name != wanted.name or not same:

@@ -12,31 +12,35 @@ from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 
 ACTIONS = {
+    "ConfirmSubscription": "subscription_calls.confirm_subscription",
     "CreateTopic": "topic_calls.create_topic",
     "DeleteTopic": "topic_calls.delete_topic",
+    "GetSubscriptionAttributes": "subscription_calls.get_subscription_attributes",
     "GetTopicAttributes": "topic_calls.get_topic_attributes",
+    "ListSubscriptions": "subscription_calls.list_subscriptions",
+    "ListSubscriptionsByTopic": "subscription_calls.list_subscriptions_by_topic",
     "ListTagsForResource": "tag_calls.list_tags_for_resource",
     "ListTopics": "topic_calls.list_topics",
+    "Publish": "publish_calls.publish",
+    "PublishBatch": "publish_calls.publish_batch",
+    "SetSubscriptionAttributes": "subscription_calls.set_subscription_attributes",
     "SetTopicAttributes": "topic_calls.set_topic_attributes",
+    "Subscribe": "subscription_calls.subscribe",
     "TagResource": "tag_calls.tag_resource",
+    "Unsubscribe": "subscription_calls.unsubscribe",
     "UntagResource": "tag_calls.untag_resource",
 }
 CHANGES = frozenset(
     {
-        *("CreateTopic", "DeleteTopic", "SetTopicAttributes", "TagResource", "UntagResource"),
+        *("ConfirmSubscription", "CreateTopic", "DeleteTopic", "SetSubscriptionAttributes"),
+        *("SetTopicAttributes", "Subscribe", "TagResource", "Unsubscribe", "UntagResource"),
     }
 )
 """They are in the audit, as their native calls are."""
-_LATER = (
-    *("ConfirmSubscription", "GetSubscriptionAttributes", "ListSubscriptions", "Publish"),
-    *("ListSubscriptionsByTopic", "PublishBatch", "SetSubscriptionAttributes", "Subscribe"),
-    "Unsubscribe",
-)
 _GRANTS = "permissions are grants: PUT /topics/{topic}/grants/{account}."
 _SMS, _PUSH = "there is no SMS here.", "there is no mobile push here."
 _PROTECTION = "there is no data protection of messages here."
 REFUSED = {
-    **dict.fromkeys(_LATER, "this call is not supported yet: publish and subscribe natively."),
     **dict.fromkeys(("AddPermission", "RemovePermission"), _GRANTS),
     **dict.fromkeys(("GetDataProtectionPolicy", "PutDataProtectionPolicy"), _PROTECTION),
     **dict.fromkeys(
