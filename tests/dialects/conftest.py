@@ -74,17 +74,19 @@ def call(world: World, method: str, url: str, headers: dict[str, str], body: Any
     return world.call(method, path, content, headers, parts.query, api=DIALECT_API)
 
 
-def client_of(world: World, key: Key, **options: Any) -> Any:
-    """A client of SQS as any program makes it, whose calls end in the world."""
+def client_of(world: World, key: Key, service: str = "sqs", **options: Any) -> Any:
+    """A client of a service as any program makes it, whose calls end in the world."""
     made = session().client(
-        "sqs",
+        service,
         endpoint_url=URL,
         region_name=REGION,
         aws_access_key_id=key.id,
         aws_secret_access_key=key.secret,
         config=Config(retries={"total_max_attempts": 1}, **options),
     )
-    made.meta.events.register("before-send.sqs", lambda request, **_: deliver(world, request))
+    made.meta.events.register(
+        f"before-send.{service}", lambda request, **_: deliver(world, request)
+    )
     return made
 
 
@@ -107,6 +109,12 @@ def key(world: World) -> Key:
 def sqs(world: World, key: Key) -> Any:
     """boto3's client of SQS."""
     return client_of(world, key)
+
+
+@pytest.fixture
+def sns(world: World, key: Key) -> Any:
+    """boto3's client of SNS."""
+    return client_of(world, key, "sns")
 
 
 @pytest.fixture

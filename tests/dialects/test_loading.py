@@ -21,7 +21,7 @@ def within(names: set[str], *packages: str) -> set[str]:
     return {each for each in names if each.startswith(packages)}
 
 
-@pytest.mark.parametrize("dialect", ["aliyun", "cmq", "sqs"])
+@pytest.mark.parametrize("dialect", ["aliyun", "cmq", "sns", "sqs"])
 def test_a_dialect_loads_no_other_one(dialect: str) -> None:
     found = loaded(f"cirrusmq_dialects.{dialect}.serve")
     others = {each for each in within(found, "cirrusmq_dialects.") if each.count(".") > 1}

@@ -9,9 +9,9 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
 from aws_lambda_powertools.utilities.data_classes import SQSEvent
 from aws_lambda_powertools.utilities.parser.models import SqsModel
 
-from cirrusmq.model import sdk_attributes
+from cirrusmq.base import sdk_attributes
+from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.model.message import Message
-from cirrusmq.model.sdk_attributes import Typed
 from cirrusmq.webhooks import requests
 from cirrusmq_client import Received, batch_response
 from cirrusmq_client.lambda_events import read_post

@@ -12,7 +12,8 @@ import pytest
 from tests.dialects.conftest import URL, Key, call
 from tests.dialects.query import error, found, play, sign, tree
 
-from cirrusmq_dialects.sqs import calls, query, signature
+from cirrusmq_dialects import aws_signature as signature
+from cirrusmq_dialects.sqs import calls, query
 from cirrusmq_dialects.sqs.errors import SqsError
 from cirrusmq_local.testing import Client, Reply, World
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from cirrusmq.base import errors as contract
-from cirrusmq.model import sdk_attributes
-from cirrusmq.model.sdk_attributes import Typed
+from cirrusmq.base import sdk_attributes
+from cirrusmq.base.sdk_attributes import Typed
+from cirrusmq_dialects import aws_signature as signature
 from cirrusmq_dialects.router import dialect_of
-from cirrusmq_dialects.sqs import contents, errors, names, signature
+from cirrusmq_dialects.sqs import contents, errors, names
 
 BODY = b'{"QueueName": "q", "Attributes": {"VisibilityTimeout": "30"}, "tags": {"a": "b"}}'
 SIGNATURE = "f57afa8217f881d893d16547f1bc6bcc98a5d312cf71e3fdbc3fceae7a52b36c"

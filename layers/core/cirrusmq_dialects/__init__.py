@@ -5,8 +5,9 @@ core decides, keeps no state of its own, and no line of the core knows that ther
 
     calling.py      event -> Call; Answer -> what the API takes
     router.py       whose call it is, by path and headers; imports that dialect alone
+    aws_signature.py    AWS Signature Version 4, of SQS and SNS
     signing.py      key id and signature -> Caller; the window of time
     reporting.py    the audit's lines, and those of unexpected errors
     sdk_attributes.py   names and types of attributes that the core has no place for
-    aliyun/ cmq/ sqs/   signature, reading, writing, errors: pure values; calls on the core
+    aliyun/ cmq/ sns/ sqs/   signature, reading, writing, errors: pure values; calls on the core
 """

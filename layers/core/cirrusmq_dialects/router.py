@@ -15,22 +15,26 @@ from cirrusmq_lambda import problems
 
 _CMQ_PATH = "/v2/index.php"
 _ALIYUN_PATH = re.compile(r"/topics/[^/]+/messages")
+_SNS = re.compile(r"Credential=[^/,\s]+/[^/,\s]+/[^/,\s]+/sns/aws4_request")
 FORM = "application/x-www-form-urlencoded"
 
 
 def dialect_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
     """The name of the dialect that a call is in; None where it is in none.
 
-    CMQ has one path, and Aliyun's calls are at topics' messages. SQS is called by a header, or, by
-    clients from before 2023, with a signed form, at any path.
+    CMQ has one path, and Aliyun's calls are at topics' messages. SNS is called by a signature for
+    it; SQS by a header, or, by clients from before 2023, with a signed form; both at any path.
     """
     if path == _CMQ_PATH:
         return "cmq"
+    authorization = headers.get("authorization", "")
+    if authorization.startswith("AWS4-HMAC-SHA256") and _SNS.search(authorization):
+        return "sns"
     if method == "POST":
         if headers.get("x-amz-target", "").startswith("AmazonSQS."):
             return "sqs"
         is_form = headers.get("content-type", "").lower().startswith(FORM)
-        if is_form and headers.get("authorization", "").startswith("AWS4-HMAC-SHA256"):
+        if is_form and authorization.startswith("AWS4-HMAC-SHA256"):
             return "sqs"
     if _ALIYUN_PATH.fullmatch(path):
         return "aliyun"
@@ -44,7 +48,10 @@ def serve(event: dict[str, Any], context: Context) -> dict[str, Any]:
     """
     call = read_call(event, context, bootstrap.service())
     name = dialect_of(call.method, call.path, call.headers) or "sqs"
-    if name not in os.environ.get("DIALECTS", "").split(","):
+    served = os.environ.get("DIALECTS", "").split(",")
+    if name == "sns" and name not in served:
+        name = "sqs"  # which tells that this endpoint has no such service
+    if name not in served:
         return problems.problem(NotFound(), call.id)
     # Never another one: each would be a part of the others' cold starts.
     answer: dict[str, Any] = import_module(f"cirrusmq_dialects.{name}").serve(call)

@@ -7,7 +7,8 @@
 
 A condition is a value that the attribute is, or an object with one operator. Attributes are texts
 here: a text in a policy is compared as one, a number with a text that is a number. Bytes and names
-that begin with `$` are not seen.
+that begin with `$` are not seen. What an SDK sent has the name that it sent; of a `String.Array`
+any element may meet a condition.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ NUMBER_MOST = 1_000_000_000
 COMPILED_POLICIES = 256
 OR = "$or"
 _HIDDEN = "$"
+_ARRAY = "String.Array"
 _PLACES = 5
 _DEPTH_MOST = 12
 _NUMBER_RANGE = (
@@ -119,14 +121,43 @@ def missed(text: str, attributes: Mapping[str, str | bytes]) -> list[str]:
 
 
 def _missed(policy: _Compiled, attributes: Mapping[str, str | bytes]) -> Iterator[str]:
+    sent = _as_sent(attributes)
+    yield from _missed_of(policy, sent)
+
+
+def _missed_of(policy: _Compiled, sent: Mapping[str, Sequence[Value]]) -> Iterator[str]:
     for name, tests in policy.names.items():
-        found = attributes.get(name)
-        value = found if isinstance(found, str) else None
-        if not any(test(value) for test in tests):
+        values = sent.get(name) or (None,)
+        if not any(test(value) for value in values for test in tests):
             yield name
     for alternatives in policy.alternatives:
-        if all(any(_missed(each, attributes)) for each in alternatives):
+        if all(any(_missed_of(each, sent)) for each in alternatives):
             yield OR
+
+
+def _as_sent(attributes: Mapping[str, str | bytes]) -> dict[str, Sequence[Value]]:
+    """The texts of attributes by the names that were sent; of an array those of its elements."""
+    if not any(_HIDDEN in name for name in attributes):
+        return {name: (held,) for name, held in attributes.items() if isinstance(held, str)}
+    # SDKs of other services send such names: the others' cold starts do without.
+    from cirrusmq.base import sdk_attributes
+
+    return {
+        name: _elements(typed.value) if typed.type == _ARRAY else (typed.value,)
+        for name, typed in sdk_attributes.read(attributes).items()
+        if isinstance(typed.value, str)
+    }
+
+
+def _elements(text: str) -> Sequence[Value]:
+    """The elements of an array, as texts; the text itself where it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return (text,)
+    if not isinstance(found, list):
+        return (text,)
+    return [each if isinstance(each, str) else json.dumps(each) for each in found]
 
 
 @lru_cache(maxsize=COMPILED_POLICIES)

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from cirrusmq.base import sdk_attributes
+from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.model import sdk_attributes
 from cirrusmq.model.invoke import EventSource
 from cirrusmq.model.parcel import order_number, sequence_number
-from cirrusmq.model.sdk_attributes import Typed
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received
 

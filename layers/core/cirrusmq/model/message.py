@@ -85,7 +85,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         if not any("$" in name for name in self.attributes):
             return self.attributes
         # SDKs of other services send such names: the others' cold starts do without.
-        from cirrusmq.model import sdk_attributes
+        from cirrusmq.base import sdk_attributes
 
         return {name: typed.value for name, typed in sdk_attributes.read(self.attributes).items()}
 

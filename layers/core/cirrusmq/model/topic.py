@@ -52,7 +52,7 @@ class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     labels: Labels | UnsetType = UNSET
 
 
-class Topic(msgspec.Struct, frozen=True, kw_only=True):
+class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A topic as the directory keeps it. Times are in milliseconds since the epoch."""
 
     account: str
@@ -61,6 +61,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     attributes: TopicAttributes
     created_ms: int
     modified_ms: int
+    sdk: dict[str, str] = {}
+    """What SDKs of other services set beside the attributes: read back as it was set."""
 
     def log_partition(self, send_id: str) -> int:
         """The partition of a send in the topic's log."""

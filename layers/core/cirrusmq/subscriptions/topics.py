@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import msgspec
 
 from cirrusmq.base import limits
@@ -44,19 +46,27 @@ def create_topic(
     *,
     resource_id: str | None = None,
     exact: bool = False,
+    sdk: Mapping[str, str] | None = None,
 ) -> tuple[Topic, bool]:
     """Create a topic, or find one with these attributes; returns (topic, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
-    `resource_id`: the id of a new topic, never used before; without it one by chance.
+    `resource_id`: the id of a new topic, never used before; without it one by chance. `sdk`: what
+    an SDK of another service sets on a new one.
     """
     check_name("topic", name, TOPIC_NAME)
     core.settings.check_message_bytes(given.max_message_bytes)
-    return change(core, lambda: _creation(core, account, name, given, resource_id, exact))
+    return change(core, lambda: _creation(core, account, name, given, resource_id, exact, sdk))
 
 
 def _creation(
-    core: Core, account: str, name: str, given: TopicInput, resource_id: str | None, exact: bool
+    core: Core,
+    account: str,
+    name: str,
+    given: TopicInput,
+    resource_id: str | None,
+    exact: bool,
+    sdk: Mapping[str, str] | None,
 ) -> DirectoryChange[tuple[Topic, bool]]:
     attributes = over_topic(TopicAttributes(), given)
     place = topic_place(account, name)
@@ -75,6 +85,7 @@ def _creation(
         attributes=attributes,
         created_ms=now_ms,
         modified_ms=now_ms,
+        sdk=dict(sdk or {}),
     )
     most = limits.TOPICS_PER_ACCOUNT
     return DirectoryChange(
@@ -93,11 +104,19 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
     """Change some attributes; `filter` and `partitions` are fixed."""
     core.settings.check_message_bytes(given.max_message_bytes)
 
+    def update(before: Topic) -> Topic:
+        attributes = change_topic_attributes(before.attributes, given)
+        return msgspec.structs.replace(before, attributes=attributes)
+
+    return update_topic(core, account, name, update)
+
+
+def update_topic(core: Core, account: str, name: str, update: Callable[[Topic], Topic]) -> Topic:
+    """Write what `update` makes of a topic."""
+
     def plan() -> DirectoryChange[Topic]:
         found = find_topic(core, account, name)
-        before = found.value
-        attributes = change_topic_attributes(before.attributes, given)
-        topic = msgspec.structs.replace(before, attributes=attributes, modified_ms=core.now_ms())
+        topic = msgspec.structs.replace(update(found.value), modified_ms=core.now_ms())
         place = topic_place(account, name)
         return DirectoryChange(
             result=topic,

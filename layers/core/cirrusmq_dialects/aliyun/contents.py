@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cirrusmq.model import sdk_attributes
+from cirrusmq.base import sdk_attributes
+from cirrusmq.base.sdk_attributes import TEXT, Typed
 from cirrusmq.model.message import Message
-from cirrusmq.model.sdk_attributes import TEXT, Typed
 from cirrusmq_dialects.aliyun.errors import invalid
 from cirrusmq_dialects.aliyun.writing import NO_XML
 

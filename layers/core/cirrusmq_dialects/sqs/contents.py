@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.model import sdk_attributes
+from cirrusmq.base import sdk_attributes
+from cirrusmq.base.sdk_attributes import ONCE, TRACE, TRACE_HEADER, Typed
 from cirrusmq.model.message import Message
-from cirrusmq.model.sdk_attributes import ONCE, TRACE, TRACE_HEADER, Typed
 from cirrusmq_dialects.sqs.errors import SqsError, missing
 from cirrusmq_dialects.sqs.reading import Members, objects, text
 

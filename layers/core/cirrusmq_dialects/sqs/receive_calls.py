@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from cirrusmq.base import ulid
+from cirrusmq.base.sdk_attributes import TRACE_HEADER, said_beside
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.parcel import Parcel, order_number, sequence_number
 from cirrusmq.model.queue import Queue
-from cirrusmq.model.sdk_attributes import TRACE_HEADER, said_beside
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import (
     Begun,

@@ -9,17 +9,18 @@ from typing import Any, NamedTuple, TypeAlias
 from cirrusmq.access.keys import Caller
 from cirrusmq.access.signing_keys import UnknownKeyError, WrongSignatureError
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq_dialects import reporting
+from cirrusmq_dialects import aws_signature, reporting
+from cirrusmq_dialects.aws_signature import Signed
 from cirrusmq_dialects.calling import Answer, Call, give
 from cirrusmq_dialects.signing import WINDOW_SECONDS, ExpiredError, authenticate, same
-from cirrusmq_dialects.sqs import calls, signature, writing
+from cirrusmq_dialects.sqs import calls, writing
 from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.errors import SqsError, of_contract
 from cirrusmq_dialects.sqs.reading import Members, read_json
-from cirrusmq_dialects.sqs.signature import Signed
 from cirrusmq_lambda import audit
 
 _TARGET = "AmazonSQS."
+_SERVICE = "sqs"
 _JSON = "application/x-amz-json"
 _XML_SHARE = 5
 """`&` is one byte of JSON, and five of XML."""
@@ -108,31 +109,31 @@ def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Ans
 
 
 def _signed(call: Call, protocol: Protocol) -> Signed:
-    if "authorization" not in call.headers and signature.IN_QUERY not in call.query:
+    if "authorization" not in call.headers and aws_signature.IN_QUERY not in call.query:
         if not protocol.is_call(call):
             raise SqsError("UnknownOperation", "There is nothing here: a call has an Action.")
         address = f"{call.base_url}{call.path}"
         raise SqsError("AccessDenied", f"Access to the resource {address[:200]} is denied.")
-    signed = signature.read(call.headers, call.query)
+    signed = aws_signature.read(call.headers, call.query)
     if signed is None:
         raise SqsError(
             "IncompleteSignature",
             "The Authorization header must be a complete AWS Signature Version 4 for sqs, of"
             " headers that were sent, host and x-amz-date among them.",
         )
-    if signed.service != signature.SERVICE:
-        service = f"this endpoint has no {signed.service}: it has {signature.SERVICE}"
+    if signed.service != _SERVICE:
+        service = f"this endpoint has no {signed.service}: it has {_SERVICE}"
         raise SqsError("InvalidAction", service)
     return signed
 
 
 def _authenticate(call: Call, signed: Signed) -> Caller:
-    text = signature.text_to_sign(
+    text = aws_signature.text_to_sign(
         signed, call.method, call.path, call.query, call.headers, call.body
     )
 
     def is_signed_with(secret: str) -> bool:
-        return same(signed.signature, signature.sign(secret, signed, text))
+        return same(signed.signature, aws_signature.sign(secret, signed, text))
 
     try:
         good_seconds = signed.good_seconds or WINDOW_SECONDS

@@ -13,7 +13,6 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-SERVICE = "sqs"
 IN_QUERY = "X-Amz-Signature="
 _END = "aws4_request"
 _EXPIRES = re.compile(r"[0-9]{1,6}", re.ASCII)
@@ -31,7 +30,7 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True):
     date: str
     region: str
     service: str
-    """The service that it was made for; only one for SQS is ever good here."""
+    """The service that it was made for: `sqs`, `sns`."""
     time: str
     headers: tuple[str, ...]
     signature: str
@@ -131,7 +130,7 @@ def text_to_sign(
             hashlib.sha256(body).hexdigest(),
         ]
     )
-    scope = f"{signed.date}/{signed.region}/{SERVICE}/{_END}"
+    scope = f"{signed.date}/{signed.region}/{signed.service}/{_END}"
     digest = hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()
     return "\n".join([ALGORITHM, signed.time, scope, digest])
 
@@ -145,6 +144,6 @@ def _canonical_query(query: str) -> str:
 def sign(secret: str, signed: Signed, text: str) -> str:
     """The signature of a text with a secret, in hexadecimal digits."""
     key = f"AWS4{secret}".encode()
-    for part in (signed.date, signed.region, SERVICE, _END):
+    for part in (signed.date, signed.region, signed.service, _END):
         key = hmac.digest(key, part.encode(), "sha256")
     return hmac.digest(key, text.encode(), "sha256").hex()

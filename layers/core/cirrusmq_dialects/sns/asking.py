@@ -1,0 +1,66 @@
+"""A request whose caller is known: its members, and the topics that they name."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from cirrusmq.access.keys import Caller
+from cirrusmq.access.scopes import RIGHTS, Right
+from cirrusmq.access.topic_permissions import Reached, TopicNeed, reach
+from cirrusmq.base.errors import Forbidden
+from cirrusmq.model.topic import Topic
+from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions.topics import get_topic
+from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.sns.names import topic_arn, topic_ref
+from cirrusmq_dialects.sns.reading import Members, needed
+
+Result: TypeAlias = dict[str, Any] | None
+SHOW: tuple[Right, ...] = RIGHTS
+SEND: tuple[Right, ...] = ("send",)
+MANAGE: tuple[Right, ...] = ("manage",)
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller asks for."""
+
+    call: Call
+    caller: Caller
+    region: str
+    """The one that it signs for, and finds in ARNs."""
+    members: Members
+
+    @property
+    def core(self) -> Core:
+        """The core that it is asked of."""
+        return self.call.core
+
+    def reach(self, rights: tuple[Right, ...], parameter: str = "TopicArn") -> Reached:
+        """The topic in a parameter, which need not exist in the caller's own account."""
+        named = topic_ref(parameter, needed(self.members, parameter), self.caller.account)
+        return self.reach_named(named, rights)
+
+    def reach_named(self, ref: str, rights: tuple[Right, ...]) -> Reached:
+        """As `reach`, of a topic as the core's callers name it."""
+        self.caller.require(rights, "topics", ref)
+        return reach(self.core, self.caller, ref)
+
+    def topic(
+        self, rights: tuple[Right, ...], *needs: TopicNeed, parameter: str = "TopicArn"
+    ) -> Topic:
+        """The topic in a parameter, if the caller has one of the rights, and a need, there."""
+        found = self.reach(rights, parameter)
+        found.require(*needs)
+        return get_topic(self.core, found.account, found.name)
+
+    def require_whole_account(self) -> None:
+        """Forbidden for a key that may not see everything in the account."""
+        scope = self.caller.scope
+        if scope is not None and scope.manage != "all":
+            raise Forbidden("the access key's scope lacks manage on all queues and topics")
+
+    def arn(self, topic: Topic) -> str:
+        """The ARN of a topic."""
+        return topic_arn(self.region, topic.account, topic.name)

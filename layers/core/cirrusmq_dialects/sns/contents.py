@@ -1,0 +1,175 @@
+"""A message of a publish: text and attributes, as SNS has them and as the core keeps them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+import msgspec
+
+from cirrusmq.base import limits, sdk_attributes
+from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.sdk_attributes import Typed
+from cirrusmq_dialects.sns.errors import SnsError, invalid
+from cirrusmq_dialects.sns.reading import Members, mapped, text
+
+LARGEST_BYTES = 262_144
+_ATTRIBUTES = 10
+_NATIVE_NAME = 64
+_NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
+_TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_SUBJECT = re.compile(r"[!-~][ -~]{0,99}", re.ASCII)
+_GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
+_NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ARRAY = "String.Array"
+_DELIVERED = ("sqs", "http", "https")
+"""The protocols that there are here, of those that a message may have a text for."""
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """What a publisher gave of a message."""
+
+    body: str
+    attributes: dict[str, Typed]
+    group: str | None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the body, and of the attributes' names, types and values."""
+        size = len(self.body.encode())
+        for name, (kind, value) in self.attributes.items():
+            size += len(name) + len(kind) + len(_bytes(value))
+        return size
+
+    def native(self) -> dict[str, Any]:
+        """The message in a request of the core's."""
+        kept = {
+            name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
+            for name, value in sdk_attributes.write(self.attributes).items()
+        }
+        shown: dict[str, Any] = {"body": self.body}
+        if kept:
+            shown["attributes"] = kept
+        if self.group is not None:
+            shown["group"] = self.group
+        return shown
+
+
+def read_content(members: Members) -> Content:
+    """The content of a message in a request, checked; InvalidParameter, ParameterValueInvalid.
+
+    A Subject is checked and left out: raw delivery, which is the only one here, does so there.
+    """
+    subject = text(members, "Subject")
+    if subject is not None and not _SUBJECT.fullmatch(subject):
+        raise invalid("Subject")
+    group = text(members, "MessageGroupId")
+    if group is not None and not _GROUP.fullmatch(group):
+        raise invalid("MessageGroupId")
+    if text(members, "MessageDeduplicationId") is not None:
+        told = (
+            "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter"
+        )
+        raise invalid(f"{told} that is not valid for this topic type")
+    body = _body(members)
+    if not body:
+        raise invalid("Empty message")
+    if _NOT_ALLOWED.search(body):
+        raise invalid("Message Reason: it has a character that XML cannot carry.")
+    given = mapped(members, "MessageAttributes")
+    if len(given) > _ATTRIBUTES:
+        raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
+    attributes = {name: _read_attribute(name, value) for name, value in given.items()}
+    content = Content(body=body, attributes=attributes, group=group)
+    if content.size_bytes > LARGEST_BYTES:
+        raise invalid("Message too long")
+    kept = sdk_attributes.write(attributes)
+    if any(len(name) > _NATIVE_NAME for name in kept):
+        raise invalid(
+            f"MessageAttributes Reason: names have at most {_NATIVE_NAME} characters here; those"
+            " other than letters, digits and underscores count as three."
+        )
+    if sum(len(name) + len(_bytes(value)) for name, value in kept.items()) > (
+        limits.ATTRIBUTES_BYTES
+    ):
+        raise invalid("Message too long")
+    return content
+
+
+def _body(members: Members) -> str:
+    """The text that is delivered; of a structure that of the protocols that there are here.
+
+    All subscriptions of a topic share a message, so these must have the same.
+    """
+    body, structure = text(members, "Message") or "", text(members, "MessageStructure")
+    if not structure:
+        return body
+    if structure != "json":
+        raise invalid("MessageStructure")
+    try:
+        given = decode_json(body, dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid("Message Structure - JSON message body failed to parse") from error
+    default = given.get("default")
+    if not isinstance(default, str):
+        raise invalid("Message Structure - No default entry in JSON message body")
+    texts = {given.get(protocol, default) for protocol in _DELIVERED if _is_text(given, protocol)}
+    if len(texts) > 1:
+        raise invalid(
+            "Message Structure - the texts for sqs, http and https must be the same here: all"
+            " subscriptions share a message"
+        )
+    return str(texts.pop())
+
+
+def _is_text(given: dict[str, Any], protocol: str) -> bool:
+    if not isinstance(given.get(protocol, ""), str):
+        raise invalid(f"Message Structure - the text for {protocol} must be a text")
+    return True
+
+
+def _read_attribute(name: str, given: object) -> Typed:
+    told = f"The message attribute '{name[:80]}'"
+    if not _NAME.fullmatch(name):
+        raise SnsError("ParameterValueInvalid", f"{told} has an invalid name.")
+    if not isinstance(given, dict):
+        raise SnsError("ParameterValueInvalid", f"{told} must be a structure.")
+    kind = text(given, "DataType")
+    if not kind:
+        told = f"{told} must contain non-empty message attribute type."
+        raise SnsError("ParameterValueInvalid", told)
+    if not _TYPE.fullmatch(kind):
+        told = (
+            f"{told} has an invalid message attribute type, the set of supported type prefixes is"
+        )
+        raise SnsError("ParameterValueInvalid", f"{told} Binary, Number, and String.")
+    value = text(given, "BinaryValue" if kind.startswith("Binary") else "StringValue")
+    if not value:
+        told = f"{told} must contain non-empty message attribute value for its type."
+        raise SnsError("ParameterValueInvalid", told)
+    if kind.startswith("Binary"):
+        try:
+            return Typed(kind, base64.b64decode(value, validate=True))
+        except (binascii.Error, ValueError) as error:
+            raise SnsError("ParameterValueInvalid", f"{told} must be base64.") from error
+    if kind.startswith("Number") and not _NUMBER.fullmatch(value):
+        raise SnsError("ParameterValueInvalid", f"{told} could not be cast to number.")
+    if kind == _ARRAY and not _is_array(value):
+        raise SnsError("ParameterValueInvalid", f"{told} must be a JSON array of plain values.")
+    if _NOT_ALLOWED.search(value):
+        raise SnsError("ParameterValueInvalid", f"{told} has an invalid character.")
+    return Typed(kind, value)
+
+
+def _is_array(value: str) -> bool:
+    try:
+        return bool(decode_json(value, list[str | float | bool | None]) is not None)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value

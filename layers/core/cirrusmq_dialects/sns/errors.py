@@ -1,0 +1,77 @@
+"""Errors by SNS's codes and words, and those of the contract as one of them."""
+
+from __future__ import annotations
+
+from cirrusmq.base.errors import CirrusMQError
+
+_OF_CONTRACT = {
+    "BatchTooLarge": "BatchRequestTooLong",
+    "Conflict": "ConcurrentAccess",
+    "Forbidden": "AuthorizationError",
+    "QueueNotFound": "InvalidParameter",
+    "SubscriptionNotFound": "NotFound",
+    "Throttled": "Throttled",
+    "TopicNotFound": "NotFound",
+    "Unauthenticated": "InvalidClientTokenId",
+    "Unavailable": "ServiceUnavailable",
+}
+_LIMITS = {
+    "CreateTopic": "TopicLimitExceeded",
+    "Subscribe": "SubscriptionLimitExceeded",
+}
+"""LimitExceeded, in these calls."""
+_STATUS = {
+    "AccessDenied": 403,
+    "AuthorizationError": 403,
+    "FilterPolicyLimitExceeded": 403,
+    "InternalError": 500,
+    "InvalidClientTokenId": 403,
+    "NotFound": 404,
+    "ResourceNotFound": 404,
+    "ServiceUnavailable": 503,
+    "SignatureDoesNotMatch": 403,
+    "SubscriptionLimitExceeded": 403,
+    "Throttled": 429,
+    "TopicLimitExceeded": 403,
+}
+"""Of others it is 400."""
+
+
+class SnsError(Exception):
+    """A refusal, by its code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+    @property
+    def status(self) -> int:
+        """Of the HTTP answer."""
+        return _STATUS.get(self.code, 400)
+
+    @property
+    def is_senders(self) -> bool:
+        """Whether the fault is the caller's."""
+        return self.status < 500
+
+
+def of_contract(error: CirrusMQError, action: str) -> SnsError:
+    """The error of an operation of the core, in a call of this action."""
+    if error.code == "TopicNotFound":
+        return SnsError("NotFound", "Topic does not exist")
+    if error.code == "SubscriptionNotFound":
+        return SnsError("NotFound", "Subscription does not exist")
+    if error.code == "LimitExceeded":
+        return SnsError(_LIMITS.get(action, "InvalidParameter"), error.detail)
+    code = _OF_CONTRACT.get(error.code, "InvalidParameter")
+    return invalid(error.detail) if code == "InvalidParameter" else SnsError(code, error.detail)
+
+
+def invalid(reason: str) -> SnsError:
+    """A parameter that is not as it must be; `reason` begins with its name."""
+    return SnsError("InvalidParameter", f"Invalid parameter: {reason}")
+
+
+def missing(name: str) -> SnsError:
+    """A parameter that the action needs."""
+    return SnsError("InvalidParameter", f"Invalid parameter: {name} Reason: no value for it.")

@@ -1,0 +1,94 @@
+"""Calls that publish messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.message import OF_SDKS
+from cirrusmq.model.topic import Topic
+from cirrusmq.publishing.publish import Published, PublishRequest
+from cirrusmq.publishing.publish import publish as publish_messages
+from cirrusmq_dialects.sns.asking import SEND, Asked, Result
+from cirrusmq_dialects.sns.contents import LARGEST_BYTES, Content, read_content
+from cirrusmq_dialects.sns.errors import SnsError, invalid, of_contract
+from cirrusmq_dialects.sns.names import uuid_of
+from cirrusmq_dialects.sns.reading import Members, needed, structures, text
+
+_ENTRIES = 10
+_ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
+
+
+def publish(asked: Asked) -> Result:
+    """Publish a message."""
+    members = asked.members
+    if text(members, "PhoneNumber"):
+        raise invalid("PhoneNumber Reason: there is no SMS here.")
+    parameter = "TopicArn" if text(members, "TopicArn") else "TargetArn"
+    topic = asked.topic(SEND, "publish", parameter=parameter)
+    (published,) = _publish(asked, topic, [read_content(members)])
+    if isinstance(published, CirrusMQError):
+        raise published
+    return {"MessageId": uuid_of(published.id)}
+
+
+def publish_batch(asked: Asked) -> Result:
+    """Publish up to 10 messages, each for itself."""
+    topic = asked.topic(SEND, "publish")
+    listed = _entries(asked.members)
+    contents: dict[str, Content] = {}
+    failed: list[dict[str, object]] = []
+    for entry in listed:
+        try:
+            contents[entry["Id"]] = read_content(entry)
+        except SnsError as error:
+            failed.append(_failure(entry["Id"], error))
+    if sum(content.size_bytes for content in contents.values()) > LARGEST_BYTES:
+        told = f"The length of all the batch messages put together is more than {LARGEST_BYTES}."
+        raise SnsError("BatchRequestTooLong", told)
+    done: list[dict[str, object]] = []
+    results = _publish(asked, topic, list(contents.values())) if contents else []
+    for name, published in zip(contents, results, strict=True):
+        if isinstance(published, CirrusMQError):
+            failed.append(_failure(name, of_contract(published, "PublishBatch")))
+        else:
+            done.append({"Id": name, "MessageId": uuid_of(published.id)})
+    return {"Successful": done, "Failed": failed}
+
+
+def _publish(
+    asked: Asked, topic: Topic, contents: Sequence[Content]
+) -> list[Published | CirrusMQError]:
+    natives: list[dict[str, Any]] = [content.native() for content in contents]
+    request = read_values({"messages": natives, "atomic": False}, PublishRequest)
+    return publish_messages(asked.core, topic, asked.caller.account, request, OF_SDKS)
+
+
+def _entries(members: Members) -> list[Members]:
+    """The entries of a batch, with distinct ids."""
+    listed = structures(members, "PublishBatchRequestEntries")
+    if not listed:
+        raise SnsError("EmptyBatchRequest", "The batch request doesn't contain any entries.")
+    if len(listed) > _ENTRIES:
+        told = f"The batch request contains more than {_ENTRIES} entries."
+        raise SnsError("TooManyEntriesInBatchRequest", told)
+    ids = [needed(each, "Id") for each in listed]
+    if not all(map(_ENTRY_ID.fullmatch, ids)):
+        told = "The Id of a batch entry has 1 to 80 letters, digits, hyphens and underscores."
+        raise SnsError("InvalidBatchEntryId", told)
+    if len(set(ids)) < len(ids):
+        told = "Two or more batch entries in the request have the same Id."
+        raise SnsError("BatchEntryIdsNotDistinct", told)
+    return listed
+
+
+def _failure(name: str, error: SnsError) -> dict[str, object]:
+    return {
+        "Id": name,
+        "Code": error.code,
+        "Message": error.message,
+        "SenderFault": error.is_senders,
+    }

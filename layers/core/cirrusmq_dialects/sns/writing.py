@@ -1,0 +1,66 @@
+"""Answers of the query protocol: XML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cirrusmq_dialects.calling import Answer
+from cirrusmq_dialects.sns.errors import SnsError
+
+NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
+_ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;"}
+_ESCAPE = re.compile('[&<>"\r]')
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write(action: str, result: Mapping[str, Any] | None, request_id: str) -> Answer:
+    """What a call answers; None: it has no result at all."""
+    inner = "" if result is None else _element(f"{action}Result", "".join(_written(result)))
+    told = _element("ResponseMetadata", _element("RequestId", request_id))
+    text = f'<{action}Response xmlns="{NAMESPACE}">{inner}{told}</{action}Response>'
+    return Answer(200, _headers(request_id), text.encode())
+
+
+def write_error(error: SnsError, request_id: str) -> Answer:
+    """What a refused call answers."""
+    told = {
+        "Type": "Sender" if error.is_senders else "Receiver",
+        "Code": error.code,
+        "Message": error.message,
+    }
+    inner = _element("Error", "".join(_written(told))) + _element("RequestId", request_id)
+    text = f'<ErrorResponse xmlns="{NAMESPACE}">{inner}</ErrorResponse>'
+    return Answer(error.status, _headers(request_id), text.encode())
+
+
+def _written(members: Mapping[str, Any]) -> Iterator[str]:
+    for name, held in members.items():
+        match held:
+            case dict() if name == "Attributes":
+                entries = [
+                    _element("entry", _element("key", _text(key)) + _element("value", _text(value)))
+                    for key, value in held.items()
+                ]
+                yield _element(name, "".join(entries))
+            case list():
+                each = [_element("member", "".join(_written(inner))) for inner in held]
+                yield _element(name, "".join(each))
+            case bool():
+                yield _element(name, str(held).lower())
+            case _:
+                yield _element(name, _text(str(held)))
+
+
+def _element(name: str, inner: str) -> str:
+    return f"<{name}>{inner}</{name}>"
+
+
+def _text(value: str) -> str:
+    """A text in XML; a character that XML cannot carry, of a native caller, is U+FFFD."""
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[0]], _NO_XML.sub("\ufffd", value))
+
+
+def _headers(request_id: str) -> dict[str, str]:
+    return {"Content-Type": "text/xml", "x-amzn-RequestId": request_id}
