@@ -45,8 +45,12 @@ def rows(sdk: str) -> list[Row]:
     ]
 
 
+def of_aws(service: str) -> set[str]:
+    return set(session().client(service, "eu-central-1").meta.service_model.operation_names)
+
+
 def of_sqs() -> set[str]:
-    return set(session().client("sqs", "eu-central-1").meta.service_model.operation_names)
+    return of_aws("sqs")
 
 
 def of_classes(*classes: type) -> set[str]:
@@ -76,6 +80,7 @@ def of_mq_for_node() -> set[str]:
 SURFACES: dict[str, Callable[[], set[str]]] = {
     "boto3 1.44": lambda: {xform_name(each) for each in of_sqs()},
     "boto3 1.26": of_sqs,
+    "SNS by boto3": lambda: {xform_name(each) for each in of_aws("sns")},
     "AWS SDK for JavaScript": of_javascript,
     "kombu": of_kombu,
     "qcloud-cmq-sdk-py3": lambda: of_classes(*cmq_sdk.CLASSES),
