@@ -15,7 +15,6 @@ from tests.dialects.programs import check_page, run_example
 from tests.stack import environment
 
 RAW = {"RawMessageDelivery": "true"}
-HOOK = "https://hooks.example/a"
 
 
 @pytest.fixture

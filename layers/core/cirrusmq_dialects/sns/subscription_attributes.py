@@ -14,10 +14,8 @@ from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn, topic_arn
 
 SQS = "sqs"
-RAW, FILTER, SCOPE, REDRIVE = (
-    *("RawMessageDelivery", "FilterPolicy", "FilterPolicyScope"),
-    "RedrivePolicy",
-)
+RAW, FILTER = "RawMessageDelivery", "FilterPolicy"
+SCOPE, REDRIVE = "FilterPolicyScope", "RedrivePolicy"
 _BY_ATTRIBUTES = "MessageAttributes"
 
 
