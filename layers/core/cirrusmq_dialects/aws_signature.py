@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
 import msgspec
+
+from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.signing import same
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 IN_QUERY = "X-Amz-Signature="
@@ -139,6 +142,12 @@ def _canonical_query(query: str) -> str:
     """The query by its names and values, without the signature itself."""
     pairs = sorted(each.partition("=")[::2] for each in query.split("&") if each)
     return "&".join(f"{name}={value}" for name, value in pairs if f"{name}=" != IN_QUERY)
+
+
+def check_of(signed: Signed, call: Call) -> Callable[[str], bool]:
+    """Make the check of a call's signature: whether it is made with a secret."""
+    text = text_to_sign(signed, call.method, call.path, call.query, call.headers, call.body)
+    return lambda secret: same(signed.signature, sign(secret, signed, text))
 
 
 def sign(secret: str, signed: Signed, text: str) -> str:

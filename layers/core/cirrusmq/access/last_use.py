@@ -49,12 +49,12 @@ def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None
 
     `source_id`: the owner's id of a source, which a group keeps when it is rewound.
     """
-    now_ms, (pk, sk) = core.now_ms(), receive_place(source_id, key_id)
-    if not core.memory(KeyCache).first_receive(pk + sk, now_ms):
+    now_ms = core.now_ms()
+    if not core.memory(KeyCache).first_receive(f"{source_id}#{key_id}", now_ms):
         return
     request = {
         "TableName": core.tables.usage,
-        "Key": key(pk, sk),
+        "Key": key(*receive_place(source_id, key_id)),
         "UpdateExpression": "SET #at = :at, #key = :key, #account = :account, #expires = :expires",
         "ConditionExpression": "attribute_not_exists(#at) OR #at < :at",
         "ExpressionAttributeNames": {

@@ -167,6 +167,11 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return self.protocol != "queue" and self.mode == "clustering"
 
     @property
+    def takes_back(self) -> bool:
+        """Whether single messages may be put into it: dead letters, and what comes once more."""
+        return self.pausable and self.confirmed
+
+    @property
     def policy(self) -> RetryPolicy | None:
         """The retry policy in force; None where nothing is retried."""
         return _read_retry(self)

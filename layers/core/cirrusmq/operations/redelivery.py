@@ -46,7 +46,7 @@ def redeliver(
     Raises MessageNotFound if the log has one no more, or it was not published to the subscription;
     Conflict if one is on its way there.
     """
-    if not _holds_messages(subscription):
+    if not subscription.takes_back:
         raise InvalidParameter("subscription", "must be a URL that is confirmed, or a pull group")
     ids = list(dict.fromkeys(request.ids))
     for number, each in enumerate(ids):
@@ -70,7 +70,7 @@ def redeliver(
 
 def steps(core: Core, run: Run, topic: Topic, subscription: Subscription) -> Iterator[Step]:
     """Put message after message; how many were gone meanwhile is told."""
-    if not _holds_messages(subscription):
+    if not subscription.takes_back:
         raise SubscriptionNotFound
     ids, notices = run.operation.details["ids"], Notices(core)
     for number in range(run.operation.notes.get("next", 0), len(ids)):
@@ -123,7 +123,3 @@ def _put(
     if subscription.protocol == "http":
         notices.note(notice_of(subscription, arrived))
     return True
-
-
-def _holds_messages(subscription: Subscription) -> bool:
-    return subscription.pausable and subscription.confirmed

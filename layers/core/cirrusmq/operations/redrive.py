@@ -314,16 +314,11 @@ def _target(
         if "subscription" in came:
             topic = get_topic(core, queue.account, name)
             subscription = get_subscription(core, topic, came["subscription"])
-            return (subscription if _takes_back(subscription) else None), None
+            return (subscription if subscription.takes_back else None), None
         target = get_queue(core, queue.account, name)
         return target, source_named(core, target, came.get("receiver")).id
     except (QueueNotFound, ReceiverNotFound, TopicNotFound, SubscriptionNotFound):
         return None, None
-
-
-def _takes_back(subscription: Subscription) -> bool:
-    """Whether it is one that has messages: another may have got the name of the one that had."""
-    return subscription.pausable and subscription.confirmed
 
 
 def _stays(parcel: Parcel) -> str:

@@ -48,10 +48,15 @@ class Counter(msgspec.Struct, frozen=True):
     """Whether messages may be there: some are counted, or none ever were."""
     empty: bool
     """Whether it is exactly 0, and has been for long."""
-    rates: Mapping[str, int] = {}
-    """What it has of intervals, by their attributes."""
+    item: Item = {}
+    """As it is stored."""
     past: Sequence[str] = ()
-    """Those of them that nobody reads any more."""
+    """Attributes of intervals that nobody reads any more."""
+
+    @property
+    def rates(self) -> dict[str, int]:
+        """What it has of intervals, by their attributes."""
+        return rates_in(self.item)
 
 
 class CounterPlace(msgspec.Struct, frozen=True):
@@ -162,7 +167,7 @@ def _counter(item: Item, now_ms: int) -> Counter:
         kept=kept_in(item),
         holds="messages" not in item or number_in(item, "messages") != 0,
         empty=zero and unchanged >= EMPTY_MINUTES,
-        rates=rates_in(item),
+        item=item,
         past=past_rates(item, now_ms),
     )
 

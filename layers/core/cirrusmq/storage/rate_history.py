@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cirrusmq.runtime.core import Core
@@ -41,19 +41,22 @@ def move_past(core: Core, counter: Counter) -> None:
 
     Four write units, or five where the day has more than 1 KB.
     """
-    now_ms = core.now_ms()
+    now_ms, rates = core.now_ms(), counter.rates
     days = {name: _hour(name, now_ms) // _DAY_HOURS for name in counter.past}
-    names = [name for name, day in days.items() if day == min(days.values())]
+    oldest = min(days.values())
+    moved = {name: rates[name] for name, day in days.items() if day == oldest}
     update = {
         "TableName": core.tables.usage,
         "Key": key(*counter_place(counter.resource_id)),
-        "UpdateExpression": "REMOVE " + ", ".join(f"#{name}" for name in names),
-        "ConditionExpression": " AND ".join(f"#{name} = :{name}" for name in names),
-        "ExpressionAttributeNames": {f"#{name}": name for name in names},
-        "ExpressionAttributeValues": {f":{name}": _number(counter.rates[name]) for name in names},
+        "UpdateExpression": "REMOVE " + ", ".join(f"#{name}" for name in moved),
+        "ConditionExpression": " AND ".join(f"#{name} = :{name}" for name in moved),
+        "ExpressionAttributeNames": {f"#{name}": name for name in moved},
+        "ExpressionAttributeValues": {f":{name}": _number(rate) for name, rate in moved.items()},
     }
     with contextlib.suppress(*_REFUSED):
-        core.store.transact([{"Update": update}, *_additions(core, counter, names, now_ms)])
+        core.store.transact(
+            [{"Update": update}, *_additions(core, counter.resource_id, moved, now_ms)]
+        )
 
 
 def remove_empty(core: Core, counter: Counter) -> None:
@@ -73,7 +76,7 @@ def remove_empty(core: Core, counter: Counter) -> None:
             ":minute": _number(now_ms // 60_000 - EMPTY_MINUTES),
         },
     }
-    additions = _additions(core, counter, counter.rates, now_ms)
+    additions = _additions(core, counter.resource_id, counter.rates, now_ms)
     with contextlib.suppress(*_REFUSED):
         if additions:
             core.store.transact([{"Delete": delete}, *additions])
@@ -114,18 +117,18 @@ def read_hours(
 
 
 def _additions(
-    core: Core, counter: Counter, names: Iterable[str], now_ms: int
+    core: Core, resource_id: str, rates: Mapping[str, int], now_ms: int
 ) -> list[dict[str, Any]]:
     """Updates that add intervals of a counter to their days."""
     by_day: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for name in names:
+    for name, number in rates.items():
         day, hour = divmod(_hour(name, now_ms), _DAY_HOURS)
-        by_day[day][f"{name[0]}{hour:02}"] += counter.rates[name]
+        by_day[day][f"{name[0]}{hour:02}"] += number
     return [
         {
             "Update": {
                 "TableName": core.tables.usage,
-                "Key": key(*_place(counter.resource_id, day)),
+                "Key": key(*_place(resource_id, day)),
                 "UpdateExpression": "ADD "
                 + ", ".join(f"#{name} :{name}" for name in sums)
                 + " SET expires_at = :expires",

@@ -10,7 +10,7 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_dialects import aws_signature, reporting
 from cirrusmq_dialects.aws_signature import Signed
 from cirrusmq_dialects.calling import Answer, Call, give
-from cirrusmq_dialects.signing import ExpiredError, authenticate, same
+from cirrusmq_dialects.signing import ExpiredError, authenticate
 from cirrusmq_dialects.sns import calls, writing
 from cirrusmq_dialects.sns.asking import Asked
 from cirrusmq_dialects.sns.errors import SnsError, of_contract
@@ -55,13 +55,7 @@ def _answer(call: Call, progress: reporting.Progress) -> Answer:
 
 
 def _authenticate(call: Call, signed: Signed) -> Caller:
-    text = aws_signature.text_to_sign(
-        signed, call.method, call.path, call.query, call.headers, call.body
-    )
-
-    def is_signed_with(secret: str) -> bool:
-        return same(signed.signature, aws_signature.sign(secret, signed, text))
-
+    is_signed_with = aws_signature.check_of(signed, call)
     try:
         return authenticate(call, signed.key_id, is_signed_with, signed.seconds)
     except UnknownKeyError as error:

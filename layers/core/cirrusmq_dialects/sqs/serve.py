@@ -12,7 +12,7 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_dialects import aws_signature, reporting
 from cirrusmq_dialects.aws_signature import Signed
 from cirrusmq_dialects.calling import Answer, Call, give
-from cirrusmq_dialects.signing import WINDOW_SECONDS, ExpiredError, authenticate, same
+from cirrusmq_dialects.signing import WINDOW_SECONDS, ExpiredError, authenticate
 from cirrusmq_dialects.sqs import calls, writing
 from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.errors import SqsError, of_contract
@@ -128,13 +128,7 @@ def _signed(call: Call, protocol: Protocol) -> Signed:
 
 
 def _authenticate(call: Call, signed: Signed) -> Caller:
-    text = aws_signature.text_to_sign(
-        signed, call.method, call.path, call.query, call.headers, call.body
-    )
-
-    def is_signed_with(secret: str) -> bool:
-        return same(signed.signature, aws_signature.sign(secret, signed, text))
-
+    is_signed_with = aws_signature.check_of(signed, call)
     try:
         good_seconds = signed.good_seconds or WINDOW_SECONDS
         return authenticate(call, signed.key_id, is_signed_with, signed.seconds, good_seconds)
