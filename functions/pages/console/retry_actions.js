@@ -36,6 +36,10 @@ export function retryFigures(subscription) {
   );
 }
 
+/** Whether messages wait in a subscription: a URL or a group, not a queue's and not a broadcast. */
+export const holdsMessages = (subscription) =>
+  subscription.protocol !== "queue" && subscription.mode !== "broadcasting";
+
 /** Retry now, pause or resume; `changed` is called when one is done. */
 export function retryButtons(subscription, place, changed) {
   const path = (work) => subscriptionPath(subscription.topic, subscription.name, `/${work}`);
@@ -52,7 +56,7 @@ export function retryButtons(subscription, place, changed) {
     );
     return trigger;
   };
-  if (subscription.protocol === "queue" || subscription.mode === "broadcasting") return null;
+  if (!holdsMessages(subscription)) return null;
   return h(
     "div",
     { class: "buttons" },

@@ -7,7 +7,7 @@ import { field } from "../forms.js";
 import { number, time } from "../format.js";
 import { t, translated } from "../i18n.js";
 import { messageCard } from "../messages.js";
-import { waitsOf } from "../retry_actions.js";
+import { holdsMessages, waitsOf } from "../retry_actions.js";
 import { act, badge, button, confirm, outcome, section } from "../ui.js";
 
 const TONES = {
@@ -74,11 +74,7 @@ export async function traceTab(topic, { query, live }) {
 async function holdersOf(topic) {
   const path = topicPath(topic.name, "/subscriptions");
   const listed = await listAll(path, "subscriptions", SUBSCRIPTIONS);
-  return new Set(
-    listed
-      .filter((each) => each.protocol !== "queue" && each.mode !== "broadcasting")
-      .map((each) => each.name),
-  );
+  return new Set(listed.filter(holdsMessages).map((each) => each.name));
 }
 
 function deliverAgain(topic, subscription, id, place, live) {
