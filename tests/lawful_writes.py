@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from tests import lawful_items
 
 from cirrusmq.base import limits
 from cirrusmq.model.parcel import GONE, MOVED, Parcel
@@ -39,10 +40,21 @@ class Judged:
 
         purged_ms: the newest purge of any queue; what was sent until then may be removed.
         """
-        records = [each for each in read_all(engine, table, after) if _of_parcel(each)]
+        records: list[StreamRecord] = []
+        for each in read_all(engine, table, after):
+            if _of_parcel(each):
+                records.append(each)
+            else:
+                self._judge_other(each)
         commits = itertools.groupby(records, key=lambda each: each.approximate_creation_ms)
         for at_ms, commit in commits:
             self._judge_commit(at_ms, [_images(each) for each in commit], purged_ms)
+
+    def _judge_other(self, record: StreamRecord) -> None:
+        latest_ms = record.approximate_creation_ms + limits.CLOCK_SKEW_MS
+        keys = record.keys
+        for fault in lawful_items.faults(record.old_image, record.new_image, latest_ms):
+            self.faults.append(f"{keys['pk']['S']} {keys['sk']['S']}: {fault}")
 
     def _judge_commit(
         self, at_ms: int, changes: list[tuple[Parcel | None, Parcel | None, bool]], purged_ms: int

@@ -67,9 +67,8 @@ def _transitions_used(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == transitions.__name__:
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id == "transitions":
-                yield node.attr
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "transitions":
+            yield node.attr
 
 
 def after(before: Parcel, **change: object) -> Parcel:

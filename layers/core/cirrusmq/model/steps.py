@@ -36,7 +36,7 @@ _FIXED = (
 """What no write of a stored parcel changes."""
 
 
-class Stored(NamedTuple):
+class StoredMessage(NamedTuple):
     """One message as its parcel's item has it."""
 
     state: State
@@ -50,11 +50,11 @@ class Stored(NamedTuple):
     expires_ms: int
 
 
-Guard: TypeAlias = Callable[[Stored, Stored, int], bool]
+Guard: TypeAlias = Callable[[StoredMessage, StoredMessage, int], bool]
 """(before, after, the latest time by any clock at which it was written) -> whether it holds."""
 
 
-class Step(NamedTuple):
+class MessageStep(NamedTuple):
     """A step: its function in `model.transitions`, and when it is lawful."""
 
     name: str
@@ -70,76 +70,76 @@ class Step(NamedTuple):
 _LIVE: tuple[State, ...] = ("free", "held")
 
 
-def _always(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _always(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     return True
 
 
-def _same_nonce(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _same_nonce(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     return before.nonce == after.nonce
 
 
-def _receivable(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _receivable(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     """It was visible, its wait over, and its new lease has a nonce of its own."""
     ready_ms = before.visible_ms + before.wait_ms
     return ready_ms <= latest_ms and after.nonce != before.nonce
 
 
-def _never_received(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _never_received(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     return not before.receives and _same_nonce(before, after, latest_ms)
 
 
-def _one_later(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _one_later(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     return after._replace(visible_ms=after.visible_ms - 1) == before
 
 
-def _lease_kept(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _lease_kept(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     return after._replace(visible_ms=before.visible_ms) == before
 
 
-def _admitted(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _admitted(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     """It waited for its group, or another receiver made it visible before."""
     waited = before.visible_ms == before.expires_ms
     visible = after.visible_ms <= latest_ms
     return visible and not before.receives and (waited or before.visible_ms <= latest_ms)
 
 
-def _to_its_end(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _to_its_end(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     return after.visible_ms == after.expires_ms and _same_nonce(before, after, latest_ms)
 
 
-def _posted(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _posted(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     """Posts leave a history, and no receipt."""
     return _same_nonce(before, after, latest_ms) and after.history != before.history
 
 
-def _hidden(before: Stored, after: Stored, latest_ms: int) -> bool:
+def _hidden(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
     return before.visible_ms == after.visible_ms and not after.nonce
 
 
 STEPS = (
-    Step("claimed", _LIVE, ("held",), 1, ("receiving",), _receivable),
-    Step("unread", ("held",), ("free",), -1, ("receiving",), _hidden),
-    Step("unclaimed", ("held",), _LIVE, -1, ("receiving",), _always),
-    Step("preceded", _LIVE, _LIVE, 0, ("lifecycle",), _one_later),
-    Step("held", ("held",), ("held",), 0, ("settlement",), _lease_kept),
-    Step("given_back", ("held",), ("free",), 0, ("settlement",), _always),
-    Step("deleted", ("held",), ("deleted",), 0, ("settlement",), _same_nonce),
-    Step("moved", _LIVE, ("gone", "moved"), 0, ("lifecycle",), _same_nonce),
-    Step("dropped", _LIVE, ("dropped",), 0, ("lifecycle", "push"), _same_nonce),
-    Step("cancelled", ("free",), ("cancelled",), 0, ("receiving",), _never_received),
-    Step("reopened", ("deleted",), ("free",), None, ("operations",), _always),
-    Step("kept", ("free",), ("free",), 0, ("push",), _to_its_end),
-    Step("admitted", ("free",), ("free",), 0, ("lifecycle",), _admitted),
-    Step("delivered", ("free",), ("deleted",), 1, ("push",), _posted),
-    Step("failed", ("free",), ("free",), 1, ("push",), _posted),
+    MessageStep("claimed", _LIVE, ("held",), 1, ("receiving",), _receivable),
+    MessageStep("unread", ("held",), ("free",), -1, ("receiving",), _hidden),
+    MessageStep("unclaimed", ("held",), _LIVE, -1, ("receiving",), _always),
+    MessageStep("preceded", _LIVE, _LIVE, 0, ("lifecycle",), _one_later),
+    MessageStep("held", ("held",), ("held",), 0, ("settlement",), _lease_kept),
+    MessageStep("given_back", ("held",), ("free",), 0, ("settlement",), _always),
+    MessageStep("deleted", ("held",), ("deleted",), 0, ("settlement",), _same_nonce),
+    MessageStep("moved", _LIVE, ("gone", "moved"), 0, ("lifecycle",), _same_nonce),
+    MessageStep("dropped", _LIVE, ("dropped",), 0, ("lifecycle", "push"), _same_nonce),
+    MessageStep("cancelled", ("free",), ("cancelled",), 0, ("receiving",), _never_received),
+    MessageStep("reopened", ("deleted",), ("free",), None, ("operations",), _always),
+    MessageStep("kept", ("free",), ("free",), 0, ("push",), _to_its_end),
+    MessageStep("admitted", ("free",), ("free",), 0, ("lifecycle",), _admitted),
+    MessageStep("delivered", ("free",), ("deleted",), 1, ("push",), _posted),
+    MessageStep("failed", ("free",), ("free",), 1, ("push",), _posted),
 )
 """Every step, in the order in which they are looked through: the first that fits is the one."""
 
 
-def stored(parcel: Parcel, place: int) -> Stored:
+def stored(parcel: Parcel, place: int) -> StoredMessage:
     """The message at `place` as the item has it."""
     visible_ms, nonce = parcel.visible_ms[place], parcel.nonces[place]
-    return Stored(
+    return StoredMessage(
         state=_MARKS.get(visible_ms) or ("held" if nonce else "free"),
         visible_ms=visible_ms,
         nonce=nonce,
@@ -152,7 +152,7 @@ def stored(parcel: Parcel, place: int) -> Stored:
     )
 
 
-def step_of(before: Stored, after: Stored, latest_ms: int) -> str | None:
+def step_of(before: StoredMessage, after: StoredMessage, latest_ms: int) -> str | None:
     """Name of the step that a message made; empty if it made none, None if there is no such step.
 
     latest_ms: the latest time at which it was written, by any clock.
@@ -173,7 +173,8 @@ def step_of(before: Stored, after: Stored, latest_ms: int) -> str | None:
 def unlawful(before: Parcel | None, after: Parcel | None, latest_ms: int) -> str | None:
     """Why a write of a parcel's item is unlawful; None if it is lawful.
 
-    before, after: None if it was not there before, or is not afterwards. latest_ms: as of `step_of`.
+    before, after: None if it was not there before, or is not afterwards.
+    latest_ms: as of `step_of`.
     """
     return next(_faults(before, after, latest_ms), None)
 
