@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
-from infra.prose.counting import PATTERNS, count
+
+from .counting import PATTERNS, count
 
 CEILINGS = Path(__file__).with_name("ceilings.json")
 Counts = Mapping[str, Mapping[str, int]]

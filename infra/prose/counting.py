@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from infra.prose.texts import texts_of
+from .texts import texts_of
 
 ROOT = Path(__file__).parents[2]
 PATTERNS: Mapping[str, re.Pattern[str]] = {

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from infra.prose import __main__ as command
-from infra.prose.counting import PATTERNS, package_of
-from infra.prose.texts import texts_of
+
+from prose import __main__ as command
+from prose.counting import PATTERNS, package_of
+from prose.texts import texts_of
 
 SOURCE = '''"""Reads the one that waits: `what is` is code.
 
