@@ -28,7 +28,7 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock, made monotonic: it neither decreases nor stops.
 
-    Where the system sets its clock back, this one runs a little slower until the system's has
+    If the system sets its clock back, this one runs a little slower until the system's clock has
     caught up: a lease must not look longer than it is, and a wait for some time must end.
     """
 
