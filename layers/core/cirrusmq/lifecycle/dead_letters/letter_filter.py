@@ -18,9 +18,9 @@ _AGE = (0, limits.RETENTION_SECONDS[1])
 
 
 class DeadLetterFilter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Conditions on a dead letter's note; a message without a note is no dead letter.
+    """What a dead letter's note must say; a message without a note is none.
 
-    Ages are measured from the move into the dead-letter queue to the time of the call.
+    Ages are of the move into the dead-letter queue, at the time of the call.
     """
 
     reason: (
