@@ -15,8 +15,7 @@ from cirrusmq.receiving.receive import Received
 
 
 def next_part(batch: Sequence[Received]) -> list[Received]:
-    """Returns the messages to hand over next; none if the batch is empty. Groups keep their
-    order."""
+    """Returns the messages to hand over next; an empty list at the end. Groups keep their order."""
     seen: set[str] = set()
     new: list[Received] = []
     for each in batch:

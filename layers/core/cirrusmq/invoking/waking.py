@@ -18,8 +18,7 @@ def wake(core: Core, source_id: str, hops: int = 0) -> None:
 
 
 def wake_all(core: Core, source_ids: Iterable[str]) -> list[Exception]:
-    """Starts a worker for each. Returns the errors; the sweep starts the workers that are
-    missing."""
+    """Starts a worker for each. Returns the errors; the sweep starts the missing workers."""
     failures = core.in_parallel(lambda source_id: _try(core, source_id), sorted(set(source_ids)))
     return [error for error in failures if error is not None]
 

@@ -55,8 +55,7 @@ class _Target(NamedTuple):
 
 
 def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
-    """Calls a source's function with its messages, for at most about `most_ms` real
-    milliseconds."""
+    """Calls a source's function with its messages, for about `most_ms` real milliseconds."""
     deadline_ms = core.now_ms() + int(most_ms * core.clock.scale)
     source = present_source(core, event["source"])
     if source is None:
@@ -265,8 +264,7 @@ class _Worker:
         return min(later, default=None)
 
     def _has_time(self, seconds: float, most: float = float("inf")) -> bool:
-        """Returns True if these real seconds, and those for the end, are left, and at most
-        `most`."""
+        """Returns True if these real seconds are left before the end, and are at most `most`."""
         needed_ms = (seconds + SETTLE_SECONDS) * 1000 * self._core.clock.scale
         return seconds <= most and self._core.now_ms() + needed_ms <= self._deadline_ms
 

@@ -35,8 +35,7 @@ class ChoreMemory:
         self._lock = threading.Lock()
 
     def remember(self, pk: str, keys: Iterable[str], now_ms: int) -> None:
-        """Remembers keys of chores. Keys beyond the bound, or in a recent event, are found
-        again."""
+        """Remembers keys of chores. Keys beyond the bound, or sent just now, are found again."""
         with self._lock:
             partition = self._partitions[pk]
             while partition.told and now_ms >= next(iter(partition.told.values())):

@@ -33,8 +33,7 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import LAST_KEY, read_page
 
 _LOOKED_AT = 24
-"""Parcels with messages: one receiver, or a few after one another, hold at most this part of
-one."""
+"""Parcels with messages: one receiver, or a few after one another, hold at most as many."""
 
 
 class GroupsDone(Recent):

@@ -117,6 +117,6 @@ def _places_there(parcel: Parcel, since_ms: int) -> list[int]:
 
 
 def _update(core: Core, parcel: Parcel, changes: Changes) -> dict[str, Any]:
-    """A transaction's change of messages that are as they were read."""
+    """Returns a transaction's change of messages that are as they were read."""
     still = as_read(parcel, changes, "visible_ms")
     return {"Update": change(core.tables.messages, parcel_key(parcel), changes, still)}

@@ -44,8 +44,7 @@ class Post(msgspec.Struct, frozen=True):
 
 
 def error_of(status: int) -> str | None:
-    """Returns the error of an answer with this status; None for any 2xx, which takes the
-    message."""
+    """Returns the error of an answer with this status, or None for any 2xx."""
     if 200 <= status < 300:
         return None
     return f"redirect {status}" if 300 <= status < 400 else f"status {status}"

@@ -44,8 +44,8 @@ def encode(receipt: Receipt) -> str:
 def decode(text: str) -> Receipt | None:
     """Returns the receipt in `text`, or None if we never wrote such a text.
 
-    Fields behind these are of a later release, and are ignored. Raises Unavailable if
-    one of them is a higher format.
+    Fields behind these are of a later release, and are ignored. Raises Unavailable if one of them
+    is a higher format.
     """
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -176,7 +176,7 @@ def cancelled(now_ms: int) -> MessageChange:
 
 
 def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> MessageChange:
-    """A rewind brings a deleted message back, never received; `waits`: when its group is free."""
+    """A rewind brings a deleted message back, never received. waits: until its group is free."""
     return MessageChange(
         visible_ms=parcel.expires_ms if waits else now_ms,
         nonce=b"",

@@ -164,8 +164,7 @@ def _hand_out(core: Core, entries: Sequence[LogEntry]) -> None:
 
 
 def _log_partitions(core: Core, resource_id: str, resource: Resource) -> int:
-    """Returns the partitions of the log of a topic, or of a queue with receivers; 0 without a
-    log."""
+    """Returns the partitions of the log of a topic, or of a queue with receivers; 0 if none."""
     if resource.kind == "topic":
         topic = directory.read(core, topic_place(resource.account, resource.name), Topic)
         return topic.value.attributes.partitions if topic and topic.value.id == resource_id else 0

@@ -93,7 +93,7 @@ def _put(
     following: int,
     notices: Notices,
 ) -> bool:
-    """Puts a message into the subscription, and counts it. Returns False if the log has it not."""
+    """Puts a message into the subscription, and counts it. Returns False if the log has lost it."""
     found = find_logged(core, topic, message_id)
     logged = None if found is None else read_logged(core, topic, *found)
     if found is None or logged is None:

@@ -85,8 +85,7 @@ def last_key(core: Core, until_ms: int) -> str:
 def record_by_record(
     log_id: str, items: Iterable[Item], after: str, hand_out: Callable[[Sequence[Item]], int]
 ) -> Iterator[Step]:
-    """Hands out the records of a log behind a key, a few at a time; the last step says that all
-    are.
+    """Hands out the records of a log behind a key, a few at a time; the last step marks the end.
 
     hand_out: returns the number of their messages.
     """

@@ -130,8 +130,7 @@ def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms:
 
 
 def _restore(core: Core, source: Source, parcel: Parcel, changes: Changes) -> bool:
-    """Moves an archived parcel back under its own key, with these changes. Returns False if
-    refused.
+    """Moves an archived parcel back under its key, with these changes. Returns False if refused.
 
     If that key is taken, the same send is in the queue already, by a repeated attempt: then the
     archived copy stays.

@@ -306,8 +306,7 @@ def _has_passed(delivery: DeliveryState) -> bool:
 
 
 def _has_some(push: Push, delivery: DeliveryState) -> bool:
-    """Returns True if a parcel is behind the clean keys: its event was lost, since none was
-    posted."""
+    """Returns True if a parcel is behind the clean keys, of a lost event, since none was posted."""
     core, look = push.core, Look(push, delivery, "", ())
     for partition in push.all_partitions:
         pk, start = partition_key(PARCELS, push.source.id, partition), look.start_of(partition)

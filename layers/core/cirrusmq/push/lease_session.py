@@ -30,13 +30,11 @@ TELL_MS = 5_000
 LISTEN_MS = 300
 """Time between two reads of requests, while slots are free and other posts hang."""
 LEAVING_MS = 1_000
-"""Time for which a busy subscription in a shared invocation starts no post, so that it can
-leave."""
+"""Time in which a busy subscription in a shared invocation starts no post, in order to leave it."""
 LEAVES_MS = 20_000
 """Time from one such try to the next: while posts hang, it stays in the invocation."""
 POSTED_BYTES = 16_000_000
-"""Bytes of JSON in running posts from which on no other begins: an invocation's memory is
-bounded."""
+"""Bytes of JSON in running posts at which no other begins: an invocation's memory is bounded."""
 SHARED_BYTES = 2_000_000
 """The same for each of several subscriptions that share an invocation."""
 _AGAIN_SECONDS = 0.2
@@ -82,7 +80,7 @@ class Turn:
 
     @property
     def is_slow(self) -> bool:
-        """True if a post took long enough, or has by now, that the subscription is slow."""
+        """True if a post took, or has been running, longer than a fast subscription's may."""
         if not self._slow and self._running:
             # The post that runs longest: the others have at least as much time left.
             begun_ms, patience_ms = next(iter(self._running.values()))
@@ -102,8 +100,7 @@ class Turn:
             self._slow = True
 
     def _is_leaving(self, now_ms: int) -> bool:
-        """Returns True if it waits for its posts to end, so that another invocation takes the
-        lease.
+        """Returns True if it waits for its posts to end, so that another invocation takes over.
 
         shared   m1 ─ m2 ─ m3 ─ m4 ─│ 2 s: no new one ─ m3, m4 end ─ releases
         alone                                                       holds ── m5 ─ m6 ─

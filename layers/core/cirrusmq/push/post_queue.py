@@ -254,8 +254,7 @@ class Feed(ABC):
         return dead_letter_queue(self.push.core, self.push.source) is not None
 
     def _give_up(self, candidates: Sequence[Candidate]) -> None:
-        """Dead-letters messages, the parcels in parallel: a whole backlog may expire in two
-        minutes.
+        """Dead-letters messages, parcels in parallel: a whole backlog may expire in two minutes.
 
         In order, one by one: so is their order in the dead-letter queue.
         """

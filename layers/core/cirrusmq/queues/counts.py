@@ -120,8 +120,7 @@ class _Looked:
         self._core, self._source, self._counts = core, source, counts
         self._now_ms, self._budget = now_ms, budget
         self.unfinished: dict[str, str] = {}
-        """For each partition not read to its end: its key -> the key behind which nothing was
-        read."""
+        """Partition key -> the key behind which nothing was read, for partitions read in part."""
         self._last: dict[str, Parcel] = {}
         """Partition key -> the last parcel that was read."""
         self._looked_at: set[str] = set()

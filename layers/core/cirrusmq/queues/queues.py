@@ -164,7 +164,7 @@ def check_unused(core: Core, queue: Queue) -> None:
 
 
 def queue_removal(core: Core, found: Document[Queue]) -> DirectoryChange[None]:
-    """Returns the deletion of a queue as it was read; refused if it changed, is used or read."""
+    """Returns the deletion of a queue; refused if it has changed, is used or has receivers."""
     queue = found.value
     place = queue_place(queue.account, queue.name)
     return DirectoryChange(

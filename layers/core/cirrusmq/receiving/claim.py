@@ -4,8 +4,7 @@
     B: reads v = [5]                                claims: v[0] = 5 still?  no ──> nothing
 
 The condition also proves that the receive count, on which dead letters depend, has not changed
-since
-the parcel was read: both change in the same write.
+since the parcel was read: both change in the same write.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     parcel: Parcel
     places: tuple[int, ...]
     before: Parcel | None = None
-    """The parcel before the claim. None if an earlier call made the claim, and may have answered
-    it."""
+    """The parcel before the claim; None if an earlier call made it, and may have answered it."""
 
     def receipt(self, place: int) -> str:
         """Returns the receipt of the message at `place`."""
@@ -100,8 +98,7 @@ def try_claim(
     timeout_seconds: int | None,
     nonce_of: NonceOf,
 ) -> Claim | Parcel | Unavailable | None:
-    """Does what `claim` does, but returns a refusal of the store, since other claims may
-    succeed."""
+    """Does what `claim` does, but returns a refusal of the store: other claims may succeed."""
     try:
         return claim(core, source, parcel, places, timeout_seconds, nonce_of)
     except Unavailable as error:

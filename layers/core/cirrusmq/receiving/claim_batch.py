@@ -73,8 +73,7 @@ class Batch(msgspec.Struct):
     def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
         """Reserves the first of `places` that still fit into the answer, and returns them.
 
-        Messages that no answer can hold are passed over; in an ordered source the first one ends
-        it.
+        Messages that no answer can hold are passed over; in an ordered source the first ends it.
         """
         chosen: list[int] = []
         for place in places:
@@ -108,8 +107,8 @@ class Batch(msgspec.Struct):
     def note(
         self, parcel: Parcel, places: Sequence[int], outcome: Claim | Parcel | Unavailable | None
     ) -> bool:
-        """Keeps the claim of reserved messages, or undoes the reservation. Returns True if
-        claimed."""
+        """Keeps the claim of reserved messages, or undoes their reservation. Returns True if
+        kept."""
         if isinstance(outcome, Claim):
             self.claims.append(outcome)
             return True

@@ -50,7 +50,7 @@ _SHARES = 4
 _FEW, _MOST_PER_PAGE = 4, 80
 """Half a read unit pays for a few parcels; a receive of one message begins with those."""
 _MOST_AT_ONCE = 64
-"""Parcels of a partition that is read from its beginning, while looks there get nothing."""
+"""Parcels of a partition that is read from its beginning, while scans there get nothing."""
 _MOST_OF_GROUP = 512
 """Parcels that are read at most to count held messages, including parcels without messages."""
 _PARCELS_PER_UNIT = 8
@@ -215,8 +215,7 @@ class _Ring:
         return lots
 
     def _all_was_read(self, *, barren: bool) -> None:
-        """Notes if the next scan reads the partition at once: it is small, or had nothing to
-        take."""
+        """Notes if the next scan reads the partition at once: it is small, or gave nothing."""
         parcels = self._parcels + _FEW if barren else max(_FEW, self._parcels)
         most = _MOST_AT_ONCE if barren else _FEW
         self._core.memory(TurnMemory).read_at_once(self._pk, parcels if parcels <= most else 0)

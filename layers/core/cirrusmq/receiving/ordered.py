@@ -132,8 +132,7 @@ def _long_ended(core: Core, source: Source, parcels: list[Parcel]) -> str:
 def _free_groups(
     core: Core, source: Source, parcels: list[Parcel], passed: str
 ) -> tuple[list[str], str]:
-    """Returns the groups that seem to have a message to claim or dead-letter, and the last one
-    seen.
+    """Returns the groups that may have a message to claim or dead-letter, and the last one seen.
 
     passed: the group at which the page before ended, if that group is held.
     """
@@ -246,8 +245,7 @@ def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:
 def _advance(
     core: Core, source: Source, parcel: Parcel, now_ms: int, budget: MoveBudget
 ) -> Parcel | None:
-    """Dead-letters the parcel's first messages. Returns the rest, or None if it cannot be done
-    now."""
+    """Dead-letters the parcel's first messages. Returns the rest, or None if that must wait."""
     try:
         return advance(core, source, parcel, now_ms, budget.spend)
     except Unavailable as error:

@@ -73,8 +73,7 @@ class Pages:
         return self._read(after, until, max(_FEWEST_PER_PAGE, self._most))
 
     def go_on(self, passed: str) -> str | None:
-        """Returns the key to continue behind, past the group `passed`; None: no units, or the
-        end."""
+        """Returns the key to continue behind, past the group `passed`, or None to stop."""
         if passed and self.behind is not None and self.behind.startswith(f"{passed}#"):
             self.behind = f"{passed}#{LAST_KEY}"
         return self.behind if self.paid else None

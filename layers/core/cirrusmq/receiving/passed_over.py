@@ -57,8 +57,7 @@ def settle(core: Core, source: Source, batch: Batch) -> None:
 def _leaves(
     core: Core, source: Source, parcel: Parcel, place: int, batch: Batch, budget: MoveBudget
 ) -> bool:
-    """Moves a message into a separate parcel, or dead-letters it later. Returns True if it
-    moved."""
+    """Moves a message into a separate parcel, or dead-letters it later. Returns True if so."""
     name = f"{batch.wanted.reach} {source.id} {parcel.message_id(place)}"
     if name not in core.memory(Told):
         if parcel.count > 1 and not source.ordered:

@@ -348,8 +348,7 @@ class _ReceiveAnswer(msgspec.Struct):
         self.rest = self.rest.behind(len(received), used_bytes)
 
     def ends(self, empty_looks: int, now_ms: int) -> bool:
-        """Returns True if it is full, had this number of empty polls, or its leases run too
-        long."""
+        """Returns True if it is full, had this number of empty polls, or its leases run long."""
         if not self.received:
             return False
         full = not self.fills or self.rest.full

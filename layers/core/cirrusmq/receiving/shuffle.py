@@ -1,7 +1,7 @@
 """The random choices of a receive: its nonces, its order of partitions, the group it begins at.
 
 With an attempt all of it derives from the attempt: the nonces, so that a repeat knows what the
-first receive took; the order, so that it looks where the first one looked.
+first receive took; the order, so that it polls the partitions that the first one polled.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The start of an environment's next scan of a partition's groups, and the parcels it reads at
-once.
+"""The start of an environment's next scan of a partition's groups, and the size of its read.
 
 May be lost at any time, and is known to one environment alone.
 """

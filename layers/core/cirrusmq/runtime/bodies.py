@@ -13,8 +13,7 @@ class Bodies(Protocol):
         ...
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
-        """Returns its bytes from `start` to before `end`, or to its end, or None without an
-        object."""
+        """Returns its bytes from `start` to before `end` or its end, or None without an object."""
         ...
 
     def copy(self, source: str, key: str) -> bool:

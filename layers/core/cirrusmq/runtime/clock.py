@@ -17,11 +17,11 @@ class Clock(Protocol):
         ...
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch; never decreases within one process."""
+        """Returns milliseconds since the Unix epoch; never decreases within one process."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let `seconds` of this clock pass."""
+        """Lets `seconds` of this clock pass."""
         ...
 
 

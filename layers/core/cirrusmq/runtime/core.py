@@ -66,7 +66,7 @@ class Window(Protocol):
     def __exit__(self, *raised: object) -> None: ...
 
     def start(self, call: Callable[[], Any]) -> None:
-        """Begin a call."""
+        """Begins a call in the window."""
         ...
 
     def wait(self, seconds: float) -> list[Any]:

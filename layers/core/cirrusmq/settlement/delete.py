@@ -52,8 +52,7 @@ def delete(core: Core, request: DeleteRequest, source_of: SourceOf) -> Results:
 
 
 def delete_what_can_be(core: Core, receipts: Sequence[str], source_of: SourceOf) -> Results:
-    """Does what `delete` does, but a refusal of the store is the result of one parcel's
-    messages."""
+    """Does what `delete` does, but a refusal of the store is one parcel's result alone."""
     return settle(core, receipts, source_of, _delete_or_refusal)
 
 

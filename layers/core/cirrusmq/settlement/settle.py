@@ -118,8 +118,7 @@ def holds_still(held: Held, now_ms: int) -> Condition:
 
 
 def _kept(held: Held, ends_ms: int) -> Condition:
-    """Returns the condition that a rewound group's former source keeps the message (see
-    `keeps`)."""
+    """Returns the condition that a rewound group's former source keeps the message."""
     ends, values = "t < :ends", {":ends": {"N": str(ends_ms)}}
     if held.source.ordered:  # where the key does not have the parcel's id
         clause = f"({ends} OR contains(i, :dot))"
@@ -129,6 +128,5 @@ def _kept(held: Held, ends_ms: int) -> Condition:
 
 
 def expired(held: Held, now_ms: int) -> bool:
-    """Returns True if the message's life is over, as its receipt has it (a condition compares
-    it)."""
+    """Returns True if the message's life is over by its receipt, which a condition compares."""
     return now_ms >= held.receipt.expires_ms

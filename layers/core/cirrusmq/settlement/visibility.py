@@ -116,8 +116,7 @@ def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceO
 
 
 def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Results:
-    """Ends leases: messages are hidden for the delay, else for the retry's wait, else active at
-    once.
+    """Ends leases: messages are hidden for the delay, else for the retry's wait, else active.
 
     Messages that were not tried have no retry's wait, and keep their receive count:
 

@@ -80,7 +80,7 @@ class ReadBudget:
             after = page.more_after
 
     def spend(self, units: float) -> None:
-        """Take units that were used."""
+        """Takes units that were used."""
         self.left -= units
         if self._within is not None:
             self._within.spend(units)

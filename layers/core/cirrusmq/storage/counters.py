@@ -152,7 +152,7 @@ def read_counters(core: Core, place: CounterPlace) -> tuple[list[Counter], Count
 
 
 def read_all_counters(core: Core) -> Iterator[Counter]:
-    """Every counter, page by page."""
+    """Yields every counter, page by page."""
     place: CounterPlace | None = CounterPlace()
     while place is not None:
         counters, place = read_counters(core, place)

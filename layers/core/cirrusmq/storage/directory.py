@@ -1,8 +1,7 @@
 """The Directory table: documents of resources, read through the cache, written with conditions.
 
 Functions roll one after another, and back, so that a release reads documents of a later one.
-Unknown
-members of a document, and attributes beside it, are written back with each change
+Unknown members of a document, and attributes beside it, are written back with each change
 (`unknown_members.py`); a document that must not be used so is refused (`decode_document`).
 """
 

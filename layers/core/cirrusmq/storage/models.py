@@ -76,8 +76,7 @@ class ParcelItem(Model):
     content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
     log = UnicodeAttribute(attr_name="l", null=True)
     object_days = NumberAttribute(attr_name="y", null=True)
-    """Class of life of the object with the messages, the first part of its key; absent: no
-    object."""
+    """Class of life of the object with the messages, in its key; absent without an object."""
     own_group = BooleanAttribute(attr_name="u", null=True)
     parcel_id = UnicodeAttribute(attr_name="i", null=True)
     """In ordered sources, whose sort keys do not have it."""

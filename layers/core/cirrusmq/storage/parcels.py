@@ -46,8 +46,7 @@ class ParcelPage(msgspec.Struct, frozen=True):
 
 
 def partition_key(kind: str, source_id: str, partition: int) -> str:
-    """Returns the pk of a source's parcels (`Q`), archive (`R`), log (`L`), ages (`A`), mark
-    (`H`)."""
+    """Returns the pk of a source's parcels (Q), archive (R), log (L), ages (A) or marks (H)."""
     return f"{kind}#{source_id}#{partition}"
 
 

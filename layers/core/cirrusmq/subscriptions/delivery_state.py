@@ -64,8 +64,7 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     holder: str = ""
     held_until_ms: int = 0
     again: str | None = None
-    """The sort key from which on the holder must scan again before it releases; None: no
-    request."""
+    """The sort key from which on the holder must scan again before it releases, or None."""
     next_due_ms: int = 0
     """When the next message is due; 0 if none waits."""
     last_error: str | None = None
@@ -215,8 +214,7 @@ def read_item(item: Item) -> DeliveryState:
 
 
 def place_of(subscription: Subscription) -> dict[str, Any]:
-    """Returns the names by which an invocation finds its subscription; its id, too: names
-    return."""
+    """Returns the names by which an invocation finds its subscription, and its id: names return."""
     return {
         "topic_id": subscription.topic_id,
         "subscription": subscription.name,

@@ -42,8 +42,7 @@ def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
 
 
 def bounds(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """Returns a transaction's write of a pause and of the rate, for the posters, without a
-    cache."""
+    """Returns a transaction's write of a pause and of the rate, which posters read uncached."""
     given = _bounds_of(subscription)
     removed = [name for name in ("paused", "rate") if name not in given]
     parts = [f"SET {', '.join(f'{name} = :{name}' for name in given)}"] if given else []
@@ -70,7 +69,7 @@ def note_late(core: Core, subscription_id: str) -> None:
 
 
 def note_delayed(core: Core, subscription_id: str) -> None:
-    """Makes holders of the lease look for messages that are to be posted later.
+    """Makes holders of the lease scan for messages that are to be posted later.
 
     A:  holds ── looks: nothing ─────────────────── release? delays has changed: looks again
     fan-out:                     puts m ── delays + 1

@@ -220,8 +220,7 @@ def read_retry_after(text: str | None, now_s: float) -> float | None:
 
 
 def _read_away(response: http.client.HTTPResponse, begin: bytearray) -> bool:
-    """Reads the rest of an answer, and keeps its beginning. Returns True if the connection is
-    usable."""
+    """Reads the rest of an answer, and keeps its begin. Returns True if it can be used again."""
     try:
         begin += response.read(BODY_BYTES + 1)
         while response.read(ANSWER_BYTES):

@@ -27,8 +27,7 @@ IDLE_SECONDS = 20.0
 ANSWER_BYTES = 65_536
 """Bytes that are read of one answer at most, its headers included."""
 SAMPLED_BYTES = 4_096
-"""Bytes of headers that a sample has, if an answer has as many: a sample leaves some of them
-out."""
+"""Least bytes of headers for a sample, if an answer has as many: a sample leaves out some."""
 _NEEDED_HEADERS = frozenset(
     b"connection content-length keep-alive proxy-connection transfer-encoding retry-after".split()
 )
@@ -201,8 +200,7 @@ class Connection(HTTPConnection):
         return not poll.poll(0)
 
     def _wrapped(self, plain: _PlainSocket) -> _TlsSocket:
-        """Returns the connection under TLS; the certificate must be the host's. Bounded as a
-        whole."""
+        """Returns the connection under TLS, bounded as a whole; the certificate is the host's."""
         name = self.place.host.removesuffix(".")
         return cast(_TlsSocket, self._context.wrap_socket(plain, server_hostname=name))
 

@@ -50,8 +50,7 @@ def delivery(
     """Returns headers and body of one attempt to deliver `message`.
 
     request_id: new in each attempt; `webhook-id` is the message's and stays. now_s: real seconds
-    since the epoch, also if the service runs on a faster clock: verifiers compare it with their own
-    clock.
+    since the epoch, also if the service runs on a faster clock: verifiers compare it with theirs.
     """
     simplified = content_format == "simplified"
     if simplified:

@@ -36,8 +36,7 @@ _ERROR_CHARACTERS = 256
 
 
 def awaited_config(**more: Any) -> Config:
-    """Returns the configuration of clients whose caller waits: short times, no repeats by the
-    SDK."""
+    """Returns the configuration of clients whose caller waits: short times, without repeats."""
     return Config(
         # botocore would build a header at each call: a quarter of a call's CPU time.
         user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
@@ -274,8 +273,7 @@ class InParallel:
 
 
 def in_own_pool(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
-    """Does what `InParallel` does, in threads of this call alone: a call that hangs delays no
-    other."""
+    """Does what `InParallel` does, in threads of this call alone: for calls that may hang."""
     listed = list(values)
     with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="own") as threads:
         return _run(threads, call, listed)

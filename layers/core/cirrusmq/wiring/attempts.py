@@ -9,8 +9,7 @@ put aside. Sweeps, operations, metering and posts are slowed down by it as they 
 gave up, they would start again from their last saved step.
 
 The SDK's own repeats are off, and we answer its event `needs-retry` with the time to wait. It
-counts these attempts like its own, so that the store knows that an earlier one may have taken
-effect.
+counts these attempts like its own: so the store knows that an earlier one may have taken effect.
 """
 
 from __future__ import annotations

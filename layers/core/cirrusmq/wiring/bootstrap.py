@@ -58,8 +58,7 @@ def configure(
     randomness: random.Random,
     in_parallel: Any,
 ) -> None:
-    """Sets another clock, botocore session, client of DynamoDB, randomness and way to call in
-    parallel.
+    """Sets another clock, session of botocore, client of DynamoDB, randomness and parallel calls.
 
     Before the first call of `service`. The randomness makes names that nobody may guess.
     """
@@ -175,7 +174,6 @@ def _settings() -> Settings:
 
 
 def _functions(arns: str) -> dict[str, str]:
-    """Returns the ARNs by the part behind `:function:`: a name, and perhaps a version or an
-    alias."""
+    """Returns the ARNs by their part behind `:function:`: a name, and perhaps a version."""
     listed = [arn.strip() for arn in arns.split(",") if arn.strip()]
     return {arn.partition(":function:")[2]: arn for arn in listed}

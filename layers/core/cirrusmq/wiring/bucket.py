@@ -53,8 +53,7 @@ class Bucket:
         self._try(lambda s3: s3.put_object(Bucket=self._name, Key=key, Body=data))
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
-        """Returns its bytes from `start` to before `end`, or to its end, or None without an
-        object."""
+        """Returns its bytes from `start` to before `end` or its end, or None without an object."""
         if end is not None and end <= start:
             # S3 has no range without a byte in it.
             return None if self.get(key, start, start + 1) is None else b""

@@ -58,7 +58,7 @@ STEP_PAGES = 500
 STEPS = 6
 """Steps that a minute's work in a partition has, behind the sweep's own."""
 _LAG_MS = 60_000
-"""Delay of a key behind its sending up to which its parcel needs no note: it is found that late."""
+"""A key at most this much later than its sending needs no note: it is found as late at most."""
 _STATE = "~"
 """Sort key, behind all notes, of a partition's progress and the worker's lease."""
 _STATE_LIFE_MS = 20 * 86_400_000

@@ -37,8 +37,7 @@ def _give_up(core: Core, source: Source, parcel: Parcel, *, blocked: bool) -> bo
     """Dead-letters the old messages of a parcel. Returns True if messages behind it were blocked.
 
     In a subscription's group, messages behind one that is retried, or has become a dead letter,
-    were
-    blocked: they move even if they were never received.
+    were blocked: they move even if they were never received.
     """
     now_ms = core.now_ms()
     if not source.keeps(parcel):

@@ -74,8 +74,7 @@ class Beginning(msgspec.Struct):
         self.ended = self.ended + 1 if ended and self.ended >= 0 else -1
 
     def close(self, group: str) -> None:
-        """Ends the count: the scan is behind the group's ended parcels, or has used up its
-        units."""
+        """Ends the count: the scan is behind the group's ended parcels, or out of units."""
         self.group, self.ended = group, -1
 
     def goes_on(self, pages: Pages) -> bool:

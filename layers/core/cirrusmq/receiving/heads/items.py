@@ -23,7 +23,7 @@ def group_head(pk: str, group: str) -> str:
 
 
 def mark_place(head: str) -> tuple[str, str]:
-    """Key of a head's mark: `Q#<source id>#<partition>`, and what its name has behind it."""
+    """Returns the key of a head's mark: `H#<source id>#<partition>`, and the rest of its name."""
     _, source_id, partition, *group = head.split("#")
     return f"{HEAD_MARKS}#{source_id}#{partition}", "#".join([_SORT_KEY, *group])
 
@@ -63,8 +63,7 @@ def put_mark(table: str, head: str, mark: HeadMark, now_ms: int) -> dict[str, An
 
 
 def void_mark(table: str, head: str, now_ms: int) -> dict[str, Any]:
-    """Returns an update after which the mark passes nothing, and earlier readers cannot write
-    it."""
+    """Returns an update after which the mark passes nothing, and earlier readers' writes fail."""
     numbers = {"u": "0", "c": "0", "n": "0", "l": "0", "a": "0"}
     numbers["expires_at"] = str(ttl_seconds(now_ms + _KEPT_MS))
     names = [*(f"{name} = :{name}" for name in numbers), "b = :none", "g = :none", "y = :none"]

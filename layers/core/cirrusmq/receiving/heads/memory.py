@@ -64,8 +64,7 @@ class HeadMemory:
             return now_ms < self._heads[pk].contended_until_ms
 
     def crowd(self, pk: str, now_ms: int) -> None:
-        """Notes that many parcels at the head cannot be claimed: it has a mark, or should have
-        one."""
+        """Notes that many parcels at the head cannot be claimed: it should have a mark."""
         with self._lock:
             self._heads[pk].crowded_until_ms = now_ms + _CROWDED_MS
 
@@ -90,8 +89,7 @@ class HeadMemory:
             self._heads[pk].clear = clear
 
     def clear(self, pk: str, now_ms: int) -> bool:
-        """Returns True if the last scan had nothing to pass, and no other receiver is known
-        there."""
+        """Returns True if the last scan had nothing to pass, and there are no other receivers."""
         with self._lock:
             head = self._heads[pk]
             return head.clear and now_ms >= head.contended_until_ms
@@ -112,7 +110,7 @@ class HeadMemory:
     def see(self, pk: str, start: str, end: str, now_ms: int, life_ms: int) -> None:
         """Notes that a scan of this environment found nothing from behind `start` to `end`.
 
-        A range that continues an earlier one is joined to it, and expires when that one does.
+        A range that begins within an earlier one takes its expiry, and its end if that is later.
         """
         with self._lock:
             head = self._heads[pk]
@@ -122,8 +120,7 @@ class HeadMemory:
             head.seen = EmptyRange(start, max(end, earlier.end) if goes_on else end, until_ms)
 
     def seen(self, pk: str, start: str, now_ms: int) -> str:
-        """Returns the key to begin behind: `start`, or the end of a recent empty range from
-        there."""
+        """Returns the key to begin behind: `start`, or the end of a recent empty range."""
         with self._lock:
             seen = self._heads[pk].seen
         known = now_ms < seen.until_ms and seen.start <= start

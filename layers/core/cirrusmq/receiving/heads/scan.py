@@ -26,8 +26,7 @@ _MOST_PER_PAGE = 2_000
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The beginning of the keys that receives scan: a partition's, or a group's in a fair
-    source."""
+    """The beginning of the keys that receives scan: a partition's, or a fair source's group's."""
 
     pk: str
     prefix: str = ""
@@ -53,8 +52,7 @@ def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
 
 
 def takeable_places(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
-    """Returns the places that can be claimed: not messages to dead-letter, if a queue takes
-    them."""
+    """Returns the places to claim: without messages to dead-letter, if a queue takes those."""
     places = receivable_places(source, parcel, now_ms)
     if not source.gives_up:
         return places

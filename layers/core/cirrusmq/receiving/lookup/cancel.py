@@ -82,7 +82,7 @@ def cancel(
 
 
 def _cancel(core: Core, source: Source, parcel: Parcel, place: int) -> bool:
-    """Take a message out of its parcel. Returns False if another worker changed it first."""
+    """Takes a message out of its parcel. Returns False if another worker changed it first."""
     changes = {place: cancelled(core.now_ms())}
     after = changed(parcel, changes)
     ends_ms = cancelled_end_ms(source, after, core.clock.scale)

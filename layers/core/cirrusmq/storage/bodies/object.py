@@ -29,8 +29,7 @@ _SPREAD_DIGITS = 3
 
 
 def pack_object(messages: Sequence[Message], packed: bytes | None = None) -> bytes:
-    """Returns the object of a send with 1 to 16 messages; `packed`: them all, or None if
-    unknown."""
+    """Returns the object of a send with 1 to 16 messages. packed: them all, or None."""
     one = packed if len(messages) == 1 else None
     parts = [one] if one else [pack([message]) for message in messages]
     ends, end = [], 2 + 4 * len(parts)

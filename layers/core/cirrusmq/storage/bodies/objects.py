@@ -39,8 +39,7 @@ _NO_OBJECT = (ValueError, zlib.error, msgspec.MsgspecError)
 
 
 class BucketUnavailable(Unavailable):
-    """The bucket refuses, or gives no answer in time; a user gets the same error as for the
-    store."""
+    """The bucket refuses, or gives no answer in time; the user's error is the store's."""
 
     def __init__(self) -> None:
         super().__init__(Unavailable.__doc__)

@@ -4,8 +4,7 @@ packed      < the deployment's least ──> parcel or log record
             from there on            ──> object; if the bucket refuses, log record
 unpacked    > 262,144 bytes          ──> object, however small it packs; refused with the bucket
 
-So the bytes that readers of the stream unpack have a separate bound: they read many records at
-once.
+So there is a separate bound for the bytes that readers of the stream unpack from many records.
 """
 
 from __future__ import annotations
