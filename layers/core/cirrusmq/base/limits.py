@@ -4,29 +4,29 @@ from __future__ import annotations
 
 BATCH_MESSAGES = 16
 BATCH_BYTES = 4_194_304
-"""In a send or publish, if the deployment keeps large ones in its bucket."""
+"""Most bytes of a send or publish, if the deployment keeps large ones in its bucket."""
 TABLE_BATCH_BYTES = 262_144
-"""If it does not. A larger batch is never in the tables, however small it packs: readers of the
-stream unpack many records at once."""
+"""The same if it does not. A larger batch is never in the tables, however small it packs: readers
+of the stream unpack many records at once."""
 REQUEST_BYTES = 1_048_576
-"""In a request's JSON without messages."""
+"""Most bytes of a request's JSON without messages."""
 MESSAGES_REQUEST_BYTES = 6 * BATCH_BYTES + REQUEST_BYTES
-"""In a request with messages: a body may have six bytes of JSON for each byte."""
+"""Most bytes of a request with messages: a body may have six bytes of JSON for each byte."""
 REQUEST_TEXTS = 5_000
-"""Names and values in a request of more than `REQUEST_BYTES`; 16 messages have at most 1,300."""
+"""Most names and values in a request above `REQUEST_BYTES`; 16 messages have at most 1,300."""
 ANSWER_BYTES = 4_700_000
 """No answer's JSON is larger: as base64, 4 bytes for 3, it leaves room for the rest of the
 6,291,556 bytes beyond which Lambda loses an answer. A receive stops claiming, a page ends before
 it."""
 DELETE_RESULT_BYTES = 256
-"""JSON in a receive's answer for the result of one delete, beside the receipt."""
+"""Most bytes of JSON in a receive's answer for the result of one delete, beside the receipt."""
 GZIPPED_ANSWER_BYTES = 4_650_000
 """A message whose JSON alone has more when it is gzipped is refused: beside it an answer has its
 state, and zlib may need a little more for a message behind other bytes."""
 LARGEST_ANSWER_BYTES = MESSAGES_REQUEST_BYTES
-"""JSON of a single message, before it is gzipped: this is the most."""
+"""Most bytes of JSON of a single message, before it is gzipped."""
 CALLED_BYTES = 6_200_000
-"""The event of a function that a queue names: Lambda takes 6,291,456."""
+"""Most bytes of the event of a function that a queue names: Lambda takes 6,291,456."""
 ESCAPED_BYTES = 6
 """Most bytes of JSON for one byte of text: `\\u0001`."""
 TEXT_ANSWER_BYTES = 1_000_000
@@ -54,20 +54,21 @@ PARTITIONS_DEFAULT = 4
 DESCRIPTION_CHARACTERS = 256
 LABELS = 50
 LABELS_BYTES = 4_096
-"""All names and values in UTF-8: each call reads the document that has them."""
+"""Most bytes of all names and values in UTF-8: each call reads the document that has them."""
 LABEL_CHARACTERS = 256
 REASON_CHARACTERS = 256
 ATTRIBUTES = 10
 ATTRIBUTE_BYTES = 1_024
 SDK_ATTRIBUTES = 16
-"""In a message from an SDK of another service: its own, their types and a trace header."""
+"""Most attributes from an SDK of another service: its own, their types and a trace header."""
 ATTRIBUTES_BYTES = 262_144
-"""The names and values of all attributes of a call. If the messages are in an object, these are in
-the log's record, an item of at most 400 KB, which readers of the stream unpack by the dozen."""
+"""Most bytes of the names and values of all attributes of a call. If the messages are in an object,
+these are in the log's record, an item of at most 400 KB, which readers of the stream unpack by the
+dozen."""
 RECEIPT_CHARACTERS = 2_048
 
 SCOPE_NAMES = 50
-"""In each list of an access key's scope: a call reads the key."""
+"""Most names in each list of an access key's scope: a call reads the key."""
 KEY_GRACE_SECONDS = (0, 604_800)
 KEY_GRACE_SECONDS_DEFAULT = 86_400
 QUEUES_PER_ACCOUNT = 10_000
@@ -80,7 +81,7 @@ RATE_INTERVAL_SECONDS = 300
 RATE_INTERVALS = 12
 RATES_NAMES = (1, 50)
 RATES_HOURS = (1, 168)
-"""In a call that reads the rates of several queues, topics, subscriptions and receivers."""
+"""Names and hours of a call that reads the rates of several resources."""
 LOOKED_AT_ENTRIES = 1_000
 """Most entries that a page of a listing reads if it leaves entries out, unless it wants more."""
 

@@ -30,7 +30,7 @@ _Sixteen = msgspec.defstruct(
 
 
 class _Outline(msgspec.Struct):
-    """A request with messages, of which only the begin and the end are decoded."""
+    """A request with messages that are not decoded: only their begins and ends are found."""
 
     messages: _Sixteen | None = None  # type: ignore[valid-type]
 

@@ -41,7 +41,7 @@ from cirrusmq.subscriptions.failed_answers import FailedAnswer, keep_answer
 from cirrusmq.webhooks import requests
 
 RETRY_AFTER_SECONDS = 3_600.0
-"""The longest wait that a subscriber's `Retry-After` is heeded for, in real seconds."""
+"""Longest wait that a subscriber's `Retry-After` may ask for, in real seconds."""
 CandidateKey: TypeAlias = tuple[str, int, int]
 """Parcel's key, its partition, the message's place: in order of posting."""
 
@@ -50,7 +50,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A message that is to be posted."""
 
     parcel: Parcel
-    """As it was read."""
+    """The parcel as it was read."""
     place: int
     mark: DueMark | None = None
     """The mark that led to it."""

@@ -28,7 +28,7 @@ from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
 from cirrusmq.storage.queries import LAST_KEY, from_key
 
 COUNT_UNITS = 35.0
-"""Read units of the reads; the rest of 40 is left to the counter and the attributes."""
+"""Read units for parcels; the rest of 40 is left to the counter and the attributes."""
 _ARCHIVE_UNITS = 10.0
 _KEPT_BACK_UNITS = 19.0
 """For a read at the far end of a partition, and for bisecting one; not needed if the meter's count

@@ -29,7 +29,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     queue_id: str
     start: str
-    """As the caller gave it."""
+    """The start as the caller gave it."""
     start_ms: int
     """It gets every message sent from then on."""
     filter: dict[str, Any] | None

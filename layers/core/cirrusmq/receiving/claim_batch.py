@@ -14,7 +14,7 @@ from cirrusmq.receiving.claim import Claim, NonceOf
 
 
 class ReceiveLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that one receive asks for."""
+    """The limits of one receive: its messages, their bytes and their leases."""
 
     most: int
     timeout_seconds: int | None

@@ -60,7 +60,7 @@ _SEARCH_UNITS = 1.0
 
 
 class _GroupSlice(msgspec.Struct):
-    """Parcels of one group, each with messages to claim, and how many of these may be."""
+    """Parcels of one group with messages to claim, and the number that may be claimed."""
 
     parcels: deque[Parcel]
     room: int

@@ -44,7 +44,7 @@ class Pages:
         self._limit = max(_FIRST_PAGE, most)
         self.consistent = False
         self.budget = MoveBudget(core)
-        """The dead letters that are allowed on the way."""
+        """Limits the dead letters that are moved on the way."""
         self.behind: str | None = None
         """The key to continue behind; None at the end."""
         self.passed = 0

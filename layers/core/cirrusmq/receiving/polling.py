@@ -27,7 +27,7 @@ from cirrusmq.queues.wake_ups.rules import in_use, wakes
 POLL_SECONDS = 20
 POLL_UNITS = 150
 ROUND_SECONDS = 0.34
-"""Between two polls of one partition, at least; between two reads of the wake-ups."""
+"""Least time between two polls of one partition, and between two reads of the wake-ups."""
 LONGEST_PAUSE_SECONDS = 5.0
 WHOLE_END_PARTITIONS = 16
 FIRST_PARTITIONS = 160

@@ -333,7 +333,7 @@ class _ReceiveAnswer(msgspec.Struct):
     """True if more messages are looked for after the first ones."""
     received: list[Received] = []
     empty_looks: int = 0
-    """In a row, since the last one that had messages."""
+    """Polls without messages since the last one that had some."""
     until_ms: int = 0
 
     def add(self, received: list[Received], now_ms: int) -> None:

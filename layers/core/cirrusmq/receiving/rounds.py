@@ -57,7 +57,7 @@ class DueAt(msgspec.Struct, frozen=True, tag="Due"):
 
 
 class Nothing(msgspec.Struct, frozen=True, tag=True):
-    """No message waits that nobody holds; every group was seen."""
+    """No unclaimed message waits; every group was seen."""
 
 
 class NotAllSeen(msgspec.Struct, frozen=True, tag=True):

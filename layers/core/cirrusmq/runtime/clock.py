@@ -1,4 +1,4 @@
-"""Time, injected: the one door through which the core learns the time or lets it pass."""
+"""Time as a port: the only way in which the core reads the time or waits."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Counter(msgspec.Struct, frozen=True):
     empty: bool
     """True if it is exactly 0, and has been for `EMPTY_MINUTES`."""
     item: Item = {}
-    """As it is stored."""
+    """The counter as it is stored."""
     past: Sequence[str] = ()
     """Attributes of intervals that nobody reads any more."""
 

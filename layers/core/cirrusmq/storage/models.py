@@ -90,7 +90,7 @@ class ParcelItem(Model):
 
 
 class LogItem(Model):
-    """The messages of one send, as they were sent, or what they are beside their bodies.
+    """The messages of one send, as they were sent, or without their bodies.
 
     Never changed.
     """

@@ -1,4 +1,4 @@
-"""A resource's last week hour by hour: an item for each day, made of what leaves its counter.
+"""A resource's last week hour by hour: an item for each day, from past intervals of its counter.
 
 pk `V#<resource id>`, sk the day (since the epoch): `s07 = 40`, 40 messages sent from 07:00 to 08:00
 UTC. Each has at most 4 KB, mostly below 1 KB; TTL removes it when it is eight days old. No other

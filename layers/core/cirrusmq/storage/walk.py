@@ -90,7 +90,7 @@ class PartitionScan:
         """Read units of its pages."""
         self.pages = 0
         self.end: End = Whole()
-        """Its end, once it is over."""
+        """How it ended, once it is over."""
 
     def __iter__(self) -> Iterator[Parcel]:
         limit, after = self._first, self._behind

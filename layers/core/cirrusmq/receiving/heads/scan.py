@@ -21,7 +21,7 @@ from cirrusmq.storage.queries import from_key, read_page, until_key
 
 FEWEST_PER_PAGE = 10
 _FEW_AT_CLEAR_HEAD = 4
-"""For a receive of one message, if the last scan found one in the first parcel: half a unit."""
+"""First page of a receive of one message, if the last scan found one at once: half a unit."""
 _MOST_PER_PAGE = 2_000
 
 

@@ -46,7 +46,7 @@ JITTER_MS, YOUNG_JITTER_MS = 500, 40
 NEVER_MS = 1 << 60
 
 BEGINNING = "!"
-"""Sorts in front of all keys: a cursor there is one."""
+"""Sorts before all keys, and is not empty: a cursor there is a cursor."""
 
 Role = Literal["pass", "young", "none"]
 """The part of the mark that a scan is to write: the progress of the pass, the young part, none."""
@@ -55,7 +55,7 @@ Place = Literal["beginning", "cursor", "before", "young"]
 
 
 class HeadMark(msgspec.Struct, frozen=True, kw_only=True):
-    """Keys are sort keys of parcels, to begin behind; "" is in front of all."""
+    """The watermark of a head. Keys are sort keys of parcels, to begin behind; "" is before all."""
 
     before: str = ""
     until_ms: int = 0
