@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 from tests.manual.pages import MANUAL, README, ROOT
 
+import cirrusmq
 from manual import site as maker
 from manual.made import with_marked_tables, with_tables
 from manual.markdown import render
@@ -27,6 +28,8 @@ FIELD = {
     "dead-letter queue": "retries#dead-letters-and-the-dead-letter-queue",
 }
 """What an engineer asks for in words of the field, and the section that answers."""
+EVERYDAY = {"object", "history"}
+"""Words of the core's glossary that pages use as everybody does."""
 OF_THE_SERVICE = {"../console/index.html", "api"}
 
 
@@ -246,3 +249,18 @@ def test_a_stale_part_is_seen() -> None:
     assert made.endswith("<!-- end -->\n\nend\n")
     assert with_marked_tables(made) == made
     assert "<!--" not in with_tables(made)
+
+
+def test_words_of_the_core_that_pages_use_are_in_the_manuals_glossary() -> None:
+    lines = [line[4:] for line in str(cirrusmq.__doc__).splitlines() if line.startswith("    ")]
+    words = {line.partition("  ")[0].lower() for line in lines}
+    glossary = (MANUAL / "glossary.md").read_text("utf-8").lower()
+    pages = " ".join(
+        path.read_text("utf-8").lower()
+        for path in MANUAL.glob("*.md")
+        if path.stem not in ("glossary", "troubleshooting")
+    )
+    used = {word for word in words if re.search(rf"\b{word}s?\b", pages)}
+    missing = {word for word in used if not re.search(rf"\b{word}s?\b", glossary)}
+    assert "parcel" in used
+    assert missing == EVERYDAY
