@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import boto3
 import httpx
 import pytest
+import typer
+import yaml
 from botocore.exceptions import ClientError
 from tests.commands import run_command
-from tests.stack import Stack, Start, environment
+from tests.manual.pages import MANUAL, ROOT
+from tests.stack import COMMAND, Stack, Start, environment
 
+from cirrusmq_local.commands.cli import app
 from cirrusmq_local.stack.stand_in import PORT
+
+PROGRAMS = ROOT / "tests/manual/how_to"
 
 ACCOUNT = "000000000000"
 """That of emulators, which programs have in their settings."""
@@ -67,6 +76,48 @@ def test_sqs_and_sns_answer_to_the_key_that_everybody_has(start: Start, port: in
     assert message["Body"] == "published"
     with pytest.raises(ClientError, match="InvalidClientTokenId"):
         sdk("sqs", port, "dummy").list_queues()
+
+
+def test_the_pages_program_runs_on_it(
+    start: Start, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(start, port)
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    program = importlib.import_module("container_orders")
+
+    program.test_an_order_arrives(f"http://127.0.0.1:{port}")
+
+    assert program.PORT == PORT
+
+
+def test_the_containers_of_the_page_are_started_by_options_that_exist() -> None:
+    page = (MANUAL / "stand-in.md").read_text("utf-8")
+    (in_python,) = re.findall(r'with_command\("([^"]+)"\)', page)
+    lists = re.findall(r"withCommand\(\[?([^\])]+)\]?\)", page)
+    assert len(lists) == 2
+    for words in (in_python.split(), *(re.findall(r'"([^"]+)"', each) for each in lists)):
+        assert words == ["up", "--host", "0.0.0.0", "--data", "/data", "--stand-in"]
+    command = typer.main.get_command(app).commands["up"]  # type: ignore[attr-defined]
+    options = {option: each for each in command.params for option in each.opts}
+    assert {"--host", "--data", "--stand-in"} <= set(options)
+    workflow = (ROOT / "infra/docker/github-service.yaml").read_text("utf-8")
+    assert f"```yaml\n{workflow}```" in page
+    service = yaml.safe_load(workflow)["jobs"]["test"]["services"]["cirrusmq"]
+    assert service["env"] == {options["--stand-in"].envvar: "1"}
+    assert service["ports"] == [f"{PORT}:{PORT}"]
+
+
+def test_a_variable_says_the_same_as_the_option(port: int, tmp_path: Path) -> None:
+    env = environment() | {"CIRRUSMQ_STAND_IN": "1"}
+    command = [str(COMMAND), "up", "--port", "0", "--dialect-port", str(port)]
+    service = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert service.stdout is not None
+        assert service.stdout.readline().startswith("ready ")
+        assert sdk("sqs", port).create_queue(QueueName="orders")["QueueUrl"]
+    finally:
+        service.terminate()
+        service.communicate()
 
 
 def test_what_waits_for_it_asks_its_port(start: Start, port: int) -> None:
