@@ -4,7 +4,7 @@ A part stands between `<!-- made: KIND NAME -->` and `<!-- end -->`. `fields` ha
 schema of the OpenAPI document; `errors` is all codes of problems, `troubleshooting` a section for
 each of them, `parameters` all parameters of the template. The parts are in the Markdown too, for a
 reader of the repository: `python -m infra.manual --write` writes them, and `--check`, a part of
-`make lint`, says where they are stale. The site makes them again.
+`make lint`, names pages with stale ones. The site makes them again.
 """
 
 from __future__ import annotations

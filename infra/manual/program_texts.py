@@ -21,7 +21,7 @@ import cirrusmq_local
 from .written_texts import ANYTHING, escaped, text_of
 
 ACTIONS = Path(__file__).with_name("program_errors.yaml")
-"""What to do: by text, or by kind where all texts of the kind need the same."""
+"""Actions: by text, or by kind where all texts of the kind need the same."""
 _LOCAL, _CLIENT = Path(cirrusmq_local.__file__).parent, Path(cirrusmq_client.__file__).parent
 _NAMES_FIRST = {"wrong", "_refuse", "TextError"}
 """Kinds whose first argument is a place, and whose second is the text."""
@@ -37,9 +37,9 @@ class Program:
     introduction: str
     places: Sequence[Path]
     called: frozenset[str]
-    """Names of what is called with an error's text: exceptions that users see, and printers."""
+    """Functions that are called with an error's text: exceptions that users see, and printers."""
     with_exceptions: bool = False
-    """Whether exceptions that are defined in these places count too."""
+    """True if exceptions that are defined in these places count too."""
 
 
 PROGRAMS = (
@@ -72,7 +72,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Sentence:
-    """An error as it is raised: … stands for what is put in."""
+    """An error as it is raised: … stands for a value."""
 
     kind: str
     text: str
@@ -80,7 +80,7 @@ class Sentence:
 
     @property
     def action(self) -> str | None:
-        """What to do about it, or None if nothing says so."""
+        """The action for it, or None if nothing says so."""
         return self.hint or actions().get(self.text) or actions().get(self.kind)
 
 
@@ -173,7 +173,7 @@ def _returned(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def _called(node: ast.expr) -> str:
-    """The name of what is called, without the object that has it."""
+    """The name of a called function, without the object that has it."""
     if isinstance(node, ast.Attribute):
         is_own = isinstance(node.value, ast.Call) and node.attr == "__init__"
         return "super().__init__" if is_own else node.attr

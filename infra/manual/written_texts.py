@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 ANYTHING = "…"
-"""Stands for what is put into a text."""
+"""Stands for a value that is put into a text."""
 
 
 def text_of(node: ast.expr) -> str:
-    """A text as it is written, with … for what is put in."""
+    """A text as it is written, with … for each value."""
     match node:
         case ast.Constant(value=str(value)):
             return value

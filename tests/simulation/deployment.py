@@ -83,6 +83,8 @@ class Deployment:
         """Of the subscriptions with a URL, as their subscribers know them."""
         self.tables, specs = _tables()
         self.engine = Engine(None, specs, now_ms=self.stage.now_ms)
+        self.opened_at = 0
+        """Position of the messages' stream behind the set-up."""
         self.on_write: Callable[[], None] = lambda: None
         self.invoke: Callable[[Environment, str, Event], None] = _nobody
         self.start_execution: Callable[[Environment, str, Event], None] = _nobody

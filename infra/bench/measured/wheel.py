@@ -1,4 +1,4 @@
-"""What the service's wheel and all that it needs weigh, and seconds to the first message.
+"""The weight of the service's wheel and of its packages, and seconds to the first message.
 
 The environment has what the wheel's own metadata asks for, as it is installed here, and nothing
 else. With `uvx` on the path, that is timed as well, its cache being warm.
@@ -38,7 +38,7 @@ def build(folder: Path) -> Path:
 
 
 def needed(wheel: Path) -> list[Distribution]:
-    """The packages that a wheel needs, and those that they need, as they are installed here."""
+    """All packages that a wheel needs, directly or not, as they are installed here."""
     with ZipFile(wheel) as held:
         (name,) = [each for each in held.namelist() if each.endswith(".dist-info/METADATA")]
         wanted = Parser().parsestr(held.read(name).decode()).get_all("Requires-Dist", [])

@@ -27,7 +27,7 @@ _SDKS = {
     "cmq": {"CMQ_ENDPOINT": "url", "SECRET_ID": "access_key_id", "SECRET_KEY": "secret"},
     "rocketmq": {"MQ_ENDPOINT": "url", "ACCESS_KEY": "access_key_id", "SECRET_KEY": "secret"},
 }
-"""What a program for another service reads, by its own names; SNS is read beside SQS."""
+"""Variables that a program for another service reads, by its own names; SNS is read beside SQS."""
 _BESIDE = {"sqs": {"AWS_DEFAULT_REGION": "eu-central-1"}}
 """What an SDK wants set, whatever it is."""
 _HOST = "host.docker.internal"

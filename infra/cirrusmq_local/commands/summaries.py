@@ -1,4 +1,4 @@
-"""What was made or changed, in a line: its name, the facts that matter, and how to see all."""
+"""A resource that was made or changed, in a line: name, the facts that matter, how to see all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MADE = {
     "subscription": ("protocol", "endpoint", "filter"),
     "receiver": ("start", "filter"),
 }
-"""The attributes of a kind that its sentence has, besides those that were given."""
+"""The attributes of a kind that its sentence has, besides the given ones."""
 
 
 def print_made(

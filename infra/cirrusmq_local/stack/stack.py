@@ -400,7 +400,7 @@ class Stack:
         if self._dialect_port == 0:
             return None
         others = next(each for each in self._template.routes_of(API) if not each.path)
-        # What waits for a container asks the port that it is given.
+        # A test that waits for a container asks this port.
         health = Route(function=others.function, method="GET", path="/health", api=DIALECT_API)
         routes = [*self._template.routes_of(DIALECT_API), health]
         gateway = Gateway(

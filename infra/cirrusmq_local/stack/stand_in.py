@@ -13,7 +13,7 @@ PORT = 4566
 WORD = "test"
 """The id that programs give, and the secret."""
 _ID = f"{SIGNING_ID}{WORD}"
-"""What the key itself is called: functions may open the secrets of such ids alone."""
+"""The key's own id: functions may open the secrets of such ids alone."""
 
 
 def keep_known_key(core: Core, account: str, *, wanted: bool) -> None:
