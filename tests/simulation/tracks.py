@@ -7,7 +7,7 @@ subscription). A dead letter stays in the track of the reader that it was lost t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.simulation.chaos import MOST_SKEW_MS
@@ -125,12 +125,10 @@ class Book:
         self.tracks: dict[tuple[str, str, int | None], Track] = {}
         """(reader, message's id, time of its coming again) -> the track."""
         self._of_attempt: dict[str, Call] = {}
-        self._asked_again_ms: dict[tuple[str, str], int] = {}
-        """(subscription, message's id) -> when it was first asked for again."""
-        for call in history.calls:
-            if call.kind == REDELIVER and call.effective:
-                for each in call.given["ids"]:
-                    self._asked_again_ms.setdefault((call.place, each), call.begun_ms)
+        self._first_sent_ms: dict[tuple[str, str], int] = {}
+        """(subscription, message's id) -> the time of the parcel that came with its publish, if the
+        message was asked for again: those of redeliveries are later."""
+        self._note_redelivered(history.calls)
         for call in history.calls:
             self.by_kind[call.kind].append(call)
             if "delete" in call.given:
@@ -219,8 +217,21 @@ class Book:
 
     def is_again(self, reader: str, delivery: Delivery) -> bool:
         """Whether a delivery is of a parcel that a redelivery put, by the time that it has."""
-        asked_ms = self._asked_again_ms.get((reader, delivery.id))
-        return asked_ms is not None and delivery.sent_ms >= asked_ms - MOST_SKEW_MS
+        first_ms = self._first_sent_ms.get((reader, delivery.id))
+        return first_ms is not None and delivery.sent_ms > first_ms
+
+    def _note_redelivered(self, calls: Sequence[Call]) -> None:
+        asked = {
+            (call.place, each)
+            for call in calls
+            if call.kind == REDELIVER and call.effective
+            for each in call.given["ids"]
+        }
+        for call in calls if asked else ():
+            for each in call.answer if call.kind == "receive" and call.known else ():
+                if (call.place, each.id) in asked:
+                    first_ms = self._first_sent_ms.get((call.place, each.id), each.sent_ms)
+                    self._first_sent_ms[call.place, each.id] = min(first_ms, each.sent_ms)
 
 
 def reader_of(delivery: Delivery) -> str:
