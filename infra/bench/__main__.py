@@ -35,6 +35,7 @@ from .measured import (
     night_cpu,
     push_cpu,
     throughput,
+    wheel,
 )
 
 
@@ -71,6 +72,7 @@ BY_NAME_ALONE = {
     "call_cpu": call_cpu.run,
     "push_cpu": push_cpu.run,
     "dialect_cpu": dialect_cpu.run,
+    "wheel": wheel.run,
 }
 """They take longer."""
 PARTS = DEFAULT | BY_NAME_ALONE

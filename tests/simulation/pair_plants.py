@@ -18,7 +18,7 @@ from cirrusmq.lifecycle import moves
 from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
-from cirrusmq.operations import redrive
+from cirrusmq.operations import redelivery, redrive
 from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.receiving import fair, ordered, receive
@@ -162,6 +162,53 @@ def a_redrive_to_a_url_is_a_delete(patch: pytest.MonkeyPatch) -> None:
         return iter(()) if change.before is None else push_events(change)
 
     patch.setattr("cirrusmq.metering.fold.push_events", blind)
+
+
+@plant("redelivered groups", "redelivered rewound")
+def a_redelivered_message_arrives_nowhere(patch: pytest.MonkeyPatch) -> None:
+    """It is counted, and put nowhere."""
+    patch.setattr(redelivery, "items_of", lambda arrived, message: [])
+
+
+@plant("redelivered URLs")
+def a_url_gets_no_message_again(patch: pytest.MonkeyPatch) -> None:
+    """The same of a URL's messages."""
+    patch.setattr(redelivery, "items_of", lambda arrived, message: [])
+
+
+@plant("redelivered groups", "redelivered rewound")
+def a_redelivery_counts_behind_its_write(patch: pytest.MonkeyPatch) -> None:
+    """The count is not in the transaction that puts a message: who goes on puts it again."""
+
+    class Uncounted:
+        """A run whose count is written by nobody."""
+
+        def __init__(self, run: Any) -> None:
+            self.operation, self.found = run.operation, run.found
+
+        def count(self, notes: Any) -> Any:
+            return self.found, None
+
+    class Instead:
+        """Something with one part replaced."""
+
+        def __init__(self, whole: Any, **parts: Any) -> None:
+            self._whole = whole
+            self.__dict__ |= parts
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._whole, name)
+
+    put = redelivery._put
+
+    def uncounted(core: Any, run: Any, *given: Any) -> bool:
+        transact = core.store.transact
+        store = Instead(core.store, transact=lambda writes: transact([w for w in writes if w]))
+        careless: Any = Instead(core, store=store)
+        counted: Any = Uncounted(run)
+        return put(careless, counted, *given)
+
+    patch.setattr(redelivery, "_put", uncounted)
 
 
 @plant("untried letters", "untried groups")

@@ -344,6 +344,44 @@ def _shared_functions(draw: Draw) -> Scenario:
     )
 
 
+def _redelivered_groups(draw: Draw) -> Scenario:
+    """A group that gets some of its messages again, by their ids."""
+    scenario = topic_scenario(draw, draw.choice(("pull", "ordered pull")))
+    ordered = scenario.subscriptions["group"].get("ordered", False)
+    group = _until_plain(draw, ordered=ordered)
+    scenario = replace(
+        scenario, subscriptions=scenario.subscriptions | {"group": group}, patient=True
+    )
+    return _with(_busier(scenario), Cast("redeliverer", "redeliverer", _GROUP, 6))
+
+
+def _until_plain(draw: Draw, *, ordered: bool) -> dict[str, Any]:
+    while (group := draw_plain_group(draw)).get("ordered", False) != ordered:
+        pass
+    return group
+
+
+def _redelivered_rewound(draw: Draw) -> Scenario:
+    """A group that is rewound, and gets some of its messages again by their ids."""
+    scenario = rewound_scenario(draw)
+    return _with(scenario, Cast("redeliverer", "redeliverer", _GROUP, 5))
+
+
+def _redelivered_urls(draw: Draw) -> Scenario:
+    """URLs that get some of their messages again."""
+    scenario = _until(
+        lambda draw: topic_scenario(draw, "http"),
+        draw,
+        lambda each: not any("dead_letter_queue" in hook for hook in _hooks(each)),
+    )
+    cast = [
+        Cast(f"redeliverer of {name}", "redeliverer", Place(f"news/{name}", topic=True), 6)
+        for name, each in scenario.subscriptions.items()
+        if each["protocol"] == "http"
+    ]
+    return _with(scenario, *cast)
+
+
 def _busier(scenario: Scenario) -> Scenario:
     """The same, whose receivers do three times as much."""
     cast = [
@@ -440,4 +478,7 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "untried groups": _untried_groups,
     "rewound letters": _rewound_letters,
     "shared functions": _shared_functions,
+    "redelivered groups": _redelivered_groups,
+    "redelivered rewound": _redelivered_rewound,
+    "redelivered URLs": _redelivered_urls,
 }

@@ -60,6 +60,8 @@ class Scenario:
     """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
     rewound: bool = False
     """Whether groups are rewound; none of their members gives a message up."""
+    patient: bool = False
+    """Whether consumers give no message up, also where no group is rewound."""
     halves: bool = False
     """Whether producers publish by half messages."""
     delayed: bool = False
@@ -175,9 +177,9 @@ DELAYED = "delayed"
 """The family of messages that are published to be delivered later."""
 SLOW = "slow"
 """The family of URLs that are slow, of two accounts."""
-PAUSED, REDRIVEN = "paused", "redriven"
-"""The pairs whose subscriptions are paused, and those whose dead letters are redriven by chance,
-ids, receipts or reasons."""
+PAUSED, REDRIVEN, REDELIVERED = "paused", "redriven", "redelivered"
+"""The pairs whose subscriptions are paused, those whose dead letters are redriven by chance, ids,
+receipts or reasons, and those whose messages are delivered again by their ids."""
 UNTRIED = "untried"
 """The scenarios of any pair in which consumers give back what they did not try."""
 FIRST_SEEDS = {
@@ -220,6 +222,9 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "untried groups": (UNTRIED,),
     "rewound letters": (),
     "shared functions": (TRIGGERS,),
+    "redelivered groups": (REDELIVERED,),
+    "redelivered rewound": (REDELIVERED, REWOUND),
+    "redelivered URLs": (REDELIVERED,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -37,6 +37,7 @@ from tests.simulation.operators import Operator
 from tests.simulation.pausers import Pauser
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
+from tests.simulation.redeliverers import Redeliverer
 from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
 from tests.simulation.scenario import LATE, NEWS, ORDERS, Cast, Scenario
 from tests.simulation.small_looks import pages_of
@@ -66,6 +67,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "group rewinder": GroupRewinder,
     "opener": Opener,
     "pauser": Pauser,
+    "redeliverer": Redeliverer,
     "neighbour": Neighbour,
 }
 

@@ -47,6 +47,7 @@ from cirrusmq_local.cloud.template import (
     DIALECT_API,
     TEMPLATE,
     Function,
+    Route,
     StreamSource,
     load,
 )
@@ -64,6 +65,7 @@ from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.stack.sealing_file import SealingFile
 from cirrusmq_local.stack.secret_file import SecretFile
 from cirrusmq_local.stack.server import AddressError, Server
+from cirrusmq_local.stack.stand_in import PORT, keep_known_key
 from cirrusmq_local.stack.surroundings import (
     allow_many_connections,
     set_environment,
@@ -97,12 +99,14 @@ class Stack:
         own_functions: Mapping[str, Handler] | None = None,
         direct_urls: bool = False,
         dialect_port: int | None = None,
+        stand_in: bool = False,
     ) -> None:
         """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped.
 
         `own_functions`: those that queues may name, by their names. `direct_urls`: whether
         functions have URLs of their own. `dialect_port`: where the SDKs of other services are
-        answered, 0 for nowhere; without it at the next one, if that is free.
+        answered, 0 for nowhere; without it at the next one, if that is free. `stand_in`: they are
+        answered at the port of emulators, and the key `test` is good.
         """
         self._data = DataFolder(data)
         self._secret = SecretFile(self._data.secret)
@@ -111,6 +115,9 @@ class Stack:
         self._trouble = Trouble(self._data.path, tell)
         self._host = host
         self._port = port
+        if stand_in and dialect_port is None:
+            dialect_port = PORT
+        self._stand_in = stand_in
         self._dialect_port = dialect_port
         self._dialects: Server | None = None
         self._scale = scale
@@ -208,6 +215,7 @@ class Stack:
             self.dialect_url,
             sealed_anew=sealing.is_new,
         )
+        keep_known_key(bootstrap.service(), ACCOUNT, wanted=self._stand_in)
         server.start()
         if self._dialects is not None:
             self._dialects.start()
@@ -391,9 +399,14 @@ class Stack:
     ) -> Server | None:
         if self._dialect_port == 0:
             return None
+        others = next(each for each in self._template.routes_of(API) if not each.path)
+        # A test that waits for a container asks this port.
+        health = Route(function=others.function, method="GET", path="/health", api=DIALECT_API)
+        routes = [*self._template.routes_of(DIALECT_API), health]
         gateway = Gateway(
-            *(Router(self._template.routes_of(DIALECT_API)), functions, self._clock, problem),
+            *(Router(routes), functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
+            damage=self._known_damage,
             note_call=self._metrics.note_call,
             give_back=lambda receipts: give_back_unread(bootstrap.service(), receipts),
         )

@@ -18,6 +18,7 @@ The words that it is written in, and the file that defines each:
     wake-up         tells receivers which partition to look at       queues/wake_ups
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py
+    portion         messages of a parcel that are given back alike   settlement/requeue.py
     receipt         the text by which a consumer settles a message   model/receipt.py
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
