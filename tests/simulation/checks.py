@@ -17,6 +17,7 @@ from tests.simulation.check_order import check_order
 from tests.simulation.check_pushes import check_pushes
 from tests.simulation.check_repeats import check_repeats
 from tests.simulation.check_rewinds import check_rewinds
+from tests.simulation.check_senders import check_senders
 from tests.simulation.check_turns import check_in_flight, check_shares, check_turns
 from tests.simulation.check_waits import check_waits
 from tests.simulation.deployment import Deployment
@@ -70,6 +71,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if scenario.halves:
         yield from check_overdue(deployment, book)
     yield from check_cancelled(book)
+    yield from check_senders(book)
     yield from check_logs(book)
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):

@@ -119,4 +119,5 @@ def _delivery(call: Any, record: dict[str, Any]) -> Delivery:
         expires_ms=_NEVER_MS,
         visible_ms=call.begun_ms,
         dead=None,
+        sender=system["SenderId"],
     )

@@ -19,11 +19,12 @@ from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
 from cirrusmq.operations import redrive
+from cirrusmq.publishing import publish
 from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.receiving import fair, ordered, receive
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending import making
+from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
 from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.subscriptions import writes
@@ -40,6 +41,18 @@ def a_redriven_dead_letter_of_a_group_arrives_nowhere(patch: pytest.MonkeyPatch)
         return move_out(core, source, parcel, places, [], *more, **named)
 
     patch.setattr(returned_letters, "move_out", taken_out)
+
+
+@plant("granted topics")
+def a_copy_of_a_topic_forgets_who_published(patch: pytest.MonkeyPatch) -> None:
+    """What a publisher of another account sent is said to be of the topic's own account."""
+    patch.setattr(publish, "with_sender", lambda messages, *_: messages)
+
+
+@plant("granted queues")
+def a_sender_by_a_grant_is_taken_for_the_owner(patch: pytest.MonkeyPatch) -> None:
+    """What another account sent is said to be of the queue's own account."""
+    patch.setattr(send, "with_sender", lambda messages, *_: messages)
 
 
 @plant("redriven queues")

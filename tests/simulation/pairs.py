@@ -399,6 +399,28 @@ def _untried_groups(draw: Draw) -> Scenario:
     return replace(_busier(scenario), untried=0.6)
 
 
+def _granted_queues(draw: Draw) -> Scenario:
+    """A queue to which another account sends, too, with all that moves messages."""
+    kinds = ("dead", "retries", "rewinding", "ordered", "ordered receivers", "receivers")
+    return _with_guest(plain_scenario_of(draw, draw.choice(kinds)))
+
+
+def _granted_topics(draw: Draw) -> Scenario:
+    """A topic to which another account publishes, too."""
+    return _with_guest(
+        topic_scenario(draw, draw.choice(("pull", "ordered pull", "ordered copies")))
+    )
+
+
+def _with_guest(scenario: Scenario) -> Scenario:
+    """The same, with a sender of another account beside each sender."""
+    senders = [each for each in scenario.cast if each.part in ("sender", "publisher")]
+    guests = [
+        replace(each, name=f"guest{number}", part="guest") for number, each in enumerate(senders)
+    ]
+    return replace(scenario, cast=scenario.cast + tuple(guests))
+
+
 def _rewound_letters(draw: Draw) -> Scenario:
     """An ordered queue that is rewound to before its dead letters, which ended long ago."""
     orders: dict[str, Any] = {
@@ -440,4 +462,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "untried groups": _untried_groups,
     "rewound letters": _rewound_letters,
     "shared functions": _shared_functions,
+    "granted queues": _granted_queues,
+    "granted topics": _granted_topics,
 }

@@ -67,6 +67,8 @@ class Delivery:
     visible_ms: int
     dead: dict[str, Any] | None
     """The source of a dead letter."""
+    sender: str
+    """The account that sent it, as the answer says."""
     skew_ms: int = 0
     """Of the clock of the environment that claimed it."""
 
@@ -108,6 +110,7 @@ def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
             expires_ms=parse_time("expires_at", each["expires_at"]),
             visible_ms=parse_time("visible_at", each["visible_at"]),
             dead=_dead_letter(each.get("dead_letter")),
+            sender=each["sender"],
             skew_ms=call.skew_ms,
         )
         for each in answer["messages"]

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import Client
+from tests.simulation.environments import ACCOUNT, GUEST, Client
 from tests.simulation.history import Call
 from tests.simulation.scenario import Cast, Scenario
 
@@ -27,7 +27,9 @@ class Sender:
         self._target = cast.place.name
         self._topic = cast.place.topic
         self._name = cast.name
-        self._client = Client(cast.name)
+        account = GUEST if cast.part == "guest" else ACCOUNT
+        self._client = Client(cast.name, account)
+        self._ref = f"{ACCOUNT}:{cast.place.name}" if account != ACCOUNT else cast.place.name
 
     def step(self, number: int, draw: Random) -> None:
         """One send, and its repetitions."""
@@ -93,7 +95,7 @@ class Sender:
             "tags": [message.get("tags", []) for message in given["request"]["messages"]],
         }
         holder = "topic" if self._topic else "queue"
-        route, path = f"POST /{holder}s/{{{holder}}}/messages", {holder: self._target}
+        route, path = f"POST /{holder}s/{{{holder}}}/messages", {holder: self._ref}
         return self._deployment.http(
             self._client,
             kind,

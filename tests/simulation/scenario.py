@@ -178,6 +178,8 @@ SLOW = "slow"
 PAUSED, REDRIVEN = "paused", "redriven"
 """The pairs whose subscriptions are paused, and those whose dead letters are redriven by chance,
 ids, receipts or reasons."""
+GRANTED = "granted"
+"""The pairs in which another account sends, by a grant."""
 UNTRIED = "untried"
 """The scenarios of any pair in which consumers give back what they did not try."""
 FIRST_SEEDS = {
@@ -220,6 +222,8 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "untried groups": (UNTRIED,),
     "rewound letters": (),
     "shared functions": (TRIGGERS,),
+    "granted queues": (GRANTED,),
+    "granted topics": (GRANTED,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

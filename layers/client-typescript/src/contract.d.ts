@@ -147,6 +147,13 @@ export interface Content {
   group?: string;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
 }
 
 /** Messages by state. */
@@ -551,6 +558,13 @@ export interface LoggedMessage {
   group?: string;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   routing_key?: string;
 }
 
@@ -741,6 +755,13 @@ export interface PeekedMessage {
   group?: string;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   receive_count: number;
   /** RFC 3339 in UTC with milliseconds */
   visible_at: string;
@@ -774,6 +795,8 @@ export interface PostedMessage {
   /** a value of bytes is an object with their base64 */
   msgAttributes?: Record<string, string | { base64: string }>;
   msgTags?: string[];
+  /** who published it, if that is not the topic's account */
+  sender?: string;
 }
 
 /** A publish that nobody sees before its commit. */
@@ -871,6 +894,7 @@ export interface QueueAttributes {
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -904,6 +928,7 @@ export interface QueueInput {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** Attributes as a caller gives them; those that are not given are UNSET. */
@@ -933,6 +958,7 @@ export interface QueueInputChange {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** A page of queues, by name. */
@@ -962,6 +988,7 @@ export interface QueueWithCounts {
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1011,6 +1038,13 @@ export interface ReceivedMessage {
   group?: string;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   receive_count: number;
   /** RFC 3339 in UTC with milliseconds */
   visible_at: string;
@@ -1393,6 +1427,7 @@ export interface TopicAttributes {
   partitions: number;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1434,6 +1469,7 @@ export interface TopicInput {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** Attributes as a caller gives them; those that are not given are UNSET. */
@@ -1446,6 +1482,7 @@ export interface TopicInputChange {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** A page of topics, by name. */
@@ -1466,6 +1503,7 @@ export interface TopicWithCounts {
   partitions: number;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */

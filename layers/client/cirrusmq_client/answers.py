@@ -56,6 +56,11 @@ class Content(TypedDict):
     tags: list[str]
     group: NotRequired[str]
     sent_at: str
+    sender: str
+    """the account that sent it"""
+    sender_key: NotRequired[str]
+    """the id of its access key, where the queue or topic has `sender: key`: shown to that account
+    alone"""
 
 
 class DeadLetterNote(TypedDict):
@@ -420,6 +425,7 @@ class QueueAttributes(TypedDict):
     invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
+    sender: Literal["account", "key"]
     created_at: str
     modified_at: str
 
@@ -665,6 +671,7 @@ class TopicAttributes(TypedDict):
     partitions: int
     description: str | None
     labels: dict[str, str]
+    sender: Literal["account", "key"]
     created_at: str
     modified_at: str
 

@@ -93,6 +93,7 @@ class QueueInput(TypedDict):
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
     """at most 50 pairs of texts, of 4,096 bytes together"""
+    sender: NotRequired[Literal["account", "key"]]
 
 
 class ReceiverInput(TypedDict):
@@ -118,6 +119,7 @@ class TopicInput(TypedDict):
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
     """at most 50 pairs of texts, of 4,096 bytes together"""
+    sender: NotRequired[Literal["account", "key"]]
 
 
 class SubscriptionInput(TypedDict):

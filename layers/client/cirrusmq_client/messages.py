@@ -200,6 +200,16 @@ class Received:
         return self.json.get("group")
 
     @property
+    def sender(self) -> str | None:
+        """The account that sent it; None in a post to a URL whose topic's account published it."""
+        return self.json.get("sender")
+
+    @property
+    def sender_key(self) -> str | None:
+        """The id of the sender's access key, if the queue or topic keeps it and it is yours."""
+        return self.json.get("sender_key")
+
+    @property
     def deduplication_id(self) -> str | None:
         """The producer's deduplication id, where the message was sent with a `Producer`."""
         noted = self.json.get("attributes", {}).get(DEDUPLICATION_ATTRIBUTE)

@@ -140,6 +140,7 @@ export const EN = {
   "messages.none": "There is no message to show now.",
   "sent_at": "Sent",
   "receive_count": "Receives",
+  "sender": "Sender",
   "visible_at": "Visible",
   "expires_at": "Expires",
   "send": "Send",

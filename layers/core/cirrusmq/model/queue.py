@@ -14,6 +14,7 @@ from cirrusmq.base.shapes import integer
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
+from cirrusmq.model.sender import SenderDetail
 
 
 class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,6 +61,8 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     invoke: Invoke | None = None
     description: str | None = None
     labels: dict[str, str] = {}
+    sender: SenderDetail = "account"
+    """What messages say of who sent them: the account, or its access key too."""
 
 
 class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,6 +90,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     invoke: InvokeInput | UnsetType | None = UNSET
     description: Description | UnsetType | None = UNSET
     labels: Labels | UnsetType = UNSET
+    sender: SenderDetail | UnsetType = UNSET
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.base.request_token import check_attempt
@@ -24,6 +25,7 @@ from cirrusmq.model.message import (
 )
 from cirrusmq.model.parcel import order_number
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.sender import with_sender
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
@@ -108,7 +110,7 @@ _Result: TypeAlias = Stored | CirrusMQError
 
 
 def send(
-    core: Core, queue: Queue, request: SendRequest, most: ContentLimits = CONTRACT
+    core: Core, queue: Queue, request: SendRequest, caller: Caller, most: ContentLimits = CONTRACT
 ) -> list[_Result]:
     """Store the messages; one result for each, in the order sent.
 
@@ -117,7 +119,12 @@ def send(
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
-    contents = read_contents(request.messages, core.settings.batch_bytes, most)
+    contents = with_sender(
+        read_contents(request.messages, core.settings.batch_bytes, most),
+        caller,
+        queue.account,
+        queue.attributes.sender,
+    )
     drafts, refused = _check(queue, request, contents)
     _check_room(core, queue, len(drafts))
     send_id = _send_id(core, queue, request, begun_ms)

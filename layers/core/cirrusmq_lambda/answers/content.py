@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
+from cirrusmq.model.sender import Onlooker
 from cirrusmq_lambda.answers.body import Body, Id, Time
 
 
@@ -28,11 +29,30 @@ class Content(Body, kw_only=True):
     tags: list[str]
     group: str | UnsetType = UNSET
     sent_at: Time
+    sender: Annotated[str, Meta(description="the account that sent it")]
+    sender_key: (
+        Annotated[
+            str,
+            Meta(
+                description="the id of its access key, where the queue or topic has "
+                "`sender: key`: shown to that account alone"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
     @classmethod
-    def of(cls, message: Message, id: str, sent_ms: int, **more: Any) -> Self:
+    def of(cls, message: Message, id: str, sent_ms: int, seen_by: Onlooker, **more: Any) -> Self:
         """The answer of a message; `more`: the fields of a struct that has more."""
-        return cls(id=id, **fields_of(message), sent_at=format_time(sent_ms), **more)
+        sender = seen_by.sender_of(message)
+        return cls(
+            id=id,
+            **fields_of(message),
+            sent_at=format_time(sent_ms),
+            sender=sender.account,
+            sender_key=sender.key_id or UNSET,
+            **more,
+        )
 
 
 def fields_of(message: Message) -> dict[str, Any]:

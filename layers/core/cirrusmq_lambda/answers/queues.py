@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.queue import DeadLetter, Queue
+from cirrusmq.model.sender import SenderDetail
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.invoking import Invoke
@@ -35,6 +36,7 @@ class QueueAttributes(Body):
     invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
+    sender: SenderDetail
     created_at: Time
     modified_at: Time
 

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.sender import Onlooker
 from cirrusmq_lambda.answers.body import Body, Cursor, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Content
 from cirrusmq_lambda.answers.receipts import Failure
@@ -50,7 +51,9 @@ class PeekedMessage(Content, kw_only=True):
     dead_letter: DeadLetterNote | UnsetType = UNSET
 
     @classmethod
-    def at(cls, parcel: Parcel, place: int, message: Message, **more: Any) -> Self:
+    def at(
+        cls, parcel: Parcel, place: int, message: Message, seen_by: Onlooker, **more: Any
+    ) -> Self:
         """The answer of the message at a parcel's place; `more`: fields of a struct that has
         more."""
         first_ms = parcel.first_received_ms[place]
@@ -58,6 +61,7 @@ class PeekedMessage(Content, kw_only=True):
             message,
             parcel.message_id(place),
             parcel.sent_ms,
+            seen_by,
             receive_count=parcel.tries(place),
             visible_at=format_time(parcel.visible_ms[place]),
             expires_at=format_time(parcel.expires_ms),
@@ -117,12 +121,12 @@ class FoundMessage(MessageState, kw_only=True):
     ) = UNSET
 
     @classmethod
-    def found(cls, found: Found) -> Self:
+    def found(cls, found: Found, seen_by: Onlooker) -> Self:
         """The answer of a look-up, with the others of its id."""
         parcel, place, message = found.parcel, found.place, found.message
         content: Content | UnsetType = UNSET
         if message is not None:
-            content = Content.of(message, parcel.message_id(place), parcel.sent_ms)
+            content = Content.of(message, parcel.message_id(place), parcel.sent_ms, seen_by)
         others = list(map(MessageState.of, found.others))
         return cls.of(found, message=content, others=others or UNSET)
 

@@ -9,6 +9,7 @@ from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import InvalidParameter, MethodNotAllowed
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import Begun, ReceiveRequest, begin, take
@@ -73,7 +74,7 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
     source = source_named(core, queue, query.get("receiver"))
     group = _group(request, source)
     found = look_up(core, queue, source, message_id, group=group, body=body)
-    return Ok(FoundMessage.found(found))
+    return Ok(FoundMessage.found(found, Onlooker(queue.account, request.caller.account)))
 
 
 def cancel_in_queue(request: Request) -> NoContent:
@@ -93,7 +94,7 @@ def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
     body = request.body(RescheduleRequest)
     group = _group(request, source)
     found = reschedule(request.core, queue, source, message_id, body, group)
-    return Ok(FoundMessage.found(found))
+    return Ok(FoundMessage.found(found, Onlooker(queue.account, request.caller.account)))
 
 
 def _group(request: Request, source: Source) -> str | None:
@@ -145,8 +146,9 @@ def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
     left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
     received = take(request.core, begun, request.caller, left_seconds)
     note_receive(request.core, request.begun_ms, begun.wait.took_ms)
+    seen_by = Onlooker(begun.source.account, request.caller.account)
     return [
-        ReceivedMessage.at(each.parcel, each.place, each.message, receipt=each.receipt)
+        ReceivedMessage.at(each.parcel, each.place, each.message, seen_by, receipt=each.receipt)
         for each in received
     ]
 
@@ -156,7 +158,10 @@ def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:
 
     alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else ANSWER_BYTES
     page = peek(request.core, source, request.body(PeekRequest), alone_bytes)
-    shown = [PeekedMessage.at(each.parcel, each.place, each.message) for each in page.messages]
+    seen_by = Onlooker(source.account, request.caller.account)
+    shown = [
+        PeekedMessage.at(each.parcel, each.place, each.message, seen_by) for each in page.messages
+    ]
     return Ok(PeekedMessages(messages=shown, cursor=following(page.cursor)))
 
 
