@@ -106,6 +106,7 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
             examples={
                 "wait for up to 16": {"max": 16, "wait_seconds": 20},
                 "and delete what is done": {"max": 16, "delete": RECEIPTS["receipts"]},
+                "by an attribute": {"max": 16, "where": {"name": "color", "value": "red"}},
             },
             problems=(
                 *("BatchTooLarge", "MessageTooLarge"),

@@ -46,6 +46,7 @@ RARELY_NEEDED = {
     "queues.receiver_management",
     "receiving.lookup.find",
     "receiving.peek",
+    "receiving.selected",
     "receiving.idempotent",
     "storage.bisection",
     "publishing.half_messages.items",

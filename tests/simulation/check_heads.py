@@ -14,6 +14,7 @@ No answer and no count tells of it. Meanwhile they are held; then they are free 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tests.simulation.cancellers import CANCEL, RESCHEDULE
 from tests.simulation.chaos import GET
@@ -43,19 +44,40 @@ def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
         if scenario.subscriptions or any(book.by_kind[kind] for kind in _CHANGES):
             continue
         receives = [call for call in book.by_kind["receive"] if call.place == name]
-        vain = [call for call in receives if _vain(call)]
+        vain = [call for call in map(_whole, receives) if _vain(call)]
         undone = [call for call in receives if _may_undo(call)]
         skew_ms = 2 * deployment.most_skew_ms
         for sent in book.sent.values():
             if sent.calls[0].place == name and sent.key is None:
                 delay_ms = 1_000 * attributes["delay_seconds"]
-                looks = [call for call in vain if not _undone_before(call, sent, undone, skew_ms)]
+                looks = [
+                    call
+                    for call in vain
+                    if _is_for(call, sent) and not _undone_before(call, sent, undone, skew_ms)
+                ]
                 yield from _hidden(book, sent, looks, skew_ms, delay_ms)
 
 
 def _vain(call: Call) -> bool:
     """Whether a call looked everywhere, undisturbed, and found nothing."""
+    if "where" in call.given:
+        walk = *call.given["walk"], call
+        return call.seen_all and all(each.known and not each.faults for each in walk)
     return call.known and not call.answer and not call.faults and call.given["wait"] > 0
+
+
+def _whole(call: Call) -> Call:
+    """The receives by an attribute that saw everything together, as one: what they got beside a
+    message does not count."""
+    walk = call.given.get("walk")
+    return replace(call, begun=walk[0].begun, begun_ms=walk[0].begun_ms) if walk else call
+
+
+def _is_for(call: Call, sent: Sent) -> bool:
+    """Whether a receive could have got a message, by what it asked for."""
+    wanted = call.given.get("group", sent.group), call.given.get("where")
+    color = sent.calls[0].given["colors"][sent.place]
+    return wanted in ((sent.group, None), (sent.group, color))
 
 
 def _may_undo(call: Call) -> bool:

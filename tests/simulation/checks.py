@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.simulation.cancellers import check_cancelled
+from tests.simulation.check_choices import check_choices
 from tests.simulation.check_dead_letters import check_dead_letters
 from tests.simulation.check_half import check_half, check_overdue
 from tests.simulation.check_heads import check_heads
@@ -72,6 +73,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         yield from check_overdue(deployment, book)
     yield from check_cancelled(book)
     yield from check_senders(book)
+    yield from check_choices(book)
     yield from check_logs(book)
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):

@@ -119,5 +119,6 @@ def _delivery(call: Any, record: dict[str, Any]) -> Delivery:
         expires_ms=_NEVER_MS,
         visible_ms=call.begun_ms,
         dead=None,
+        color=None,
         sender=system["SenderId"],
     )

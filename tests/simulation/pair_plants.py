@@ -22,7 +22,7 @@ from cirrusmq.operations import redrive
 from cirrusmq.publishing import publish
 from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
-from cirrusmq.receiving import fair, ordered, receive
+from cirrusmq.receiving import fair, ordered, receive, selected
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
@@ -53,6 +53,42 @@ def a_copy_of_a_topic_forgets_who_published(patch: pytest.MonkeyPatch) -> None:
 def a_sender_by_a_grant_is_taken_for_the_owner(patch: pytest.MonkeyPatch) -> None:
     """What another account sent is said to be of the queue's own account."""
     patch.setattr(send, "with_sender", lambda messages, *_: messages)
+
+
+@plant("chosen groups")
+def a_receive_of_a_group_takes_from_all(patch: pytest.MonkeyPatch) -> None:
+    """It looks in the group's partition, and takes from whatever group is free there."""
+    patch.setattr(receive, "take_of_group", ordered.take_from_groups)
+
+
+@plant("chosen fair")
+def a_receive_of_a_group_does_not_see_its_limit(patch: pytest.MonkeyPatch) -> None:
+    """What is held of the group does not count when the group is named."""
+    lot = fair._Ring._lot
+
+    def careless(self: Any, prefix: str, page: Any) -> Any:
+        self._source = replace(self._source, max_in_flight=None)
+        return lot(self, prefix, page)
+
+    patch.setattr(fair._Ring, "_lot", careless)
+
+
+@plant("chosen attributes")
+def a_receive_by_an_attribute_takes_all_of_a_parcel(patch: pytest.MonkeyPatch) -> None:
+    """One message of a parcel that matches is enough for the others."""
+    patch.setattr(selected._Select, "_matches", lambda self, message: True)
+
+
+@plant("chosen attributes")
+def a_full_answer_has_seen_its_page(patch: pytest.MonkeyPatch) -> None:
+    """The next call goes on behind what the last one had no room for."""
+    read = selected._Select._read
+
+    def careless(self: Any, *given: Any) -> bool:
+        read(self, *given)
+        return True
+
+    patch.setattr(selected._Select, "_read", careless)
 
 
 @plant("redriven queues")

@@ -412,6 +412,27 @@ def _granted_topics(draw: Draw) -> Scenario:
     )
 
 
+def _chosen_groups(draw: Draw) -> Scenario:
+    """An ordered queue, or a group of one of a topic, of which receives take one group."""
+    if draw.random() < 0.3:
+        return replace(topic_scenario(draw, "ordered pull"), choices=0.5)
+    kind = draw.choice(("ordered", "ordered receivers"))
+    return replace(plain_scenario_of(draw, kind), choices=draw.choice((0.3, 0.8)))
+
+
+def _chosen_fair(draw: Draw) -> Scenario:
+    """A fair queue of which receives take one group out of its turn."""
+    return replace(fair_scenario(draw), choices=draw.choice((0.3, 0.6)))
+
+
+def _chosen_attributes(draw: Draw) -> Scenario:
+    """A queue of which receives take what has a color, beside others that take all."""
+    kinds = ("plain", "plain", "dead", "retries", "poison", "rewinding", "receivers", "pull")
+    kind = draw.choice(kinds)
+    made = topic_scenario(draw, kind) if kind == "pull" else plain_scenario_of(draw, kind)
+    return replace(_busier(made), choices=draw.choice((0.4, 0.9)))
+
+
 def _with_guest(scenario: Scenario) -> Scenario:
     """The same, with a sender of another account beside each sender."""
     senders = [each for each in scenario.cast if each.part in ("sender", "publisher")]
@@ -464,4 +485,7 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "shared functions": _shared_functions,
     "granted queues": _granted_queues,
     "granted topics": _granted_topics,
+    "chosen groups": _chosen_groups,
+    "chosen fair": _chosen_fair,
+    "chosen attributes": _chosen_attributes,
 }

@@ -14,6 +14,7 @@ from cirrusmq.base import ulid
 from cirrusmq.base.timestamps import parse_time
 
 GROUPS = ("red", "blue")
+COLORS = ("black", "white", "grey")
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
 _REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
 
@@ -66,6 +67,8 @@ class Sender:
                 message["group"] = draw.choice(GROUPS)
             elif scenario.tenants and (tenant := draw.choice(scenario.tenants)):
                 message["group"] = tenant
+            if scenario.choices:
+                message["attributes"] = {"color": draw.choice(COLORS)}
             if self._topic:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags
@@ -92,6 +95,10 @@ class Sender:
             "groups": [message.get("group") for message in given["request"]["messages"]],
             "keys": [message.get("deduplication_id") for message in given["request"]["messages"]],
             "delays": [message.get("delay_seconds") for message in given["request"]["messages"]],
+            "colors": [
+                message.get("attributes", {}).get("color")
+                for message in given["request"]["messages"]
+            ],
             "tags": [message.get("tags", []) for message in given["request"]["messages"]],
         }
         holder = "topic" if self._topic else "queue"

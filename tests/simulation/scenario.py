@@ -103,6 +103,8 @@ class Scenario:
     """Workers of functions at once, which accounts share; 0: nothing bounds them."""
     unfailing: bool = False
     """Whether no call of the store or of a function fails."""
+    choices: float = 0.0
+    """The share of receives that choose: a group where there are groups, else an attribute."""
     repeats: float = 0.2
     """The share of receives with an attempt that are repeated though they were answered."""
 
@@ -180,6 +182,8 @@ PAUSED, REDRIVEN = "paused", "redriven"
 ids, receipts or reasons."""
 GRANTED = "granted"
 """The pairs in which another account sends, by a grant."""
+CHOSEN = "chosen"
+"""The pairs in which receives choose a group, or an attribute."""
 UNTRIED = "untried"
 """The scenarios of any pair in which consumers give back what they did not try."""
 FIRST_SEEDS = {
@@ -224,6 +228,9 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "shared functions": (TRIGGERS,),
     "granted queues": (GRANTED,),
     "granted topics": (GRANTED,),
+    "chosen groups": (CHOSEN,),
+    "chosen fair": (CHOSEN, FAIR),
+    "chosen attributes": (CHOSEN,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

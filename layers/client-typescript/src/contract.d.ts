@@ -1019,6 +1019,11 @@ export interface ReceiveRequest {
   visibility_timeout_seconds?: number;
   /** one of the queue's receivers; without it, the queue itself */
   receiver?: string;
+  /** a text of 1 to 128 characters: only messages of this group, in an ordered or a fair queue */
+  group?: string;
+  where?: Where;
+  /** the after of the call before */
+  after?: string;
   /**
    * a ULID of the caller's own, at most 120 s old: the call that is repeated with it is known again
    */
@@ -1063,6 +1068,13 @@ export interface ReceivedMessages {
   /** receipts of `delete` whose messages are deleted */
   deleted?: string[];
   failed?: Failure[];
+  /**
+   * with `where`: whether everything was looked at, by this call and those whose `after` it goes on
+   * behind
+   */
+  seen_all?: boolean;
+  /** with `where`: opaque, for the next call */
+  after?: string;
   /** after the deletes, why nothing could be received */
   error?: Problem;
 }
@@ -1566,6 +1578,13 @@ export interface VisibilityEntry {
 export interface VisibilityRequest {
   /** an array of 1 to 16 entries */
   entries: VisibilityEntry[];
+}
+
+/** The attribute that a message must have to be received. */
+export interface Where {
+  /** a text of 1 to 256 characters */
+  name: string;
+  value: string | Base64;
 }
 
 /** Each call: its path's and query's values, its body, its answer. */

@@ -107,6 +107,11 @@ class ReceivedMessages(TypedDict):
     deleted: NotRequired[list[str]]
     """receipts of `delete` whose messages are deleted"""
     failed: NotRequired[list[Failure]]
+    seen_all: NotRequired[bool]
+    """with `where`: whether everything was looked at, by this call and those whose `after` it goes
+    on behind"""
+    after: NotRequired[str]
+    """with `where`: opaque, for the next call"""
     error: NotRequired[Problem]
     """after the deletes, why nothing could be received"""
 

@@ -131,7 +131,7 @@ def read_body(given: MessageInput, where: str) -> str | bytes:
         body, name = given.body, "body"
     else:
         assert isinstance(given.body_base64, str)
-        body, name = _from_base64(f"{where}.body_base64", given.body_base64), "body_base64"
+        body, name = from_base64(f"{where}.body_base64", given.body_base64), "body_base64"
     if not body:
         raise InvalidParameter(f"{where}.{name}", "must have at least 1 byte")
     return body
@@ -155,7 +155,7 @@ def read_attributes(
                 parameter,
                 "an attribute's name must match [A-Za-z_][A-Za-z0-9_$]{0,63} and not be TAGS",
             )
-        decoded = value if isinstance(value, str) else _from_base64(parameter, value.base64)
+        decoded = value if isinstance(value, str) else from_base64(parameter, value.base64)
         if most.attribute_bytes is not None and _size(decoded) > most.attribute_bytes:
             raise InvalidParameter(parameter, f"a value must be 0 to {most.attribute_bytes} bytes")
         attributes[name] = decoded
@@ -322,7 +322,8 @@ def _encoded_size(value: str | bytes) -> int:
     return len(msgspec.json.encode(value)) - 2
 
 
-def _from_base64(parameter: str, text: str) -> bytes:
+def from_base64(parameter: str, text: str) -> bytes:
+    """The bytes of a text in base64; InvalidParameter if it is none."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -31,6 +31,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Whether each group has its turn."""
     max_in_flight: int | None = None
     """How many messages of a group of a fair source may be held, about; None: any number."""
+    grown: bool = False
+    """Whether there were fewer partitions once."""
     visibility_timeout_seconds: int
     receive_wait_seconds: float
     retry: RetryPolicy | None
@@ -201,6 +203,7 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         ordered=attributes.ordered,
         fair=attributes.fair,
         max_in_flight=attributes.max_in_flight,
+        grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,
         receive_wait_seconds=attributes.receive_wait_seconds,
         retry=queue.retry,

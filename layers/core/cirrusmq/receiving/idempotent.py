@@ -69,11 +69,14 @@ def _held_in(
 ) -> Iterator[Iterable[Claim]]:
     """What is held in each partition, while looking can be paid for."""
     woken = partitions_woken_since(core, source, chance.begun_ms)
-    for partition in dict.fromkeys([*woken, *chance.partitions(source.partitions)]):
+    for partition in dict.fromkeys([*woken, *chance.partitions(source)]):
         pk = partition_key(PARCELS, source.id, partition)
         if source.ordered:
             parcels = _around(core, pk, chance.ring_start, budget)
             yield _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
+        elif chance.group is not None:
+            head = Head(pk, chance.group.prefix)
+            yield _held_behind(core, source, head, chance, wanted.most, budget)
         elif source.fair:
             yield _held_by_turns(core, source, pk, chance, wanted.most, budget)
         else:

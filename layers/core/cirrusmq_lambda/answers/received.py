@@ -153,6 +153,19 @@ class ReceivedMessages(Body):
         | UnsetType
     ) = UNSET
     failed: list[Failure] | UnsetType = UNSET
+    seen_all: (
+        Annotated[
+            bool,
+            Meta(
+                description="with `where`: whether everything was looked at, by this call and "
+                "those whose `after` it goes on behind"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    after: (
+        Annotated[str, Meta(description="with `where`: opaque, for the next call")] | UnsetType
+    ) = UNSET
     error: (
         Annotated[Problem, Meta(description="after the deletes, why nothing could be received")]
         | UnsetType

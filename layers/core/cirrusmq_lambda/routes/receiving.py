@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from msgspec import UNSET
+
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import InvalidParameter, MethodNotAllowed
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
@@ -132,22 +134,33 @@ def _receive(
     alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else None
     begun = begin(request.core, find, request.caller, body, alone_bytes)
     if not body.delete:
-        return Ok(ReceivedMessages(messages=_take(request, begun)))
+        answer = ReceivedMessages(messages=[])
+        _fill(request, begun, answer)
+        return Ok(answer)
     deleted = DeletedReceipts.of(delete_what_can_be(request.core, body.delete, source_of(request)))
     answer = ReceivedMessages(messages=[], deleted=deleted.deleted, failed=deleted.failed)
     try:
-        answer.messages = _take(request, begun)
+        _fill(request, begun, answer)
     except Exception as error:
         answer.error = describe(request.told(error), request.id)
     return Ok(answer)
 
 
-def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
-    left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
-    received = take(request.core, begun, request.caller, left_seconds)
+def _fill(request: Request, begun: Begun, answer: ReceivedMessages) -> None:
+    """Receive into an answer."""
+    if begun.request.where is not UNSET:
+        # Few receives choose by an attribute: the others' cold starts do without.
+        from cirrusmq.receiving.selected import receive_where
+
+        selected = receive_where(request.core, begun)
+        answer.seen_all, answer.after = selected.seen_all, selected.after or UNSET
+        received = selected.messages
+    else:
+        left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
+        received = take(request.core, begun, request.caller, left_seconds)
     note_receive(request.core, request.begun_ms, begun.wait.took_ms)
     seen_by = Onlooker(begun.source.account, request.caller.account)
-    return [
+    answer.messages = [
         ReceivedMessage.at(each.parcel, each.place, each.message, seen_by, receipt=each.receipt)
         for each in received
     ]
