@@ -161,6 +161,7 @@ def use_everything(client: Any, name: str) -> None:
     client.delete_subscription(topic, "pulled")
     client.delete_topic(topic)
     client.send_each(name, [Message("fits"), Message("x" * 70_000)])
+    client.receive_where(name, "color", "red")
     client.report_billing()
     client.report_backlog()
     client.delete_queue(name)

@@ -229,9 +229,9 @@ class _Ring:
 
     def lot_of(self, prefix: str) -> _GroupSlice | None:
         """The first messages of one group; None if it has none to claim."""
-        until = until_key(self._source, self._now_ms, prefix)
-        page = self._read(prefix, until, _FEW if self._most == 1 else FEWEST_PER_PAGE)
-        return self._lot(prefix, page)
+        limit = _FEW if self._most == 1 else FEWEST_PER_PAGE
+        page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
+        return next((self._lot(*each) for each in self._by_group(page)), None)
 
     def _lot(self, prefix: str, page: ParcelPage) -> _GroupSlice | None:
         page = self._as_many_as_may_be_held(prefix, page)
