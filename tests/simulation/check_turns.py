@@ -133,10 +133,13 @@ def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
     for (reader, _), track in book.tracks.items():
         for delivery in track.deliveries if reader == "orders" else ():
             # A repeated receive answers the receipt of the first one.
-            acts = (
+            ends = [
                 act.call.begun for act in track.acts if act.delivery.receipt == delivery.receipt
-            )
-            held.append((delivery, min(acts, default=1 << 60)))
+            ]
+            # What is purged is not counted any more.
+            purges = book.effective("purge", "orders")
+            ends += [call.begun for call in purges if call.ended > delivery.call.begun]
+            held.append((delivery, min(ends, default=1 << 60)))
     for call in book.by_kind["receive"]:
         if call.place != "orders" or not call.known:
             continue
