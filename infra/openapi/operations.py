@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cirrusmq.model.queue import QueueInput, ReceiverInput
+from cirrusmq.model.queue import QueueInput, ReceiverChangeInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq.operations.redrive import RedriveRequest
 from cirrusmq.operations.rewind import RewindRequest
@@ -238,6 +238,12 @@ _RECEIVERS = {
         examples={"from now on": {}, "with what is there": {"start": "earliest"}},
         query=("exact",),
         problems=("AlreadyExists", "LimitExceeded"),
+    ),
+    f"PATCH {QUEUE}/receivers/{{receiver}}": Operation(
+        tag="Receivers",
+        summary="Change some attributes of a receiver",
+        body=ReceiverChangeInput,
+        examples={"pause": {"paused": True}, "resume": {"paused": False}},
     ),
     f"GET {QUEUE}/receivers/{{receiver}}": Operation(
         tag="Receivers",

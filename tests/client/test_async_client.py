@@ -162,6 +162,8 @@ def use_everything(client: Any, name: str) -> None:
     client.delete_topic(topic)
     client.send_each(name, [Message("fits"), Message("x" * 70_000)])
     client.receive_where(name, "color", "red")
+    client.create_receiver(name, "paused", {})
+    client.change_receiver(name, "paused", {"paused": True})
     client.report_billing()
     client.report_backlog()
     client.delete_queue(name)

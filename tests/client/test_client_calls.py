@@ -103,6 +103,19 @@ def test_a_message_comes_as_it_was_sent(client: Client, new_queue: NewQueue) -> 
     assert timedelta(seconds=29) < received.visible_at - received.sent_at < timedelta(seconds=40)
 
 
+def test_a_queue_and_a_receiver_are_paused(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue()
+    client.create_receiver(name, "audit", {})
+    client.change_queue(name, {"paused": True})
+    assert client.change_receiver(name, "audit", {"paused": True})["paused"] is True
+    client.send(name, [Message("x")])
+
+    assert client.receive(name, wait_seconds=0) == []
+    assert client.receive(Queue(name, "audit"), wait_seconds=1) == []
+    client.change_queue(name, {"paused": False})
+    assert [each.text for each in client.receive(name, wait_seconds=5)] == ["x"]
+
+
 def test_a_receive_chooses_by_group_or_attribute(client: Client, new_queue: NewQueue) -> None:
     plain, fair = new_queue(), new_queue(fair=True)
     client.send(plain, [Message(each, attributes={"color": each}) for each in ("red", "blue")])

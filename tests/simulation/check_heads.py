@@ -20,13 +20,14 @@ from tests.simulation.cancellers import CANCEL, RESCHEDULE
 from tests.simulation.chaos import GET
 from tests.simulation.deployment import Deployment, functions
 from tests.simulation.history import Call, Violation
+from tests.simulation.pausers import PAUSE
 from tests.simulation.places import Delivery
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book, Sent, Track
 
 FIRST_MS, AGAIN_MS = 500, 30_000
 """How late a message may be seen: for the first time, and after that."""
-_CHANGES = ("purge", "change", "redrive", "rewind", CANCEL, RESCHEDULE)
+_CHANGES = ("purge", "change", "redrive", "rewind", PAUSE, CANCEL, RESCHEDULE)
 _OF_BODIES = ("BatchGetItem", GET)
 _ANSWERED = ("slow", "jump")
 """Faults of calls that answer what they would have answered without."""

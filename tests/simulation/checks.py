@@ -25,7 +25,7 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
 from tests.simulation.neighbours import check_neighbours
-from tests.simulation.pausers import check_pauses
+from tests.simulation.pausers import check_ages, check_pauses
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book
 
@@ -67,6 +67,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_invoking(scenario, book, drain)
     yield from check_waits(scenario, book)
     yield from check_pauses(scenario, book)
+    yield from check_ages(scenario, book)
     yield from check_neighbours(scenario, book)
     yield from check_half(book)
     if scenario.halves:

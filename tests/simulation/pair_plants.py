@@ -15,7 +15,7 @@ from cirrusmq.access import shares
 from cirrusmq.fanout import returned_letters, topic_shares
 from cirrusmq.invoking import slots, worker
 from cirrusmq.lifecycle import moves
-from cirrusmq.lifecycle.dead_letters import age_limit
+from cirrusmq.lifecycle.dead_letters import age_limit, policy
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
 from cirrusmq.operations import redrive
@@ -53,6 +53,23 @@ def a_copy_of_a_topic_forgets_who_published(patch: pytest.MonkeyPatch) -> None:
 def a_sender_by_a_grant_is_taken_for_the_owner(patch: pytest.MonkeyPatch) -> None:
     """What another account sent is said to be of the queue's own account."""
     patch.setattr(send, "with_sender", lambda messages, *_: messages)
+
+
+@plant("paused ages")
+def a_pause_makes_messages_old(patch: pytest.MonkeyPatch) -> None:
+    """The time of a pause counts as any."""
+    patch.setattr(policy, "paused_ms", lambda *_: 0)
+
+
+@plant("paused queues")
+def a_paused_queue_is_received_from(patch: pytest.MonkeyPatch) -> None:
+    """A receive does not look whether its queue is paused."""
+    look = receive._Looking._look
+
+    def careless(self: Any, source: Any, *given: Any, **named: Any) -> Any:
+        return look(self, replace(source, paused=False), *given, **named)
+
+    patch.setattr(receive._Looking, "_look", careless)
 
 
 @plant("chosen groups")

@@ -268,6 +268,32 @@ def _paused_urls(draw: Draw) -> Scenario:
     return _with(_busier(scenario), *cast)
 
 
+def _paused_queues(draw: Draw) -> Scenario:
+    """A queue or one of its receivers that is paused and resumed, or one that names a function."""
+    kinds = ("plain", "retries", "dead", "ordered", "rewinding", "receivers", "function")
+    kind = draw.choice(kinds)
+    if kind == "function":
+        scenario = _until(trigger_scenario, draw, lambda each: not each.subscriptions)
+        scenario = replace(scenario, quiet=False)
+    else:
+        scenario = _busier(plain_scenario_of(draw, kind))
+    place = Place("orders/audit") if kind == "receivers" and draw.random() < 0.5 else ORDERS
+    return _with(scenario, Cast("pauser", "pauser", place, 2))
+
+
+def _paused_ages(draw: Draw) -> Scenario:
+    """A queue with a limit of age that is paused for longer than that."""
+    most = {"queue": "dead", "max_age_seconds": 300}
+    kind = draw.choice(("plain", "dead", "ordered"))
+    orders: dict[str, Any] = {"dead_letter": most, "message_retention_seconds": 345_600}
+    if draw.random() < 0.3 and kind != "ordered":
+        orders["fair"] = True
+    scenario = _with(plain_scenario_of(draw, kind), orders=orders)
+    pauser, sweeper = Cast("pauser", "pauser", ORDERS, 1), Cast("sweeper0", "sweeper", ORDERS, 8)
+    tenants = _TENANTS if orders.get("fair") else ()
+    return _with(scenario, pauser, sweeper, tenants=tenants, paused_ms=draw.choice((0, 400_000)))
+
+
 def _paused_functions(draw: Draw) -> Scenario:
     """A group that names a function, and is paused and resumed."""
     scenario = _until(
@@ -488,4 +514,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "chosen groups": _chosen_groups,
     "chosen fair": _chosen_fair,
     "chosen attributes": _chosen_attributes,
+    "paused queues": _paused_queues,
+    "paused ages": _paused_ages,
 }

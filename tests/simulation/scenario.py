@@ -103,6 +103,8 @@ class Scenario:
     """Workers of functions at once, which accounts share; 0: nothing bounds them."""
     unfailing: bool = False
     """Whether no call of the store or of a function fails."""
+    paused_ms: int = 0
+    """How much longer than others a pause is."""
     choices: float = 0.0
     """The share of receives that choose: a group where there are groups, else an attribute."""
     repeats: float = 0.2
@@ -122,9 +124,9 @@ class Scenario:
         return frozenset(kinds.union(kind for kind, holds in special.items() if holds))
 
     @property
-    def paused(self) -> tuple[str, ...]:
-        """The subscriptions that are paused and resumed."""
-        return tuple(cast.place.name for cast in self.cast if cast.part == "pauser")
+    def paused(self) -> tuple[Place, ...]:
+        """What is paused and resumed."""
+        return tuple(cast.place for cast in self.cast if cast.part == "pauser")
 
     @property
     def grouped(self) -> bool:
@@ -231,6 +233,8 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "chosen groups": (CHOSEN,),
     "chosen fair": (CHOSEN, FAIR),
     "chosen attributes": (CHOSEN,),
+    "paused queues": (PAUSED,),
+    "paused ages": (PAUSED,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

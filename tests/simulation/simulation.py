@@ -249,10 +249,11 @@ class _Play:
             open_group(self._deployment, Client("calm owner"), "news/late", self._scenario.late)
         if self._scenario.early:
             open_receiver(self._deployment, Client("calm owner"), LATE.name)
-        for name in self._scenario.paused:
-            place = Place(name, topic=True)
+        for place in self._scenario.paused:
             Pauser(
-                self._deployment, self._scenario, Cast("calm pauser", "pauser", place, 0)
+                self._deployment,
+                self._scenario,
+                Cast(f"calm pauser of {place.name}", "pauser", place, 0),
             ).finish()
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)

@@ -894,6 +894,7 @@ export interface QueueAttributes {
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  paused: boolean;
   sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
@@ -928,6 +929,7 @@ export interface QueueInput {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  paused?: boolean;
   sender?: "account" | "key";
 }
 
@@ -958,6 +960,7 @@ export interface QueueInputChange {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  paused?: boolean;
   sender?: "account" | "key";
 }
 
@@ -988,6 +991,7 @@ export interface QueueWithCounts {
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  paused: boolean;
   sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
@@ -1068,6 +1072,8 @@ export interface ReceivedMessages {
   /** receipts of `delete` whose messages are deleted */
   deleted?: string[];
   failed?: Failure[];
+  /** true: nobody receives from it until it is resumed */
+  paused?: boolean;
   /**
    * with `where`: whether everything was looked at, by this call and those whose `after` it goes on
    * behind
@@ -1087,12 +1093,18 @@ export interface ReceiverAttributes {
   /** RFC 3339 in UTC with milliseconds */
   starts_at: string;
   filter: Filter | null;
+  paused: boolean;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
   modified_at: string;
   /** is giving it what was sent before; nothing else is received yet */
   operation?: string;
+}
+
+/** The body of `PATCH …/receivers/{receiver}`. */
+export interface ReceiverChangeInput {
+  paused?: boolean;
 }
 
 /** The body of `PUT …/receivers/{receiver}`. */
@@ -1120,6 +1132,7 @@ export interface ReceiverWithCounts {
   /** RFC 3339 in UTC with milliseconds */
   starts_at: string;
   filter: Filter | null;
+  paused: boolean;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1723,6 +1736,13 @@ export interface Calls {
     path: { queue: string; receiver: string };
     query?: { exact?: boolean };
     body?: ReceiverInput;
+    answer: ReceiverAttributes;
+  };
+  /** Change some attributes of a receiver */
+  "PATCH /queues/{queue}/receivers/{receiver}": {
+    path: { queue: string; receiver: string };
+    query?: {};
+    body?: ReceiverChangeInput;
     answer: ReceiverAttributes;
   };
   /** Show a receiver and its counts */

@@ -107,6 +107,8 @@ class ReceivedMessages(TypedDict):
     deleted: NotRequired[list[str]]
     """receipts of `delete` whose messages are deleted"""
     failed: NotRequired[list[Failure]]
+    paused: NotRequired[bool]
+    """true: nobody receives from it until it is resumed"""
     seen_all: NotRequired[bool]
     """with `where`: whether everything was looked at, by this call and those whose `after` it goes
     on behind"""
@@ -430,6 +432,7 @@ class QueueAttributes(TypedDict):
     invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
+    paused: bool
     sender: Literal["account", "key"]
     created_at: str
     modified_at: str
@@ -470,6 +473,7 @@ class ReceiverAttributes(TypedDict):
     start: str
     starts_at: str
     filter: dict[str, Any] | None
+    paused: bool
     created_at: str
     modified_at: str
     operation: NotRequired[str]

@@ -93,6 +93,7 @@ class QueueInput(TypedDict):
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
     """at most 50 pairs of texts, of 4,096 bytes together"""
+    paused: NotRequired[bool]
     sender: NotRequired[Literal["account", "key"]]
 
 
@@ -103,6 +104,12 @@ class ReceiverInput(TypedDict):
     """latest: what is sent from the answer on; earliest: also all that is in the queue then, and
     what its log has; or a time since which the log has everything"""
     filter: NotRequired[FilterInput | None]
+
+
+class ReceiverChangeInput(TypedDict):
+    """The body of `PATCH …/receivers/{receiver}`."""
+
+    paused: NotRequired[bool]
 
 
 class TopicInput(TypedDict):

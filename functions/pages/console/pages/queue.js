@@ -9,7 +9,7 @@ import { drawLive, readLive } from "../live_rates.js";
 import { pastHours } from "../past_hours.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
-import { button, confirm, facts, section, tabs, tiles } from "../ui.js";
+import { badge, button, confirm, facts, section, tabs, tiles } from "../ui.js";
 import { deadLettersTab } from "./queue_dead_letters.js";
 import { messagesTab } from "./queue_messages.js";
 import { receiversTab } from "./queue_receivers.js";
@@ -66,7 +66,7 @@ async function nowTab(queue) {
     );
     replace(seconds, drawLive("queue", queue.name, RATES, SECONDS));
     replace(drawn, drawHour(hours("queue", queue.name), RATES));
-    replace(told, summary(read));
+    replace(told, read.paused ? badge(t("state.paused"), "waiting") : null, summary(read));
   };
   const element = h(
     "div",

@@ -13,6 +13,8 @@ from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.base.shapes import integer
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
+from cirrusmq.model.pauses import Pause
+from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 from cirrusmq.model.sender import SenderDetail
 
@@ -61,6 +63,8 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     invoke: Invoke | None = None
     description: str | None = None
     labels: dict[str, str] = {}
+    paused: bool = False
+    """Whether its own messages are received by nobody; sends go on."""
     sender: SenderDetail = "account"
     """What messages say of who sent them: the account, or its access key too."""
 
@@ -90,6 +94,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     invoke: InvokeInput | UnsetType | None = UNSET
     description: Description | UnsetType | None = UNSET
     labels: Labels | UnsetType = UNSET
+    paused: bool | UnsetType = UNSET
     sender: SenderDetail | UnsetType = UNSET
 
 
@@ -108,6 +113,12 @@ class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | UnsetType
     ) = UNSET
     filter: dict[str, Any] | UnsetType | None = UNSET
+
+
+class ReceiverChangeInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `PATCH …/receivers/{receiver}`."""
+
+    paused: bool | UnsetType = UNSET
 
 
 class SdkAttributes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -144,6 +155,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Ids of the operations that give new receivers what was sent before the log. While there is
     one, such messages are kept when they end."""
     sdk: SdkAttributes | None = None
+    pauses: list[Pause] = []
+    """When it was paused, the last time at the end."""
 
     @property
     def backlog_before_ms(self) -> int:
@@ -216,6 +229,9 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
         )
     if after.message_retention_seconds < before.message_retention_seconds:
         changed = _with_shorter_retention(changed, before.message_retention_seconds, now_ms)
+    if after.paused != before.paused:
+        pauses = pauses_changed(queue.pauses, now_ms, paused=after.paused)
+        changed = msgspec.structs.replace(changed, pauses=pauses)
     if after.rewind_seconds and not before.rewind_seconds:
         changed = msgspec.structs.replace(changed, rewind_floor_ms=now_ms)
     return changed

@@ -8,6 +8,7 @@ from cirrusmq.base import ulid
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, KEY_SLACK_MS
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.pauses import Pause
 from cirrusmq.model.queue import DeadLetter, Queue
 from cirrusmq.model.retry import RetryPolicy
 
@@ -49,6 +50,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The function that its messages are handed to."""
     paused: bool = False
     """Whether nothing is received; what is held can be settled."""
+    pauses: tuple[Pause, ...] = ()
+    """When it was so: its messages did not age."""
     ends_ms: int | None = None
     """Of a group's former source: messages published from then on are in a later one."""
     frontier: str | None = None
@@ -214,4 +217,6 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         longest_retention_seconds=queue.longest_retention_seconds(now_ms),
         invoke=attributes.invoke,
         backlog_before_ms=queue.backlog_before_ms if queue.backlog_readers else 0,
+        paused=attributes.paused,
+        pauses=tuple(queue.pauses),
     )

@@ -36,6 +36,7 @@ class QueueAttributes(Body):
     invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
+    paused: bool
     sender: SenderDetail
     created_at: Time
     modified_at: Time

@@ -153,6 +153,10 @@ class ReceivedMessages(Body):
         | UnsetType
     ) = UNSET
     failed: list[Failure] | UnsetType = UNSET
+    paused: (
+        Annotated[bool, Meta(description="true: nobody receives from it until it is resumed")]
+        | UnsetType
+    ) = UNSET
     seen_all: (
         Annotated[
             bool,

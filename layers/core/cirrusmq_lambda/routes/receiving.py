@@ -159,6 +159,8 @@ def _fill(request: Request, begun: Begun, answer: ReceivedMessages) -> None:
         left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
         received = take(request.core, begun, request.caller, left_seconds)
     note_receive(request.core, request.begun_ms, begun.wait.took_ms)
+    if not received and begun.find().paused:
+        answer.paused = True
     seen_by = Onlooker(begun.source.account, request.caller.account)
     answer.messages = [
         ReceivedMessage.at(each.parcel, each.place, each.message, seen_by, receipt=each.receipt)
