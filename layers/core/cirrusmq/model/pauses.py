@@ -28,8 +28,7 @@ def changed(pauses: Sequence[Pause], now_ms: int, *, paused: bool) -> list[Pause
         from_ms, _ = kept.pop()
         kept.append((from_ms, max(now_ms, from_ms + 1)))
     while len(kept) > MOST_PAUSES:
-        (from_ms, _), (_, until_ms), *rest = kept
-        kept = [(from_ms, until_ms), *rest]
+        kept = [(kept[0][0], kept[1][1]), *kept[2:]]
     return kept
 
 
