@@ -103,6 +103,13 @@ def test_a_message_comes_as_it_was_sent(client: Client, new_queue: NewQueue) -> 
     assert timedelta(seconds=29) < received.visible_at - received.sent_at < timedelta(seconds=40)
 
 
+def test_the_highest_priority_comes_first(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue(priorities=4)
+    client.send(name, [Message("low"), Message("high", priority=4)])
+    received = client.receive(name, 2, wait_seconds=5)
+    assert [(each.text, each.priority) for each in received] == [("high", 4), ("low", 1)]
+
+
 def test_a_queue_and_a_receiver_are_paused(client: Client, new_queue: NewQueue) -> None:
     name = new_queue()
     client.create_receiver(name, "audit", {})

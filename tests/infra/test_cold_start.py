@@ -45,6 +45,7 @@ RARELY_NEEDED = {
     "queues.receiver_log",
     "queues.receiver_management",
     "receiving.lookup.find",
+    "receiving.by_priority",
     "receiving.peek",
     "receiving.selected",
     "receiving.idempotent",

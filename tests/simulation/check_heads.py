@@ -56,7 +56,7 @@ def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
                     for call in vain
                     if _is_for(call, sent) and not _undone_before(call, sent, undone, skew_ms)
                 ]
-                yield from _hidden(book, sent, looks, skew_ms, delay_ms)
+                yield from hidden(book, sent, looks, skew_ms, delay_ms)
 
 
 def _vain(call: Call) -> bool:
@@ -105,9 +105,10 @@ def _over_ms(call: Call) -> int:
     return min(call.ended_ms, call.begun_ms + 1_000 * functions()["receive"].timeout_seconds)
 
 
-def _hidden(
+def hidden(
     book: Book, sent: Sent, vain: list[Call], skew_ms: int, delay_ms: int
 ) -> Iterator[Violation]:
+    """The first receive that should have got the message instead of what it got, or nothing."""
     first = sent.calls[0]
     if len(sent.calls) > 1 or first.given["attempt"] or first.given["delays"][sent.place]:
         return

@@ -18,11 +18,12 @@ from cirrusmq.lifecycle import moves
 from cirrusmq.lifecycle.dead_letters import age_limit, policy
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
+from cirrusmq.model.priority import level_prefix
 from cirrusmq.operations import redrive
 from cirrusmq.publishing import publish
 from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
-from cirrusmq.receiving import fair, ordered, receive, selected
+from cirrusmq.receiving import by_priority, fair, ordered, receive, selected
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
@@ -70,6 +71,31 @@ def a_paused_queue_is_received_from(patch: pytest.MonkeyPatch) -> None:
         return look(self, replace(source, paused=False), *given, **named)
 
     patch.setattr(receive._Looking, "_look", careless)
+
+
+@plant("priority queues")
+def a_level_that_has_more_is_left_for_the_next(patch: pytest.MonkeyPatch) -> None:
+    """An answer is filled from lower levels when the page of a higher one is taken."""
+    take = by_priority._Levels.take
+
+    def careless(self: Any, *given: Any) -> bool:
+        take(self, *given)
+        return not self._batch.full
+
+    patch.setattr(by_priority._Levels, "take", careless)
+
+
+@plant("priority queues")
+def a_look_begins_at_a_level_by_chance(patch: pytest.MonkeyPatch) -> None:
+    """As around the groups of a fair partition."""
+    patch.setattr(by_priority, "FIRST_KEY", level_prefix(4))
+
+
+@plant("priority letters", "priority queues")
+def what_moves_loses_its_priority(patch: pytest.MonkeyPatch) -> None:
+    """A message that is re-keyed, or comes back, has the lowest level."""
+    patch.setattr(making, "priority_of", lambda _: 1)
+    patch.setattr(send, "with_priority", lambda message, _: message)
 
 
 @plant("chosen groups")

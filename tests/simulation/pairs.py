@@ -459,6 +459,35 @@ def _chosen_attributes(draw: Draw) -> Scenario:
     return replace(_busier(made), choices=draw.choice((0.4, 0.9)))
 
 
+_PRIORITIES: dict[str, Any] = {"priorities": 16, "partitions": 1}
+
+
+def _priority_queues(draw: Draw) -> Scenario:
+    """A queue with priorities, of which messages are held, given back, and come again."""
+    scenario = plain_scenario_of(draw, draw.choice(("plain", "plain", "rewinding", "receivers")))
+    small = draw.random() < 0.5
+    return _with(_busier(scenario), orders=_PRIORITIES, small_pages=small)
+
+
+def _priority_letters(draw: Draw) -> Scenario:
+    """A queue with priorities whose messages die and are redriven, are cancelled and put off."""
+    if draw.random() < 0.5:
+        return _with(cancelled_scenario(draw), orders=_PRIORITIES)
+    scenario = plain_scenario_of(draw, draw.choice(("dead", "retries", "poison")))
+    return _with(_busier(scenario), orders=_PRIORITIES)
+
+
+def _priority_copies(draw: Draw) -> Scenario:
+    """A queue with priorities that gets a receiver from the beginning, or names a function."""
+    if draw.random() < 0.5:
+        scenario = _until(early_scenario, draw, lambda each: not each.grouped)
+    else:
+        scenario = _until(
+            trigger_scenario, draw, lambda each: not each.subscriptions and not each.grouped
+        )
+    return _with(scenario, orders=_PRIORITIES)
+
+
 def _with_guest(scenario: Scenario) -> Scenario:
     """The same, with a sender of another account beside each sender."""
     senders = [each for each in scenario.cast if each.part in ("sender", "publisher")]
@@ -516,4 +545,7 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "chosen attributes": _chosen_attributes,
     "paused queues": _paused_queues,
     "paused ages": _paused_ages,
+    "priority queues": _priority_queues,
+    "priority letters": _priority_letters,
+    "priority copies": _priority_copies,
 }

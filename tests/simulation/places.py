@@ -67,6 +67,8 @@ class Delivery:
     visible_ms: int
     dead: dict[str, Any] | None
     """The source of a dead letter."""
+    priority: int
+    """Its priority, as the answer says; 1 where there is none."""
     color: str | None
     """The value of its attribute `color`."""
     sender: str
@@ -113,6 +115,7 @@ def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
             expires_ms=parse_time("expires_at", each["expires_at"]),
             visible_ms=parse_time("visible_at", each["visible_at"]),
             dead=_dead_letter(each.get("dead_letter")),
+            priority=each.get("priority", 1),
             color=each["attributes"].get("color"),
             sender=each["sender"],
             skew_ms=call.skew_ms,

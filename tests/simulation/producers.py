@@ -15,6 +15,7 @@ from cirrusmq.base.timestamps import parse_time
 
 GROUPS = ("red", "blue")
 COLORS = ("black", "white", "grey")
+PRIORITIES = (1, 1, 2, 5, 16)
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
 _REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
 
@@ -69,6 +70,8 @@ class Sender:
                 message["group"] = tenant
             if scenario.choices:
                 message["attributes"] = {"color": draw.choice(COLORS)}
+            if not self._topic and scenario.queues["orders"].get("priorities"):
+                message["priority"] = draw.choice(PRIORITIES)
             if self._topic:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags
@@ -99,6 +102,7 @@ class Sender:
                 message.get("attributes", {}).get("color")
                 for message in given["request"]["messages"]
             ],
+            "priorities": [message.get("priority", 1) for message in given["request"]["messages"]],
             "tags": [message.get("tags", []) for message in given["request"]["messages"]],
         }
         holder = "topic" if self._topic else "queue"

@@ -184,6 +184,8 @@ PAUSED, REDRIVEN = "paused", "redriven"
 ids, receipts or reasons."""
 GRANTED = "granted"
 """The pairs in which another account sends, by a grant."""
+PRIORITY = "priority"
+"""The pairs whose queue has priorities."""
 CHOSEN = "chosen"
 """The pairs in which receives choose a group, or an attribute."""
 UNTRIED = "untried"
@@ -235,6 +237,9 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "chosen attributes": (CHOSEN,),
     "paused queues": (PAUSED,),
     "paused ages": (PAUSED,),
+    "priority queues": (PRIORITY,),
+    "priority letters": (PRIORITY,),
+    "priority copies": (PRIORITY,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

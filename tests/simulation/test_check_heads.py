@@ -53,6 +53,7 @@ class Story:
                 expires_ms=SENT_MS + LIFE_MS,
                 visible_ms=71_000,
                 dead=None,
+                priority=1,
                 color=None,
                 sender="acme",
             )

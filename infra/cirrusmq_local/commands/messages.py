@@ -36,6 +36,9 @@ def send(
     attribute: arguments.MessageAttributes = None,
     delay_seconds: Annotated[int | None, typer.Option(help="Hidden for so long.")] = None,
     group: arguments.Group = None,
+    priority: Annotated[
+        int | None, typer.Option(help="In a queue with priorities; the higher comes first.", min=1)
+    ] = None,
     deduplication_id: arguments.DeduplicationId = None,
     as_json: Json = False,
     data: Data = DATA,
@@ -52,6 +55,7 @@ def send(
             attributes=attributes,
             delay_seconds=delay_seconds,
             group=group,
+            priority=priority,
             deduplication_id=deduplication_id,
         )
 

@@ -145,6 +145,8 @@ export interface Content {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
   /** the account that sent it */
@@ -163,6 +165,8 @@ export interface Counts {
   delayed: number;
   rewindable: number;
   oldest_active_age_seconds: number;
+  /** with priorities: of the active ones, or of those that were read, by priority */
+  active_by_priority?: Record<string, number>;
   /** left out: exact; true: not all were read, the rest is counted late */
   approximate?: boolean;
 }
@@ -556,6 +560,8 @@ export interface LoggedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
   /** the account that sent it */
@@ -753,6 +759,8 @@ export interface PeekedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
   /** the account that sent it */
@@ -890,6 +898,7 @@ export interface QueueAttributes {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  priorities: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
@@ -923,6 +932,7 @@ export interface QueueInput {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  priorities?: number | null;
   /** an integer from 1 to 255; 4 unless given */
   partitions?: number;
   invoke?: InvokeInput | null;
@@ -954,6 +964,7 @@ export interface QueueInputChange {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  priorities?: number | null;
   /** an integer from 1 to 255 */
   partitions?: number;
   invoke?: InvokeInput | null;
@@ -987,6 +998,7 @@ export interface QueueWithCounts {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  priorities: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
@@ -1045,6 +1057,8 @@ export interface ReceivedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
   /** the account that sent it */
@@ -1249,6 +1263,8 @@ export interface SendMessage {
   deduplication_id?: string;
   /** an integer from 0 to 1,296,000 seconds */
   delay_seconds?: number;
+  /** an integer from 1 to 32 */
+  priority?: number;
   /** an integer from 1 to 43,200 seconds */
   visibility_timeout_seconds?: number;
 }

@@ -55,6 +55,8 @@ class Content(TypedDict):
     attributes: dict[str, str | Bytes]
     tags: list[str]
     group: NotRequired[str]
+    priority: NotRequired[int]
+    """absent: 1, the lowest"""
     sent_at: str
     sender: str
     """the account that sent it"""
@@ -428,6 +430,7 @@ class QueueAttributes(TypedDict):
     ordered: bool
     fair: bool
     max_in_flight: int | None
+    priorities: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None
@@ -446,6 +449,8 @@ class Counts(TypedDict):
     delayed: int
     rewindable: int
     oldest_active_age_seconds: int
+    active_by_priority: NotRequired[dict[str, int]]
+    """with priorities: of the active ones, or of those that were read, by priority"""
     approximate: NotRequired[bool]
     """left out: exact; true: not all were read, the rest is counted late"""
 

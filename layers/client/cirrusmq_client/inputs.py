@@ -84,6 +84,8 @@ class QueueInput(TypedDict):
     fair: NotRequired[bool]
     max_in_flight: NotRequired[int | None]
     """an integer from 1 to 256"""
+    priorities: NotRequired[int | None]
+    """an integer from 2 to 32"""
     partitions: NotRequired[int]
     """an integer from 1 to 255"""
     invoke: NotRequired[InvokeInput | None]

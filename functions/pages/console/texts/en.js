@@ -141,6 +141,7 @@ export const EN = {
   "sent_at": "Sent",
   "receive_count": "Receives",
   "sender": "Sender",
+  "priority": "Priority",
   "visible_at": "Visible",
   "expires_at": "Expires",
   "send": "Send",

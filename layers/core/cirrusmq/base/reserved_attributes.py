@@ -11,4 +11,6 @@ TYPES, TRACE, ONCE = "$types", "$trace", "$once"
 """Of SDKs: types of attributes, the trace header, the deduplication id."""
 FROM = "$from"
 """Who sent the message: `model/sender.py`."""
-RESERVED = frozenset({TYPES, TRACE, ONCE, FROM})
+PRIORITY = "$prio"
+"""The message's priority, if it is not 1: `model/priority.py`."""
+RESERVED = frozenset({TYPES, TRACE, ONCE, FROM, PRIORITY})

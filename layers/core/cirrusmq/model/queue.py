@@ -59,6 +59,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     fair: bool = False
     max_in_flight: int | None = None
+    priorities: int | None = None
     partitions: int = limits.PARTITIONS_DEFAULT
     invoke: Invoke | None = None
     description: str | None = None
@@ -90,6 +91,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ordered: bool | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
+    priorities: Annotated[int, integer(limits.PRIORITIES)] | UnsetType | None = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
     description: Description | UnsetType | None = UNSET
@@ -202,13 +204,19 @@ def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
 
 def create_attributes(given: QueueInput) -> QueueAttributes:
     """The attributes of a new queue: the given ones over the defaults."""
-    return _checked(over_queue(QueueAttributes(), given))
+    attributes = over_queue(QueueAttributes(), given)
+    if attributes.priorities is not None and isinstance(given.partitions, UnsetType):
+        attributes = msgspec.structs.replace(attributes, partitions=1)
+    return _checked(attributes)
 
 
 def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
     """The queue after a change; raises where a fixed attribute or a rule forbids it."""
     before = queue.attributes
-    after = _checked(over_queue(before, given))
+    after = over_queue(before, given)
+    if after.priorities != before.priorities:
+        raise InvalidParameter("priorities", "are fixed when the queue is created")
+    after = _checked(after)
     if after.ordered != before.ordered:
         raise InvalidParameter("ordered", "is fixed when the queue is created")
     if after.fair != before.fair:
@@ -256,6 +264,11 @@ def _given(given: msgspec.Struct) -> dict[str, Any]:
 def _checked(attributes: QueueAttributes) -> QueueAttributes:
     if attributes.fair and attributes.ordered:
         raise InvalidParameter("fair", "is not allowed in an ordered queue")
+    if attributes.priorities is not None:
+        if attributes.ordered or attributes.fair:
+            raise InvalidParameter("priorities", "are not allowed in an ordered or a fair queue")
+        if attributes.partitions != 1:
+            raise InvalidParameter("partitions", "must be 1 in a queue with priorities")
     if attributes.max_in_flight is not None and not attributes.fair:
         raise InvalidParameter("max_in_flight", "is of each group of a fair queue: this is none")
     retention = attributes.message_retention_seconds

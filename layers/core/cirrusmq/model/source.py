@@ -29,7 +29,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     ordered: bool
     fair: bool = False
-    """Whether each group has its turn."""
+    """Whether keys begin with the group, which has its turn; or with the priority."""
+    priorities: int | None = None
+    """How many priorities its messages have; None: they have groups, or neither."""
     max_in_flight: int | None = None
     """How many messages of a group of a fair source may be held, about; None: any number."""
     grown: bool = False
@@ -119,6 +121,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return self.ordered or self.fair
 
     @property
+    def has_groups(self) -> bool:
+        """Whether its messages have groups that a call may name."""
+        return self.grouped and self.priorities is None
+
+    @property
     def traced(self) -> bool:
         """Whether what became of a dead message can be asked: its parcel tells, to its expiry."""
         return self.subscription is not None
@@ -204,7 +211,8 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         log_id=queue.id,
         partitions=attributes.partitions,
         ordered=attributes.ordered,
-        fair=attributes.fair,
+        fair=attributes.fair or attributes.priorities is not None,
+        priorities=attributes.priorities,
         max_in_flight=attributes.max_in_flight,
         grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,

@@ -177,14 +177,14 @@ def _checked(
 
 def _check_choice(source: Source, request: ReceiveRequest) -> None:
     """Raise InvalidParameter if the source cannot give what `group` or `where` choose."""
-    if request.group is not msgspec.UNSET and not source.grouped:
+    if request.group is not msgspec.UNSET and not source.has_groups:
         raise InvalidParameter("group", "is allowed only in an ordered or a fair queue")
     if request.where is msgspec.UNSET:
         if request.after is not msgspec.UNSET:
             raise InvalidParameter("after", "is allowed only with where")
         return
     if source.grouped:
-        reason = "is not allowed in an ordered or a fair queue: name a group, or use a receiver"
+        reason = "is not allowed in an ordered or a fair queue, or with priorities: use a receiver"
         raise InvalidParameter("where", f"{reason} with a filter")
     if request.attempt is not msgspec.UNSET:
         raise InvalidParameter("attempt", "is not allowed with where: the call is not repeatable")
@@ -365,7 +365,11 @@ class _Looking:
         given = self._core, source, partition, wanted, walk
         if source.ordered:
             return take_from_groups(*given) if self._chance.group is None else take_of_group(*given)
-        # Few queues are fair: the others' cold starts do without.
+        # Few queues are fair, or have priorities: the others' cold starts do without.
+        if source.priorities is not None:
+            from cirrusmq.receiving.by_priority import take_by_priority
+
+            return take_by_priority(*given)
         from cirrusmq.receiving import fair
 
         if self._chance.group is not None:

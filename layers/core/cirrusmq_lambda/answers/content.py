@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
+from cirrusmq.model.priority import LOWEST, priority_of
 from cirrusmq.model.sender import Onlooker
 from cirrusmq_lambda.answers.body import Body, Id, Time
 
@@ -28,6 +29,7 @@ class Content(Body, kw_only=True):
     attributes: dict[str, str | Bytes]
     tags: list[str]
     group: str | UnsetType = UNSET
+    priority: Annotated[int, Meta(description="absent: 1, the lowest")] | UnsetType = UNSET
     sent_at: Time
     sender: Annotated[str, Meta(description="the account that sent it")]
     sender_key: (
@@ -45,10 +47,12 @@ class Content(Body, kw_only=True):
     def of(cls, message: Message, id: str, sent_ms: int, seen_by: Onlooker, **more: Any) -> Self:
         """The answer of a message; `more`: the fields of a struct that has more."""
         sender = seen_by.sender_of(message)
+        priority = priority_of(message) if message.attributes else LOWEST
         return cls(
             id=id,
             **fields_of(message),
             sent_at=format_time(sent_ms),
+            priority=UNSET if priority == LOWEST else priority,
             sender=sender.account,
             sender_key=sender.key_id or UNSET,
             **more,

@@ -32,6 +32,7 @@ class QueueAttributes(Body):
     ordered: bool
     fair: bool
     max_in_flight: int | None
+    priorities: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None

@@ -102,7 +102,7 @@ def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
 def _group(request: Request, source: Source) -> str | None:
     """The group of the message in the path, if the caller names it."""
     group = request.query.get("group")
-    if group is not None and not source.grouped:
+    if group is not None and not source.has_groups:
         raise InvalidParameter("group", "is allowed only in an ordered or a fair queue")
     return group
 
