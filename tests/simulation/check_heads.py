@@ -46,7 +46,7 @@ def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
             continue
         receives = [call for call in book.by_kind["receive"] if call.place == name]
         vain = [call for call in map(_whole, receives) if _vain(call)]
-        undone = [call for call in receives if _may_undo(call)]
+        undone = [call for call in receives if may_undo(call)]
         skew_ms = 2 * deployment.most_skew_ms
         for sent in book.sent.values():
             if sent.calls[0].place == name and sent.key is None:
@@ -54,7 +54,7 @@ def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
                 looks = [
                     call
                     for call in vain
-                    if _is_for(call, sent) and not _undone_before(call, sent, undone, skew_ms)
+                    if _is_for(call, sent) and not undone_before(call, sent, undone, skew_ms)
                 ]
                 yield from hidden(book, sent, looks, skew_ms, delay_ms)
 
@@ -81,13 +81,13 @@ def _is_for(call: Call, sent: Sent) -> bool:
     return wanted in ((sent.group, None), (sent.group, color))
 
 
-def _may_undo(call: Call) -> bool:
+def may_undo(call: Call) -> bool:
     """Whether bodies were refused to a receive, which then undid its claims."""
     kinds = [fault.partition(": ") for fault in call.faults]
     return any(what in _OF_BODIES and fault not in _ANSWERED for what, _, fault in kinds)
 
 
-def _undone_before(looked: Call, sent: Sent, undone: list[Call], skew_ms: int) -> bool:
+def undone_before(looked: Call, sent: Sent, undone: list[Call], skew_ms: int) -> bool:
     """Whether a call looked while a receive may have held a message, or within 30 s of its undoing
     the claim."""
     return any(

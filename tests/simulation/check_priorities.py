@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.check_heads import hidden
+from tests.simulation.check_heads import hidden, may_undo, undone_before
 from tests.simulation.deployment import Deployment
 from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Scenario
@@ -38,11 +38,17 @@ def check_priorities(scenario: Scenario, deployment: Deployment, book: Book) -> 
         return
     receives = [call for call in book.by_kind["receive"] if call.place == "orders"]
     looks = [call for call in receives if _is_sound(call)]
+    undone = [call for call in receives if may_undo(call)]
     skew_ms = 2 * deployment.most_skew_ms + _LATE_MS
     for sent in book.sent.values():
         if sent.key is None:
             own = sent.calls[0].given["priorities"][sent.place]
-            lower = [call for call in looks if min(each.priority for each in call.answer) < own]
+            lower = [
+                call
+                for call in looks
+                if min(each.priority for each in call.answer) < own
+                and not undone_before(call, sent, undone, skew_ms)
+            ]
             yield from hidden(book, sent, lower, skew_ms, 1_000 * orders["delay_seconds"])
 
 
