@@ -74,7 +74,8 @@ def _move_long(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parce
     together: dict[int, list[int]] = {}
     for place in range(parcel.count):
         if waits_long(parcel, place, now_ms):
-            together.setdefault(parcel.ready_ms(place), []).append(place)
+            due_ms = min(parcel.ready_ms(place), parcel.expires_ms)
+            together.setdefault(due_ms, []).append(place)
     for due_ms, places in together.items():
         moved = rekeyed(core, source, parcel, places, due_ms, due_ms, now_ms)
         left = rekey(core, source, parcel, places, moved, now_ms)

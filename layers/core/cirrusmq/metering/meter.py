@@ -17,6 +17,7 @@ a write of half the price each: of a meter that is stopped between the two they 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from operator import add
@@ -32,6 +33,7 @@ from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, ke
 from cirrusmq.storage.counters import Kept, change_counter
 from cirrusmq.storage.shards import shard_key
 
+_logger = logging.getLogger(__name__)
 RECORD_SECONDS = 40 * 86_400
 _TRIES = 5
 _ZERO = {"N": "0"}
@@ -53,6 +55,8 @@ class Metered(NamedTuple):
     """What happened to messages, by resource and kind."""
     waits_ms: Mapping[bool, Sequence[int]] = {}
     """Of messages for their first receive (False) and for their first post (True)."""
+    unlawful: int = 0
+    """Writes of parcels that no step of a message allows."""
 
 
 def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
@@ -71,7 +75,10 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     for place, usage in folded.usage.items():
         what = resource_of(place.source_id), place.kind
         happened[what] = Usage(*map(add, happened.get(what, Usage()), usage))
-    return Metered(folded.records, happened, folded.waits_ms)
+    # No error in the log: a release that rolls out, and knows a further step, is not rolled back.
+    for fault in folded.faults:
+        _logger.warning("unlawful write of parcel %s", fault)
+    return Metered(folded.records, happened, folded.waits_ms, len(folded.faults))
 
 
 def _resource(core: Core, source_id: str) -> Resource:

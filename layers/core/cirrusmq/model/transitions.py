@@ -1,29 +1,28 @@
 """The life of a message in its parcel: all that can happen to it, as pure functions.
 
-    a send, fan-out or a move puts the parcel
-        │
-        v           claimed
-     visible ─────────────────────────────> held <──┐ held (longer or shorter)
-        ^  ^                                │ │ └───┘
-        │  └─ given_back, end of the lease ─┘ │
-        │     unclaimed, unread               │ deleted
-        │                                     v
-        └──────────── reopened ─────────── DELETED ──> archived, or removed
+    deleted       ──(reopened)──> free
+    free          ──(cancelled)──> cancelled
+    free          ──(delivered)──> deleted
+    free          ──(kept, admitted, failed)──> free
+    free or held  ──(dropped)──> dropped
+    free or held  ──(preceded)──> free or held
+    free or held  ──(moved)──> gone or moved
+    free or held  ──(claimed)──> held
+    held          ──(deleted)──> deleted
+    held          ──(unread, given_back)──> free
+    held          ──(unclaimed)──> free or held
+    held          ──(held)──> held
 
-     visible ┬─ moved ──────> GONE      dead-lettered or redriven: in a parcel of another queue
-     or held └─ moved ──────> MOVED     re-keyed: in a parcel of its own, by `under_key`
+A message that nobody holds is free: it has no receipt. Delayed ones and those that wait for their
+retry are free too, with a `visible_ms` ahead: time alone makes them visible, and lets leases end.
 
-     visible ┬─ dropped ────> DROPPED   its retries are used up, and nothing takes dead letters
-             ├─ cancelled ──> CANCELLED  by its sender; it was never received
-             ├─ delivered ──> DELETED   posted to a URL, without a lease of the message
-             ├─ failed ─────> visible   when it is posted again
-             └─ kept ───────> visible   at its expiry: it is not posted again
+    gone, moved   dead-lettered or redriven, in a parcel of another queue; re-keyed, by `under_key`
+    dropped       its retries are used up, and nothing takes dead letters
+    delivered     its URL took it; `failed`: it is posted again; `kept`: at its expiry, so never
+    reopened      rewound. In an ordered queue it waits at its expiry until a receiver finds its
+                  group free (`admitted`), for which the first message so far changes (`preceded`)
 
-A delayed message is one whose `visible_ms` is ahead, and so is one that waits for its retry: time
-alone makes both visible. A rewound message of an ordered queue waits at its expiry for its group
-(`reopened`) until a receiver finds that free (`admitted`), for which the group's first message so
-far is changed (`preceded`). By expiry or a purge a parcel ends whole, and an empty one is removed
-(`lifecycle.tombstones`).
+By expiry or a purge a parcel ends whole, and an empty one is removed (`lifecycle.tombstones`).
 
 Every transition writes `visible_ms`, which is why conditions compare it. `storage.changes` makes
 the write of a transition's result; `changed` is the parcel after it.
