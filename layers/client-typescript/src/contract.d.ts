@@ -145,8 +145,17 @@ export interface Content {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
 }
 
 /** Messages by state. */
@@ -156,6 +165,8 @@ export interface Counts {
   delayed: number;
   rewindable: number;
   oldest_active_age_seconds: number;
+  /** with priorities: of the active ones, or of those that were read, by priority */
+  active_by_priority?: Record<string, number>;
   /** left out: exact; true: not all were read, the rest is counted late */
   approximate?: boolean;
 }
@@ -549,8 +560,17 @@ export interface LoggedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   routing_key?: string;
 }
 
@@ -739,8 +759,17 @@ export interface PeekedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   receive_count: number;
   /** RFC 3339 in UTC with milliseconds */
   visible_at: string;
@@ -774,6 +803,8 @@ export interface PostedMessage {
   /** a value of bytes is an object with their base64 */
   msgAttributes?: Record<string, string | { base64: string }>;
   msgTags?: string[];
+  /** who published it, if that is not the topic's account */
+  sender?: string;
 }
 
 /** A publish that nobody sees before its commit. */
@@ -867,10 +898,13 @@ export interface QueueAttributes {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  priorities: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  paused: boolean;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -898,12 +932,15 @@ export interface QueueInput {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  priorities?: number | null;
   /** an integer from 1 to 255; 4 unless given */
   partitions?: number;
   invoke?: InvokeInput | null;
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  paused?: boolean;
+  sender?: "account" | "key";
 }
 
 /** Attributes as a caller gives them; those that are not given are UNSET. */
@@ -927,12 +964,15 @@ export interface QueueInputChange {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  priorities?: number | null;
   /** an integer from 1 to 255 */
   partitions?: number;
   invoke?: InvokeInput | null;
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  paused?: boolean;
+  sender?: "account" | "key";
 }
 
 /** A page of queues, by name. */
@@ -958,10 +998,13 @@ export interface QueueWithCounts {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  priorities: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  paused: boolean;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -992,6 +1035,11 @@ export interface ReceiveRequest {
   visibility_timeout_seconds?: number;
   /** one of the queue's receivers; without it, the queue itself */
   receiver?: string;
+  /** a text of 1 to 128 characters: only messages of this group, in an ordered or a fair queue */
+  group?: string;
+  where?: Where;
+  /** the after of the call before */
+  after?: string;
   /**
    * a ULID of the caller's own, at most 120 s old: the call that is repeated with it is known again
    */
@@ -1009,8 +1057,17 @@ export interface ReceivedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   receive_count: number;
   /** RFC 3339 in UTC with milliseconds */
   visible_at: string;
@@ -1029,6 +1086,15 @@ export interface ReceivedMessages {
   /** receipts of `delete` whose messages are deleted */
   deleted?: string[];
   failed?: Failure[];
+  /** true: nobody receives from it until it is resumed */
+  paused?: boolean;
+  /**
+   * with `where`: whether everything was looked at, by this call and those whose `after` it goes on
+   * behind
+   */
+  seen_all?: boolean;
+  /** with `where`: opaque, for the next call */
+  after?: string;
   /** after the deletes, why nothing could be received */
   error?: Problem;
 }
@@ -1041,12 +1107,18 @@ export interface ReceiverAttributes {
   /** RFC 3339 in UTC with milliseconds */
   starts_at: string;
   filter: Filter | null;
+  paused: boolean;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
   modified_at: string;
   /** is giving it what was sent before; nothing else is received yet */
   operation?: string;
+}
+
+/** The body of `PATCH …/receivers/{receiver}`. */
+export interface ReceiverChangeInput {
+  paused?: boolean;
 }
 
 /** The body of `PUT …/receivers/{receiver}`. */
@@ -1074,6 +1146,7 @@ export interface ReceiverWithCounts {
   /** RFC 3339 in UTC with milliseconds */
   starts_at: string;
   filter: Filter | null;
+  paused: boolean;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1190,6 +1263,8 @@ export interface SendMessage {
   deduplication_id?: string;
   /** an integer from 0 to 1,296,000 seconds */
   delay_seconds?: number;
+  /** an integer from 1 to 32 */
+  priority?: number;
   /** an integer from 1 to 43,200 seconds */
   visibility_timeout_seconds?: number;
 }
@@ -1393,6 +1468,7 @@ export interface TopicAttributes {
   partitions: number;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1434,6 +1510,7 @@ export interface TopicInput {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** Attributes as a caller gives them; those that are not given are UNSET. */
@@ -1446,6 +1523,7 @@ export interface TopicInputChange {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** A page of topics, by name. */
@@ -1466,6 +1544,7 @@ export interface TopicWithCounts {
   partitions: number;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1528,6 +1607,13 @@ export interface VisibilityEntry {
 export interface VisibilityRequest {
   /** an array of 1 to 16 entries */
   entries: VisibilityEntry[];
+}
+
+/** The attribute that a message must have to be received. */
+export interface Where {
+  /** a text of 1 to 256 characters */
+  name: string;
+  value: string | Base64;
 }
 
 /** Each call: its path's and query's values, its body, its answer. */
@@ -1666,6 +1752,13 @@ export interface Calls {
     path: { queue: string; receiver: string };
     query?: { exact?: boolean };
     body?: ReceiverInput;
+    answer: ReceiverAttributes;
+  };
+  /** Change some attributes of a receiver */
+  "PATCH /queues/{queue}/receivers/{receiver}": {
+    path: { queue: string; receiver: string };
+    query?: {};
+    body?: ReceiverChangeInput;
     answer: ReceiverAttributes;
   };
   /** Show a receiver and its counts */

@@ -12,6 +12,7 @@ The words that it is written in, and the file that defines each:
     ring            the groups of a fair partition, in turns         receiving/fair.py
     walk            parcels group by group, whole or cut             storage/walk.py
     round           walks that go on until every group was seen      receiving/rounds.py
+    level           the messages of one priority                     model/priority.py
     head mark       how far a head need not be read, for all         receiving/heads/watermark.py
     hint            the same, for one execution environment          receiving/heads/memory.py
     ended head      what no look at an ordered group need read again receiving/heads/ended.py

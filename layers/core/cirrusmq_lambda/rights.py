@@ -57,7 +57,7 @@ MANAGES = frozenset(
     {
         *(f"{method} {_QUEUE}" for method in ("PUT", "PATCH", "DELETE")),
         *(f"POST {_QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
-        *(f"{method} {_QUEUE}/receivers/{{receiver}}" for method in ("PUT", "DELETE")),
+        *(f"{method} {_QUEUE}/receivers/{{receiver}}" for method in ("PUT", "PATCH", "DELETE")),
         f"GET {_QUEUE}/grants",
         *(f"{method} {_QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
         f"GET {_TOPIC}/grants",

@@ -17,6 +17,7 @@ from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
+from cirrusmq.model.sender import SenderDetail
 
 TopicKind: TypeAlias = Literal["tags", "routing_key"]
 Protocol: TypeAlias = Literal["queue", "http", "pull"]
@@ -40,6 +41,8 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
     repeated publishes, and a group's counter from the group's name."""
     description: str | None = None
     labels: dict[str, str] = {}
+    sender: SenderDetail = "account"
+    """What messages say of who published them: the account, or its access key too."""
 
 
 class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,6 +53,7 @@ class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     description: Description | UnsetType | None = UNSET
     labels: Labels | UnsetType = UNSET
+    sender: SenderDetail | UnsetType = UNSET
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -26,6 +26,16 @@ class Counts(Body):
     delayed: int
     rewindable: int
     oldest_active_age_seconds: int
+    active_by_priority: (
+        Annotated[
+            dict[str, int],
+            Meta(
+                description="with priorities: of the active ones, or of those that were read, "
+                "by priority"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     approximate: Approximate = UNSET
 
     @classmethod
@@ -38,5 +48,13 @@ class Counts(Body):
             delayed=counted.delayed,
             rewindable=counted.rewindable,
             oldest_active_age_seconds=age_ms // 1000,
+            active_by_priority=_by_priority(counted),
             approximate=counted.approximate or UNSET,
         )
+
+
+def _by_priority(counted: counts.Counts) -> dict[str, int] | UnsetType:
+    if counted.by_priority is None:
+        return UNSET
+    levels = sorted(counted.by_priority.items(), reverse=True)
+    return {str(priority): count for priority, count in levels}

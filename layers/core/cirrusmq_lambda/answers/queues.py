@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.queue import DeadLetter, Queue
+from cirrusmq.model.sender import SenderDetail
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.invoking import Invoke
@@ -31,10 +32,13 @@ class QueueAttributes(Body):
     ordered: bool
     fair: bool
     max_in_flight: int | None
+    priorities: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
+    paused: bool
+    sender: SenderDetail
     created_at: Time
     modified_at: Time
 

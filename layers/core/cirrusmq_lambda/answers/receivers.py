@@ -20,6 +20,7 @@ class ReceiverAttributes(Body, kw_only=True):
     start: str
     starts_at: Time
     filter: dict[str, Any] | None
+    paused: bool
     created_at: Time
     modified_at: Time
     operation: (
@@ -39,8 +40,9 @@ class ReceiverAttributes(Body, kw_only=True):
             start=receiver.start,
             starts_at=format_time(receiver.start_ms),
             filter=receiver.filter,
+            paused=receiver.paused,
             created_at=format_time(receiver.created_ms),
-            modified_at=format_time(receiver.created_ms),
+            modified_at=format_time(receiver.modified_ms or receiver.created_ms),
             operation=(receiver.backfill or UNSET) if receiver.filling else UNSET,
             **more,
         )

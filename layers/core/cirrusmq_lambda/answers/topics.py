@@ -11,6 +11,7 @@ from cirrusmq.base.limits import COUNT_EXACT_MESSAGES, TOPIC_LIFE_SECONDS
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.fanout.trace import Trace, TracedState
 from cirrusmq.model.post_history import POSTS_KEPT, Post
+from cirrusmq.model.sender import Onlooker, SenderDetail
 from cirrusmq.model.topic import Topic, TopicKind
 from cirrusmq.publishing.log_reader import Logged
 from cirrusmq_lambda.answers.body import Body, Cursor, Id, Time
@@ -28,6 +29,7 @@ class TopicAttributes(Body):
     partitions: int
     description: str | None
     labels: dict[str, str]
+    sender: SenderDetail
     created_at: Time
     modified_at: Time
 
@@ -77,10 +79,10 @@ class LoggedMessage(Content, kw_only=True):
     routing_key: str | UnsetType = UNSET
 
     @classmethod
-    def logged(cls, logged: Logged) -> Self:
+    def logged(cls, logged: Logged, seen_by: Onlooker) -> Self:
         """Returns the answer for a message of a log."""
         key = UNSET if logged.routing_key is None else logged.routing_key
-        return cls.of(logged.message, logged.id, logged.sent_ms, routing_key=key)
+        return cls.of(logged.message, logged.id, logged.sent_ms, seen_by, routing_key=key)
 
 
 class LogPage(Body):
@@ -165,11 +167,13 @@ class MessageTrace(Body):
     ) = UNSET
 
     @classmethod
-    def of(cls, traced: Trace) -> Self:
+    def of(cls, traced: Trace, seen_by: Onlooker) -> Self:
         """Returns the answer for a trace, with subscriptions by name."""
         return cls(
             id=traced.id,
             sent_at=format_time(traced.sent_ms),
             deliveries=[DeliveryState.of(*entry) for entry in sorted(traced.states.items())],
-            message=UNSET if traced.message is None else LoggedMessage.logged(traced.message),
+            message=UNSET
+            if traced.message is None
+            else LoggedMessage.logged(traced.message, seen_by),
         )

@@ -38,14 +38,13 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
     if not isinstance(body.transaction, UnsetType):
         from cirrusmq.publishing.half_messages.prepare import prepare
 
-        account = request.caller.account
-        half = prepare(request.core, topic, account, body, body.transaction)
+        half = prepare(request.core, topic, request.caller, body, body.transaction)
         return Created(PublishedMessages(messages=[], transaction=Prepared.of(half)))
     entries = [
         PublishedMessage(error=describe(each, request.id))
         if isinstance(each, CirrusMQError)
         else PublishedMessage.of(each)
-        for each in publish(request.core, topic, request.caller.account, body)
+        for each in publish(request.core, topic, request.caller, body)
     ]
     shown = PublishedMessages(messages=entries)
     return Created(shown) if body.atomic else Ok(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cirrusmq.access.permissions import find_queue
-from cirrusmq.model.queue import ReceiverInput
+from cirrusmq.model.queue import ReceiverChangeInput, ReceiverInput
 from cirrusmq.queues import receiver_management, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq_lambda.answers.counts import Counts
@@ -22,6 +22,14 @@ def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverA
     )
     shown = ReceiverAttributes.of(receiver)
     return Created(shown) if created else Ok(shown)
+
+
+def patch_receiver(request: Request) -> Ok[ReceiverAttributes]:
+    """Change some attributes of a receiver."""
+    queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
+    name, given = request.path("receiver"), request.body(ReceiverChangeInput)
+    receiver = receiver_management.change_receiver(request.core, queue, name, given)
+    return Ok(ReceiverAttributes.of(receiver))
 
 
 def show_receiver(request: Request) -> Ok[ReceiverWithCounts]:
@@ -51,6 +59,7 @@ def remove_receiver(request: Request) -> NoContent:
 
 ROUTES: dict[str, Route] = {
     "PUT /queues/{queue}/receivers/{receiver}": put_receiver,
+    "PATCH /queues/{queue}/receivers/{receiver}": patch_receiver,
     "GET /queues/{queue}/receivers/{receiver}": show_receiver,
     "GET /queues/{queue}/receivers": show_receivers,
     "DELETE /queues/{queue}/receivers/{receiver}": remove_receiver,

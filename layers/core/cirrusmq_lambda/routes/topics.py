@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -14,6 +15,7 @@ from cirrusmq.base.limits import (
     LOG_ENTRIES_DEFAULT,
 )
 from cirrusmq.fanout.trace import trace
+from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.topic import Subscription, Topic, TopicInput
 from cirrusmq.publishing.log_reader import Logged, read_log
 from cirrusmq.subscriptions import management, topics
@@ -88,15 +90,16 @@ def _page_of_log(request: Request, topic: Topic, subscription: Subscription | No
     limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
     after = request.query.get("after")
     alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else ANSWER_BYTES
-    read = read_log(request.core, topic, subscription, after, limit, _encode, alone_bytes)
+    encode = partial(_encode, Onlooker(topic.account, request.caller.account))
+    read = read_log(request.core, topic, subscription, after, limit, encode, alone_bytes)
     encoded, cursor = read
     # They are already JSON, so their sizes decide how many fit into a page.
     messages = cast("list[LoggedMessage]", list(map(msgspec.Raw, encoded)))
     return Ok(LogPage(messages=messages, cursor=cursor))
 
 
-def _encode(logged: Logged) -> bytes:
-    return msgspec.json.encode(LoggedMessage.logged(logged))
+def _encode(seen_by: Onlooker, logged: Logged) -> bytes:
+    return msgspec.json.encode(LoggedMessage.logged(logged, seen_by))
 
 
 def show_trace(request: Request) -> Ok[MessageTrace]:
@@ -105,7 +108,8 @@ def show_trace(request: Request) -> Ok[MessageTrace]:
     if body:
         found.require("subscribe")  # the body is for consumers
     topic = topics.get_topic(request.core, found.account, found.name)
-    return Ok(MessageTrace.of(trace(request.core, topic, request.path("id"), body=body)))
+    traced = trace(request.core, topic, request.path("id"), body=body)
+    return Ok(MessageTrace.of(traced, Onlooker(topic.account, request.caller.account)))
 
 
 ROUTES: dict[str, Route] = {
