@@ -106,8 +106,7 @@ def test_a_url_confirms_by_its_token(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"Attributes": {}}, "RawMessageDelivery"),
-        ({"Attributes": {"RawMessageDelivery": "false"}}, "RawMessageDelivery"),
+        ({"Attributes": {"RawMessageDelivery": "maybe"}}, "RawMessageDelivery"),
         ({"Attributes": {**RAW, "FilterPolicyScope": "MessageBody"}}, "FilterPolicyScope"),
         ({"Attributes": {**RAW, "FilterPolicy": "{"}}, "FilterPolicy"),
         ({"Attributes": {**RAW, "FilterPolicy": '{"a": [{"odd": 1}]}'}}, "FilterPolicy"),
@@ -143,7 +142,7 @@ def test_attributes_are_changed(sns: Any, arn: str) -> None:
     change("RawMessageDelivery", "true")
     assert json.loads(shown(sns, made)["FilterPolicy"]) == json.loads(POLICY)
     for name, value in {
-        "RawMessageDelivery": "false",
+        "RawMessageDelivery": "no",
         "FilterPolicyScope": "MessageBody",
         "Endpoint": QUEUE,
         "FilterPolicy": "[]",

@@ -2,8 +2,9 @@
 
 A name that a request cannot have is written with `$` and two hexadecimal digits for each odd byte;
 types other than plain text and bytes are in one attribute more, `$types`: `name:type,…`. The trace
-header and the deduplication id that SQS's SDKs send are in `$trace` and `$once`. Answers, events
-and posts show the names that were sent, and none of the service's own attributes.
+header and the deduplication id that SQS's SDKs send are in `$trace` and `$once`, the subject of
+SNS's in `$subject`. Answers, events and posts show the names that were sent, and none of the
+service's own attributes.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-TYPES, TRACE, ONCE = "$types", "$trace", "$once"
+TYPES, TRACE, ONCE, SUBJECT = "$types", "$trace", "$once", "$subject"
 TRACE_HEADER = "AWSTraceHeader"
 _BESIDE = {TRACE: TRACE_HEADER, ONCE: "MessageDeduplicationId"}
-_OWN = frozenset({TYPES, *_BESIDE})
+_OWN = frozenset({TYPES, SUBJECT, *_BESIDE})
 TEXT, BYTES = "String", "Binary"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ODD = re.compile(rb"[^A-Za-z0-9_]|^[0-9]")

@@ -160,6 +160,19 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Whether it is paused because its URL answered 410."""
     token_sha256: str | None = None
     token_expires_ms: int = 0
+    sdk: dict[str, str] = {}
+    """What SNS's calls set beside the attributes, read back as it was set; and the `region` and the
+    `url` of the call that made it."""
+
+    @property
+    def notifies(self) -> bool:
+        """Whether SNS's callers get its messages in JSON objects (`model.notification`)."""
+        return self.sdk.get("RawMessageDelivery") == "false" and self.content_format == "json"
+
+    @property
+    def made_by_sns(self) -> bool:
+        """Whether a call of SNS made it, so that its URL gets posts as SNS has them."""
+        return "url" in self.sdk
 
     @property
     def pausable(self) -> bool:

@@ -35,6 +35,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     body: str
     attributes: dict[str, Typed]
     group: str | None
+    subject: str | None
 
     @property
     def size_bytes(self) -> int:
@@ -44,11 +45,16 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             size += len(name) + len(kind) + len(_bytes(value))
         return size
 
+    def kept(self) -> dict[str, str | bytes]:
+        """The attributes as the core keeps them, the subject among them."""
+        kept = sdk_attributes.write(self.attributes)
+        return kept if self.subject is None else kept | {sdk_attributes.SUBJECT: self.subject}
+
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
         kept = {
             name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in sdk_attributes.write(self.attributes).items()
+            for name, value in self.kept().items()
         }
         shown: dict[str, Any] = {"body": self.body}
         if kept:
@@ -59,10 +65,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_content(members: Members) -> Content:
-    """The content of a message in a request, checked; InvalidParameter, ParameterValueInvalid.
-
-    A Subject is checked and left out: raw delivery, which is the only one here, does so there.
-    """
+    """The content of a message in a request, checked; InvalidParameter, ParameterValueInvalid."""
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
@@ -83,10 +86,10 @@ def read_content(members: Members) -> Content:
     if len(given) > _ATTRIBUTES:
         raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
     attributes = {name: _read_attribute(name, value) for name, value in given.items()}
-    content = Content(body=body, attributes=attributes, group=group)
+    content = Content(body=body, attributes=attributes, group=group, subject=subject)
     if content.size_bytes > LARGEST_BYTES:
         raise invalid("Message too long")
-    kept = sdk_attributes.write(attributes)
+    kept = content.kept()
     if any(len(name) > _NATIVE_NAME for name in kept):
         raise invalid(
             f"MessageAttributes Reason: names have at most {_NATIVE_NAME} characters here; those"

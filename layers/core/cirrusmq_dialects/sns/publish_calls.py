@@ -9,13 +9,13 @@ from typing import Any
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
+from cirrusmq.model.notification import uuid_of
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.publish import Published, PublishRequest
 from cirrusmq.publishing.publish import publish as publish_messages
 from cirrusmq_dialects.sns.asking import SEND, Asked, Result
 from cirrusmq_dialects.sns.contents import LARGEST_BYTES, Content, read_content
 from cirrusmq_dialects.sns.errors import SnsError, invalid, of_contract
-from cirrusmq_dialects.sns.names import uuid_of
 from cirrusmq_dialects.sns.reading import Members, needed, structures, text
 
 _ENTRIES = 10

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base.decoding import decode_json
+from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Subscription, own_dead_letter_queue
 from cirrusmq_dialects.sns.errors import invalid
-from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn, topic_arn
+from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn
 
 SQS = "sqs"
 RAW, FILTER = "RawMessageDelivery", "FilterPolicy"
@@ -19,13 +20,25 @@ SCOPE, REDRIVE = "FilterPolicyScope", "RedrivePolicy"
 _BY_ATTRIBUTES = "MessageAttributes"
 
 
-def read_attributes(given: Mapping[str, str], protocol: str, account: str) -> dict[str, Any]:
-    """The attributes as a request of the core has them; InvalidParameter for those not here."""
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """Attributes of a request."""
+
+    native: dict[str, Any]
+    """Those that the core has, in a request of its."""
+    beside: dict[str, str]
+    """Those that are kept beside them; an empty text: not set."""
+
+
+def read_attributes(given: Mapping[str, str], protocol: str, account: str) -> Given:
+    """The attributes, checked; InvalidParameter for those not here."""
     native: dict[str, Any] = {}
+    beside: dict[str, str] = {}
     for name, value in given.items():
         if name == RAW:
-            if value.lower() != "true":
-                raise not_raw()
+            raw = _read_flag(name, value)
+            beside[RAW] = "" if raw else "false"
+            if protocol != SQS:
+                native["content_format"] = "simplified" if raw else "json"
         elif name == SCOPE:
             if value != _BY_ATTRIBUTES:
                 raise invalid(f"FilterPolicyScope Reason: it can be {_BY_ATTRIBUTES} alone here.")
@@ -36,15 +49,7 @@ def read_attributes(given: Mapping[str, str], protocol: str, account: str) -> di
             native["dead_letter_queue"] = _read_redrive(value, protocol, account)
         else:
             raise invalid(f"AttributeName Reason: {name[:80]} is not supported here.")
-    return native
-
-
-def not_raw() -> Exception:
-    """The refusal of messages in SNS's envelope."""
-    return invalid(
-        "RawMessageDelivery Reason: it must be true: messages in SNS's JSON envelope are not"
-        " supported here."
-    )
+    return Given(native=native, beside=beside)
 
 
 def shown_protocol(subscription: Subscription) -> str:
@@ -78,7 +83,7 @@ def show(subscription: Subscription, region: str) -> dict[str, str]:
         "SubscriptionArn": subscription_arn(region, subscription),
         "ConfirmationWasAuthenticated": str(subscription.protocol == "queue").lower(),
         "PendingConfirmation": str(not subscription.confirmed).lower(),
-        RAW: str(raw).lower(),
+        RAW: str(raw and not subscription.notifies).lower(),
     }
     policy = (subscription.filter or {}).get("policy")
     if policy is not None:
@@ -88,6 +93,13 @@ def show(subscription: Subscription, region: str) -> dict[str, str]:
         target = queue_arn(region, subscription.account, dead)
         shown[REDRIVE] = json.dumps({"deadLetterTargetArn": target})
     return shown
+
+
+def _read_flag(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        told = f"Attributes Reason: {name}: Invalid value [{value[:80]}]."
+        raise invalid(f"{told} Must be true or false.")
+    return value.lower() == "true"
 
 
 def _read_redrive(value: str, protocol: str, account: str) -> str | None:

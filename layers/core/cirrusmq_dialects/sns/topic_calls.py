@@ -10,12 +10,13 @@ import msgspec
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import AlreadyExists, TopicNotFound
 from cirrusmq.base.shapes import read_values
+from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Topic, TopicInput
 from cirrusmq.subscriptions import management, topics
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
 from cirrusmq_dialects.sns.errors import SnsError, invalid
-from cirrusmq_dialects.sns.names import new_topic_name, topic_arn
+from cirrusmq_dialects.sns.names import new_topic_name
 from cirrusmq_dialects.sns.reading import needed, pairs, text
 from cirrusmq_dialects.sns.tag_calls import read_tags
 

@@ -123,6 +123,8 @@ def _shown(
     asked: Asked, queue: Queue, each: Received, system: frozenset[str], named: list[str]
 ) -> Result:
     body = shown_body(each.message)
+    notification = _notification(queue, each) if each.parcel.others else None
+    body = body if notification is None else notification
     shown: Result = {
         "MessageId": each.parcel.message_id(each.place),
         "ReceiptHandle": each.receipt,
@@ -133,11 +135,19 @@ def _shown(
     found = {name: value for name, value in told.items() if name in system or "All" in system}
     if found:
         shown["Attributes"] = found
-    attributes = shown_attributes(each.message, named)
+    attributes = {} if notification else shown_attributes(each.message, named)
     if attributes:
         shown["MD5OfMessageAttributes"] = attributes_md5(attributes)
         shown["MessageAttributes"] = to_members(attributes)
     return shown
+
+
+def _notification(queue: Queue, each: Received) -> str | None:
+    """The text of a message that came by SNS's default delivery, with its attributes; else None."""
+    # Few messages did: the cold starts of others do without.
+    from cirrusmq.model.notification import notification_of
+
+    return notification_of(each.parcel, each.place, each.message, queue.account)
 
 
 def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
