@@ -18,6 +18,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic, TopicKind
 from cirrusmq.publishing.recipients import endpoint
 from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
+from cirrusmq.publishing.selecting import select
 from cirrusmq.queues.receivers import cached_receivers
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
@@ -170,28 +171,30 @@ def _late_handouts(
         return []
     handouts = []
     for each in late:
-        delivery = _later_delivery(each, record, topic.attributes.filter)
+        delivery = _later_delivery(core, each, record, topic.attributes.filter)
         if delivery.places:
             handouts.append(_own_handout(entry, each, record, delivery))
     return handouts
 
 
 def share_of(
-    subscription: Subscription, record: TopicRecord, kind: TopicKind
+    core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
 ) -> ReaderShare | None:
     """The share of a group, from whatever time the record is; None where it has none."""
     deliveries = record.header.deliveries
     delivery = next((each for each in deliveries if each.subscription_id == subscription.id), None)
     if delivery is None:
-        delivery = _later_delivery(subscription, record, kind)
+        delivery = _later_delivery(core, subscription, record, kind)
     return own_share(subscription, record, delivery) if delivery.places else None
 
 
-def _later_delivery(subscription: Subscription, record: TopicRecord, kind: TopicKind) -> Delivery:
+def _later_delivery(
+    core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
+) -> Delivery:
     """The delivery of a record that was not published for a group: as its filter is now."""
     return Delivery(
         subscription_id=subscription.id,
-        places=record.selected(subscription.selection(kind)),
+        places=select(core, record, subscription, kind),
         life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         delay_ms=0,
     )

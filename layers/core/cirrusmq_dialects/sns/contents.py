@@ -46,8 +46,14 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return size
 
     def kept(self) -> dict[str, str | bytes]:
-        """The attributes as the core keeps them, the subject among them."""
+        """The attributes as the core keeps them, the subject among them.
+
+        Their types are written if all are plain texts, too: else a filter policy takes them for
+        those of a caller without types, of which a text may be a number.
+        """
         kept = sdk_attributes.write(self.attributes)
+        if kept:
+            kept.setdefault(sdk_attributes.TYPES, "")
         return kept if self.subject is None else kept | {sdk_attributes.SUBJECT: self.subject}
 
     def native(self) -> dict[str, Any]:

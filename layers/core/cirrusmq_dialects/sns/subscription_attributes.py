@@ -17,6 +17,8 @@ from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn
 SQS = "sqs"
 RAW, FILTER = "RawMessageDelivery", "FilterPolicy"
 SCOPE, REDRIVE = "FilterPolicyScope", "RedrivePolicy"
+_MEMBERS = {"MessageAttributes": "policy", "MessageBody": "body_policy"}
+"""Scope -> member of the core's filter."""
 _BY_ATTRIBUTES = "MessageAttributes"
 
 
@@ -29,8 +31,13 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     """Those that are kept beside them; an empty text: not set."""
 
 
-def read_attributes(given: Mapping[str, str], protocol: str, account: str) -> Given:
-    """The attributes, checked; InvalidParameter for those not here."""
+def read_attributes(
+    given: Mapping[str, str], protocol: str, account: str, before: Subscription | None = None
+) -> Given:
+    """The attributes, checked; InvalidParameter for those not here.
+
+    before: the subscription that is to have them, if there is one.
+    """
     native: dict[str, Any] = {}
     beside: dict[str, str] = {}
     for name, value in given.items():
@@ -40,15 +47,18 @@ def read_attributes(given: Mapping[str, str], protocol: str, account: str) -> Gi
             if protocol != SQS:
                 native["content_format"] = "simplified" if raw else "json"
         elif name == SCOPE:
-            if value != _BY_ATTRIBUTES:
-                raise invalid(f"FilterPolicyScope Reason: it can be {_BY_ATTRIBUTES} alone here.")
+            if value not in _MEMBERS:
+                told = f"Invalid value [{value[:80]}]. Please use either {' or '.join(_MEMBERS)}"
+                raise invalid(f"FilterPolicyScope: {told}")
+            beside[SCOPE] = value if value != _BY_ATTRIBUTES else ""
         elif name == FILTER:
-            policy = _read_object(name, value) if value else {}
-            native["filter"] = {"policy": policy} if policy else None
+            native["filter"] = _filter_of(_read_object(name, value) if value else {}, given, before)
         elif name == REDRIVE:
             native["dead_letter_queue"] = _read_redrive(value, protocol, account)
         else:
             raise invalid(f"AttributeName Reason: {name[:80]} is not supported here.")
+    if before is not None and SCOPE in given and FILTER not in given:
+        native["filter"] = _filter_of(_policy_of(before) or {}, given, before)
     return Given(native=native, beside=beside)
 
 
@@ -85,14 +95,36 @@ def show(subscription: Subscription, region: str) -> dict[str, str]:
         "PendingConfirmation": str(not subscription.confirmed).lower(),
         RAW: str(raw and not subscription.notifies).lower(),
     }
-    policy = (subscription.filter or {}).get("policy")
+    policy = _policy_of(subscription)
     if policy is not None:
-        shown |= {FILTER: json.dumps(policy), SCOPE: _BY_ATTRIBUTES}
+        shown |= {FILTER: json.dumps(policy), SCOPE: _scope_of(subscription)}
     dead = subscription.dead_letter_queue
     if dead is not None and dead != own_dead_letter_queue(subscription.id):
         target = queue_arn(region, subscription.account, dead)
         shown[REDRIVE] = json.dumps({"deadLetterTargetArn": target})
     return shown
+
+
+def _policy_of(subscription: Subscription | None) -> dict[str, Any] | None:
+    """The filter policy of a subscription, in either scope."""
+    held = (subscription.filter if subscription else None) or {}
+    return next((held[name] for name in _MEMBERS.values() if name in held), None)
+
+
+def _scope_of(subscription: Subscription) -> str:
+    """Over what its policy is, or is to be: a scope may be set before a policy."""
+    if subscription.reads_bodies:
+        return "MessageBody"
+    has_policy = _policy_of(subscription) is not None
+    return _BY_ATTRIBUTES if has_policy else subscription.sdk.get(SCOPE, _BY_ATTRIBUTES)
+
+
+def _filter_of(
+    policy: dict[str, Any], given: Mapping[str, str], before: Subscription | None
+) -> dict[str, Any] | None:
+    """The core's filter with a policy, in the scope that is given or in the one of before."""
+    scope = given.get(SCOPE) or (_scope_of(before) if before else _BY_ATTRIBUTES)
+    return {_MEMBERS.get(scope, "policy"): policy} if policy else None
 
 
 def _read_flag(name: str, value: str) -> bool:

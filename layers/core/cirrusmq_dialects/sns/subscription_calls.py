@@ -131,7 +131,7 @@ def set_subscription_attributes(asked: Asked) -> Result:
     name = needed(asked.members, "AttributeName")
     value = text(asked.members, "AttributeValue") or ""
     protocol = shapes.shown_protocol(found)
-    attributes = shapes.read_attributes({name: value}, protocol, topic.account)
+    attributes = shapes.read_attributes({name: value}, protocol, topic.account, found)
     request = attributes.native
     _check_queues(asked, topic, request)
     sdk = _where(asked) | found.sdk | attributes.beside if attributes.beside else None
