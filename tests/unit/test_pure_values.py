@@ -56,11 +56,11 @@ class TestNames:
         with pytest.raises(InvalidParameter, match=r"^queue: "):
             parse_queue_ref("", "alice")
 
-    def test_a_topic_is_named_as_a_queue_is_with_3_to_256_characters(self) -> None:
+    def test_a_topic_is_named_as_a_queue_is_with_1_to_256_characters(self) -> None:
         assert parse_topic_ref("abc", "alice") == QueueRef("alice", "abc")
-        assert parse_topic_ref("b:abc", "alice") == QueueRef("b", "abc")
-        for wrong in ("ab", "a.b", "bob:" + "a" * 257):
-            with pytest.raises(InvalidParameter, match=r"^topic: must be 3 to 256 characters"):
+        assert parse_topic_ref("b:a.fifo", "alice") == QueueRef("b", "a.fifo")
+        for wrong in (".fifo", "a.b", "a.fifo.fifo", "bob:" + "a" * 257, "a" * 252 + ".fifo"):
+            with pytest.raises(InvalidParameter, match=r"^topic: must be 1 to 256 characters"):
                 parse_topic_ref(wrong, "alice")
         with pytest.raises(InvalidParameter, match=r"^to: must be 1 to 64 characters"):
             parse_topic_ref("9:abc", "alice", "to")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cirrusmq.base.errors import InvalidParameter
 
 ID_CHARACTERS = 12
+FIFO = ".fifo"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -21,10 +22,12 @@ class NameRule(NamedTuple):
     most: int
     letter_first: bool = True
     """Whether the first character is a letter."""
+    fifo: bool = False
+    """Whether it may end in `.fifo` besides, as names of FIFO topics of SNS do."""
 
 
 QUEUE_NAME = NameRule(1, 80, letter_first=False)
-TOPIC_NAME = NameRule(3, 256, letter_first=False)
+TOPIC_NAME = NameRule(1, 256, letter_first=False, fifo=True)
 SUBSCRIPTION_NAME = NameRule(3, 64)
 ACCOUNT_NAME = NameRule(1, 64)
 RECEIVER_NAME = NameRule(1, 64)
@@ -42,12 +45,15 @@ class QueueRef(NamedTuple):
 def check_name(parameter: str, value: str, rule: NameRule) -> str:
     """Return `value` if the rule allows it, else raise InvalidParameter."""
     is_begun = not rule.letter_first or value[:1].isalpha()
-    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(value):
+    plain = value.removesuffix(FIFO) if rule.fifo else value
+    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(plain):
         return value
     first = "a letter, then " if rule.letter_first else ""
+    last = f", at the end {FIFO}" if rule.fifo else ""
     raise InvalidParameter(
         parameter,
-        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'",
+        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'"
+        f"{last}",
     )
 
 

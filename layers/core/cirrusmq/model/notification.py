@@ -22,16 +22,18 @@ from urllib.parse import quote
 
 import msgspec
 
-from cirrusmq.base import sdk_attributes, ulid
+from cirrusmq.base import limits, sdk_attributes, ulid
 from cirrusmq.base.decoding import decode_packed
+from cirrusmq.base.names import FIFO
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
-from cirrusmq.model.parcel import NOTIFICATION, Parcel
+from cirrusmq.model.parcel import NOTIFICATION, Parcel, send_and_position
 from cirrusmq.model.topic import Subscription
 
 OWN_PREFIX = "sns-"
 """The name of a subscription that SNS's calls made: this and a UUID."""
 _OF_UUID = b"\0"
+_CHANCE_BYTES = 2
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
@@ -86,6 +88,17 @@ def uuid_of(text: str) -> str:
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
+def sequence_number(message_id: str) -> str:
+    """The sequence number of a FIFO topic's message: 20 digits, in the order of the topic's log.
+
+    The log is in order of its sends' ids: of their milliseconds, and by chance within one.
+    """
+    send_id, position = _split(message_id)
+    by_chance = int.from_bytes(ulid.entropy_of(send_id)[:_CHANCE_BYTES], "big")
+    within = by_chance * limits.BATCH_MESSAGES + position
+    return f"{ulid.time_of(send_id):013d}{within:07d}"
+
+
 def notifier_of(subscription: Subscription) -> Notifier:
     """How parcels name a subscription."""
     own = own_part(subscription.name)
@@ -119,12 +132,14 @@ def notification(
 
     account: the topic's. message_id: of the message, natively; its send has the time.
     """
-    sent_ms = ulid.time_of(message_id.removeprefix("Msg-")[: ulid.CHARACTERS])
+    sent_ms = ulid.time_of(_split(message_id)[0])
     shown: dict[str, Any] = {
         "Type": "Notification",
         "MessageId": uuid_of(message_id),
         "TopicArn": notifier.topic_arn(account),
     }
+    if notifier.topic.endswith(FIFO):
+        shown["SequenceNumber"] = sequence_number(message_id)
     subject = message.attributes.get(sdk_attributes.SUBJECT)
     if isinstance(subject, str):
         shown["Subject"] = subject
@@ -145,6 +160,12 @@ def notification_of(parcel: Parcel, place: int, message: Message, account: str) 
     if notifier is None:
         return None
     return notification(notifier, account, message, parcel.message_id(place))
+
+
+def _split(message_id: str) -> tuple[str, int]:
+    found = send_and_position(message_id)
+    assert found is not None
+    return found
 
 
 def _text(value: str | bytes) -> str:

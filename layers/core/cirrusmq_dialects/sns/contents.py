@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 from typing import Any
 
@@ -12,8 +13,10 @@ import msgspec
 from cirrusmq.base import limits, sdk_attributes
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.sdk_attributes import Typed
+from cirrusmq.model.topic import Topic
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 from cirrusmq_dialects.sns.reading import Members, mapped, text
+from cirrusmq_dialects.sns.topic_attributes import CONTENT_BASED, is_fifo
 
 LARGEST_BYTES = 262_144
 _ATTRIBUTES = 10
@@ -36,6 +39,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     attributes: dict[str, Typed]
     group: str | None
     subject: str | None
+    once: str | None = None
+    """The deduplication id, of a FIFO topic's message."""
 
     @property
     def size_bytes(self) -> int:
@@ -54,7 +59,11 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         kept = sdk_attributes.write(self.attributes)
         if kept:
             kept.setdefault(sdk_attributes.TYPES, "")
-        return kept if self.subject is None else kept | {sdk_attributes.SUBJECT: self.subject}
+        if self.subject is not None:
+            kept[sdk_attributes.SUBJECT] = self.subject
+        if self.once is not None:
+            kept[sdk_attributes.ONCE] = self.once
+        return kept
 
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
@@ -67,23 +76,21 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             shown["attributes"] = kept
         if self.group is not None:
             shown["group"] = self.group
+        if self.once is not None:
+            shown["deduplication_id"] = self.once
         return shown
 
 
-def read_content(members: Members) -> Content:
-    """The content of a message in a request, checked; InvalidParameter, ParameterValueInvalid."""
+def read_content(members: Members, topic: Topic) -> Content:
+    """The content of a message for a topic, checked; InvalidParameter, ParameterValueInvalid."""
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
     group = text(members, "MessageGroupId")
     if group is not None and not _GROUP.fullmatch(group):
         raise invalid("MessageGroupId")
-    if text(members, "MessageDeduplicationId") is not None:
-        told = (
-            "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter"
-        )
-        raise invalid(f"{told} that is not valid for this topic type")
     body = _body(members)
+    once = _deduplication_id(members, topic, group, body)
     if not body:
         raise invalid("Empty message")
     if _NOT_ALLOWED.search(body):
@@ -92,7 +99,7 @@ def read_content(members: Members) -> Content:
     if len(given) > _ATTRIBUTES:
         raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
     attributes = {name: _read_attribute(name, value) for name, value in given.items()}
-    content = Content(body=body, attributes=attributes, group=group, subject=subject)
+    content = Content(body=body, attributes=attributes, group=group, subject=subject, once=once)
     if content.size_bytes > LARGEST_BYTES:
         raise invalid("Message too long")
     kept = content.kept()
@@ -106,6 +113,31 @@ def read_content(members: Members) -> Content:
     ):
         raise invalid("Message too long")
     return content
+
+
+def _deduplication_id(members: Members, topic: Topic, group: str | None, body: str) -> str | None:
+    """The deduplication id of a FIFO topic's message: the given one, or that of its content."""
+    given = text(members, "MessageDeduplicationId")
+    if not is_fifo(topic):
+        if given is None:
+            return None
+        told = (
+            "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter"
+        )
+        raise invalid(f"{told} that is not valid for this topic type")
+    if group is None:
+        told = "MessageGroupId Reason: The MessageGroupId parameter is required for FIFO topics"
+        raise invalid(told)
+    if given is not None:
+        if not _GROUP.fullmatch(given):
+            raise invalid("MessageDeduplicationId")
+        return given
+    if CONTENT_BASED not in topic.sdk:
+        raise invalid(
+            "The topic should either have ContentBasedDeduplication enabled or"
+            " MessageDeduplicationId provided explicitly"
+        )
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def _body(members: Members) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Subscription, own_dead_letter_queue
+from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_subscription
 from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn
 
@@ -53,8 +54,15 @@ def read_attributes(
             beside[SCOPE] = value if value != _BY_ATTRIBUTES else ""
         elif name == FILTER:
             native["filter"] = _filter_of(_read_object(name, value) if value else {}, given, before)
+        elif name == REDRIVE and protocol == SQS:
+            # Nothing is undeliverable to a queue that is subscribed: it is not deleted.
+            _read_redrive(value, account)
+            beside[REDRIVE] = value
         elif name == REDRIVE:
-            native["dead_letter_queue"] = _read_redrive(value, protocol, account)
+            native["dead_letter_queue"] = _read_redrive(value, account)
+        elif name == DELIVERY_POLICY:
+            native |= _read_delivery(value, protocol)
+            beside[DELIVERY_POLICY] = value
         else:
             raise invalid(f"AttributeName Reason: {name[:80]} is not supported here.")
     if before is not None and SCOPE in given and FILTER not in given:
@@ -74,7 +82,8 @@ def entry(subscription: Subscription, region: str) -> dict[str, str]:
     """A subscription in a listing."""
     endpoint = subscription.endpoint or ""
     if subscription.protocol == "queue":
-        endpoint = queue_arn(region, subscription.account, endpoint)
+        named = subscription.sdk.get("queue", endpoint)
+        endpoint = queue_arn(region, subscription.account, named)
     arn = subscription_arn(region, subscription)
     return {
         "SubscriptionArn": arn if subscription.confirmed else "PendingConfirmation",
@@ -102,7 +111,8 @@ def show(subscription: Subscription, region: str) -> dict[str, str]:
     if dead is not None and dead != own_dead_letter_queue(subscription.id):
         target = queue_arn(region, subscription.account, dead)
         shown[REDRIVE] = json.dumps({"deadLetterTargetArn": target})
-    return shown
+    kept = subscription.sdk
+    return shown | {name: kept[name] for name in (REDRIVE, DELIVERY_POLICY) if name in kept}
 
 
 def _policy_of(subscription: Subscription | None) -> dict[str, Any] | None:
@@ -134,14 +144,15 @@ def _read_flag(name: str, value: str) -> bool:
     return value.lower() == "true"
 
 
-def _read_redrive(value: str, protocol: str, account: str) -> str | None:
+def _read_delivery(value: str, protocol: str) -> dict[str, Any]:
+    if protocol == SQS:
+        raise invalid("DeliveryPolicy Reason: it is of URLs alone.")
+    return read_of_subscription(value)
+
+
+def _read_redrive(value: str, account: str) -> str | None:
     if not value:
         return None
-    if protocol == SQS:
-        raise invalid(
-            "RedrivePolicy Reason: a queue that is subscribed is not deleted, so that nothing is"
-            " undeliverable to it; there is no dead-letter queue of it here."
-        )
     target = _read_object(REDRIVE, value).get("deadLetterTargetArn")
     return own_queue("RedrivePolicy: deadLetterTargetArn", str(target), account)
 

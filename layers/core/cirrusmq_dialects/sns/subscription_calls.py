@@ -15,12 +15,15 @@ from cirrusmq.base.errors import (
     SubscriptionNotFound,
     TopicNotFound,
 )
+from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
+from cirrusmq.queues.queues import get_queue
 from cirrusmq.subscriptions import confirmations, management, subscriptions, topics
 from cirrusmq_dialects.sns import opened_calls
 from cirrusmq_dialects.sns import subscription_attributes as shapes
 from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_topic
 from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import (
     new_subscription_name,
@@ -30,6 +33,7 @@ from cirrusmq_dialects.sns.names import (
     topic_ref,
 )
 from cirrusmq_dialects.sns.reading import flag, needed, pairs, text
+from cirrusmq_dialects.sns.topic_attributes import is_fifo
 
 _PAGE, _TOPICS = 100, 20
 _PENDING = "pending confirmation"
@@ -45,19 +49,25 @@ def subscribe(asked: Asked) -> Result:
     protocol, endpoint = needed(members, "Protocol"), needed(members, "Endpoint")
     given = pairs(members, "Attributes")
     attributes = shapes.read_attributes(given, protocol, topic.account)
-    request = attributes.native
+    request, where = attributes.native, _where(asked)
     if protocol == shapes.SQS:
         queue = own_queue("Endpoint", endpoint, topic.account)
+        _check_type(asked, topic, endpoint, queue)
+        where["queue"] = endpoint.rpartition(":")[2]
         request |= {"protocol": "queue", "endpoint": queue}
     elif protocol in ("http", "https"):
         if not endpoint.startswith(f"{protocol}://"):
             raise invalid("Endpoint must match the specified protocol")
+        if is_fifo(topic):
+            raise invalid("Endpoint Reason: a FIFO topic delivers to queues of SQS alone.")
         request |= {"protocol": "http", "endpoint": endpoint}
     else:
-        raise invalid(f"Protocol Reason: {protocol[:20]} is none of sqs, http and https.")
+        raise invalid(f"Protocol Reason: {_refused_protocol(protocol)}.")
     _check_queues(asked, topic, request)
     name = new_subscription_name(protocol, str(request["endpoint"]))
     _check_maker(asked, found, topic, name)
+    if request["protocol"] == "http" and DELIVERY_POLICY not in given:
+        request |= _topics_policy(asked, topic, name)
     made_by = None if topic.account == asked.caller.account else asked.caller.account
     try:
         subscription, created = management.put_subscription(
@@ -67,7 +77,7 @@ def subscribe(asked: Asked) -> Result:
             read_values(request, SubscriptionInput),
             made_by=made_by,
             by=asked.caller.key_id,
-            sdk=_where(asked) | _set({shapes.RAW: "false"} | attributes.beside),
+            sdk=where | _set({shapes.RAW: "false"} | attributes.beside),
         )
     except AlreadyExists as error:
         raise invalid(_DIFFERENT) from error
@@ -133,6 +143,8 @@ def set_subscription_attributes(asked: Asked) -> Result:
     protocol = shapes.shown_protocol(found)
     attributes = shapes.read_attributes({name: value}, protocol, topic.account, found)
     request = attributes.native
+    if name == DELIVERY_POLICY and not value:
+        request |= read_of_topic(topic.sdk.get(DELIVERY_POLICY, ""))
     _check_queues(asked, topic, request)
     sdk = _where(asked) | found.sdk | attributes.beside if attributes.beside else None
     try:
@@ -187,6 +199,40 @@ def _check_queues(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:
 def _where(asked: Asked) -> dict[str, str]:
     """The region and the URL that its messages have in ARNs and addresses."""
     return {"region": asked.region, "url": asked.call.base_url}
+
+
+def _refused_protocol(protocol: str) -> str:
+    """Why there is no such protocol here."""
+    if protocol == "lambda":
+        return (
+            "lambda is not here: subscribe a queue, and name the function as the one that the queue"
+            " invokes, whose records are SQS's"
+        )
+    return f"{protocol[:20]} is none of sqs, http and https"
+
+
+def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
+    """Refuse a FIFO queue of a standard topic, and a name of one that no FIFO queue has."""
+    if not arn.endswith(FIFO):
+        return
+    if not is_fifo(topic):
+        told = "FIFO SQS Queues can not be subscribed to standard SNS topics"
+        raise invalid(f"Endpoint Reason: {told}")
+    with contextlib.suppress(QueueNotFound):
+        if get_queue(asked.core, topic.account, queue).attributes.ordered:
+            return
+    raise invalid("Endpoint Reason: there is no queue of this name.")
+
+
+def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:
+    """What a new URL has by its topic's delivery policy; one that is there is not compared."""
+    policy = topic.sdk.get(DELIVERY_POLICY)
+    if not policy:
+        return {}
+    with contextlib.suppress(SubscriptionNotFound):
+        subscriptions.find_subscription(asked.core, topic.id, name)
+        return {}
+    return read_of_topic(policy)
 
 
 def _set(attributes: dict[str, str]) -> dict[str, str]:
