@@ -10,6 +10,8 @@ from cirrusmq.base.errors import InvalidParameter
 
 ID_CHARACTERS = 12
 FIFO = ".fifo"
+FIFO_OF_BEFORE = "_fifo"
+"""The end of names of FIFO queues that SQS's calls made; others may have it, too."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -23,10 +25,10 @@ class NameRule(NamedTuple):
     letter_first: bool = True
     """Whether the first character is a letter."""
     fifo: bool = False
-    """Whether it may end in `.fifo` besides, as names of FIFO topics of SNS do."""
+    """Whether it may end in `.fifo` besides, as names of FIFO queues and topics in AWS do."""
 
 
-QUEUE_NAME = NameRule(1, 80, letter_first=False)
+QUEUE_NAME = NameRule(1, 80, letter_first=False, fifo=True)
 TOPIC_NAME = NameRule(1, 256, letter_first=False, fifo=True)
 SUBSCRIPTION_NAME = NameRule(3, 64)
 ACCOUNT_NAME = NameRule(1, 64)
@@ -55,6 +57,17 @@ def check_name(parameter: str, value: str, rule: NameRule) -> str:
         f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'"
         f"{last}",
     )
+
+
+def other_fifo_name(name: str) -> str | None:
+    """The other name that an ordered queue may not have beside this one; None if any may be.
+
+    SQS's callers know an ordered `orders_fifo` as `orders.fifo`: there is one of the two.
+    """
+    for own, other in ((FIFO, FIFO_OF_BEFORE), (FIFO_OF_BEFORE, FIFO)):
+        if name.endswith(own) and name != own:
+            return name.removesuffix(own) + other
+    return None
 
 
 def parse_queue_ref(value: str, account: str, parameter: str = "queue") -> QueueRef:

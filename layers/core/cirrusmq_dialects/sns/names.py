@@ -13,7 +13,6 @@ import re
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import (
     ACCOUNT_NAME,
-    FIFO,
     QUEUE_NAME,
     SUBSCRIPTION_NAME,
     TOPIC_NAME,
@@ -23,7 +22,6 @@ from cirrusmq.model.notification import OWN_PREFIX, is_uuid, own_part, topic_arn
 from cirrusmq.model.topic import Subscription
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 
-_OWN_FIFO = "_fifo"
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
@@ -68,17 +66,14 @@ def subscription_ref(arn: str, account: str) -> tuple[str, str]:
 
 
 def own_queue(parameter: str, arn: str, account: str) -> str:
-    """The core's name of a queue of the caller's account in its ARN; InvalidParameter."""
+    """SQS's name of a queue of the caller's account in its ARN; InvalidParameter."""
     parts = arn.split(":")
     if len(parts) != 6 or parts[:3] != ["arn", "aws", "sqs"]:
         raise invalid(f"{parameter} Reason: must be the ARN of a queue.")
     if parts[4] != account and not _NUMBER.fullmatch(parts[4]):
         raise invalid(f"{parameter} Reason: must be a queue of the topic's account.")
-    name = parts[5]
-    if name.endswith(FIFO):
-        name = name.removesuffix(FIFO) + _OWN_FIFO
     try:
-        return check_name(parameter, name, QUEUE_NAME)
+        return check_name(parameter, parts[5], QUEUE_NAME)
     except InvalidParameter as error:
         raise invalid(error.detail) from error
 

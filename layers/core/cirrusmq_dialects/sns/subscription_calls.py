@@ -20,6 +20,7 @@ from cirrusmq.base.shapes import read_values
 from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.subscriptions import confirmations, management, subscriptions, topics
+from cirrusmq_dialects.fifo_names import resolved
 from cirrusmq_dialects.sns import opened_calls
 from cirrusmq_dialects.sns import subscription_attributes as shapes
 from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
@@ -51,7 +52,8 @@ def subscribe(asked: Asked) -> Result:
     attributes = shapes.read_attributes(given, protocol, topic.account)
     request, where = attributes.native, _where(asked)
     if protocol == shapes.SQS:
-        queue = own_queue("Endpoint", endpoint, topic.account)
+        named = own_queue("Endpoint", endpoint, topic.account)
+        queue = resolved(core, topic.account, named)
         _check_type(asked, topic, endpoint, queue)
         where["queue"] = endpoint.rpartition(":")[2]
         request |= {"protocol": "queue", "endpoint": queue}
@@ -63,6 +65,7 @@ def subscribe(asked: Asked) -> Result:
         request |= {"protocol": "http", "endpoint": endpoint}
     else:
         raise invalid(f"Protocol Reason: {_refused_protocol(protocol)}.")
+    _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
     name = new_subscription_name(protocol, str(request["endpoint"]))
     _check_maker(asked, found, topic, name)
@@ -145,6 +148,7 @@ def set_subscription_attributes(asked: Asked) -> Result:
     request = attributes.native
     if name == DELIVERY_POLICY and not value:
         request |= read_of_topic(topic.sdk.get(DELIVERY_POLICY, ""))
+    _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
     sdk = _where(asked) | found.sdk | attributes.beside if attributes.beside else None
     try:
@@ -181,6 +185,13 @@ def _check_maker(asked: Asked, found: Reached, topic: Topic, name: str) -> None:
     with contextlib.suppress(SubscriptionNotFound):
         there = subscriptions.get_subscription(asked.core, topic, name)
         found.require_subscription(there, "subscribe")
+
+
+def _resolve(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:
+    """Have a dead-letter queue be named by the core's name."""
+    if request.get("dead_letter_queue"):
+        queue = resolved(asked.core, topic.account, request["dead_letter_queue"])
+        request["dead_letter_queue"] = queue
 
 
 def _check_queues(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:

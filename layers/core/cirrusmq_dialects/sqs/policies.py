@@ -9,6 +9,7 @@ import msgspec
 
 from cirrusmq.base.decoding import decode_json
 from cirrusmq_dialects import statements
+from cirrusmq_dialects.fifo_names import shown_fifo
 from cirrusmq_dialects.sqs.errors import SqsError, invalid
 from cirrusmq_dialects.sqs.names import ref_in_arn
 from cirrusmq_dialects.statements import OwnAccount, Rules
@@ -35,7 +36,7 @@ def check_policy(text: str, account: str, queue: str) -> None:
     rules = Rules(
         kind="queue",
         action=_ACTION,
-        is_own=lambda resource, own: _queue_in(resource, own) == queue,
+        is_own=lambda resource, own: _queue_in(resource, own) in (queue, shown_fifo(queue)),
     )
     try:
         statements.check(text, account, rules)

@@ -23,6 +23,7 @@ from cirrusmq.receiving.receive import (
     take_what_fits,
 )
 from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
+from cirrusmq_dialects.fifo_names import shown_fifo
 from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import RECEIVE, Asked
 from cirrusmq_dialects.sqs.contents import (
@@ -35,7 +36,7 @@ from cirrusmq_dialects.sqs.contents import (
 )
 from cirrusmq_dialects.sqs.errors import SqsError
 from cirrusmq_dialects.sqs.kept_attributes import hides_nothing
-from cirrusmq_dialects.sqs.names import FIFO, arn
+from cirrusmq_dialects.sqs.names import arn
 from cirrusmq_dialects.sqs.reading import Members, integer, key_text, texts
 from cirrusmq_dialects.sqs.settle_calls import VISIBILITY, source_of
 
@@ -171,8 +172,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     came = parcel.dead_letter or {}
     if "source_queue" in came:
         name = str(came["source_queue"])
-        if queue.attributes.ordered and name.endswith("_fifo"):
-            name = name.removesuffix("_fifo") + FIFO
+        name = shown_fifo(name) if queue.attributes.ordered else name
         told["DeadLetterQueueSourceArn"] = arn(asked.region, queue.account, name)
     return told
 
