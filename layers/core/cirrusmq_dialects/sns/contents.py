@@ -20,6 +20,9 @@ from cirrusmq_dialects.sns.topic_attributes import CONTENT_BASED, is_fifo
 
 LARGEST_BYTES = 262_144
 _ATTRIBUTES = 10
+_ATTRIBUTES_BYTES = limits.ATTRIBUTES_BYTES - 1_024
+"""Beside them there may be a subject, a deduplication id and the attribute of types."""
+_PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))
 _NATIVE_NAME = 64
 _NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 _TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
@@ -56,9 +59,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         Their types are written if all are plain texts, too: else a filter policy takes them for
         those of a caller without types, of which a text may be a number.
         """
-        kept = sdk_attributes.write(self.attributes)
-        if kept:
-            kept.setdefault(sdk_attributes.TYPES, "")
+        kept: dict[str, str | bytes] = {}
+        if self.attributes:
+            kept = {sdk_attributes.TYPES: "", **sdk_attributes.write(self.attributes)}
         if self.subject is not None:
             kept[sdk_attributes.SUBJECT] = self.subject
         if self.once is not None:
@@ -93,26 +96,32 @@ def read_content(members: Members, topic: Topic) -> Content:
     once = _deduplication_id(members, topic, group, body)
     if not body:
         raise invalid("Empty message")
-    if _NOT_ALLOWED.search(body):
+    if not _is_plain(body) and _NOT_ALLOWED.search(body):
         raise invalid("Message Reason: it has a character that XML cannot carry.")
+    attributes: dict[str, Typed] = {}
+    if "MessageAttributes" in members:
+        attributes = _read_attributes(members)
+    content = Content(body=body, attributes=attributes, group=group, subject=subject, once=once)
+    if content.size_bytes > LARGEST_BYTES:
+        raise invalid("Message too long")
+    return content
+
+
+def _read_attributes(members: Members) -> dict[str, Typed]:
+    """The attributes of a message, checked: SNS's rules, and what the core takes of them."""
     given = mapped(members, "MessageAttributes")
     if len(given) > _ATTRIBUTES:
         raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
     attributes = {name: _read_attribute(name, value) for name, value in given.items()}
-    content = Content(body=body, attributes=attributes, group=group, subject=subject, once=once)
-    if content.size_bytes > LARGEST_BYTES:
-        raise invalid("Message too long")
-    kept = content.kept()
+    kept = sdk_attributes.write(attributes)
     if any(len(name) > _NATIVE_NAME for name in kept):
         raise invalid(
             f"MessageAttributes Reason: names have at most {_NATIVE_NAME} characters here; those"
             " other than letters, digits and underscores count as three."
         )
-    if sum(len(name) + len(_bytes(value)) for name, value in kept.items()) > (
-        limits.ATTRIBUTES_BYTES
-    ):
+    if sum(len(name) + len(_bytes(value)) for name, value in kept.items()) > _ATTRIBUTES_BYTES:
         raise invalid("Message too long")
-    return content
+    return attributes
 
 
 def _deduplication_id(members: Members, topic: Topic, group: str | None, body: str) -> str | None:
@@ -203,6 +212,11 @@ def _read_attribute(name: str, given: object) -> Typed:
     if _NOT_ALLOWED.search(value):
         raise SnsError("ParameterValueInvalid", f"{told} has an invalid character.")
     return Typed(kind, value)
+
+
+def _is_plain(body: str) -> bool:
+    """Whether it has allowed ASCII characters alone: quicker to see than with an expression."""
+    return body.isascii() and not body.encode().translate(None, _PLAIN)
 
 
 def _is_array(value: str) -> bool:
