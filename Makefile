@@ -147,10 +147,11 @@ test: ## every check but the long ones
 	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
 	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
 
-lint: install ## ruff: rules and format; the order of the packages
+lint: install ## ruff: rules and format; the order of the packages; turns of phrase
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo | tail -n 12
+	@$(BIN)/python -m infra.prose
 
 hooks: install ## run lint and types before every commit of this checkout
 	@$(BIN)/pre-commit install

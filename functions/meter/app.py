@@ -17,7 +17,8 @@ from cirrusmq_lambda.streams import read_record
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     records = [read_record(record) for record in event["Records"]]
     counted = meter(bootstrap.service(), records)
-    figures.tell({**figures.happened(counted.happened), **figures.waited(counted.waits_ms)})
+    told = {**figures.happened(counted.happened), **figures.waited(counted.waits_ms)}
+    figures.tell(told | ({figures.UNLAWFUL: counted.unlawful} if counted.unlawful else {}))
     left = event["Records"][counted.records :]
     # The stream delivers again from the first failure on.
     failures = [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]} for record in left[:1]]

@@ -22,6 +22,7 @@ from cirrusmq_lambda.figures import (
     REFUSALS,
     STUCK,
     UNDECIDED,
+    UNLAWFUL,
     WAITED,
     Figure,
 )
@@ -106,6 +107,7 @@ PANELS = (
         [
             *(Line(HAPPENED[kind], kind) for kind in ("dead_lettered", "expired", "dropped")),
             Line(UNDECIDED, "undecided half messages"),
+            Line(UNLAWFUL, "unlawful writes"),
         ],
     ),
     Panel(

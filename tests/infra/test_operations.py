@@ -48,6 +48,7 @@ WATCHED = {
     (OWN, "cirrusmq_stuck_schedules"),
     (OWN, "cirrusmq_sweep_behind_seconds"),
     (OWN, "cirrusmq_undecided_half_messages_total"),
+    (OWN, "cirrusmq_unlawful_writes_total"),
 }
 
 

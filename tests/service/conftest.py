@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.lawful_writes import judge
 from tests.service.kinds import check_listed
 
 from cirrusmq.base.timestamps import format_time
@@ -180,6 +181,8 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     made = World(direct_urls=direct, by_sdk=by_sdk or ALL_BY_SDK)
     yield made
     check_listed(made)
+    if not request.node.get_closest_marker("writes_by_hand"):
+        assert judge(made).faults == []
     made.engine.close()
 
 

@@ -148,6 +148,7 @@ def test_a_function_gets_what_is_behind_many_dead_letters(subscription: Group) -
     assert called == [last]
 
 
+@pytest.mark.writes_by_hand
 def test_what_is_put_late_before_them_is_found_by_the_next_pass(subscription: Group) -> None:
     """A fan-out that is done again puts copies under the keys that they were to have."""
     world = subscription.world

@@ -26,6 +26,7 @@ SENT, RECEIVED, DEAD_LETTERED, DELIVERED = (
     declared.HAPPENED[kind].name for kind in ("sent", "received", "dead_lettered", "delivered")
 )
 
+UNLAWFUL = declared.UNLAWFUL.name
 SPREAD = {figure.name for figure in declared.TOLD if figure.spread}
 
 
@@ -97,6 +98,24 @@ def test_half_messages_that_nobody_decided_are_counted_once(
 
     assert figures.told("sweep")[UNDECIDED] == 2
     assert UNDECIDED not in figures.told("sweep")
+
+
+@pytest.mark.writes_by_hand
+def test_a_write_that_no_step_allows_is_counted_and_named(
+    world: World, make_queue: MakeQueue, figures: Figures, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = make_queue()
+    queue.send("a")
+    assert UNLAWFUL not in figures.told("meter")
+    (parcel,) = [each for each in world.items() if each["pk"]["S"].startswith("Q#")]
+
+    for visible_ms in (0, -1):  # deleted without a receipt, and then moved
+        parcel["v"]["L"][0]["N"] = str(visible_ms)
+        world.engine.execute("PutItem", {"TableName": world.tables.messages, "Item": parcel})
+
+    assert figures.told("meter")[UNLAWFUL] == 2
+    assert parcel["sk"]["S"] in caplog.text
+    assert "from free to deleted" in caplog.text
 
 
 def test_the_age_is_that_of_the_oldest_message_which_nobody_took(

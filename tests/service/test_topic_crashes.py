@@ -229,6 +229,7 @@ class TestOneAtATime:
 
         return arrange
 
+    @pytest.mark.writes_by_hand
     def test_what_a_poster_writes_down_behind_its_lease_is_found_by_the_next(
         self,
         world: World,

@@ -170,6 +170,7 @@ def parcel_of(world: World, subscription_id: str) -> dict[str, Any]:
     return held
 
 
+@pytest.mark.writes_by_hand
 def test_an_item_from_before_histories_were_kept_has_its_last_error_and_goes_on(
     world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
 ) -> None:

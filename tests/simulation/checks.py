@@ -19,6 +19,7 @@ from tests.simulation.check_repeats import check_repeats
 from tests.simulation.check_rewinds import check_rewinds
 from tests.simulation.check_turns import check_in_flight, check_shares, check_turns
 from tests.simulation.check_waits import check_waits
+from tests.simulation.check_writes import check_writes
 from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
@@ -78,6 +79,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if any(cast.part == "meter" for cast in scenario.cast):
         yield from check_counters(deployment)
         yield from check_usage(scenario, deployment, book)
+    yield from check_writes(deployment)
 
 
 def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:

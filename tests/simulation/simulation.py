@@ -129,6 +129,8 @@ class _Play:
         self._deployment.call = self._named.call
         stage.spawn("owner", self._set_up)
         stage.run()
+        deployment = self._deployment
+        deployment.opened_at = deployment.engine.stream_position(deployment.tables.messages)
         self._deployment.chaos.calm = scenario.quiet
         self._raise_curtain()
         stage.run()

@@ -104,10 +104,14 @@ BEHIND = Figure(
     "Time since the part of the sweep that is furthest behind finished.",
     "Seconds",
 )
+UNLAWFUL = Figure(
+    "cirrusmq_unlawful_writes_total",
+    "Writes of messages' state that no step of a message allows: a defect of CirrusMQ.",
+)
 TOLD = (
     *HAPPENED.values(),
     *(WAITED, POSTED, RECEIVE),
-    *(ATTEMPTS, OLDEST, KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT, STUCK, UNDECIDED, BEHIND),
+    *(ATTEMPTS, OLDEST, KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT, STUCK, UNDECIDED, BEHIND, UNLAWFUL),
 )
 """The figures that functions tell."""
 

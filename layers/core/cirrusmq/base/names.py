@@ -20,12 +20,12 @@ class NameRule(NamedTuple):
     """The names that a kind of resource may have."""
 
     least: int
-    """Characters."""
+    """The fewest characters."""
     most: int
     letter_first: bool = True
-    """Whether the first character is a letter."""
+    """True if the first character must be a letter."""
     fifo: bool = False
-    """Whether it may end in `.fifo` besides, as names of FIFO queues and topics in AWS do."""
+    """True if it may end in `.fifo`, as names of FIFO queues and topics in AWS do."""
 
 
 QUEUE_NAME = NameRule(1, 80, letter_first=False, fifo=True)
@@ -34,7 +34,7 @@ SUBSCRIPTION_NAME = NameRule(3, 64)
 ACCOUNT_NAME = NameRule(1, 64)
 RECEIVER_NAME = NameRule(1, 64)
 PRODUCERS_NAME = NameRule(1, 64)
-"""Of a group of producers, whose half messages are checked together."""
+"""A group of producers, whose half messages are checked together."""
 
 
 class QueueRef(NamedTuple):
@@ -45,7 +45,7 @@ class QueueRef(NamedTuple):
 
 
 def check_name(parameter: str, value: str, rule: NameRule) -> str:
-    """Return `value` if the rule allows it, else raise InvalidParameter."""
+    """Returns `value` if the rule allows it, else raises InvalidParameter."""
     is_begun = not rule.letter_first or value[:1].isalpha()
     plain = value.removesuffix(FIFO) if rule.fifo else value
     if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(plain):
@@ -71,12 +71,12 @@ def other_fifo_name(name: str) -> str | None:
 
 
 def parse_queue_ref(value: str, account: str, parameter: str = "queue") -> QueueRef:
-    """Read `queue` or `account:queue` as the caller of `account` wrote it."""
+    """Reads `queue` or `account:queue` as the caller of `account` wrote it."""
     return _parse_ref(value, account, parameter, QUEUE_NAME)
 
 
 def parse_topic_ref(value: str, account: str, parameter: str = "topic") -> QueueRef:
-    """As `parse_queue_ref`, of a topic."""
+    """Does what `parse_queue_ref` does, for a topic."""
     return _parse_ref(value, account, parameter, TOPIC_NAME)
 
 
@@ -88,6 +88,6 @@ def _parse_ref(value: str, account: str, parameter: str, rule: NameRule) -> Queu
 
 
 def new_id(randomness: random.Random) -> str:
-    """A resource's id: 12 characters, 60 random bits, legal inside every key."""
+    """Returns a resource's id: 12 characters, 60 random bits, legal inside every key."""
     bits = randomness.getrandbits(5 * ID_CHARACTERS)
     return "".join(_ALPHABET[bits >> 5 * place & 31] for place in range(ID_CHARACTERS))

@@ -1,4 +1,4 @@
-"""What a function gets and answers: batches as SQS's event source mapping has them.
+"""The events of a function and its answers: batches as SQS's event source mapping has them.
 
 The member `cirrusmq` of a record has the fields of a receive's answer that SQS's shape does not
 hold, or not exactly. The client library's `lambda_events` makes a received message of both.
@@ -31,7 +31,7 @@ TAGS = "TAGS"
 
 
 def event_of(source: Source, batch: Sequence[Received]) -> bytes:
-    """The event, as JSON. A body of bytes is in base64; the attribute `bodyEncoding` says so."""
+    """Returns the event, as JSON. The attribute `bodyEncoding` marks a body of bytes in base64."""
     origin = {
         "eventSource": _event_source(source),
         "eventSourceARN": source_arn(source),
@@ -42,7 +42,7 @@ def event_of(source: Source, batch: Sequence[Received]) -> bytes:
 
 
 def source_arn(source: Source) -> str:
-    """`arn:aws:cirrusmq:<region>:<account>:<queue>`, or `…:<topic>/<subscription>`.
+    """Returns `arn:aws:cirrusmq:<region>:<account>:<queue>`, or `…:<topic>/<subscription>`.
 
     The service is `sqs` if the records' event source is SQS's.
     """
@@ -61,16 +61,16 @@ class InvocationOutcome(NamedTuple):
 
     failed: frozenset[str] = frozenset()
     untried: frozenset[str] = frozenset()
-    """Those that it did not begin: this receive of them does not count."""
+    """Messages that it did not begin: this receive of them does not count."""
 
 
 def outcome_of(answer: Any, batch: Sequence[Received]) -> InvocationOutcome:
-    """Read what a function's answer says it has not dealt with.
+    """Reads which messages a function's answer names as failed or not begun.
 
-    `batchItemFailures` names a message by its id, which names all of them that have it, or by its
+    `batchItemFailures` names a message by its id, which names all messages with it, or by its
     receipt. With `"tried": false` it was not begun, unless it is named without it as well. No
-    answer, or one without `batchItemFailures`: none. As SQS takes it, an answer that cannot be
-    understood, or that names what was not in the batch, is of a batch that failed as a whole.
+    answer, or one without `batchItemFailures`: none failed. As in SQS, the whole batch failed if an
+    answer cannot be understood, or names a message that was not in the batch.
     """
     if not isinstance(answer, dict) or not answer.get("batchItemFailures"):
         return InvocationOutcome()
@@ -142,7 +142,7 @@ def _notification(source: Source, received: Received) -> str | None:
 
 
 def _state(received: Received) -> dict[str, Any]:
-    """Fields of a receive's answer. Tags are listed: in `TAGS` a comma may be a tag's own."""
+    """Returns fields of a receive's answer. Tags are a list: in `TAGS` a tag may have a comma."""
     parcel, place = received.parcel, received.place
     state: dict[str, Any] = {
         "tags": received.message.tags,

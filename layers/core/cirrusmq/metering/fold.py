@@ -1,4 +1,4 @@
-"""A batch of the message table's stream as usage and steps of counters: pure."""
+"""A batch of the message table's stream as usage and as steps of counters: pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import add
 
 import msgspec
 
-from cirrusmq.metering.first_waits import first_waits
+from cirrusmq.base import limits
 from cirrusmq.metering.usage import (
     Event,
     Kind,
@@ -16,11 +16,13 @@ from cirrusmq.metering.usage import (
     Usage,
     UsageKey,
     events,
+    first_waits,
     kept,
     published,
     push_events,
     rewindable,
 )
+from cirrusmq.model.steps import unlawful
 from cirrusmq.publishing.records import is_topic_record, read_record
 from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.store import Item
@@ -28,13 +30,15 @@ from cirrusmq.storage.counters import Kept
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
 from cirrusmq.storage.rate_counters import rate_name
 
+_SECOND_MS = 1_000
+"""The stream's times are whole seconds."""
 MOST_RESOURCES = 90
-"""A transaction has at most 100 writes: the record, and a counter for each resource, also of those
-that a message came from."""
+"""A transaction has at most 100 writes: the record, and a counter for each resource, also for the
+resources that messages came from."""
 
 
 class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of an item, as the stream tells it."""
+    """One change of an item, as the stream reports it."""
 
     event_id: str
     time_ms: int
@@ -51,29 +55,32 @@ class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Folded(msgspec.Struct, frozen=True, kw_only=True):
-    """The sum of a batch, or of as much of it as fits into a transaction."""
+    """The sum of a batch, or of the part of it that fits into a transaction."""
 
     records: int
-    """From the first on."""
+    """Number of records in the sum, from the first on."""
     usage: dict[UsageKey, Usage]
     steps: dict[str, Kept]
-    """How much more each resource keeps than before, by its id."""
+    """By resource id, how much more it keeps than before."""
     rates: dict[str, Counter[str]]
-    """What to add to the intervals of each resource's last hour, by its id and the attribute."""
+    """By resource id and attribute, the numbers to add to the intervals of the last hour."""
     waits_ms: dict[bool, list[int]]
     """Waits of messages for their first receive (False) and for their first post (True)."""
+    faults: list[str]
+    """Writes of parcels that no step allows: key, and why."""
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """What one record stands for."""
+    """The usage and the steps of one record of the stream."""
 
     resource_id: str
     step: Kept | None
-    """None where nothing is kept: of a topic's log."""
+    """None for a topic's log, in which nothing is kept."""
     events: list[Event]
-    """One of each source and kind at most."""
+    """At most one of each source and kind."""
     waits_ms: tuple[int, ...] = ()
     pushed: bool = False
+    fault: str | None = None
 
     @property
     def counters(self) -> set[str]:
@@ -82,12 +89,13 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]) -> Folded:
-    """Add up a batch; `resource_of` finds a resource by its id."""
+    """Adds up a batch; `resource_of` returns a resource by its id."""
     usage: dict[UsageKey, Usage] = {}
     steps: dict[str, Kept] = {}
     rates: defaultdict[str, Counter[str]] = defaultdict(Counter)
     waits_ms: dict[bool, list[int]] = {False: [], True: []}
     counters: set[str] = set()
+    faults: list[str] = []
     covered = 0
     for record in records:
         read = _read(record, resource_of)
@@ -96,6 +104,7 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
             break
         covered += 1
         waits_ms[read.pushed] += read.waits_ms
+        faults += [read.fault] if read.fault else []
         if read.step is not None:
             steps[read.resource_id] = Kept(
                 *map(add, steps.get(read.resource_id, Kept()), read.step)
@@ -106,7 +115,9 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
             usage[place] = usage.get(place, Usage()).plus(event)
             rates[event.source_id][rate_name(event.kind, record.time_ms)] += event.messages
             rates[event.source_id][rate_name("attempts", record.time_ms)] += event.attempts
-    return Folded(records=covered, usage=usage, steps=steps, rates=rates, waits_ms=waits_ms)
+    return Folded(
+        records=covered, usage=usage, steps=steps, rates=rates, waits_ms=waits_ms, faults=faults
+    )
 
 
 def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Record:
@@ -119,11 +130,14 @@ def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Reco
         return _Record(resource_id, step, [])
     resource = resource_of(resource_id)
     billed = _together(_billed(change, resource))
-    return _Record(resource_id, step, billed, tuple(first_waits(change)), resource.pushed)
+    return _Record(
+        *(resource_id, step, billed, tuple(first_waits(change)), resource.pushed),
+        fault=_fault(record, change),
+    )
 
 
 def _together(found: Iterable[Event]) -> list[Event]:
-    """Events of one source and kind as one: a record has one of each of its messages."""
+    """Returns events of one source and kind as one: a record has an event for each message."""
     sums: dict[tuple[str, Kind], Usage] = {}
     for event in found:
         what = event.source_id, event.kind
@@ -143,6 +157,14 @@ def _change(record: StreamRecord) -> ParcelChange:
         after=read_parcel(record.after) if record.after else None,
         by_ttl=record.by_ttl,
     )
+
+
+def _fault(record: StreamRecord, change: ParcelChange) -> str | None:
+    """Returns why no step allows a parcel's write, without bodies, or None if one does."""
+    latest_ms = record.time_ms + _SECOND_MS + limits.CLOCK_SKEW_MS
+    why = unlawful(change.before, change.after, latest_ms)
+    parcel = change.after or change.before
+    return f"{record.pk} {parcel.sort_key}: {why}" if why and parcel else None
 
 
 def _step(change: ParcelChange, *, archived: bool) -> Kept:

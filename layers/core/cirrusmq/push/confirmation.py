@@ -13,13 +13,13 @@ from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq.webhooks import requests
 
 LATER_SECONDS = 15
-"""After so long another invocation posts a token, if the account's share was in use."""
+"""Seconds until another invocation posts a token, if the account's share was in use."""
 
 
 def post_token(core: Core, given: dict[str, Any], request_id: str) -> None:
-    """Post a subscription's token once; its owner can ask for another one.
+    """Posts a subscription's token once; its owner can ask for another one.
 
-    Where as many posts to slow URLs run as the account may have, an execution waits and has it
+    If the account has as many posts to slow URLs as it may, an execution waits and has the token
     posted then, unless it has expired.
     """
     for subscription in cached_subscriptions(core, given["topic_id"]):

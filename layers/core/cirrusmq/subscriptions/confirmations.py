@@ -34,10 +34,10 @@ class ConfirmRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def signing_secrets(core: Core, subscription_id: str) -> list[str]:
-    """The secrets that sign what a subscription gets: `whsec_` and base64 of 24 bytes each.
+    """Returns the secrets that sign a subscription's posts: `whsec_` and base64 of 24 bytes each.
 
-    They derive from the deployment's keys, so that they are stored nowhere; that of the key that
-    signs now is the first.
+    They derive from the deployment's keys, so that they are stored nowhere; the secret of the key
+    that signs now is the first.
     """
     keys = core.secret.accepted_keys()
     return [secret_of(derive(key, "webhook", subscription_id)) for key in keys]
@@ -68,14 +68,14 @@ def _unsubscribe_token(key: bytes, subscription: Subscription) -> str:
 
 
 def begin(core: Core, subscription: Subscription) -> tuple[Subscription, str | None]:
-    """A new subscription's first state: unconfirmed with a token, where it must confirm."""
+    """Returns a new subscription's first state: unconfirmed with a token, if it must confirm."""
     if subscription.protocol != "http" or not core.settings.confirm_endpoints:
         return subscription, None
     return _with_token(core, subscription)
 
 
 def ask(core: Core, subscription: Subscription, token: str) -> None:
-    """Have the token sent to the endpoint."""
+    """Has the token posted to the endpoint."""
     core.invoke(
         "push_slow",
         {
@@ -90,7 +90,7 @@ def ask(core: Core, subscription: Subscription, token: str) -> None:
 
 
 def ask_again(core: Core, topic: Topic, name: str) -> None:
-    """A new token, on the owner's wish; nothing for one that is confirmed."""
+    """Posts a new token, on the owner's wish; does nothing for a confirmed subscription."""
     check_name("subscription", name, SUBSCRIPTION_NAME)
     asked = change(core, lambda: _asking(core, topic, name))
     if asked is not None:
@@ -117,9 +117,9 @@ def _asking(
 def confirm(
     core: Core, topic_name: str, name: str, token: str, *, authenticate: bool = False
 ) -> Subscription:
-    """Take a token back; Forbidden where it is wrong, used or too old.
+    """Takes a token back. Raises Forbidden if it is wrong, used or too old.
 
-    Also where the path names an impossible resource: a caller without a key learns of none.
+    Also if the path names an impossible resource: a caller without a key learns of none.
     authenticate: no unsigned call may end the subscription.
     """
     try:

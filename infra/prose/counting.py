@@ -1,0 +1,77 @@
+"""How often each turn of phrase is in the prose of each package."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from .texts import texts_of
+
+ROOT = Path(__file__).parents[2]
+PATTERNS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(pattern, re.MULTILINE | flags)
+    for name, pattern, flags in (
+        (
+            "those that",
+            r"\b(the ones?|those) (that|which|who|of)\b|\bthat of\b|\bwhat (is|was|are|were)\b"
+            r"|\bwhoever\b",
+            re.IGNORECASE,
+        ),
+        (
+            "where for if",
+            r"\bwhere (?:there (?:is|are|was|were)|no|none|nobody|nothing|another|some|any"
+            r"|(?:it|he|one|that|this|they)"
+            r" (?:is|are|has|have|was|were|does|did|do|may|can|cannot))\b",
+            re.IGNORECASE,
+        ),
+        ("answers for returns", r"(?:^|[.;:] )Answers? ", 0),
+        (
+            "begins with Of, What, Where",
+            r"(?:^|[.!?:] )(?:Of|Whether|What|Who|Where|By which|As many) ",
+            0,
+        ),
+        ("is told", r"\b(?:is|are|was|were|be) told\b|\btells\b", re.IGNORECASE),
+        (
+            "anew, meanwhile",
+            r"\b(?:anew|meanwhile|hence|for ever|no more|alike|of its own|by itself)\b",
+            re.IGNORECASE,
+        ),
+        ("so many", r"\bso (?:long|many|much|often|far)\b(?! as| that)", re.IGNORECASE),
+    )
+}
+"""Each with the regular expression that finds it."""
+_PRODUCT = ("functions", "infra", "layers", "spark_emr")
+_TEXTS = ("README.md", "CONTRIBUTING.md")
+_LEFT_OUT = {"prose", "decisions", "examples", "build", "__pycache__"}
+"""This one, which names them; records, which are not changed; programs of users."""
+
+
+def package_of(path: Path) -> str:
+    """The package of a file as the counts name it: up to four folders below the root."""
+    parts = path.relative_to(ROOT).parts[:-1]
+    return "/".join(parts[:4]) or "."
+
+
+def files() -> Iterable[Path]:
+    """Every file with prose that is counted."""
+    for top in _PRODUCT:
+        for path in sorted((ROOT / top).rglob("*")):
+            parts = path.relative_to(ROOT).parts
+            hidden = any(part.startswith(".") or part in _LEFT_OUT for part in parts)
+            if path.suffix in (".py", ".md") and not hidden and path.is_file():
+                yield path
+    yield from (ROOT / name for name in _TEXTS)
+
+
+def count() -> dict[str, Counter[str]]:
+    """By package, how often each turn of phrase occurs; `words` is the number of words."""
+    found: dict[str, Counter[str]] = {}
+    for path in files():
+        counts = found.setdefault(package_of(path), Counter())
+        for text in texts_of(path):
+            counts["words"] += len(text.split())
+            for name, pattern in PATTERNS.items():
+                counts[name] += len(pattern.findall(text))
+    return found
