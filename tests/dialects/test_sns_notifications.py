@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -347,3 +348,41 @@ def test_an_answer_counts_what_notifications_add(
     assert max(counts) < 10
     for each in (message for page in found for message in page):
         assert json.loads(each["Body"])["Message"] == '"' * 260_000
+
+
+def test_the_bill_is_that_of_native_calls(
+    world: World, sns: Any, sqs: Any, shop: Client, arn: str
+) -> None:
+    for queue, topic in (("orders", "drinks"), ("plain", "foods")):
+        assert shop.put(f"/queues/{queue}", {"partitions": 1}).status == 201
+        shop.put(f"/topics/{topic}", {"partitions": 1})
+    subscribe(sns, arn)
+    copy = {"protocol": "queue", "endpoint": "plain"}
+    assert shop.put("/topics/foods/subscriptions/copy", copy).status == 201
+    url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+    native_message = {"messages": [{"body": "tea"}]}
+    ours: list[tuple[float, float]] = []
+    theirs: list[tuple[float, float]] = []
+    for _ in range(3):  # then caches are warm
+        ours = [
+            world.units(lambda: shop.post("/topics/foods/messages", native_message)),
+            world.units(world.settle),
+            world.units(partial(_take_natively, shop, "plain")),
+        ]
+        theirs = [
+            world.units(lambda: sns.publish(TopicArn=arn, Message="tea")),
+            world.units(world.settle),
+            world.units(partial(_take, world, sqs, url)),
+        ]
+    assert [write for write, _ in theirs] == [write for write, _ in ours]
+    assert sum(read for _, read in theirs) <= sum(read for _, read in ours) + 0.5
+
+
+def _take_natively(shop: Client, queue: str) -> None:
+    (message,) = shop.receive(queue, 1)
+    shop.post(f"/queues/{queue}/messages/delete", {"receipts": [message["receipt"]]})
+
+
+def _take(world: World, sqs: Any, url: str) -> None:
+    (message,) = receive(world, sqs, url, 1)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
