@@ -30,7 +30,7 @@ OTHERS_PACKAGES = {
 }
 RARELY_NEEDED = {
     "access.signing_keys",
-    "filters.attribute_policy",
+    "filters.policies",
     "filters.sql",
     "lifecycle.dead_letters.age_limit",
     "lifecycle.former_sources",

@@ -14,7 +14,7 @@ from tests.simulation.scenario import FAIR
 from cirrusmq.access import shares
 from cirrusmq.fanout import returned_letters, topic_shares
 from cirrusmq.invoking import slots, worker
-from cirrusmq.lifecycle import moves
+from cirrusmq.lifecycle import moves, transfer
 from cirrusmq.lifecycle.dead_letters import age_limit, policy
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
@@ -144,6 +144,23 @@ def a_redrive_by_receipts_does_not_look_who_holds_it(patch: pytest.MonkeyPatch) 
 
     patch.setattr(redrive, "holds", lambda held, parcel, now_ms: parcel.live(held.receipt.place))
     patch.setattr(redrive._Redriving, "_move_out", careless)
+
+
+@plant("notified copies")
+def a_dead_letter_forgets_that_it_is_a_notification(patch: pytest.MonkeyPatch) -> None:
+    """A move into another queue leaves behind what the parcel has besides."""
+    patch.setattr(transfer, "others_of", lambda parcel, places: {})
+
+
+@plant("notified copies")
+def a_copy_by_a_send_is_no_notification(patch: pytest.MonkeyPatch) -> None:
+    """A queue that numbers or logs what it is sent does not get what the parcel has besides."""
+    items_for = making.items_for
+
+    def plain(*given: Any, **named: Any) -> Any:
+        return items_for(*given, **{**named, "others": {}})
+
+    patch.setattr(topic_shares, "items_for", plain)
 
 
 @plant("paused groups")

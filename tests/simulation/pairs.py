@@ -547,6 +547,29 @@ def _rewound_letters(draw: Draw) -> Scenario:
     return replace(scenario, pause_ms=draw.choice((4_000, 20_000, 40_000)))
 
 
+def _notified_copies(draw: Draw) -> Scenario:
+    """A queue with a topic's copies that are notifications, beside what is sent to it as it is;
+    with a receiver, dead letters and redrives."""
+    kind = draw.choice(("pull", "ordered copies"))
+    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
+    tenants = _TENANTS if kind == "pull" and draw.random() < 0.3 else ()
+    if tenants:
+        orders["fair"] = True
+    receivers = ("audit",) if draw.random() < 0.4 else ()
+    cast = [Cast("sender0", "sender", ORDERS, 3), Cast("redriver", "redriver", DEAD, 3)]
+    cast += [Cast(f"undertaker{n}", "receiver", DEAD, 4) for n in range(2)]
+    cast += [Cast(name, "receiver", Place(f"orders/{name}"), 4) for name in receivers]
+    scenario = _with(
+        _busier(topic_scenario(draw, kind)),
+        *cast,
+        orders=orders,
+        receivers=receivers,
+        tenants=tenants,
+        notified=True,
+    )
+    return replace(scenario, redrives=("all", "ids", "receipts", "reason"))
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -589,4 +612,5 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "priority queues": _priority_queues,
     "priority letters": _priority_letters,
     "priority copies": _priority_copies,
+    "notified copies": _notified_copies,
 }

@@ -103,6 +103,8 @@ class Scenario:
     """Invocations that post to slow URLs at once, which accounts share; 0: nothing bounds them."""
     workers: int = 0
     """Workers of functions at once, which accounts share; 0: nothing bounds them."""
+    notified: bool = False
+    """Whether the topic's copies in `orders` are shown as SNS's notifications."""
     unfailing: bool = False
     """Whether no call of the store or of a function fails."""
     paused_ms: int = 0
@@ -245,6 +247,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "priority queues": (PRIORITY,),
     "priority letters": (PRIORITY,),
     "priority copies": (PRIORITY,),
+    "notified copies": (REDRIVEN,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

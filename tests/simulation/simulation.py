@@ -33,6 +33,7 @@ from tests.simulation.neighbours import (
     subscriptions_beside,
     wait_for_the_end_of_slowness,
 )
+from tests.simulation.notified import notify
 from tests.simulation.operators import Operator
 from tests.simulation.pausers import Pauser
 from tests.simulation.places import Place
@@ -176,6 +177,8 @@ class _Play:
             made = put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
             if "secret" in made:
                 deployment.signing_secrets[name] = made["secret"]
+        if self._scenario.notified:
+            notify(deployment.auditor())
         if self._scenario.in_flight:
             hold_for_good(deployment, client, self._scenario.in_flight)
         self._let_guests_send(put)

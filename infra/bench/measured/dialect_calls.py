@@ -123,6 +123,8 @@ def native_take(functions: Functions, queue: str, count: int) -> Life:
 class Sqs:
     """Messages of a queue, by calls of SQS's JSON protocol."""
 
+    queue = _QUEUE
+
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
 
@@ -131,12 +133,16 @@ class Sqs:
         texts = [bodies.text(_SIZE)["body"] for _ in range(count)]
         took_send, _ = self._each("SendMessage", "MessageBody", texts)
         self._functions.later()
+        return {"send": took_send, **self.take(count)}
+
+    def take(self, count: int) -> Life:
+        """CPU seconds of a receive and a delete of so many messages that wait."""
         asked = {"MaxNumberOfMessages": count, "WaitTimeSeconds": 0}
         took_receive, received = self._call("ReceiveMessage", asked)
         receipts = [each["ReceiptHandle"] for each in received["Messages"]]
         assert len(receipts) == count
         took_delete, _ = self._each("DeleteMessage", "ReceiptHandle", receipts)
-        return {"send": took_send, "receive": took_receive, "delete": took_delete}
+        return {"receive": took_receive, "delete": took_delete}
 
     def _each(self, action: str, name: str, values: Sequence[str]) -> tuple[float, Any]:
         """Calls an action with one value, or its batch action."""
@@ -148,7 +154,7 @@ class Sqs:
         return took, answer
 
     def _call(self, action: str, members: dict[str, Any]) -> tuple[float, Any]:
-        url = f"http://{_HOST}/{_ACCOUNT}/{_QUEUE}"
+        url = f"http://{_HOST}/{_ACCOUNT}/{self.queue}"
         key = self._functions.key_id, self._functions.secret
         body, headers = signed_call(*key, action, {"QueueUrl": url, **members})
         took, answer = self._functions.timed("dialects", "POST", "/", body, headers)
@@ -220,6 +226,68 @@ class Cmq:
         told = msgspec.json.decode(answer)
         assert told["code"] == 0, told
         return took, told
+
+
+class NativeTopic:
+    """Messages of a topic, published together, in a queue that is subscribed."""
+
+    _TOPIC, _QUEUE = "drinks", "teas"
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+        client = functions.world.client(_ACCOUNT)
+        client.put(f"/queues/{self._QUEUE}", {"partitions": 1})
+        client.put(f"/topics/{self._TOPIC}", {"partitions": 1})
+        copy = {"protocol": "queue", "endpoint": self._QUEUE}
+        client.put(f"/topics/{self._TOPIC}/subscriptions/copy", copy)
+
+    def life(self, count: int) -> Life:
+        """CPU seconds of a publish, of a receive and a delete."""
+        request = {"messages": [bodies.text(_SIZE) for _ in range(count)]}
+        took, _ = self._functions.native("publish", f"/topics/{self._TOPIC}/messages", request)
+        self._functions.later()
+        self._functions.world.settle()
+        return {"publish": took, **native_take(self._functions, self._QUEUE, count)}
+
+
+class Sns(Sqs):
+    """The same by calls of SNS, whose messages SQS's caller gets as notifications."""
+
+    queue = "tolds"
+    _TOPIC = f"arn:aws:sns:eu-central-1:{_ACCOUNT}:tales"
+
+    def __init__(self, functions: Functions) -> None:
+        super().__init__(functions)
+        functions.world.client(_ACCOUNT).put(f"/queues/{self.queue}", {"partitions": 1})
+        endpoint = f"arn:aws:sqs:eu-central-1:{_ACCOUNT}:{self.queue}"
+        self._publish({"Action": "CreateTopic", "Name": "tales"})
+        named = {"TopicArn": self._TOPIC, "Protocol": "sqs", "Endpoint": endpoint}
+        self._publish({"Action": "Subscribe", **named})
+
+    def life(self, count: int) -> Life:
+        """CPU seconds of a publish, of a receive and a delete."""
+        texts = [bodies.text(_SIZE)["body"] for _ in range(count)]
+        given = {"Action": "Publish", "TopicArn": self._TOPIC, "Message": texts[0]}
+        if count > 1:
+            given = {"Action": "PublishBatch", "TopicArn": self._TOPIC}
+            for place, text in enumerate(texts, 1):
+                entry = f"PublishBatchRequestEntries.member.{place}"
+                given |= {f"{entry}.Id": str(place), f"{entry}.Message": text}
+        took = self._publish(given)
+        self._functions.later()
+        self._functions.world.settle()
+        return {"publish": took, **self.take(count)}
+
+    def _publish(self, form: dict[str, str]) -> float:
+        """CPU seconds of a call of SNS."""
+        body = urlencode({**form, "Version": "2010-03-31"}).encode()
+        headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+        request = AWSRequest("POST", f"http://{_HOST}/", headers=headers, data=body)
+        credentials = Credentials(self._functions.key_id, self._functions.secret)
+        SigV4Auth(credentials, "sns", "eu-central-1").add_auth(request)
+        sent = {"host": _HOST, **dict(request.headers.items())}
+        took, _ = self._functions.timed("dialects", "POST", "/", body, sent)
+        return took
 
 
 class NativeGroup:

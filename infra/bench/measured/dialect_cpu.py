@@ -11,7 +11,17 @@ import gc
 from collections.abc import Callable
 
 from ..drawing.tables import middle, show
-from .dialect_calls import Cmq, Functions, Lives, Native, NativeGroup, RocketMq, Sqs
+from .dialect_calls import (
+    Cmq,
+    Functions,
+    Lives,
+    Native,
+    NativeGroup,
+    NativeTopic,
+    RocketMq,
+    Sns,
+    Sqs,
+)
 
 GOAL = 1.3
 _RUNS, _WARM = 300, 30
@@ -29,6 +39,13 @@ def run() -> None:
             rows.append((f"{call} {count}", ours, theirs[0], times[0], theirs[1], times[1]))
     heads = ["", "native", "SQS", "times native", "CMQ", "times native"]
     show(f"CPU of calls with messages of 1 KB, µs (medians of {_RUNS}; ≤ {GOAL})", heads, rows)
+    rows = []
+    for count in _COUNTS:
+        native, sns = _measured(count, NativeTopic, Sns)
+        for call, ours in native.items():
+            rows.append((f"{call} {count}", ours, sns[call], sns[call] / ours))
+    heads = ["", "native", "SNS, and SQS with its notifications", "times native"]
+    show(f"The same of a topic's copies, µs (medians of {_RUNS}; ≤ {GOAL})", heads, rows)
     rows = []
     for count in _COUNTS:
         native, mq = _measured(count, NativeGroup, RocketMq)

@@ -39,6 +39,7 @@ The words that it is written in, and the file that defines each:
     due mark        when a message is posted again                   subscriptions/due_marks.py
     lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py
+    filter policy   as SNS has it, on attributes or on the body      filters/policies
     SQL filter      a condition on a message's attributes            filters/sql
     audit           which key made which change, for its account     access/audit.py
     consumer        a key that received from a source, and when last access/consumers.py

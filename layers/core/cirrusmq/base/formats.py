@@ -5,8 +5,8 @@ A release reads a form before the next one writes it, so that both can be in use
     release 8   reads  receipt + field        writes  receipt
     release 9   reads  receipt + field        writes  receipt + field      (goes back: 8 reads it)
 
-A field that must not be ignored comes with a format: `{"format": 2}` in packed values or in JSON,
-`format=2` among the further fields of a text.
+A field that must not be ignored comes with a format: `{"format": 3}` in packed values or in JSON,
+`format=3` among the further fields of a text.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 
 from cirrusmq.base.errors import Unavailable
 
-FORMAT = 1
-"""The highest format that this release uses."""
+FORMAT = 2
+"""The highest format that this release uses: 2 is of subscriptions that filter by bodies."""
 _logger = logging.getLogger(__name__)
 
 

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from cirrusmq.base.errors import InvalidParameter
 
 ID_CHARACTERS = 12
+FIFO = ".fifo"
+FIFO_OF_BEFORE = "_fifo"
+"""The end of names of FIFO queues that SQS's calls made; others may have it, too."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -21,10 +24,12 @@ class NameRule(NamedTuple):
     most: int
     letter_first: bool = True
     """True if the first character must be a letter."""
+    fifo: bool = False
+    """True if it may end in `.fifo`, as names of FIFO queues and topics in AWS do."""
 
 
-QUEUE_NAME = NameRule(1, 80, letter_first=False)
-TOPIC_NAME = NameRule(3, 256, letter_first=False)
+QUEUE_NAME = NameRule(1, 80, letter_first=False, fifo=True)
+TOPIC_NAME = NameRule(1, 256, letter_first=False, fifo=True)
 SUBSCRIPTION_NAME = NameRule(3, 64)
 ACCOUNT_NAME = NameRule(1, 64)
 RECEIVER_NAME = NameRule(1, 64)
@@ -42,13 +47,27 @@ class QueueRef(NamedTuple):
 def check_name(parameter: str, value: str, rule: NameRule) -> str:
     """Returns `value` if the rule allows it, else raises InvalidParameter."""
     is_begun = not rule.letter_first or value[:1].isalpha()
-    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(value):
+    plain = value.removesuffix(FIFO) if rule.fifo else value
+    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(plain):
         return value
     first = "a letter, then " if rule.letter_first else ""
+    last = f", at the end {FIFO}" if rule.fifo else ""
     raise InvalidParameter(
         parameter,
-        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'",
+        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'"
+        f"{last}",
     )
+
+
+def other_fifo_name(name: str) -> str | None:
+    """The other name that an ordered queue may not have beside this one; None if any may be.
+
+    SQS's callers know an ordered `orders_fifo` as `orders.fifo`: there is one of the two.
+    """
+    for own, other in ((FIFO, FIFO_OF_BEFORE), (FIFO_OF_BEFORE, FIFO)):
+        if name.endswith(own) and name != own:
+            return name.removesuffix(own) + other
+    return None
 
 
 def parse_queue_ref(value: str, account: str, parameter: str = "queue") -> QueueRef:

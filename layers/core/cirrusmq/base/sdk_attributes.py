@@ -2,8 +2,9 @@
 
 A name that a request cannot have is written with `$` and two hexadecimal digits for each odd byte;
 types other than plain text and bytes are in one attribute more, `$types`: `name:type,…`. The trace
-header and the deduplication id that SQS's SDKs send are in `$trace` and `$once`. Answers, events
-and posts show the names that were sent, and none of the service's own attributes.
+header and the deduplication id that SQS's SDKs send are in `$trace` and `$once`, the subject of
+SNS's in `$subject`. Answers, events and posts show the names that were sent, and none of the
+service's own attributes.
 """
 
 from __future__ import annotations

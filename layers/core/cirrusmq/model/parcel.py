@@ -27,6 +27,11 @@ DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 CANCELLED = -4
 """A `visible_ms` that says: cancelled by its sender, before it was received."""
+NOTIFICATION = "N"
+"""The attribute of a parcel whose messages are shown as SNS's notifications: it names the
+subscription (`model.notification`). It is among `others`, which every move takes along."""
+_NOTIFICATION_BYTES = 4_096
+"""Bytes of a notification beside its message, at most: ARNs, a URL, names of fields."""
 _MARK_BYTES = 5
 _HASH_CHARACTERS = 24
 _OF_ONE_MESSAGE = re.compile(r"([a-zA-Z])([0-9]|1[0-5])", re.ASCII)
@@ -202,7 +207,14 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         return not self.receives[place] and self.visible_ms[place] == self.expires_ms
 
     def answer_bytes(self, place: int) -> int:
-        """Returns the most bytes that the message at `place` adds to an answer's JSON."""
+        """Returns the most bytes that the message at `place` adds to an answer's JSON.
+
+        A notification is JSON in JSON: if one of them makes a text longer by a byte, both make it
+        longer by 3 at most: a quote has 1, then 2, then 4.
+        """
+        if NOTIFICATION in self.others:
+            percent = 3 * self.answer_percent - 200
+            return answer_bytes(self.sizes[place], percent) + _NOTIFICATION_BYTES
         return answer_bytes(self.sizes[place], self.answer_percent)
 
 

@@ -12,7 +12,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.base.shapes import integer
-from cirrusmq.filters.selection import Filter, compile_filter
+from cirrusmq.filters.selection import Filter, compile_filter, reads_body
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
@@ -168,6 +168,26 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """True if it is paused because its URL answered 410."""
     token_sha256: str | None = None
     token_expires_ms: int = 0
+    format: int = 1
+    """2 if it filters by bodies: an older release would refuse all messages of its topic."""
+    sdk: dict[str, str] = {}
+    """What SNS's calls set beside the attributes, read back as it was set; and the `region` and the
+    `url` of the call that made it."""
+
+    @property
+    def notifies(self) -> bool:
+        """Whether SNS's callers get its messages in JSON objects (`model.notification`)."""
+        return self.sdk.get("RawMessageDelivery") == "false" and self.content_format == "json"
+
+    @property
+    def made_by_sns(self) -> bool:
+        """Whether a call of SNS made it, so that its URL gets posts as SNS has them."""
+        return "url" in self.sdk
+
+    @property
+    def reads_bodies(self) -> bool:
+        """Whether its filter looks at the bodies of messages."""
+        return reads_body(self.filter)
 
     @property
     def pausable(self) -> bool:
@@ -368,7 +388,7 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
     if subscription.mode == "broadcasting" and subscription.ordered:
         raise InvalidParameter("ordered", "is allowed only in mode clustering")
     _read_retry(subscription)
-    return subscription
+    return msgspec.structs.replace(subscription, format=2 if subscription.reads_bodies else 1)
 
 
 def _read_retry(subscription: Subscription) -> RetryPolicy | None:

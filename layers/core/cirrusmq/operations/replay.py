@@ -106,7 +106,7 @@ def _hand_out(
         share
         for record in map(read_record, filter(holds_messages, items))
         if record.sent_ms >= from_ms
-        and (share := share_of(group, record, topic.attributes.filter)) is not None
+        and (share := share_of(core, group, record, topic.attributes.filter)) is not None
         and now_ms < share.expires_ms
     ]
     return put_side_by_side(core, [parcel for share in shares for parcel in parcels_of(share)])

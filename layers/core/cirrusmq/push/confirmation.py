@@ -35,6 +35,22 @@ def post_token(core: Core, given: dict[str, Any], request_id: str) -> None:
 
 def _post(core: Core, subscription: Subscription, given: dict[str, Any], request_id: str) -> None:
     assert subscription.endpoint is not None
+    secrets, now_s = signing_secrets(core, subscription.id), core.real_seconds()
+    if subscription.made_by_sns:
+        # Few are: the cold starts of others do without.
+        from cirrusmq.model.notification import own_part
+        from cirrusmq.webhooks import sns_requests
+
+        headers, body = sns_requests.confirmation(
+            subscription,
+            f"{own_part(subscription.name)}.{given['token']}",
+            secrets=secrets,
+            request_id=request_id,
+            now_ms=core.now_ms(),
+            now_s=now_s,
+        )
+        core.post(subscription.endpoint, headers, body)
+        return
     path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
     headers, body = requests.confirmation(
         account=subscription.account,
@@ -43,8 +59,8 @@ def _post(core: Core, subscription: Subscription, given: dict[str, Any], request
         token=given["token"],
         confirm_url=core.settings.public_url + path,
         expires_ms=given["expires_ms"],
-        secrets=signing_secrets(core, subscription.id),
+        secrets=secrets,
         request_id=request_id,
-        now_s=core.real_seconds(),
+        now_s=now_s,
     )
     core.post(subscription.endpoint, headers, body)

@@ -101,18 +101,7 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
     assert subscription.endpoint is not None
     if candidate.message is None:  # its body cannot be read now
         return PostResult(candidate=candidate, post=Post(pace.start(core), None, "content"))
-    headers, body = requests.delivery(
-        account=subscription.account,
-        topic=subscription.topic,
-        subscription=subscription.name,
-        message_id=candidate.parcel.message_id(candidate.place),
-        message=candidate.message,
-        published_ms=candidate.parcel.sent_ms,
-        content_format=subscription.content_format,
-        secrets=confirmations.signing_secrets(core, subscription.id),
-        request_id=f"{core.random.getrandbits(128):032x}",
-        now_s=core.real_seconds(),
-    )
+    headers, body = _request(push, candidate, candidate.message)
     started_ms = pace.start(core)
     if started_ms > latest_ms:
         return candidate
@@ -134,6 +123,42 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
         retry_after_ms=int(asked_seconds * 1_000 * core.clock.scale),
         took_ms=took_ms,
     )
+
+
+def _request(push: Push, candidate: Candidate, message: Message) -> tuple[dict[str, str], bytes]:
+    """Headers and body of one attempt to post a message."""
+    core, subscription = push.core, push.subscription
+    message_id = candidate.parcel.message_id(candidate.place)
+    secrets, now_s = confirmations.signing_secrets(core, subscription.id), core.real_seconds()
+    if subscription.notifies:
+        # Few do: the cold starts of others do without.
+        from cirrusmq.webhooks import sns_requests
+
+        return sns_requests.delivery(
+            subscription,
+            message_id,
+            message,
+            secrets=secrets,
+            now_s=now_s,
+            unsubscribe_token=confirmations.unsubscribe_token(core, subscription),
+        )
+    headers, body = requests.delivery(
+        account=subscription.account,
+        topic=subscription.topic,
+        subscription=subscription.name,
+        message_id=message_id,
+        message=message,
+        published_ms=candidate.parcel.sent_ms,
+        content_format=subscription.content_format,
+        secrets=secrets,
+        request_id=f"{core.random.getrandbits(128):032x}",
+        now_s=now_s,
+    )
+    if subscription.made_by_sns:
+        from cirrusmq.webhooks import sns_requests
+
+        headers |= sns_requests.headers_of(subscription, message_id)
+    return headers, body
 
 
 def settle(

@@ -13,7 +13,7 @@ from cirrusmq.base.errors import (
     LimitExceeded,
     QueueNotFound,
 )
-from cirrusmq.base.names import QUEUE_NAME, check_name, new_id
+from cirrusmq.base.names import FIFO, QUEUE_NAME, check_name, new_id, other_fifo_name
 from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.queue import (
     Queue,
@@ -109,6 +109,7 @@ def _creation(
         if found.value.name != name or held != wanted:
             raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
         return DirectoryChange(result=(found.value, False))
+    others = _other_name_is_free(core, queue)
     target = _dead_letter_target(core, queue, None)
     most = limits.QUEUES_PER_ACCOUNT
     return DirectoryChange(
@@ -118,10 +119,31 @@ def _creation(
             directory.count_up(core, account_place(account), most),
             put_resource(core, queue.id, Resource(account, "queue", name)),
             *_refer(core, queue, None, target),
+            *others,
         ],
         refusals={1: LimitExceeded(f"an account has at most {most:,} queues")},
         keys=[place],
     )
+
+
+def _other_name_is_free(core: Core, queue: Queue) -> list[dict[str, Any]]:
+    """The condition that there is no `orders_fifo` beside an ordered `orders.fifo`; or reversed.
+
+    Raises AlreadyExists if there is one; InvalidParameter if an unordered queue ends in `.fifo`.
+    """
+    ordered = queue.attributes.ordered
+    if queue.name.endswith(FIFO) and not ordered:
+        raise InvalidParameter("queue", "must not end in .fifo: the queue is not ordered")
+    other = other_fifo_name(queue.name) if ordered else None
+    if other is None:
+        return []
+    place = queue_place(queue.account, other)
+    found = directory.read(core, place, Queue)
+    if found is None:
+        return [directory.check(core, place, "attribute_not_exists(pk)")]
+    if found.value.attributes.ordered:
+        raise AlreadyExists(f"queue {other} exists, which SQS's callers know by the same name")
+    return []
 
 
 def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import msgspec
@@ -45,20 +45,22 @@ def put_subscription(
     by: str = "",
     tag_characters: int = TAG_CHARACTERS,
     exact: bool = False,
+    sdk: Mapping[str, str] | None = None,
 ) -> tuple[Subscription, bool]:
     """Creates a subscription, or finds one with these attributes. Returns (it, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
     resource_id: the id of a new one, never used before; None draws one. made_by: the account that
     makes it; None for the topic's own. by: the id of the access key that asks for it; empty
-    without one. tag_characters: the most of a tag in the filter.
+    without one. tag_characters: the most of a tag in the filter. sdk: what SNS set besides.
 
     A message published after the answer is later than the subscription by every clock: no publish
     that began earlier comes between messages whose order is kept.
     """
     check_name("subscription", name, SUBSCRIPTION_NAME)
     _check_tags(topic, given, tag_characters)
-    wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
+    wanted = _wanted(core, topic, name, given)
+    wanted = msgspec.structs.replace(wanted, made_by=made_by, sdk=dict(sdk or {}))
     held = msgspec.structs.asdict(given)
     compared = None if exact else {each for each, value in held.items() if value is not UNSET}
     subscription, created, token = change(
@@ -109,17 +111,22 @@ def change_subscription(
     given: SubscriptionInput,
     *,
     tag_characters: int = TAG_CHARACTERS,
+    sdk: Mapping[str, str] | None = None,
 ) -> Subscription:
     """Changes some attributes, for all members of a group at once.
 
     tag_characters: the most of a tag in a filter that is given; one that stays may have longer.
+    sdk: what changes besides the attributes; an empty text removes.
     """
     check_name("subscription", name, SUBSCRIPTION_NAME)
     _check_tags(topic, given, tag_characters)
 
     def update(before: Subscription) -> Subscription:
         after = checked(over(before, given), topic.attributes.filter)
-        return msgspec.structs.replace(after, dead_letter_error=None, modified_ms=core.now_ms())
+        beside = {key: value for key, value in (before.sdk | dict(sdk or {})).items() if value}
+        return msgspec.structs.replace(
+            after, sdk=beside, dead_letter_error=None, modified_ms=core.now_ms()
+        )
 
     return update_subscription(core, topic.id, name, update)
 
