@@ -50,6 +50,7 @@ PUSH_MS = 100
 """Assumed: a push of one message to a URL that answers at once."""
 SHARING_MS, POSTING_MS = 30, 5
 """Assumed: extra time for each further subscription in the invocation, and for each further post.
+
 They wait in parallel, so this is only their CPU time (`push_cpu`)."""
 FANNING_MS = 3
 """Assumed: extra time for each further parcel of fan_out: its CPU time (`push_cpu`)."""
@@ -193,6 +194,7 @@ def _usage(
     pushed: int = 0,
 ) -> Usage:
     """Returns the use. `calls`: calls except sends and receives. `pushes`: invocations of push.
+
     `pushed`: the number of subscriptions of these invocations.
     """
     meters = changes / METER_RECORDS

@@ -52,6 +52,7 @@ class PeekedMessage(Content, kw_only=True):
     @classmethod
     def at(cls, parcel: Parcel, place: int, message: Message, **more: Any) -> Self:
         """Returns the answer for the message at an index of a parcel.
+
         `more`: further fields of a subclass.
         """
         first_ms = parcel.first_received_ms[place]
