@@ -82,7 +82,7 @@ def _given(variables: Mapping[str, str], environment: Mapping[str, str]) -> dict
 
 
 def _checked(name: str, value: object) -> str:
-    """The value without blanks around it. NotConfigured names it, and never shows it."""
+    """Returns the value without white space around it. Raises NotConfigured, without the value."""
     if not isinstance(value, str):
         raise NotConfigured(f"{name}: must be a text")
     text = value.strip()
@@ -95,7 +95,7 @@ def _checked(name: str, value: object) -> str:
 
 
 def _check_url(name: str, text: str) -> None:
-    """NotConfigured, which does not show the text: somebody may have put the secret here."""
+    """Raises NotConfigured, without the text: somebody may have put the secret here."""
     try:
         parts = urlsplit(text)
         port = parts.port

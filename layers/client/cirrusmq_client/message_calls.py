@@ -64,7 +64,7 @@ class MessageCalls(Calls):
         wait_seconds: float | None = None,
         visibility_timeout_seconds: int | None = None,
     ) -> Steps[list[Received]]:
-        """Receives 0 to 16 messages, each with a lease. Returns an empty list after the wait.
+        """Receives 0 to 16 messages, each with a lease. Returns none if no message came in time.
 
         If the answer is lost, the call is repeated for the same messages, with the same receipts.
 

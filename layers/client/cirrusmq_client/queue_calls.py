@@ -37,8 +37,8 @@ class QueueCalls(Calls):
 
         Raises AlreadyExists if a queue of this name has other attributes.
 
-        `attributes`: the others have their defaults in a new queue. `exact`: in an existing queue,
-        too; otherwise attributes that are not given may have any value.
+        `attributes`: attributes of the queue; a new queue has defaults for the others. `exact`: an
+        existing queue must have these defaults, too; otherwise its others may have any value.
         """
         path = queue_path(name)
         return cast(QueueAttributes, (yield from self._put(path, attributes or {}, exact=exact)))

@@ -256,7 +256,7 @@ class TopicCalls(Calls):
 
     @driven
     def pause_subscription(self, topic: str, name: str) -> Steps[SubscriptionAttributes]:
-        """Pauses a URL or a group: its messages wait, within their retention, until `resume`."""
+        """Pauses a URL or a group: messages wait, within their retention, until it is resumed."""
         path = subscription_path(topic, name) + "/pause"
         return cast(SubscriptionAttributes, (yield from self._post_safely(path, {})))
 
