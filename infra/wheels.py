@@ -2,8 +2,9 @@
 
 python -m infra.wheels FOLDER
 
-From copies, since a build leaves files beside what it builds, and a later one takes them along. The
-service's wheel also has the template and what that names, beside its packages, and the manual.
+Builds from copies, since a build leaves files beside its sources, and a later build would include
+them. The service's wheel also has the template and its files, beside its packages, and the
+manual.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _UNWANTED = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
 
 
 def build(folder: Path) -> list[Path]:
-    """Build both into a folder; needs setuptools here, and no network."""
+    """Builds both into a folder. Returns the wheels. Needs setuptools, and no network."""
     with tempfile.TemporaryDirectory() as held:
         client, service = Path(held) / "client", Path(held) / "service"
         shutil.copytree(CLIENT, client, ignore=_UNWANTED)
@@ -51,7 +52,7 @@ def build(folder: Path) -> list[Path]:
 
 
 def _copy(names: Iterable[str], folder: Path) -> None:
-    """Files and folders of the repository, under the same names."""
+    """Copies files and folders of the repository, under the same names."""
     for name in names:
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,16 @@ def test_a_queue_is_made_with_the_attributes_given(
     assert service.authorizations == {"Bearer key:hush"}
 
 
+def test_a_name_that_begins_with_a_dash_stands_behind_two(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    service.answers[f"PUT {QUEUE}"] = [(201, {"name": "-orders"})]
+    done = run("queue", "create", *data(tmp_path), "--", "-orders")
+    assert done.returncode == 0, done.stderr
+    assert "-orders" in done.stdout
+    assert service.asked == [(f"PUT {QUEUE}", {})]
+
+
 def test_all_pages_of_queues_are_listed(run: Run, service: Service, tmp_path: Path) -> None:
     pages = [
         (200, {"queues": [{"name": "a"}], "cursor": "next"}),

@@ -149,6 +149,9 @@ def subscribe(
     policy: Annotated[
         str | None, typer.Option(help="Only what this filter policy lets pass, in JSON.")
     ] = None,
+    body_policy: Annotated[
+        str | None, typer.Option(help="Only what this policy lets pass by its body, in JSON.")
+    ] = None,
     sql: OnlySql = None,
     broadcasting: Annotated[
         bool, typer.Option(help="Every consumer gets everything (pull alone).")
@@ -193,7 +196,7 @@ def subscribe(
     wanted: dict[str, Any] = {
         "protocol": protocol,
         "endpoint": queue or url,
-        "filter": read_filter(tag, binding_key, sql, policy),
+        "filter": read_filter(tag, binding_key, sql, policy, body_policy),
         "mode": "broadcasting" if broadcasting else None,
         "ordered": ordered or None,
         "start": start,

@@ -18,7 +18,7 @@ from cirrusmq_client.answers import (
 from cirrusmq_client.calls import Calls
 from cirrusmq_client.checks import texts
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, ReceiverNotFound
-from cirrusmq_client.inputs import QueueInput, ReceiverInput
+from cirrusmq_client.inputs import QueueInput, ReceiverChangeInput, ReceiverInput
 from cirrusmq_client.sources import part, queue_path
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
 from cirrusmq_client.times import to_moment
@@ -147,6 +147,14 @@ class QueueCalls(Calls):
         """
         path = _receiver(queue, name)
         return cast(ReceiverAttributes, (yield from self._put(path, attributes, exact=exact)))
+
+    @driven
+    def change_receiver(
+        self, queue: str, name: str, attributes: ReceiverChangeInput
+    ) -> Steps[ReceiverAttributes]:
+        """Change some attributes of a receiver, such as `paused`."""
+        reply = yield from self._call("PATCH", _receiver(queue, name), dict(attributes))
+        return cast(ReceiverAttributes, reply.json)
 
     @driven
     def show_receiver(self, queue: str, name: str) -> Steps[ReceiverWithCounts]:
