@@ -22,6 +22,8 @@ def answer(core: Core, action: str, members: Members) -> dict[str, Any] | None:
         arn = needed(members, "TopicArn")
         found = confirm(core, topic_ref("TopicArn", arn, ""), needed(members, "Token"))
         return {"SubscriptionArn": subscription_arn(arn.split(":")[3], found)}
+    if action != "Unsubscribe":
+        raise SnsError("AccessDenied", f"{action} needs a signature.")
     _unsubscribe(core, needed(members, "SubscriptionArn"), text(members, "Token"))
     return None
 

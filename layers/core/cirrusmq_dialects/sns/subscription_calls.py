@@ -150,7 +150,8 @@ def set_subscription_attributes(asked: Asked) -> Result:
         request |= read_of_topic(topic.sdk.get(DELIVERY_POLICY, ""))
     _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
-    sdk = _where(asked) | found.sdk | attributes.beside if attributes.beside else None
+    where = _where(asked) if name == shapes.RAW else {}  # a native one stays a native one
+    sdk = where | found.sdk | attributes.beside if attributes.beside else None
     try:
         management.change_subscription(
             asked.core, topic, found.name, read_values(request, SubscriptionInput), sdk=sdk
