@@ -189,7 +189,7 @@ def _check_maker(asked: Asked, found: Reached, topic: Topic, name: str) -> None:
 
 
 def _resolve(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:
-    """Have a dead-letter queue be named by the core's name."""
+    """Names a dead-letter queue by the core's name."""
     if request.get("dead_letter_queue"):
         queue = resolved(asked.core, topic.account, request["dead_letter_queue"])
         request["dead_letter_queue"] = queue
@@ -224,7 +224,7 @@ def _refused_protocol(protocol: str) -> str:
 
 
 def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
-    """Refuse a FIFO queue of a standard topic, and a name of one that no FIFO queue has."""
+    """Refuses a FIFO queue of a standard topic, and a name of one that no FIFO queue has."""
     if not arn.endswith(FIFO):
         return
     if not is_fifo(topic):

@@ -110,7 +110,7 @@ def set_topic_attributes(asked: Asked) -> Result:
 
 
 def _deliver_by(asked: Asked, topic: Topic, policy: str) -> None:
-    """Have URLs without a policy of their own follow the topic's; a repeat finishes it."""
+    """Gives URLs without a policy of their own the topic's; a repeat finishes it."""
     change = read_values(read_of_topic(policy), SubscriptionInput)
     for each in list_subscriptions(asked.core, topic):
         if each.protocol == "http" and each.made_by_sns and DELIVERY_POLICY not in each.sdk:
