@@ -29,6 +29,8 @@ from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.testing.core import FUNCTION, FUNCTION_ARN
 
 ACCOUNT = "acme"
+GUEST = "guest"
+"""The account that sends by a grant."""
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment

@@ -1,7 +1,6 @@
-"""The life of messages by calls of an SDK, signed before its clock starts, and by native calls.
+"""The life of messages by an SDK's calls, signed before the clock starts, and by native calls.
 
-All of them are made of the deployed handlers of one world. A life answers the CPU seconds of each
-of its calls.
+All calls go to the deployed handlers of one world. A life returns the CPU seconds of each call.
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ class Lives(Protocol):
     """Messages that are sent, received and deleted."""
 
     def life(self, count: int) -> Life:
-        """CPU seconds of each call in the life of so many messages."""
+        """Returns CPU seconds of each call in the life of `count` messages."""
         ...
 
 
 class Functions:
-    """A world with a queue, a topic, and a key that signs; its functions, as Lambda calls them."""
+    """A world with a queue, a topic and a signing key; calls its functions as Lambda does."""
 
     def __init__(self) -> None:
         self.world = world = World(by_sdk=True)
-        # Signatures are of the machine's time.
+        # Signatures use the machine's time.
         world.core = replace(world.core, real_seconds=lambda: int(time.time()))
         rights = keys.KeyRights(manages_keys=False)
         key, self.secret = keys.create_key(world.core, _ACCOUNT, rights, signing=True)
@@ -65,7 +64,7 @@ class Functions:
         self._handlers = {name: load_handler(functions[name]) for name in _FUNCTIONS}
 
     def native(self, function: str, path: str, body: Any) -> tuple[float, Any]:
-        """CPU seconds and answer of a native call."""
+        """Returns CPU seconds and answer of a native call."""
         headers = {"authorization": self.authorization, "content-type": "application/json"}
         content = msgspec.json.encode(body)
         took, answer = self.timed(function, "POST", path, content, headers)
@@ -80,7 +79,7 @@ class Functions:
         headers: Mapping[str, str],
         query: str = "",
     ) -> tuple[float, str]:
-        """CPU seconds and answer of a call, which is not refused."""
+        """Returns CPU seconds and answer of a call, which must succeed."""
         api = DIALECT_API if function == "dialects" else API
         _, event, _ = self.world.event(method, path, body, dict(headers), query, api=api)
         with bootstrap.serving(self.world.core):
@@ -91,7 +90,7 @@ class Functions:
         return took, answer.get("body") or "{}"
 
     def later(self) -> None:
-        """What was sent in one millisecond is in the order of random ids."""
+        """Moves the clock by a millisecond: within one, messages are in the order of random ids."""
         self.world.clock.pass_seconds(0.001)
 
 
@@ -111,7 +110,7 @@ class Native:
 
 
 def native_take(functions: Functions, queue: str, count: int) -> Life:
-    """CPU seconds of a receive and a delete of so many messages that wait."""
+    """Returns CPU seconds of a receive and a delete of `count` waiting messages."""
     path = f"/queues/{queue}/messages"
     asked = {"max": count, "wait_seconds": 0}
     receive, received = functions.native("receive", f"{path}/receive", asked)
@@ -122,7 +121,7 @@ def native_take(functions: Functions, queue: str, count: int) -> Life:
 
 
 class Sqs:
-    """The same by calls of SQS's JSON protocol."""
+    """Messages of a queue, by calls of SQS's JSON protocol."""
 
     queue = _QUEUE
 
@@ -146,7 +145,7 @@ class Sqs:
         return {"receive": took_receive, "delete": took_delete}
 
     def _each(self, action: str, name: str, values: Sequence[str]) -> tuple[float, Any]:
-        """A call of an action with one value, or of its batch."""
+        """Calls an action with one value, or its batch action."""
         if len(values) == 1:
             return self._call(action, {name: values[0]})
         entries = [{"Id": str(place), name: value} for place, value in enumerate(values)]
@@ -165,7 +164,7 @@ class Sqs:
 def signed_call(
     key_id: str, secret: str, action: str, members: dict[str, Any]
 ) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of a call of SQS."""
+    """Returns body and headers of a signed call of SQS."""
     body = msgspec.json.encode(members)
     headers = {
         "content-type": "application/x-amz-json-1.0",
@@ -177,7 +176,7 @@ def signed_call(
 
 
 class Cmq:
-    """The same by calls of CMQ, as its SDK sends and signs them by default."""
+    """Messages of a queue, by calls of CMQ, as its SDK sends and signs them by default."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -308,7 +307,7 @@ class NativeGroup:
 
 
 class RocketMq:
-    """The same by calls of RocketMQ over HTTP, as the SDK for Python sends and signs them."""
+    """Messages of a topic, by calls of RocketMQ over HTTP, as the SDK for Python makes them."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -346,7 +345,7 @@ class RocketMq:
 
 
 def _document(root: str, elements: Sequence[str]) -> str:
-    """XML as the SDK for Python writes it; an element as `name>text`."""
+    """Returns XML as the SDK for Python writes it; an element is given as `name>text`."""
     inner = "".join(f"<{each}</{each.partition('>')[0]}>" for each in elements)
     space = "http://mq.aliyuncs.com/doc/v1/"
     return f'<?xml version="1.0" encoding="utf-8"?><{root} xmlns="{space}">{inner}</{root}>'

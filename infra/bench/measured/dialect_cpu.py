@@ -1,8 +1,8 @@
-"""CPU of a call of other services' SDKs beside the same native call, both by the deployed handlers.
+"""CPU time of a call by another service's SDK beside the native call, in the deployed handlers.
 
-The calls are signed before the clock starts, and run in turn over the embedded engine in memory.
-All send, receive and delete messages of 1 KB in queues of one partition of the same service; what
-the engine needs is in both. RocketMQ's are published to a topic whose group has such a queue.
+The calls are signed before the clock starts, and alternate over the embedded engine in memory. All
+send, receive and delete messages of 1 KB in queues of one partition of the same service; both
+include the engine's time. RocketMQ's are published to a topic whose group has such a queue.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COUNTS = (1, 10)
 
 
 def run() -> None:
-    """Print the tables."""
+    """Prints the tables."""
     rows: list[tuple[str | float, ...]] = []
     for count in _COUNTS:
         native, sqs, cmq = _measured(count, Native, Sqs, Cmq)
@@ -57,12 +57,12 @@ def run() -> None:
 
 
 def _measured(count: int, *kinds: Callable[[Functions], Lives]) -> list[dict[str, float]]:
-    """Of each kind the middle microseconds of each call; all in turn, in one service."""
+    """Returns, for each kind, the median microseconds of each call; kinds alternate."""
     functions = Functions()
     lives = [kind(functions) for kind in kinds]
     taken: list[dict[str, list[float]]] = [{} for _ in kinds]
     gc.collect()
-    gc.freeze()  # as a function does when it is loaded
+    gc.freeze()  # as a function does after its imports
     try:
         for number in range(_WARM + _RUNS):
             for into, each in zip(taken, lives, strict=True):

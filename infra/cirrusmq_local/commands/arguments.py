@@ -68,7 +68,7 @@ DATA, MOST = Path(".local"), 100
 
 def read_attributes(texts: list[str] | None) -> Any:
     """`name=value` options, the values in JSON."""
-    return {name: _value(value) for name, value in map(_pair, texts or [])}
+    return {name: _value(value) for name, value in map(read_pair, texts or [])}
 
 
 def read_changes(texts: list[str] | None) -> Any:
@@ -90,7 +90,7 @@ def read_source(text: str, receiver: str | None = None) -> MessageSource:
 
 def read_texts(texts: list[str] | None) -> dict[str, str | bytes]:
     """`name=value` options, the values as they are."""
-    return dict(map(_pair, texts or []))
+    return dict(map(read_pair, texts or []))
 
 
 def read_moment(text: str) -> str | int:
@@ -159,10 +159,11 @@ def ask(question: str | Callable[[], str], yes: bool) -> None:
         fail("nothing was done")
 
 
-def _pair(text: str) -> tuple[str, str]:
+def read_pair(text: str, option: str = "--attribute") -> tuple[str, str]:
+    """A `name=value` option."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise typer.BadParameter(f"{text}: must be name=value", param_hint="--attribute")
+        raise typer.BadParameter(f"{text}: must be name=value", param_hint=option)
     return name, value
 
 

@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-TYPES, TRACE, ONCE, SUBJECT = "$types", "$trace", "$once", "$subject"
+from cirrusmq.base.reserved_attributes import ONCE, RESERVED, TRACE, TYPES
+
 TRACE_HEADER = "AWSTraceHeader"
 _BESIDE = {TRACE: TRACE_HEADER, ONCE: "MessageDeduplicationId"}
-_OWN = frozenset({TYPES, SUBJECT, *_BESIDE})
 TEXT, BYTES = "String", "Binary"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ODD = re.compile(rb"[^A-Za-z0-9_]|^[0-9]")
@@ -60,7 +60,7 @@ def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:
     )
     found = {}
     for name, value in attributes.items():
-        if name in _OWN:
+        if name in RESERVED:
             continue
         plain = TEXT if isinstance(value, str) else BYTES
         found[_unescape(name)] = Typed(types.get(name, plain), value)

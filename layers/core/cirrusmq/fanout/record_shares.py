@@ -118,6 +118,7 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[ReaderShare
             sequences=None if numbers is None else [numbers[place] for place in places],
             group_partitions=header.partitions,
             fair=header.fair,
+            priorities=header.priorities,
             inline=False,
             log_is_own=True,
             object_days=object_days(record),

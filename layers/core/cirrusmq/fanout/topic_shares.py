@@ -272,7 +272,8 @@ def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Reade
         share,
         partition=queue.partition_of(record.send_id),
         group_partitions=queue.partitions_at(ulid.time_of(record.send_id)),
-        fair=queue.attributes.fair,
+        fair=queue.attributes.fair or queue.attributes.priorities is not None,
+        priorities=queue.attributes.priorities,
         invokes=queue.attributes.invoke is not None,
     )
 

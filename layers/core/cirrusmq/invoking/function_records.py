@@ -21,6 +21,7 @@ from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.invoke import EventSource
 from cirrusmq.model.parcel import NOTIFICATION, order_number, sequence_number
+from cirrusmq.model.sender import sender_of
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received
 
@@ -96,7 +97,7 @@ def outcome_of(answer: Any, batch: Sequence[Received]) -> InvocationOutcome:
 def _record(source: Source, received: Received) -> dict[str, Any]:
     parcel, place, message = received.parcel, received.place, received.message
     system = {
-        "SenderId": source.account,
+        "SenderId": sender_of(message, source.account).account,
         "ApproximateReceiveCount": str(parcel.tries(place)),
         "SentTimestamp": str(parcel.sent_ms),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),

@@ -76,6 +76,8 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
     source = source_of_resource(core, resource_id)
     if source is None or age_limit_ms(source) is None:
         return
+    if source.paused and source.subscription is None:
+        return  # what is paused does not age; a topic's message lives a day all the same
     held = age_limit.hold(core, source, partition)
     if held is None:
         return
@@ -100,14 +102,15 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
     source = source_of_resource(core, counter.resource_id) if counter.holds else None
     if source is None:
         return None
-    if age_limit_ms(source) is not None:
+    waits = source.paused and source.subscription is None
+    if age_limit_ms(source) is not None and not waits:
         partitions = list(range(source.partitions))
         core.random.shuffle(partitions)
         for partition in partitions:
             _give_up_aged(core, source, partition, deadline_ms)
     seen = rounds.look(core, [source])
     not_all = isinstance(seen.answer, rounds.NotAllSeen)
-    if source.invoke is not None and (seen.oldest_ms is not None or not_all):
+    if source.invoke is not None and not waits and (seen.oldest_ms is not None or not_all):
         wake(core, source.id)  # if its worker is lost, or to scan the rest
     return seen.oldest_ms
 

@@ -14,6 +14,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
+from cirrusmq.base.reserved_attributes import MARK
 from cirrusmq.filters.tags import (
     LONG_TAG_CHARACTERS,
     TAG_CHARACTERS,
@@ -44,10 +45,12 @@ class ContentLimits(msgspec.Struct, frozen=True):
     attributes: int
     attribute_bytes: int | None
     """Limit of a value; None means the body's limit."""
+    reserved_names: bool = False
+    """True if names may begin with `$`: the service itself writes such names."""
 
 
 CONTRACT = ContentLimits(TAG_CHARACTERS, limits.ATTRIBUTES, limits.ATTRIBUTE_BYTES)
-OF_SDKS = ContentLimits(LONG_TAG_CHARACTERS, limits.SDK_ATTRIBUTES, None)
+OF_SDKS = ContentLimits(LONG_TAG_CHARACTERS, limits.SDK_ATTRIBUTES, None, reserved_names=True)
 """For programs that were written for other services, and rely on those services' limits."""
 
 
@@ -82,7 +85,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def attributes_as_sent(self) -> Mapping[str, str | bytes]:
         """The attributes by the names that were sent, without the service's own ones."""
-        if not any("$" in name for name in self.attributes):
+        if not any(MARK in name for name in self.attributes):
             return self.attributes
         # SDKs of other services send such names: the others' cold starts do without.
         from cirrusmq.base import sdk_attributes
@@ -128,7 +131,7 @@ def read_body(given: MessageInput, where: str) -> str | bytes:
         body, name = given.body, "body"
     else:
         assert isinstance(given.body_base64, str)
-        body, name = _from_base64(f"{where}.body_base64", given.body_base64), "body_base64"
+        body, name = from_base64(f"{where}.body_base64", given.body_base64), "body_base64"
     if not body:
         raise InvalidParameter(f"{where}.{name}", "must have at least 1 byte")
     return body
@@ -143,12 +146,16 @@ def read_attributes(
     attributes: dict[str, str | bytes] = {}
     for name, value in given.items():
         parameter = f"{where}.attributes.{name[:80]}"
-        if not _ATTRIBUTE_NAME.fullmatch(name) or name == "TAGS":
+        if (
+            not _ATTRIBUTE_NAME.fullmatch(name)
+            or name == "TAGS"
+            or (name[0] == MARK and not most.reserved_names)
+        ):
             raise InvalidParameter(
                 parameter,
-                "an attribute's name must match [A-Za-z_$][A-Za-z0-9_$]{0,63} and not be TAGS",
+                "an attribute's name must match [A-Za-z_][A-Za-z0-9_$]{0,63} and not be TAGS",
             )
-        decoded = value if isinstance(value, str) else _from_base64(parameter, value.base64)
+        decoded = value if isinstance(value, str) else from_base64(parameter, value.base64)
         if most.attribute_bytes is not None and _size(decoded) > most.attribute_bytes:
             raise InvalidParameter(parameter, f"a value must be 0 to {most.attribute_bytes} bytes")
         attributes[name] = decoded
@@ -315,7 +322,8 @@ def _encoded_size(value: str | bytes) -> int:
     return len(msgspec.json.encode(value)) - 2
 
 
-def _from_base64(parameter: str, text: str) -> bytes:
+def from_base64(parameter: str, text: str) -> bytes:
+    """The bytes of a text in base64; InvalidParameter if it is none."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -25,6 +25,7 @@ import msgspec
 from cirrusmq.base import limits, sdk_attributes, ulid
 from cirrusmq.base.decoding import decode_packed
 from cirrusmq.base.names import FIFO
+from cirrusmq.base.reserved_attributes import SUBJECT
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import NOTIFICATION, Parcel, send_and_position
@@ -140,7 +141,7 @@ def notification(
     }
     if notifier.topic.endswith(FIFO):
         shown["SequenceNumber"] = sequence_number(message_id)
-    subject = message.attributes.get(sdk_attributes.SUBJECT)
+    subject = message.attributes.get(SUBJECT)
     if isinstance(subject, str):
         shown["Subject"] = subject
     shown["Message"] = _text(message.body)

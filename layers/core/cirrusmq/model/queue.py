@@ -13,7 +13,10 @@ from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.base.shapes import integer
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
+from cirrusmq.model.pauses import Pause
+from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.retry import RetryPolicy, parse_retry
+from cirrusmq.model.sender import SenderDetail
 
 
 class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,10 +59,15 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     fair: bool = False
     max_in_flight: int | None = None
+    priorities: int | None = None
     partitions: int = limits.PARTITIONS_DEFAULT
     invoke: Invoke | None = None
     description: str | None = None
     labels: dict[str, str] = {}
+    paused: bool = False
+    """Whether its own messages are received by nobody; sends go on."""
+    sender: SenderDetail = "account"
+    """What messages say of who sent them: the account, or its access key too."""
 
 
 class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,10 +91,13 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ordered: bool | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
+    priorities: Annotated[int, integer(limits.PRIORITIES)] | UnsetType | None = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
     description: Description | UnsetType | None = UNSET
     labels: Labels | UnsetType = UNSET
+    paused: bool | UnsetType = UNSET
+    sender: SenderDetail | UnsetType = UNSET
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,6 +115,12 @@ class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | UnsetType
     ) = UNSET
     filter: dict[str, Any] | UnsetType | None = UNSET
+
+
+class ReceiverChangeInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `PATCH …/receivers/{receiver}`."""
+
+    paused: bool | UnsetType = UNSET
 
 
 class SdkAttributes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -140,6 +157,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Ids of the operations that give new receivers the messages sent before the log. While there
     is one, such messages are kept when they end."""
     sdk: SdkAttributes | None = None
+    pauses: list[Pause] = []
+    """When it was paused, the last time at the end."""
 
     @property
     def backlog_before_ms(self) -> int:
@@ -185,13 +204,19 @@ def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
 
 def create_attributes(given: QueueInput) -> QueueAttributes:
     """Returns the attributes of a new queue: the given ones over the defaults."""
-    return _checked(over_queue(QueueAttributes(), given))
+    attributes = over_queue(QueueAttributes(), given)
+    if attributes.priorities is not None and isinstance(given.partitions, UnsetType):
+        attributes = msgspec.structs.replace(attributes, partitions=1)
+    return _checked(attributes)
 
 
 def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
     """Returns the queue after a change. Raises if a fixed attribute or a rule forbids it."""
     before = queue.attributes
-    after = _checked(over_queue(before, given))
+    after = over_queue(before, given)
+    if after.priorities != before.priorities:
+        raise InvalidParameter("priorities", "are fixed when the queue is created")
+    after = _checked(after)
     if after.ordered != before.ordered:
         raise InvalidParameter("ordered", "is fixed when the queue is created")
     if after.fair != before.fair:
@@ -212,6 +237,9 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
         )
     if after.message_retention_seconds < before.message_retention_seconds:
         changed = _with_shorter_retention(changed, before.message_retention_seconds, now_ms)
+    if after.paused != before.paused:
+        pauses = pauses_changed(queue.pauses, now_ms, paused=after.paused)
+        changed = msgspec.structs.replace(changed, pauses=pauses)
     if after.rewind_seconds and not before.rewind_seconds:
         changed = msgspec.structs.replace(changed, rewind_floor_ms=now_ms)
     return changed
@@ -236,6 +264,11 @@ def _given(given: msgspec.Struct) -> dict[str, Any]:
 def _checked(attributes: QueueAttributes) -> QueueAttributes:
     if attributes.fair and attributes.ordered:
         raise InvalidParameter("fair", "is not allowed in an ordered queue")
+    if attributes.priorities is not None:
+        if attributes.ordered or attributes.fair:
+            raise InvalidParameter("priorities", "are not allowed in an ordered or a fair queue")
+        if attributes.partitions != 1:
+            raise InvalidParameter("partitions", "must be 1 in a queue with priorities")
     if attributes.max_in_flight is not None and not attributes.fair:
         raise InvalidParameter("max_in_flight", "is of each group of a fair queue: this is none")
     retention = attributes.message_retention_seconds

@@ -8,6 +8,7 @@ from cirrusmq.base import ulid
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, KEY_SLACK_MS
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.pauses import Pause
 from cirrusmq.model.queue import DeadLetter, Queue
 from cirrusmq.model.retry import RetryPolicy
 
@@ -28,9 +29,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     ordered: bool
     fair: bool = False
-    """True if groups are served in round robin."""
+    """True if keys begin with the group, which is served in round robin; or with the priority."""
+    priorities: int | None = None
+    """Number of priorities of its messages; None: they have groups, or neither."""
     max_in_flight: int | None = None
     """Largest number of held messages of a group of a fair source, about; None: any number."""
+    grown: bool = False
+    """True if it had fewer partitions before."""
     visibility_timeout_seconds: int
     receive_wait_seconds: float
     retry: RetryPolicy | None
@@ -47,6 +52,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The function that its messages are handed to."""
     paused: bool = False
     """True if nothing is received; held messages can be settled."""
+    pauses: tuple[Pause, ...] = ()
+    """Times of its pauses, in which messages did not age."""
     ends_ms: int | None = None
     """For a group's former source: messages published from then on are in a later one."""
     frontier: str | None = None
@@ -112,6 +119,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def grouped(self) -> bool:
         """True if keys are group by group, and not of all messages in order of their times."""
         return self.ordered or self.fair
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether its messages have groups that a call may name."""
+        return self.grouped and self.priorities is None
 
     @property
     def traced(self) -> bool:
@@ -199,8 +211,10 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         log_id=queue.id,
         partitions=attributes.partitions,
         ordered=attributes.ordered,
-        fair=attributes.fair,
+        fair=attributes.fair or attributes.priorities is not None,
+        priorities=attributes.priorities,
         max_in_flight=attributes.max_in_flight,
+        grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,
         receive_wait_seconds=attributes.receive_wait_seconds,
         retry=queue.retry,
@@ -211,4 +225,6 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         longest_retention_seconds=queue.longest_retention_seconds(now_ms),
         invoke=attributes.invoke,
         backlog_before_ms=queue.backlog_before_ms if queue.backlog_readers else 0,
+        paused=attributes.paused,
+        pauses=tuple(queue.pauses),
     )

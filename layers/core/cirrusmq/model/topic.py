@@ -17,6 +17,7 @@ from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
+from cirrusmq.model.sender import SenderDetail
 
 TopicKind: TypeAlias = Literal["tags", "routing_key"]
 Protocol: TypeAlias = Literal["queue", "http", "pull"]
@@ -40,6 +41,8 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
     repeated publishes, and a group's counter from the group's name."""
     description: str | None = None
     labels: dict[str, str] = {}
+    sender: SenderDetail = "account"
+    """What messages say of who published them: the account, or its access key too."""
 
 
 class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,6 +53,7 @@ class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     description: Description | UnsetType | None = UNSET
     labels: Labels | UnsetType = UNSET
+    sender: SenderDetail | UnsetType = UNSET
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,6 +78,8 @@ class Epoch(msgspec.Struct, frozen=True):
 
     id: str
     until_ms: int
+    alone_until_ms: int = 0
+    """Until when messages may have come alone into it: these it keeps, whatever their time."""
 
 
 class Replay(msgspec.Struct, frozen=True):
@@ -148,6 +154,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     replay: Replay | None = None
     invoke: Invoke | None = None
     """The function for its messages, for `pull` in mode clustering."""
+    alone_until_ms: int = 0
+    """Until when messages may come alone into its present source (`lone_messages`)."""
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
     """Number of partitions of the topic's log."""
     labels: dict[str, str] = {}
@@ -224,17 +232,19 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def rewound(self, source_id: str, replay: Replay, oldest_ms: int) -> Subscription:
         """Returns the group with a new source for messages published since `replay.from_ms`.
 
-        Its former sources keep earlier messages, as far as these live: since `oldest_ms`.
+        Its former sources keep earlier messages, as far as these live: since `oldest_ms`; and
+        messages that came alone since then, which no log brings back.
         """
         former: list[Epoch] = []
         since_ms = oldest_ms
-        for epoch in (*self.epochs, Epoch(self.present_id, replay.from_ms)):
+        present = Epoch(self.present_id, replay.from_ms, self.alone_until_ms)
+        for epoch in (*self.epochs, present):
             until_ms = min(epoch.until_ms, replay.from_ms)
-            if until_ms > since_ms:
-                former.append(Epoch(epoch.id, until_ms))
-                since_ms = until_ms
+            if until_ms > since_ms or epoch.alone_until_ms > oldest_ms:
+                since_ms = max(since_ms, until_ms)
+                former.append(Epoch(epoch.id, since_ms, epoch.alone_until_ms))
         return msgspec.structs.replace(
-            self, source_id=source_id, epochs=tuple(former), replay=replay
+            self, source_id=source_id, epochs=tuple(former), replay=replay, alone_until_ms=0
         )
 
     def partition_of(self, send_id: str) -> int:

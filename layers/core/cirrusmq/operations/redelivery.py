@@ -33,6 +33,7 @@ from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused, put_if_absent
 from cirrusmq.storage.queries import Progress
+from cirrusmq.subscriptions.lone_messages import expect_alone
 from cirrusmq.subscriptions.replays import RedeliverRequest
 
 _ON_ITS_WAY = ("pending", "retrying")
@@ -75,6 +76,7 @@ def steps(core: Core, run: Run, topic: Topic, subscription: Subscription) -> Ite
     ids, notices = run.operation.details["ids"], Notices(core)
     for number in range(run.operation.notes.get("next", 0), len(ids)):
         missed = run.operation.notes.get("missed", 0)
+        subscription = expect_alone(core, subscription)
         if not _put(core, run, topic, subscription, ids[number], number + 1, notices):
             missed += 1
         notices.send()  # the sweep finds messages whose notice is lost

@@ -42,6 +42,7 @@ from cirrusmq.settlement.visibility import holds
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel, sort_key
 from cirrusmq.storage.queries import Progress, from_key, portions, remaining, scan_pages, until_key
+from cirrusmq.subscriptions.lone_messages import expect_alone
 from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq.subscriptions.topics import get_topic
 
@@ -261,6 +262,7 @@ class _Redriving:
         # Noted with the move: a run that goes on behind a stop does not find the message any more.
         counted, count = self._run.count(notes)
         if isinstance(target, Subscription):
+            target = expect_alone(core, target)
             left = move_back(
                 *(core, source, parcel, place, target, now_ms, self._notices),
                 nonce=nonce,

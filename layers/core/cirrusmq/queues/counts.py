@@ -20,6 +20,7 @@ from functools import cached_property
 import msgspec
 
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.priority import priority_in
 from cirrusmq.model.source import Source, rewindable, rewindable_until
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import counters
@@ -48,6 +49,8 @@ class Counts(msgspec.Struct):
     delayed: int = 0
     rewindable: int = 0
     oldest_ms: int | None = None
+    by_priority: dict[int, int] | None = None
+    """Active messages that were read, by their priorities; None: the source has none."""
     approximate: bool = False
     """True if not all was read: the figures are the messages read, and the meter's for the rest."""
 
@@ -67,7 +70,7 @@ def count(core: Core, source: Source) -> Counts:
         10:01:00   it has counted all ─────────────────> about 20,000
     """
     now_ms = core.now_ms()
-    counts = Counts()
+    counts = Counts(by_priority=None if source.priorities is None else {})
     budget = ReadBudget(COUNT_UNITS)
     archived = not source.rewind_seconds or _count_archive(core, source, counts, now_ms, budget)
     looked = _Looked(core, source, counts, now_ms, budget)
@@ -253,9 +256,12 @@ def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
     if source.is_over(parcel, now_ms):
         return
     within = rewindable_until(source, parcel) > now_ms
+    levels, level = counts.by_priority, priority_in(parcel.key_prefix)
     for place in range(parcel.count):
         if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
             counts.active += 1
+            if levels is not None:
+                levels[level] = levels.get(level, 0) + 1
             counts.oldest_ms = min(counts.oldest_ms or parcel.sent_ms, parcel.sent_ms)
         elif parcel.delayed(place, now_ms):
             counts.delayed += 1

@@ -14,6 +14,7 @@ from cirrusmq.base.errors import (
     QueueNotFound,
 )
 from cirrusmq.base.names import FIFO, QUEUE_NAME, check_name, new_id, other_fifo_name
+from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.queue import (
     Queue,
     QueueInput,
@@ -91,6 +92,7 @@ def create_queue(
         created_ms=now_ms,
         modified_ms=now_ms,
         sdk=sdk,
+        pauses=pauses_changed([], now_ms, paused=given.paused is True),
     )
     return change(core, lambda: _creation(core, queue, given, exact))
 

@@ -19,7 +19,8 @@ from cirrusmq.base.errors import (
 )
 from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.model.queue import Queue, ReceiverInput
+from cirrusmq.model.pauses import changed as pauses_changed
+from cirrusmq.model.queue import Queue, ReceiverChangeInput, ReceiverInput
 from cirrusmq.queues import operations
 from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
 from cirrusmq.queues.reader_backlog import read_by
@@ -166,6 +167,32 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
         begun_ms = core.floor_ms()
         operations.release(core, queue.account, receiver.backfill, until_ms=begun_ms)
     core.wait_past(begun_ms - 1)
+
+
+def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeInput) -> Receiver:
+    """Change some attributes of a receiver; in force everywhere when this returns."""
+    check_name("receiver", name, RECEIVER_NAME)
+    place = receiver_place(queue.id, name)
+
+    def plan() -> DirectoryChange[Receiver]:
+        found = directory.read(core, place, Receiver)
+        if found is None or found.value.name != name:
+            raise ReceiverNotFound
+        before, now_ms = found.value, core.now_ms()
+        after = before
+        if not isinstance(given.paused, UnsetType):
+            pauses = pauses_changed(before.pauses, now_ms, paused=given.paused)
+            after = msgspec.structs.replace(before, paused=given.paused, pauses=pauses)
+        if after == before:
+            return DirectoryChange(result=before)
+        after = msgspec.structs.replace(after, modified_ms=now_ms)
+        return DirectoryChange(
+            result=after,
+            writes=[directory.put_over(core, place, after, found)],
+            keys=[receiver_place(queue.id, "")],
+        )
+
+    return change(core, plan)
 
 
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import ReceiverNotFound
 from cirrusmq.base.names import RECEIVER_NAME, check_name
+from cirrusmq.model.pauses import Pause
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.runtime.core import Core
@@ -38,6 +39,12 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the operation that gives it the messages sent before it was created."""
     filling: bool = False
     """While that runs, only messages that it has reached may be received."""
+    paused: bool = False
+    """True if nobody receives from it."""
+    pauses: list[Pause] = []
+    """Times of its pauses, the last one at the end."""
+    modified_ms: int = 0
+    """Time of its last change; 0: never."""
 
 
 def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
@@ -49,6 +56,8 @@ def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
         log_id=queue.id,
         invoke=None,
         backlog_before_ms=0,
+        paused=receiver.paused,
+        pauses=tuple(receiver.pauses),
     )
     if not receiver.filling or receiver.backfill is None:
         return source

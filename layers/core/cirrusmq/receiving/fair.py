@@ -84,6 +84,21 @@ def take_in_turn(
     return claimed_of(core, source, pk, batch)
 
 
+def take_of_group(
+    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
+) -> list[Claim]:
+    """Claim messages of the group whose hash `walk` begins with, out of its turn."""
+    batch = Batch(wanted)
+    pk = partition_key(PARCELS, source.id, partition)
+    try:
+        lot = _Ring(core, source, pk, batch, walk).lot_of(f"{walk.start}#")
+        if lot is not None:
+            _take_from(core, source, pk, [lot], batch)
+    except Unavailable as error:  # of a page, when something may have been claimed already
+        batch.refused = error
+    return claimed_of(core, source, pk, batch)
+
+
 def share_of(most: int) -> int:
     """Returns the number of messages that a receive first takes from a group."""
     return -(-most // _SHARES)
@@ -192,13 +207,11 @@ class _Ring:
         lots: list[_GroupSlice] = []
         first, last, count = "", "", 0
         for prefix, page in self._around:
-            page = self._as_many_as_may_be_held(prefix, page)
-            room = self._room(page)
-            hopeful = self._hopeful(prefix, page) if room > 0 else []
-            if hopeful:
+            lot = self._lot(prefix, page)
+            if lot is not None:
                 first = first or prefix
-                lots.append(_GroupSlice(deque(spread(self._core, self._pk, hopeful)), room))
-                found = _count(self._core, self._source, lots[-1], self._now_ms, self._most)
+                lots.append(lot)
+                found = _count(self._core, self._source, lot, self._now_ms, self._most)
                 count += min(share_of(self._most), found)
             last = prefix
             if count >= self._most:
@@ -213,6 +226,20 @@ class _Ring:
         if last:
             self._core.memory(TurnMemory).take_turn(self._pk, f"{last}{LAST_KEY}")
         return lots
+
+    def lot_of(self, prefix: str) -> _GroupSlice | None:
+        """The first messages of one group; None if it has none to claim."""
+        limit = _FEW if self._most == 1 else FEWEST_PER_PAGE
+        page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
+        return next((self._lot(*each) for each in self._by_group(page)), None)
+
+    def _lot(self, prefix: str, page: ParcelPage) -> _GroupSlice | None:
+        page = self._as_many_as_may_be_held(prefix, page)
+        room = self._room(page)
+        hopeful = self._hopeful(prefix, page) if room > 0 else []
+        if not hopeful:
+            return None
+        return _GroupSlice(deque(spread(self._core, self._pk, hopeful)), room)
 
     def _all_was_read(self, *, barren: bool) -> None:
         """Notes if the next scan reads the partition at once: it is small, or gave nothing."""

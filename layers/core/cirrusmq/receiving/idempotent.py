@@ -68,11 +68,14 @@ def _held_in(
 ) -> Iterator[Iterable[Claim]]:
     """Yields the held messages of each partition, as far as the units go."""
     woken = partitions_woken_since(core, source, chance.begun_ms)
-    for partition in dict.fromkeys([*woken, *chance.partitions(source.partitions)]):
+    for partition in dict.fromkeys([*woken, *chance.partitions(source)]):
         pk = partition_key(PARCELS, source.id, partition)
         if source.ordered:
             parcels = _around(core, pk, chance.ring_start, budget)
             yield _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
+        elif chance.group is not None:
+            head = Head(pk, chance.group.prefix)
+            yield _held_behind(core, source, head, chance, wanted.most, budget)
         elif source.fair:
             yield _held_by_turns(core, source, pk, chance, wanted.most, budget)
         else:

@@ -70,6 +70,22 @@ def take_from_groups(
     return claimed_of(core, source, pk, batch)
 
 
+def take_of_group(
+    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
+) -> list[Claim]:
+    """Claim the first messages of the group whose hash `walk` begins with, in order."""
+    batch = Batch(wanted, in_order=True)
+    pk = partition_key(PARCELS, source.id, partition)
+    pages, until = Pages(core, pk, walk, wanted.most), f"{walk.start}#{LAST_KEY}"
+    try:
+        free, long = _find_free(core, source, pages, walk.start, until)
+        if free is not None:
+            _take_between(core, source, pages, free, until, batch, long=long)
+    except Unavailable as error:  # of a page, when something may have been claimed already
+        batch.refused = error
+    return claimed_of(core, source, pk, batch)
+
+
 def _take_of(core: Core, source: Source, pages: Pages, free: list[str], batch: Batch) -> None:
     """Takes from these groups of a small partition, from the start of the walk around."""
     if not free:

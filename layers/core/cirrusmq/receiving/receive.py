@@ -13,20 +13,22 @@ from cirrusmq.access.keys import Caller
 from cirrusmq.access.last_use import note_consumer
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
-from cirrusmq.model.message import Message
+from cirrusmq.model.message import Base64, Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import say_that_one_waits, woken_partitions
 from cirrusmq.receiving import polling
+from cirrusmq.receiving.chosen_group import ChosenGroup
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import ReceiveLimits
-from cirrusmq.receiving.ordered import take_from_groups
+from cirrusmq.receiving.ordered import take_from_groups, take_of_group
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.poll_limit import waiting
 from cirrusmq.receiving.release import read_claimed
 from cirrusmq.receiving.shuffle import Chance
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
+from cirrusmq.sending.making import group_hash
 from cirrusmq.settlement.settle import ReceiptText
 
 EMPTY_LOOKS = 4
@@ -34,6 +36,15 @@ EMPTY_LOOKS = 4
 half a read unit, and a call that is saved five times as much."""
 FILLING_MS = 1_000
 """A receive that has messages ends after that time, for which its first leases have run."""
+
+
+class Where(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The attribute that a message must have to be received."""
+
+    name: Annotated[
+        str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")
+    ]
+    value: str | Base64
 
 
 class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -48,6 +59,23 @@ class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         | UnsetType
     ) = msgspec.UNSET
     receiver: str | UnsetType = msgspec.UNSET
+    group: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=128,
+                description="a text of 1 to 128 characters: only messages of this group, in an "
+                "ordered or a fair queue",
+            ),
+        ]
+        | UnsetType
+    ) = msgspec.UNSET
+    where: Where | UnsetType = msgspec.UNSET
+    after: (
+        Annotated[str, Meta(max_length=1_024, description="the after of the call before")]
+        | UnsetType
+    ) = msgspec.UNSET
     attempt: str | UnsetType = msgspec.UNSET
     repeat: bool = False
     delete: Annotated[
@@ -130,7 +158,9 @@ def _checked(
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
     attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
-    chance = Chance(core, source.owner_id, caller.key_id, attempt)
+    _check_choice(source, request)
+    group = None if isinstance(request.group, UnsetType) else ChosenGroup(group_hash(request.group))
+    chance = Chance(core, source.owner_id, caller.key_id, attempt, group)
     timeout = request.visibility_timeout_seconds
     answer_bytes = limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete))
     wanted = ReceiveLimits(
@@ -143,6 +173,23 @@ def _checked(
     return Begun(
         find=find, source=source, request=request, wanted=wanted, chance=chance, wait=Wait()
     )
+
+
+def _check_choice(source: Source, request: ReceiveRequest) -> None:
+    """Raise InvalidParameter if the source cannot give what `group` or `where` choose."""
+    if request.group is not msgspec.UNSET and not source.has_groups:
+        raise InvalidParameter("group", "is allowed only in an ordered or a fair queue")
+    if request.where is msgspec.UNSET:
+        if request.after is not msgspec.UNSET:
+            raise InvalidParameter("after", "is allowed only with where")
+        return
+    if source.grouped:
+        reason = "is not allowed in an ordered or a fair queue, or with priorities: use a receiver"
+        raise InvalidParameter("where", f"{reason} with a filter")
+    if request.attempt is not msgspec.UNSET:
+        raise InvalidParameter("attempt", "is not allowed with where: the call is not repeatable")
+    if request.wait_seconds is not msgspec.UNSET and request.wait_seconds:
+        raise InvalidParameter("wait_seconds", "must be 0 with where: the call answers at once")
 
 
 def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
@@ -248,7 +295,7 @@ class _Looking:
     def at_first(self, source: Source, count: int) -> list[Received]:
         """Polls the first partitions, in the receive's order; the turns begin behind them."""
         self._turn = count - 1 if count < source.partitions else 0
-        partitions = self._chance.partitions(source.partitions)[:count]
+        partitions = self._chance.partitions(source)[:count]
         return self._look(source, partitions, fills=True)
 
     def at_all(self, source: Source) -> list[Received]:
@@ -256,16 +303,19 @@ class _Looking:
 
         Raises Unavailable if the store refuses in one of them and no other one has messages.
         """
-        return self._look(source, self._chance.partitions(source.partitions), fills=True)
+        return self._look(source, self._chance.partitions(source), fills=True)
 
     def at_woken(self, source: Source) -> list[Received]:
         """Polls the partitions of wake-ups, if there are any."""
         partitions = woken_partitions(self._core, source)
+        if self._chance.group is not None:
+            own = self._chance.partitions(source)
+            partitions = [each for each in partitions if each in own]
         return self._look(source, partitions) if partitions else []
 
     def at_next(self, source: Source) -> list[Received]:
         """Polls the partition whose turn it is."""
-        partitions = self._chance.partitions(source.partitions)
+        partitions = self._chance.partitions(source)
         self._turn += 1
         return self._look(source, [partitions[self._turn % len(partitions)]])
 
@@ -312,12 +362,19 @@ class _Looking:
             return take_from_partition(self._core, source, partition, wanted)
         walk = self._walks.setdefault(source.id, GroupLooks(self._chance.ring_start))
         walk.units_left = units
+        given = self._core, source, partition, wanted, walk
         if source.ordered:
-            return take_from_groups(self._core, source, partition, wanted, walk)
-        # Few queues are fair: the others' cold starts do without.
-        from cirrusmq.receiving.fair import take_in_turn
+            return take_from_groups(*given) if self._chance.group is None else take_of_group(*given)
+        # Few queues are fair, or have priorities: the others' cold starts do without.
+        if source.priorities is not None:
+            from cirrusmq.receiving.by_priority import take_by_priority
 
-        return take_in_turn(self._core, source, partition, wanted, walk)
+            return take_by_priority(*given)
+        from cirrusmq.receiving import fair
+
+        if self._chance.group is not None:
+            return fair.take_of_group(*given)
+        return fair.take_in_turn(*given)
 
     @property
     def _units(self) -> float:

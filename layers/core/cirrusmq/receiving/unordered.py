@@ -37,18 +37,22 @@ def take_from_partition(
     pk = partition_key(PARCELS, source.id, partition)
     pages = pages_with_something(core, source, Head(pk), wanted.most, batch=batch)
     for parcels in pages:
-        left = deque(spread(core, pk, parcels))
-        changed: list[Parcel] = []
-        while left and not batch.full:
-            plans = plan(core, source, left, batch)
-            lost = claim_all(core, source, pk, plans, batch)
-            changed += [each.left for each in lost if each.left is not None]
-        # Once more, for parcels of which a faster receiver may have left some messages.
-        again = plan(core, source, deque(changed), batch)
-        claim_all(core, source, pk, again, batch)
+        claim_from(core, source, pk, deque(spread(core, pk, parcels)), batch)
         if batch.claims:
             break
     return claimed_of(core, source, pk, batch)
+
+
+def claim_from(core: Core, source: Source, pk: str, left: deque[Parcel], batch: Batch) -> None:
+    """Claim messages of these parcels side by side, until the batch is full."""
+    changed: list[Parcel] = []
+    while left and not batch.full:
+        plans = plan(core, source, left, batch)
+        lost = claim_all(core, source, pk, plans, batch)
+        changed += [each.left for each in lost if each.left is not None]
+    # Once more, for parcels of which a faster receiver may have left some messages.
+    again = plan(core, source, deque(changed), batch)
+    claim_all(core, source, pk, again, batch)
 
 
 def claimed_of(core: Core, source: Source, pk: str, batch: Batch) -> list[Claim]:

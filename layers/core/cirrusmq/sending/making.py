@@ -20,6 +20,7 @@ from cirrusmq.base import limits, ulid
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import NOTIFICATION, Parcel, message_id, sort_key, where_differing
+from cirrusmq.model.priority import level_prefix, priority_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.runtime.store import Item
@@ -59,7 +60,9 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     dead_letter: dict[str, Any] | None = None
     """The note of its source in a dead letter, which is alone in its record."""
     fair: bool = False
-    """Whether the queue is, and its receivers with it."""
+    """Whether the queue is, or has priorities, and its receivers with it."""
+    priorities: int | None = None
+    """How many priorities the queue has, if it has any."""
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,9 +98,11 @@ def group_prefix(group: str | None) -> str:
     return f"{group_hash(group or '')}#"
 
 
-def queue_prefix(queue: Queue, group: str | None) -> str:
-    """What keys of the queue begin with for messages of a group; empty unless it is fair."""
-    return group_prefix(group) if queue.attributes.fair else ""
+def queue_prefix(queue: Queue, message: Described) -> str:
+    """What keys of a message in the queue begin with: its group in a fair one, or its priority."""
+    if queue.attributes.priorities is not None:
+        return level_prefix(min(priority_of(message), queue.attributes.priorities))
+    return group_prefix(message.group) if queue.attributes.fair else ""
 
 
 def group_partition(group: str, partitions: int) -> int:
@@ -213,7 +218,7 @@ def _unordered_lots(
 ) -> list[_ParcelDraft]:
     together: dict[tuple[str, int], list[Entry]] = {}
     for entry in entries:
-        prefix = queue_prefix(queue, entry.message.group)
+        prefix = queue_prefix(queue, entry.message)
         together.setdefault((prefix, entry.available_ms), []).append(entry)
     return [
         _ParcelDraft(
@@ -349,6 +354,9 @@ def _header(
         positions=tuple(entry.position for entry in entries),
         partitions=queue.attributes.partitions,
         dead_letter=origin.dead_letter if origin else None,
-        fair=queue.attributes.fair,
+        fair=queue.attributes.fair or queue.attributes.priorities is not None,
+        priorities=queue.attributes.priorities,
     )
-    return msgspec.msgpack.encode(header)
+    # The last member is there only where it says something: other records are as they were.
+    fields = msgspec.structs.astuple(header)
+    return msgspec.msgpack.encode(fields if header.priorities is not None else fields[:-1])

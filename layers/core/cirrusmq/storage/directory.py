@@ -108,20 +108,16 @@ def read_page(
         request["ExclusiveStartKey"] = key(pk, after)
     values: list[T] = []
     behind, size = "", 0
-    while True:
-        items, last, _ = core.store.query(request)
-        for item in items:
-            value = decode_document(item, kind).value
-            if not accept(value):
-                continue
-            size += len(item["document"]["S"].encode()) + SHOWN_BYTES
-            if len(values) == limit or size > ANSWER_BYTES:
-                return values, behind
-            values.append(value)
-            behind = str(item["sk"]["S"])
-        if last is None:
-            return values, None
-        request["ExclusiveStartKey"] = last
+    for item in core.store.query_pages(request):
+        value = decode_document(item, kind).value
+        if not accept(value):
+            continue
+        size += len(item["document"]["S"].encode()) + SHOWN_BYTES
+        if len(values) == limit or size > ANSWER_BYTES:
+            return values, behind
+        values.append(value)
+        behind = str(item["sk"]["S"])
+    return values, None
 
 
 def put_new(core: Core, place: ItemKey, value: object, **others: Any) -> dict[str, Any]:

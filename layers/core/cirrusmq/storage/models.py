@@ -8,6 +8,7 @@ Modules are named below `cirrusmq`, where an item's shape is its mechanism's own
 | Directory | `E#<account>` | ULID | `DirectoryItem`: a change in the account's audit |
 | Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `Q#…` of a fair queue | `<hash of group>#<available at>#<parcel id>` | `ParcelItem` |
+| Messages | `Q#…` with priorities | `<32 - priority>#<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `R#<source id>#<partition>` | `<sent at>#<sort key>` | `ParcelItem`, archived |
 | Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem`, also of topics |
 | Messages | `L#<topic id>#<partition>` | `<send time>#<send id>` | `m`: is under that id, or |

@@ -11,6 +11,7 @@ import msgspec
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
+from cirrusmq.model.sender import sender_of
 from cirrusmq.webhooks import signature
 
 ContentFormat = Literal["json", "simplified"]
@@ -124,6 +125,9 @@ def _json_body(
         "msgBody": message.body,
         "publishTime": published_ms // 1_000,
     }
+    sender = sender_of(message, account).account
+    if sender != account:
+        content["sender"] = sender
     if isinstance(message.body, bytes):
         content["msgBody"] = base64.b64encode(message.body).decode()
         content["bodyEncoding"] = "base64"

@@ -12,6 +12,7 @@ import msgspec
 
 from cirrusmq.base import limits, sdk_attributes
 from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.reserved_attributes import ONCE, SUBJECT, TYPES
 from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.model.topic import Topic
 from cirrusmq_dialects.sns.errors import SnsError, invalid
@@ -61,11 +62,11 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         """
         kept: dict[str, str | bytes] = {}
         if self.attributes:
-            kept = {sdk_attributes.TYPES: "", **sdk_attributes.write(self.attributes)}
+            kept = {TYPES: "", **sdk_attributes.write(self.attributes)}
         if self.subject is not None:
-            kept[sdk_attributes.SUBJECT] = self.subject
+            kept[SUBJECT] = self.subject
         if self.once is not None:
-            kept[sdk_attributes.ONCE] = self.once
+            kept[ONCE] = self.once
         return kept
 
     def native(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def _publish(
 ) -> list[Published | CirrusMQError]:
     natives: list[dict[str, Any]] = [content.native() for content in contents]
     request = read_values({"messages": natives, "atomic": False}, PublishRequest)
-    return publish_messages(asked.core, topic, asked.caller.account, request, OF_SDKS)
+    return publish_messages(asked.core, topic, asked.caller, request, OF_SDKS)
 
 
 def _told(topic: Topic, published: Published) -> dict[str, str]:

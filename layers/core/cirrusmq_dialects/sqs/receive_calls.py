@@ -13,6 +13,7 @@ from cirrusmq.base.sdk_attributes import TRACE_HEADER, said_beside
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.parcel import Parcel, order_number, sequence_number
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.sender import sender_of
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import (
     Begun,
@@ -155,7 +156,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     """What is said of a message beside its own attributes."""
     parcel, place, message = each.parcel, each.place, each.message
     told = {
-        "SenderId": queue.account,
+        "SenderId": sender_of(message, queue.account).account,
         "SentTimestamp": str(parcel.sent_ms),
         "ApproximateReceiveCount": str(parcel.tries(place) + _tries_before(parcel)),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),

@@ -86,7 +86,7 @@ def send_message(asked: Asked) -> Result:
     queue = asked.find(SEND)
     draft = _Draft(queue, asked.members, read_trace(asked.call.headers))
     request = read_values({"messages": [draft.native]}, SendRequest)
-    (sent,) = send(asked.core, queue, request, OF_SDKS)
+    (sent,) = send(asked.core, queue, request, asked.caller, OF_SDKS)
     return _sent(draft, sent)
 
 
@@ -108,7 +108,9 @@ def send_message_batch(asked: Asked) -> Result:
         natives = [draft.native for draft in drafts.values()]
         request = read_values({"messages": natives, "atomic": False}, SendRequest)
         for (name, draft), sent in zip(
-            drafts.items(), send(asked.core, queue, request, OF_SDKS), strict=True
+            drafts.items(),
+            send(asked.core, queue, request, asked.caller, OF_SDKS),
+            strict=True,
         ):
             if isinstance(sent, CirrusMQError):
                 failed.append(failure(name, of_contract(sent)))

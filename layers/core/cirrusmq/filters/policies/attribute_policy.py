@@ -93,9 +93,9 @@ def _as_sent(attributes: Mapping[str, str | bytes]) -> dict[str, Sequence[Value]
             name: (Untyped(held),) for name, held in attributes.items() if isinstance(held, str)
         }
     # SDKs of other services send such names: the others' cold starts do without.
-    from cirrusmq.base import sdk_attributes
+    from cirrusmq.base import reserved_attributes, sdk_attributes
 
-    typed = sdk_attributes.TYPES in attributes
+    typed = reserved_attributes.TYPES in attributes
     return {
         name: _values(each.type, each.value) if typed else (Untyped(each.value),)
         for name, each in sdk_attributes.read(attributes).items()

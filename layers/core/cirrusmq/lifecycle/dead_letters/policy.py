@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cirrusmq.base import limits
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.pauses import paused_ms
 from cirrusmq.model.source import Source
 
 
@@ -22,9 +23,11 @@ def age_limit_ms(source: Source) -> int | None:
 
 
 def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
-    """Returns True if the parcel's messages have reached the source's limit of age."""
+    """Returns True if the messages have reached the source's limit of age, pauses aside."""
     limit_ms = age_limit_ms(source)
-    return limit_ms is not None and now_ms - parcel.sent_ms > limit_ms
+    if limit_ms is None or now_ms - parcel.sent_ms <= limit_ms:
+        return False
+    return now_ms - parcel.sent_ms - paused_ms(source.pauses, parcel.sent_ms, now_ms) > limit_ms
 
 
 def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:

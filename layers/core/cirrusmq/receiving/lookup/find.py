@@ -26,11 +26,12 @@ from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.model.delayed_id import delay_in
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
+from cirrusmq.model.priority import level_prefix
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.lookup.locations import read_place
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.making import group_hash, group_partition, queue_prefix
+from cirrusmq.sending.making import group_hash, group_partition, group_prefix
 from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
@@ -113,8 +114,7 @@ def locate(
     if source.ordered:
         parcels = _in_groups(core, source, group, budget)
     else:
-        prefix = queue_prefix(queue, group)
-        parcels = _by_time(core, queue, source, send_id, position, prefix, budget)
+        parcels = _by_time(core, queue, source, send_id, position, group, budget)
         if source.fair and group is None:
             parcels = itertools.chain(parcels, _in_groups(core, source, None, budget))
     met: dict[tuple[int, str], tuple[Parcel, int]] = {}
@@ -153,13 +153,17 @@ def _by_time(
     source: Source,
     send_id: str,
     position: int,
-    prefix: str,
+    group: str | None,
     budget: ReadBudget,
 ) -> Iterator[Parcel]:
     """Yields parcels of an unordered source that may have the message, the likeliest first.
 
-    In a fair source, only parcels of the group with this `prefix`.
+    In a fair source, only parcels of the `group`. With priorities, the first keys of each of them.
     """
+    if source.priorities is not None:
+        yield from _by_priority(core, queue, source, send_id, position, budget)
+        return
+    prefix = group_prefix(group) if source.fair else ""
     begun_ms = ulid.time_of(send_id)
     attributes, own = queue.attributes, delay_in(send_id)
     delays = [attributes.delay_seconds, *(seconds for _, seconds in queue.earlier_delays)]
@@ -184,6 +188,23 @@ def _by_time(
     ahead_ms = int(limits.ATTEMPT_AHEAD_MS * core.clock.scale) + core.skew_ms
     for pk in pks:
         yield from budget.parcels(core, pk, f"{prefix}{begun_ms - ahead_ms:013d}", from_ms, _PAGE)
+
+
+def _by_priority(
+    core: Core, queue: Queue, source: Source, send_id: str, position: int, budget: ReadBudget
+) -> Iterator[Parcel]:
+    """The parcels under the first keys that the message may have, and under its noted one."""
+    begun_ms, own = ulid.time_of(send_id), delay_in(send_id)
+    pk = partition_key(PARCELS, source.id, 0)
+    levels = [level_prefix(priority) for priority in range(1, (source.priorities or 0) + 1)]
+    delays = [queue.attributes.delay_seconds if own is None else own]
+    delays += [seconds for _, seconds in queue.earlier_delays]
+    for seconds in dict.fromkeys(delays):
+        key = sort_key(begun_ms + seconds * 1000, send_id)
+        yield from _at(core, [(pk, prefix + key) for prefix in levels], budget)
+    budget.spend(1)
+    noted = read_place(core, source.id, send_id, position)
+    yield from _at(core, [noted] if noted else [], budget)
 
 
 def near_both_ends(
