@@ -140,6 +140,7 @@ class Lab(Deployment):
             "groups": nothing,
         }
         shown |= {"keys": nothing, "delays": nothing, "tags": [[] for _ in labels]}
+        shown |= {"colors": nothing, "priorities": [1 for _ in labels]}
         holder = "topic" if place.topic else "queue"
         route = f"POST /{holder}s/{{{holder}}}/messages"
         return self.http(

@@ -80,7 +80,7 @@ class Story:
 def story() -> Story:
     made = Story()
     given = {"labels": ["m"], "name": "s", "groups": [None], "keys": [None], "delays": [None]}
-    given |= {"colors": [None], "priorities": [1]}
+    given["colors"], given["priorities"] = [None], ["1"]
     call = made.call("send", (SENT_MS, SENT_MS + 10), {**given, "attempt": None})
     call.outcome, call.answer = "answered", [["Msg-1", SENT_MS]]
     return made

@@ -165,7 +165,7 @@ export interface Counts {
   delayed: number;
   rewindable: number;
   oldest_active_age_seconds: number;
-  /** with priorities: of the active ones, or of those that were read, by priority */
+  /** with priorities: the active ones by priority, as far as they were read */
   active_by_priority?: Record<string, number>;
   /** left out: exact; true: not all were read, the rest is counted late */
   approximate?: boolean;

@@ -450,7 +450,7 @@ class Counts(TypedDict):
     rewindable: int
     oldest_active_age_seconds: int
     active_by_priority: NotRequired[dict[str, int]]
-    """with priorities: of the active ones, or of those that were read, by priority"""
+    """with priorities: the active ones by priority, as far as they were read"""
     approximate: NotRequired[bool]
     """left out: exact; true: not all were read, the rest is counted late"""
 

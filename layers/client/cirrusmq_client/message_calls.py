@@ -65,7 +65,7 @@ class MessageCalls(Calls):
     ) -> Steps[list[Received]]:
         """Receive 0 to 16 messages; an empty list when the wait is over.
 
-        `group`: of this group alone, in an ordered or a fair queue. Where the answer is lost, the
+        `group`: of this group alone, in an ordered or a fair queue. If the answer is lost, the
         same messages are asked for again, with the same receipts.
         """
         path, body, longest = _wanted(
@@ -95,8 +95,8 @@ class MessageCalls(Calls):
         """Receive up to 16 messages with this attribute, of a queue without groups.
 
         A call looks at a bounded part of the queue, and waits for nothing. Give the answer's
-        `after` to the next call, until it has seen all. What a call took whose answer was lost
-        comes again when its lease is over.
+        `after` to the next call, until it has seen all. If an answer is lost, its
+        messages come again when their lease is over.
         """
         path, body, _ = _wanted(source, max_messages, None, visibility_timeout_seconds)
         told = value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}

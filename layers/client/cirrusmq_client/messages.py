@@ -206,7 +206,7 @@ class Received:
 
     @property
     def priority(self) -> int:
-        """Its priority; 1, the lowest, where it has none."""
+        """Its priority; 1, the lowest, unless it was given one."""
         return int(self.json.get("priority", 1))
 
     @property

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 MARK = "$"
 TYPES, TRACE, ONCE = "$types", "$trace", "$once"
-"""Of SDKs: types of attributes, the trace header, the deduplication id."""
+"""For SDKs: types of attributes, the trace header, the deduplication id."""
 FROM = "$from"
-"""Who sent the message: `model/sender.py`."""
+"""The account that sent the message: `model/sender.py`."""
 PRIORITY = "$prio"
 """The message's priority, if it is not 1: `model/priority.py`."""
 RESERVED = frozenset({TYPES, TRACE, ONCE, FROM, PRIORITY})

@@ -46,7 +46,7 @@ class ContentLimits(msgspec.Struct, frozen=True):
     attribute_bytes: int | None
     """Of a value; None: as many as the body may have."""
     reserved_names: bool = False
-    """Whether names may begin with `$`: the service writes such names itself."""
+    """Names may begin with `$`: the service writes such names itself."""
 
 
 CONTRACT = ContentLimits(TAG_CHARACTERS, limits.ATTRIBUTES, limits.ATTRIBUTE_BYTES)

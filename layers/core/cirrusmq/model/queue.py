@@ -65,9 +65,9 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     labels: dict[str, str] = {}
     paused: bool = False
-    """Whether its own messages are received by nobody; sends go on."""
+    """Its own messages are received by nobody; sends go on."""
     sender: SenderDetail = "account"
-    """What messages say of who sent them: the account, or its access key too."""
+    """Messages name the account that sent them, or its access key too."""
 
 
 class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

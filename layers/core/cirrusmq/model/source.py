@@ -29,13 +29,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     ordered: bool
     fair: bool = False
-    """Whether keys begin with the group, which has its turn; or with the priority."""
+    """Keys begin with the group, which has its turn; or with the priority."""
     priorities: int | None = None
     """How many priorities its messages have; None: they have groups, or neither."""
     max_in_flight: int | None = None
     """How many messages of a group of a fair source may be held, about; None: any number."""
     grown: bool = False
-    """Whether there were fewer partitions once."""
+    """There were fewer partitions once."""
     visibility_timeout_seconds: int
     receive_wait_seconds: float
     retry: RetryPolicy | None
@@ -122,7 +122,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_groups(self) -> bool:
-        """Whether its messages have groups that a call may name."""
+        """True if its messages have groups that a call may name."""
         return self.grouped and self.priorities is None
 
     @property

@@ -40,7 +40,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     filling: bool = False
     """While that runs, nothing may be received that it has not reached."""
     paused: bool = False
-    """Whether nobody receives from it."""
+    """Nobody receives from it."""
     pauses: list[Pause] = []
     """When it was paused, the last time at the end."""
     modified_ms: int = 0

@@ -159,7 +159,7 @@ def _fill(request: Request, begun: Begun, answer: ReceivedMessages) -> None:
         left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
         received = take(request.core, begun, request.caller, left_seconds)
     note_receive(request.core, request.begun_ms, begun.wait.took_ms)
-    if not received and begun.find().paused:
+    if not received and begun.source.paused and begun.find().paused:
         answer.paused = True
     seen_by = Onlooker(begun.source.account, request.caller.account)
     answer.messages = [
