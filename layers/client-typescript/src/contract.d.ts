@@ -899,6 +899,8 @@ export interface QueueAttributes {
   fair: boolean;
   max_in_flight: number | null;
   priorities: number | null;
+  send_rate: number | null;
+  receive_rate: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
@@ -933,6 +935,8 @@ export interface QueueInput {
   fair?: boolean;
   max_in_flight?: number | null;
   priorities?: number | null;
+  send_rate?: number | null;
+  receive_rate?: number | null;
   /** an integer from 1 to 255; 4 unless given */
   partitions?: number;
   invoke?: InvokeInput | null;
@@ -965,6 +969,8 @@ export interface QueueInputChange {
   fair?: boolean;
   max_in_flight?: number | null;
   priorities?: number | null;
+  send_rate?: number | null;
+  receive_rate?: number | null;
   /** an integer from 1 to 255 */
   partitions?: number;
   invoke?: InvokeInput | null;
@@ -999,6 +1005,8 @@ export interface QueueWithCounts {
   fair: boolean;
   max_in_flight: number | null;
   priorities: number | null;
+  send_rate: number | null;
+  receive_rate: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
@@ -1108,6 +1116,8 @@ export interface ReceiverAttributes {
   starts_at: string;
   filter: Filter | null;
   paused: boolean;
+  receive_rate: number | null;
+  labels: Record<string, string>;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1119,6 +1129,9 @@ export interface ReceiverAttributes {
 /** The body of `PATCH …/receivers/{receiver}`. */
 export interface ReceiverChangeInput {
   paused?: boolean;
+  receive_rate?: number | null;
+  /** at most 50 pairs of texts, of 4,096 bytes together */
+  labels?: Record<string, string>;
 }
 
 /** The body of `PUT …/receivers/{receiver}`. */
@@ -1147,6 +1160,8 @@ export interface ReceiverWithCounts {
   starts_at: string;
   filter: Filter | null;
   paused: boolean;
+  receive_rate: number | null;
+  labels: Record<string, string>;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */

@@ -431,6 +431,8 @@ class QueueAttributes(TypedDict):
     fair: bool
     max_in_flight: int | None
     priorities: int | None
+    send_rate: int | None
+    receive_rate: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None
@@ -479,6 +481,8 @@ class ReceiverAttributes(TypedDict):
     starts_at: str
     filter: dict[str, Any] | None
     paused: bool
+    receive_rate: int | None
+    labels: dict[str, str]
     created_at: str
     modified_at: str
     operation: NotRequired[str]

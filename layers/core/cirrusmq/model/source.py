@@ -34,6 +34,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """How many priorities its messages have; None: they have groups, or neither."""
     max_in_flight: int | None = None
     """How many messages of a group of a fair source may be held, about; None: any number."""
+    receive_rate: int | None = None
+    """Messages that are received within a second at most; None: any number."""
     grown: bool = False
     """There were fewer partitions once."""
     visibility_timeout_seconds: int
@@ -214,6 +216,7 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         fair=attributes.fair or attributes.priorities is not None,
         priorities=attributes.priorities,
         max_in_flight=attributes.max_in_flight,
+        receive_rate=attributes.receive_rate,
         grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,
         receive_wait_seconds=attributes.receive_wait_seconds,

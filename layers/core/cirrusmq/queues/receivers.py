@@ -43,6 +43,8 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     """Nobody receives from it."""
     pauses: list[Pause] = []
     """When it was paused, the last time at the end."""
+    receive_rate: int | None = None
+    labels: dict[str, str] = {}
     modified_ms: int = 0
     """When it was changed last; 0: never."""
 
@@ -56,6 +58,7 @@ def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
         log_id=queue.id,
         invoke=None,
         backlog_before_ms=0,
+        receive_rate=receiver.receive_rate,
         paused=receiver.paused,
         pauses=tuple(receiver.pauses),
     )

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cirrusmq.access import source_rates
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.lifecycle import chores
 from cirrusmq.model.message import Message, from_base64
@@ -78,11 +79,18 @@ def receive_where(core: Core, begun: Begun) -> Selected:
     if source.paused:
         return Selected(messages=[], seen_all=False, after=None)
     assert isinstance(request.where, Where)
+    wanted, rate = begun.wanted, source.receive_rate
+    if rate is not None:
+        allowed = source_rates.allow_receives(core, source.id, rate, wanted.most)
+        if not allowed:
+            begun.wait.limited = True
+            return Selected(messages=[], seen_all=False, after=None)
+        wanted = msgspec.structs.replace(wanted, most=allowed)
     value = _value_of(request.where)
     listing = _listing(source, request.where.name, value)
     heads = [(each, number) for each in source.all for number in range(each.partitions)]
     at = _begin(core, len(heads), request.after, listing)
-    select = _Select(core, request.where.name, value, begun.wanted)
+    select = _Select(core, request.where.name, value, wanted)
     while True:
         behind = select.look(*heads[at.number], at.behind)
         if behind is not None:
