@@ -5,7 +5,8 @@
     environment B                        20        20        refused: none left, to 10:00:02
 
 An environment takes for several messages at a time if it used several in the second before, so that
-a take, a write unit, serves up to a twentieth of the rate. The rest of a second is lost at its end. The condition of each take keeps the sum within the rate:
+a take, a write unit, serves up to a twentieth of the rate. The rest of a second is lost at its end.
+The condition of each take keeps the sum within the rate:
 
     pk: `T#rate#<source id>`, sk: `send` or `receive`; `s`: the second, `n`: the part taken of it
 """
