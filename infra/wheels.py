@@ -2,12 +2,14 @@
 
 python -m infra.wheels FOLDER
 
-From copies, since a build leaves files beside what it builds, and a later one takes them along. The
-service's wheel also has the template and what that names, beside its packages.
+Builds from copies, since a build leaves files beside its sources, and a later build would include
+them. The service's wheel also has the template and its files, beside its packages, and the
+manual.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -25,18 +27,24 @@ _TEMPLATE = (
     "infra/statemachines",
     "infra/rate_card.yaml",
 )
+_SOURCES = ("layers/core", "layers/client", "infra")
 _UNWANTED = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
 
 
 def build(folder: Path) -> list[Path]:
-    """Build both into a folder; needs setuptools here, and no network."""
+    """Builds both into a folder. Returns the wheels. Needs setuptools, and no network."""
     with tempfile.TemporaryDirectory() as held:
         client, service = Path(held) / "client", Path(held) / "service"
         shutil.copytree(CLIENT, client, ignore=_UNWANTED)
         shutil.copy(ROOT / "LICENSE", client)
         _copy(_PROJECT, service)
         nested = (str(path.relative_to(ROOT)) for path in ROOT.glob("infra/*/template.yaml"))
-        _copy((*_TEMPLATE, *nested), service / "infra/cirrusmq_service")
+        packed = service / "infra/cirrusmq_service"
+        _copy((*_TEMPLATE, *nested), packed)
+        site = [sys.executable, "-m", "infra.manual", str(packed / "functions/pages/docs")]
+        # By the sources, which need not be installed.
+        path = os.pathsep.join(str(ROOT / each) for each in _SOURCES)
+        subprocess.run(site, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, check=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "wheel"]
         options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
         subprocess.run([*pip, *options, client, service], check=True)
@@ -44,7 +52,7 @@ def build(folder: Path) -> list[Path]:
 
 
 def _copy(names: Iterable[str], folder: Path) -> None:
-    """Files and folders of the repository, under the same names."""
+    """Copies files and folders of the repository, under the same names."""
     for name in names:
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)

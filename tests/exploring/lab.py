@@ -139,8 +139,8 @@ class Lab(Deployment):
             "attempt": attempt,
             "groups": nothing,
         }
-        shown |= {"keys": nothing, "delays": nothing, "tags": [[] for _ in labels]}
-        shown |= {"colors": nothing, "priorities": [1 for _ in labels]}
+        shown |= dict.fromkeys(("keys", "delays", "colors"), nothing)
+        shown |= {"tags": [[] for _ in labels], "priorities": [1 for _ in labels]}
         holder = "topic" if place.topic else "queue"
         route = f"POST /{holder}s/{{{holder}}}/messages"
         return self.http(

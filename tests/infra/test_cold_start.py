@@ -31,7 +31,7 @@ OTHERS_PACKAGES = {
 RARELY_NEEDED = {
     "access.signing_keys",
     "access.source_rates",
-    "filters.attribute_policy",
+    "filters.policies",
     "filters.sql",
     "lifecycle.dead_letters.age_limit",
     "lifecycle.former_sources",

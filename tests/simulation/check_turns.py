@@ -130,7 +130,7 @@ def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
         return
     held: list[tuple[Delivery, int]] = []
     """(delivery, the moment from which it may be free)"""
-    for (reader, _), track in book.tracks.items():
+    for (reader, _, _), track in book.tracks.items():
         for delivery in track.deliveries if reader == "orders" else ():
             # A repeated receive answers the receipt of the first one.
             ends = [

@@ -28,7 +28,9 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
 from tests.simulation.neighbours import check_neighbours
+from tests.simulation.notified import check_notifications
 from tests.simulation.pausers import check_ages, check_pauses
+from tests.simulation.redeliverers import check_redelivered
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book
 
@@ -72,6 +74,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_pauses(scenario, book)
     yield from check_ages(scenario, book)
     yield from check_neighbours(scenario, book)
+    yield from check_redelivered(scenario, book)
     yield from check_half(book)
     if scenario.halves:
         yield from check_overdue(deployment, book)
@@ -81,6 +84,8 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_rates(scenario, book)
     yield from check_priorities(scenario, deployment, book)
     yield from check_logs(book)
+    if scenario.notified:
+        yield from check_notifications(deployment)
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):
         yield from check_counters(deployment)

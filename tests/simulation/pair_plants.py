@@ -14,12 +14,12 @@ from tests.simulation.scenario import FAIR
 from cirrusmq.access import shares, source_rates
 from cirrusmq.fanout import returned_letters, topic_shares
 from cirrusmq.invoking import slots, worker
-from cirrusmq.lifecycle import moves
+from cirrusmq.lifecycle import moves, transfer
 from cirrusmq.lifecycle.dead_letters import age_limit, policy
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
 from cirrusmq.model.priority import level_prefix
-from cirrusmq.operations import redrive
+from cirrusmq.operations import redelivery, redrive
 from cirrusmq.publishing import publish
 from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
@@ -153,6 +153,23 @@ def a_redrive_by_receipts_does_not_look_who_holds_it(patch: pytest.MonkeyPatch) 
     patch.setattr(redrive._Redriving, "_move_out", careless)
 
 
+@plant("notified copies")
+def a_dead_letter_forgets_that_it_is_a_notification(patch: pytest.MonkeyPatch) -> None:
+    """A move into another queue leaves behind what the parcel has besides."""
+    patch.setattr(transfer, "others_of", lambda parcel, places: {})
+
+
+@plant("notified copies")
+def a_copy_by_a_send_is_no_notification(patch: pytest.MonkeyPatch) -> None:
+    """A queue that numbers or logs what it is sent does not get what the parcel has besides."""
+    items_for = making.items_for
+
+    def plain(*given: Any, **named: Any) -> Any:
+        return items_for(*given, **{**named, "others": {}})
+
+    patch.setattr(topic_shares, "items_for", plain)
+
+
 @plant("paused groups")
 def a_pause_does_nothing_for_receives(patch: pytest.MonkeyPatch) -> None:
     """A paused group's members get what comes."""
@@ -261,6 +278,53 @@ def a_redrive_to_a_url_is_a_delete(patch: pytest.MonkeyPatch) -> None:
         return iter(()) if change.before is None else push_events(change)
 
     patch.setattr("cirrusmq.metering.fold.push_events", blind)
+
+
+@plant("redelivered groups", "redelivered rewound")
+def a_redelivered_message_arrives_nowhere(patch: pytest.MonkeyPatch) -> None:
+    """It is counted, and put nowhere."""
+    patch.setattr(redelivery, "items_of", lambda arrived, message: [])
+
+
+@plant("redelivered URLs")
+def a_url_gets_no_message_again(patch: pytest.MonkeyPatch) -> None:
+    """The same of a URL's messages."""
+    patch.setattr(redelivery, "items_of", lambda arrived, message: [])
+
+
+@plant("redelivered groups", "redelivered rewound")
+def a_redelivery_counts_behind_its_write(patch: pytest.MonkeyPatch) -> None:
+    """The count is not in the transaction that puts a message: who goes on puts it again."""
+
+    class Uncounted:
+        """A run whose count is written by nobody."""
+
+        def __init__(self, run: Any) -> None:
+            self.operation, self.found = run.operation, run.found
+
+        def count(self, notes: Any) -> Any:
+            return self.found, None
+
+    class Instead:
+        """Something with one part replaced."""
+
+        def __init__(self, whole: Any, **parts: Any) -> None:
+            self._whole = whole
+            self.__dict__ |= parts
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._whole, name)
+
+    put = redelivery._put
+
+    def uncounted(core: Any, run: Any, *given: Any) -> bool:
+        transact = core.store.transact
+        store = Instead(core.store, transact=lambda writes: transact([w for w in writes if w]))
+        careless: Any = Instead(core, store=store)
+        counted: Any = Uncounted(run)
+        return put(careless, counted, *given)
+
+    patch.setattr(redelivery, "_put", uncounted)
 
 
 @plant("untried letters", "untried groups")

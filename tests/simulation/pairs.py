@@ -370,6 +370,44 @@ def _shared_functions(draw: Draw) -> Scenario:
     )
 
 
+def _redelivered_groups(draw: Draw) -> Scenario:
+    """A group that gets some of its messages again, by their ids."""
+    scenario = topic_scenario(draw, draw.choice(("pull", "ordered pull")))
+    ordered = scenario.subscriptions["group"].get("ordered", False)
+    group = _until_plain(draw, ordered=ordered)
+    scenario = replace(
+        scenario, subscriptions=scenario.subscriptions | {"group": group}, patient=True
+    )
+    return _with(_busier(scenario), Cast("redeliverer", "redeliverer", _GROUP, 6))
+
+
+def _until_plain(draw: Draw, *, ordered: bool) -> dict[str, Any]:
+    while (group := draw_plain_group(draw)).get("ordered", False) != ordered:
+        pass
+    return group
+
+
+def _redelivered_rewound(draw: Draw) -> Scenario:
+    """A group that is rewound, and gets some of its messages again by their ids."""
+    scenario = rewound_scenario(draw)
+    return _with(scenario, Cast("redeliverer", "redeliverer", _GROUP, 5))
+
+
+def _redelivered_urls(draw: Draw) -> Scenario:
+    """URLs that get some of their messages again."""
+    scenario = _until(
+        lambda draw: topic_scenario(draw, "http"),
+        draw,
+        lambda each: not any("dead_letter_queue" in hook for hook in _hooks(each)),
+    )
+    cast = [
+        Cast(f"redeliverer of {name}", "redeliverer", Place(f"news/{name}", topic=True), 6)
+        for name, each in scenario.subscriptions.items()
+        if each["protocol"] == "http"
+    ]
+    return _with(scenario, *cast)
+
+
 def _busier(scenario: Scenario) -> Scenario:
     """The same, whose receivers do three times as much."""
     cast = [
@@ -524,6 +562,29 @@ def _rewound_letters(draw: Draw) -> Scenario:
     return replace(scenario, pause_ms=draw.choice((4_000, 20_000, 40_000)))
 
 
+def _notified_copies(draw: Draw) -> Scenario:
+    """A queue with a topic's copies that are notifications, beside what is sent to it as it is;
+    with a receiver, dead letters and redrives."""
+    kind = draw.choice(("pull", "ordered copies"))
+    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
+    tenants = _TENANTS if kind == "pull" and draw.random() < 0.3 else ()
+    if tenants:
+        orders["fair"] = True
+    receivers = ("audit",) if draw.random() < 0.4 else ()
+    cast = [Cast("sender0", "sender", ORDERS, 3), Cast("redriver", "redriver", DEAD, 3)]
+    cast += [Cast(f"undertaker{n}", "receiver", DEAD, 4) for n in range(2)]
+    cast += [Cast(name, "receiver", Place(f"orders/{name}"), 4) for name in receivers]
+    scenario = _with(
+        _busier(topic_scenario(draw, kind)),
+        *cast,
+        orders=orders,
+        receivers=receivers,
+        tenants=tenants,
+        notified=True,
+    )
+    return replace(scenario, redrives=("all", "ids", "receipts", "reason"))
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -553,6 +614,9 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "untried groups": _untried_groups,
     "rewound letters": _rewound_letters,
     "shared functions": _shared_functions,
+    "redelivered groups": _redelivered_groups,
+    "redelivered rewound": _redelivered_rewound,
+    "redelivered URLs": _redelivered_urls,
     "granted queues": _granted_queues,
     "granted topics": _granted_topics,
     "chosen groups": _chosen_groups,
@@ -563,5 +627,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "priority queues": _priority_queues,
     "priority letters": _priority_letters,
     "priority copies": _priority_copies,
+    "notified copies": _notified_copies,
     "rated queues": _rated_queues,
 }

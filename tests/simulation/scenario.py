@@ -60,6 +60,8 @@ class Scenario:
     """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
     rewound: bool = False
     """Whether groups are rewound; none of their members gives a message up."""
+    patient: bool = False
+    """Whether consumers give no message up, also where no group is rewound."""
     halves: bool = False
     """Whether producers publish by half messages."""
     delayed: bool = False
@@ -101,6 +103,8 @@ class Scenario:
     """Invocations that post to slow URLs at once, which accounts share; 0: nothing bounds them."""
     workers: int = 0
     """Workers of functions at once, which accounts share; 0: nothing bounds them."""
+    notified: bool = False
+    """Whether the topic's copies in `orders` are shown as SNS's notifications."""
     unfailing: bool = False
     """Whether no call of the store or of a function fails."""
     paused_ms: int = 0
@@ -179,9 +183,9 @@ DELAYED = "delayed"
 """The family of messages that are published to be delivered later."""
 SLOW = "slow"
 """The family of URLs that are slow, of two accounts."""
-PAUSED, REDRIVEN = "paused", "redriven"
-"""The pairs whose subscriptions are paused, and those whose dead letters are redriven by chance,
-ids, receipts or reasons."""
+PAUSED, REDRIVEN, REDELIVERED = "paused", "redriven", "redelivered"
+"""The pairs whose subscriptions are paused, those whose dead letters are redriven by chance, ids,
+receipts or reasons, and those whose messages are delivered again by their ids."""
 GRANTED = "granted"
 """The pairs in which another account sends, by a grant."""
 PRIORITY = "priority"
@@ -230,6 +234,9 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "untried groups": (UNTRIED,),
     "rewound letters": (),
     "shared functions": (TRIGGERS,),
+    "redelivered groups": (REDELIVERED,),
+    "redelivered rewound": (REDELIVERED, REWOUND),
+    "redelivered URLs": (REDELIVERED,),
     "granted queues": (GRANTED,),
     "granted topics": (GRANTED,),
     "chosen groups": (CHOSEN,),
@@ -240,6 +247,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "priority queues": (PRIORITY,),
     "priority letters": (PRIORITY,),
     "priority copies": (PRIORITY,),
+    "notified copies": (REDRIVEN,),
     "rated queues": (),
 }
 """Name -> the families of which it has something."""

@@ -33,10 +33,12 @@ from tests.simulation.neighbours import (
     subscriptions_beside,
     wait_for_the_end_of_slowness,
 )
+from tests.simulation.notified import notify
 from tests.simulation.operators import Operator
 from tests.simulation.pausers import Pauser
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
+from tests.simulation.redeliverers import Redeliverer
 from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
 from tests.simulation.scenario import LATE, NEWS, ORDERS, Cast, Scenario
 from tests.simulation.small_looks import pages_of
@@ -67,6 +69,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "group rewinder": GroupRewinder,
     "opener": Opener,
     "pauser": Pauser,
+    "redeliverer": Redeliverer,
     "neighbour": Neighbour,
 }
 
@@ -174,6 +177,8 @@ class _Play:
             made = put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
             if "secret" in made:
                 deployment.signing_secrets[name] = made["secret"]
+        if self._scenario.notified:
+            notify(deployment.auditor())
         if self._scenario.in_flight:
             hold_for_good(deployment, client, self._scenario.in_flight)
         self._let_guests_send(put)

@@ -79,8 +79,14 @@ class Story:
 @pytest.fixture
 def story() -> Story:
     made = Story()
-    given = {"labels": ["m"], "name": "s", "groups": [None], "keys": [None], "delays": [None]}
-    given["colors"], given["priorities"] = [None], ["1"]
+    given: dict[str, Any] = {
+        "labels": ["m"],
+        "name": "s",
+        "groups": [None],
+        "keys": [None],
+        "delays": [None],
+    }
+    given |= {"colors": [None], "priorities": [1]}
     call = made.call("send", (SENT_MS, SENT_MS + 10), {**given, "attempt": None})
     call.outcome, call.answer = "answered", [["Msg-1", SENT_MS]]
     return made

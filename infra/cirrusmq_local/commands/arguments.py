@@ -124,18 +124,20 @@ def read_filter(
     binding_keys: list[str] | None,
     sql: str | None,
     policy: str | None = None,
+    body_policy: str | None = None,
 ) -> dict[str, Any] | None:
-    """A filter of these options; None where none is given. `policy`: its JSON."""
+    """A filter of these options; None where none is given. `policy`, `body_policy`: JSON."""
     wanted = {
         "tags": tags,
         "binding_keys": binding_keys,
         "policy": read_json("--policy", policy),
+        "body_policy": read_json("--body-policy", body_policy),
         "sql": sql,
     }
     given = {name: value for name, value in wanted.items() if value}
     if len(given.keys() - {"sql"}) > 1:
         raise typer.BadParameter(
-            "give one of --tag, --binding-key and --policy", param_hint="filter"
+            "give one of --tag, --binding-key, --policy and --body-policy", param_hint="filter"
         )
     return given or None
 

@@ -25,6 +25,7 @@ from cirrusmq_local.commands.arguments import (
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
 from cirrusmq_local.commands.following import follow
+from cirrusmq_local.commands.summaries import print_made
 
 ReceiverName = Annotated[
     str, typer.Argument(help="The receiver's name.", autocompletion=completion.receivers)
@@ -56,7 +57,7 @@ def add_receiver(
     attributes: Any = {key: value for key, value in wanted.items() if value is not None}
     client = connect(data)
     added = client.create_receiver(name, receiver, attributes, exact=exact)
-    print_record(added, as_json)
+    print_made("receiver", f"{name}/{receiver}", added, attributes, as_json)
     if "operation" in added and not as_json:
         follow(client, added["operation"], as_json)
 

@@ -303,10 +303,10 @@ export interface Failure {
 }
 
 /**
- * Which messages are let pass. One of `tags`, `tag_expression`, `binding_keys` and `policy`, or
- * `sql`, or both, which must hold then. Topics of kind `tags` take `tags`, `tag_expression`,
- * `policy` and `sql`; of kind `routing_key` `binding_keys`, `policy` and `sql`; receivers of a
- * queue `tags` and `sql`.
+ * Which messages are let pass. One of `tags`, `tag_expression`, `binding_keys`, `policy` and
+ * `body_policy`, or `sql`, or both, which must hold then. Topics of kind `tags` take `tags`,
+ * `tag_expression`, `policy`, `body_policy` and `sql`; of kind `routing_key` `binding_keys`,
+ * `policy`, `body_policy` and `sql`; receivers of a queue `tags` and `sql`.
  */
 export interface Filter {
   /** messages with one of these; none of them lets all pass */
@@ -321,6 +321,13 @@ export interface Filter {
    * most 8,192 bytes, 5 names and 150 combinations.
    */
   policy?: Record<string, unknown[]>;
+  /**
+   * As an SNS filter policy with the scope `MessageBody`, over a body that is a JSON object: a name
+   * has conditions as in `policy`, also true, false and null, or an object with names of its own.
+   * At most 8,192 bytes, 5 names and 150 combinations, in which conditions count by the depth of
+   * their name.
+   */
+  body_policy?: Record<string, unknown[] | Record<string, unknown>>;
   /**
    * Over attributes by name, at most 16,384 bytes and 1,000 tokens. It lets pass what it is TRUE
    * for; an attribute that is absent is NULL. `TAGS = 'a'` is true where `a` is one of the

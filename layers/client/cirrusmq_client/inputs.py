@@ -34,6 +34,7 @@ class FilterInput(TypedDict):
     tag_expression: NotRequired[str]
     binding_keys: NotRequired[Sequence[str]]
     policy: NotRequired[dict[str, Any]]
+    body_policy: NotRequired[dict[str, Any]]
     sql: NotRequired[str]
 
 

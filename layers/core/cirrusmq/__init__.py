@@ -19,6 +19,7 @@ The words that it is written in, and the file that defines each:
     wake-up         tells receivers which partition to look at       queues/wake_ups
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py
+    portion         messages of a parcel that are given back alike   settlement/requeue.py
     receipt         the text by which a consumer settles a message   model/receipt.py
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
@@ -38,6 +39,7 @@ The words that it is written in, and the file that defines each:
     due mark        when a message is posted again                   subscriptions/due_marks.py
     lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py
+    filter policy   as SNS has it, on attributes or on the body      filters/policies
     SQL filter      a condition on a message's attributes            filters/sql
     audit           which key made which change, for its account     access/audit.py
     consumer        a key that received from a source, and when last access/consumers.py

@@ -7,10 +7,10 @@ these: such names are written for SDKs of other services (`sdk_attributes.py`).
 from __future__ import annotations
 
 MARK = "$"
-TYPES, TRACE, ONCE = "$types", "$trace", "$once"
-"""For SDKs: types of attributes, the trace header, the deduplication id."""
+TYPES, TRACE, ONCE, SUBJECT = "$types", "$trace", "$once", "$subject"
+"""For SDKs: types of attributes, the trace header, the deduplication id, a subject of SNS."""
 FROM = "$from"
 """The account that sent the message: `model/sender.py`."""
 PRIORITY = "$prio"
 """The message's priority, if it is not 1: `model/priority.py`."""
-RESERVED = frozenset({TYPES, TRACE, ONCE, FROM, PRIORITY})
+RESERVED = frozenset({TYPES, TRACE, ONCE, SUBJECT, FROM, PRIORITY})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -68,6 +68,8 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: dict[str, Any] | None = None
     invokes: bool = False
     """Whether the reader hands its messages to a function."""
+    others: Mapping[str, Any] = {}
+    """Attributes that the parcels have besides."""
 
 
 class ParcelsToPut(Handout, frozen=True, kw_only=True):
@@ -163,6 +165,7 @@ def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parc
         dead_letter=share.dead_letter,
         fanned_out=True,
         invokes=share.invokes,
+        others=share.others,
     )
 
 

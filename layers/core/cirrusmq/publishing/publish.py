@@ -200,7 +200,7 @@ def check_messages(
             check_size(message, topic.attributes.max_message_bytes, where)
             check_answer_size(message, where)
             key = deduplication_key(given)
-            draft = make_draft(topic, subscriptions, message, routing_key, key)
+            draft = make_draft(topic, subscriptions, message, routing_key, key, message.body)
             if not fits_any_event(message) and goes_to_functions_alone(core, draft):
                 check_event_size(message, where, "each function that gets it")
             drafts[place] = with_delay(core, draft, given.due, where)

@@ -1,4 +1,4 @@
-"""Receiving: looking at the partitions until something can be returned, or the wait is over."""
+"""Receiving: polls the partitions until there are messages to return, or the wait is over."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from cirrusmq.sending.making import group_hash
 from cirrusmq.settlement.settle import ReceiptText
 
 EMPTY_LOOKS = 4
-"""A receive that has something ends after so many partitions without anything, in a row: a look
-costs half a read unit, and a call that is saved five times as much."""
+"""A receive that has messages ends after this number of empty partitions in a row: a poll costs
+half a read unit, and a call that is saved five times as much."""
 FILLING_MS = 1_000
-"""A receive that has something ends after that time: its first leases run since then."""
+"""A receive that has messages ends after that time, for which its first leases have run."""
 
 
 class Where(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -94,7 +94,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wait(msgspec.Struct):
-    """The time that a receive waited: from its first looks to the last one, if it waited at all."""
+    """The time that a receive waited: from its first polls to the last one, if it waited at all."""
 
     begun_ms: int = 0
     ended_ms: int = 0
@@ -103,7 +103,7 @@ class Wait(msgspec.Struct):
 
     @property
     def took_ms(self) -> int:
-        """Milliseconds; looks in between are a part of it, the first ones and the last are not."""
+        """Milliseconds from the end of the first polls to the beginning of the last one."""
         return max(0, self.ended_ms - self.begun_ms)
 
 
@@ -111,8 +111,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """A receive whose request is checked; nothing is claimed yet."""
 
     find: Callable[[], Source]
-    """Answers the source as it is now: a purge or a deletion during the wait is in force from its
-    answer on."""
+    """Returns the source as it is now: a purge or a deletion during the wait takes effect with the
+    next call."""
     source: Source
     request: ReceiveRequest
     wanted: ReceiveLimits
@@ -128,7 +128,7 @@ def receive(
     most_seconds: float,
     alone_bytes: int | None = None,
 ) -> list[Received]:
-    """As `take`, of a request that is not checked yet, and of a caller that is no access key."""
+    """Does what `take` does, for an unchecked request and a caller without an access key."""
     return take(core, _checked(core, find, caller, request, alone_bytes), caller, most_seconds)
 
 
@@ -139,10 +139,10 @@ def begin(
     request: ReceiveRequest,
     alone_bytes: int | None = None,
 ) -> Begun:
-    """Check the request, and note that the caller's key receives; raises where it is refused.
+    """Checks the request, and notes that the caller's key receives. Raises if it is refused.
 
-    `find` answers the source as it is now. `alone_bytes`: of JSON that a message may have which is
-    received alone; None: no more than several together.
+    find: returns the source as it is now. alone_bytes: bytes of JSON that a message may have if it
+    is received alone; None means the limit of several together.
     """
     begun = _checked(core, find, caller, request, alone_bytes)
     note_consumer(core, begun.source.owner_id, caller.account, caller.key_id)
@@ -195,11 +195,11 @@ def _check_choice(source: Source, request: ReceiveRequest) -> None:
 
 
 def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
-    """Take up to `max` messages; an empty list when the wait ends with none.
+    """Takes up to `max` messages. Returns an empty list if the wait ends with none.
 
-    Where as many receives of the caller's account wait as may, it does not wait itself.
-    `most_seconds` is the rest of the call's own time; a longer wait is cut to it. MessageTooLarge
-    where there is a message that no answer holds, and no other one: it is not claimed.
+    It does not wait if the caller's account has as many waiting receives as it may have.
+    most_seconds: the rest of the call's own time, which limits the wait. Raises MessageTooLarge if
+    all messages are too large for any answer; they are not claimed.
     """
     source, request = begun.source, begun.request
     wanted, chance = begun.wanted, begun.chance
@@ -225,7 +225,7 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
 
 
 def take_again(core: Core, begun: Begun) -> list[Received]:
-    """The messages that an earlier receive of the request's attempt holds; nothing is claimed."""
+    """Returns the messages that an earlier receive of the attempt holds; claims nothing."""
     # Only after a lost answer: other receives' cold starts do without.
     from cirrusmq.receiving.idempotent import held_from_attempt
 
@@ -234,9 +234,9 @@ def take_again(core: Core, begun: Begun) -> list[Received]:
 
 
 def take_what_fits(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
-    """As `take`; an empty list also if there are only messages that no answer holds.
+    """Does what `take` does, but returns an empty list if all messages are too large.
 
-    For programs that know no such error, and can do nothing about it: the log tells of it.
+    For programs that know no such error, and can do nothing about it: the log has a line.
     """
     try:
         return take(core, begun, caller, most_seconds)
@@ -245,14 +245,14 @@ def take_what_fits(core: Core, begun: Begun, caller: Caller, most_seconds: float
 
 
 def _result_bytes(receipt: str) -> int:
-    """The most that an answer's JSON has about a receipt that is to be deleted."""
+    """Returns the most bytes of JSON that an answer has about a receipt to delete."""
     return limits.ESCAPED_BYTES * len(receipt.encode()) + limits.DELETE_RESULT_BYTES
 
 
 def _wait(
     core: Core, begun: Begun, looking: _Looking, wait_seconds: float, deadline_ms: int
 ) -> list[Received]:
-    """Look again and again until there is something, or the time is over."""
+    """Polls again and again until there is something, or the time is over."""
     received: list[Received] = []
     source, wait = begun.source, begun.wait
     wait.begun_ms = wait.ended_ms = core.now_ms()
@@ -270,7 +270,7 @@ def _wait(
         wait.ended_ms = core.now_ms()
         before, source = source, begun.find()
         if source.owner_id != before.owner_id:
-            return []  # another one by that name: the call was for the one that is deleted
+            return []  # another one by that name: the call was for the deleted one
         if ends and polling.ends_with_all(source):
             return looking.at_all(source)
         if wakes and (ends or turns.round_is_due):
@@ -283,35 +283,35 @@ def _wait(
 
 
 class _Looking:
-    """The looks of one receive, which has its own order of partitions and, in them, of groups."""
+    """The polls of one receive, in its own order of partitions and, in them, of groups."""
 
     def __init__(self, core: Core, wanted: ReceiveLimits, chance: Chance) -> None:
         self._core, self._wanted, self._chance = core, wanted, chance
         self._walks: dict[str, GroupLooks] = {}
-        """Those through the groups of a source that has them, and of its former ones, by id."""
+        """Scan positions by source id, for ordered and fair sources."""
         self._turn = 0
         self.too_large: dict[tuple[str, int], MessageTooLarge] = {}
-        """Of sources and partitions whose last look found only messages that no answer holds."""
+        """By source and partition: errors of last polls with only messages too large to answer."""
         self.limited = False
-        """The source's rate left nothing for the last look."""
+        """True if the source's rate left nothing for the last poll."""
         self.last_units = 0.0
-        """Read units of the last look at the groups of a source; 0 elsewhere."""
+        """Read units of the last poll of a source's groups; 0 for other sources."""
 
     def at_first(self, source: Source, count: int) -> list[Received]:
-        """Look at the first partitions, in the receive's order; behind them the turns begin."""
+        """Polls the first partitions, in the receive's order; the turns begin behind them."""
         self._turn = count - 1 if count < source.partitions else 0
         partitions = self._chance.partitions(source)[:count]
         return self._look(source, partitions, fills=True)
 
     def at_all(self, source: Source) -> list[Received]:
-        """Look at the partitions until enough is received.
+        """Polls the partitions until enough is received.
 
-        Raises Unavailable if that is so in one of them and no other one gave anything.
+        Raises Unavailable if the store refuses in one of them and no other one has messages.
         """
         return self._look(source, self._chance.partitions(source), fills=True)
 
     def at_woken(self, source: Source) -> list[Received]:
-        """Look at the partitions of wake-ups, if there are any."""
+        """Polls the partitions of wake-ups, if there are any."""
         partitions = woken_partitions(self._core, source)
         if self._chance.group is not None:
             own = self._chance.partitions(source)
@@ -319,7 +319,7 @@ class _Looking:
         return self._look(source, partitions) if partitions else []
 
     def at_next(self, source: Source) -> list[Received]:
-        """Look at the partition whose turn it is."""
+        """Polls the partition whose turn it is."""
         partitions = self._chance.partitions(source)
         self._turn += 1
         return self._look(source, [partitions[self._turn % len(partitions)]])
@@ -327,10 +327,10 @@ class _Looking:
     def _look(
         self, source: Source, partitions: Sequence[int], *, fills: bool = False
     ) -> list[Received]:
-        """Look at the partitions until one gives something; with `fills`, until enough is received.
+        """Polls the partitions until one has messages or, with `fills`, until enough is received.
 
-        A look for a wake-up or in turn answers at once: messages that come one by one would each
-        cost the units of looks around it.
+        A poll for a wake-up or in turn returns at once: messages that come one by one would each
+        cost the units of polls around it.
         """
         if source.paused:
             return []
@@ -375,7 +375,7 @@ class _Looking:
             if answer.ends(EMPTY_LOOKS * len(source.all), self._core.now_ms()):
                 return answer.received
         self.last_units = self._units - before
-        if source.grouped:  # the first look at all partitions is no dearer where they are idle
+        if source.grouped:  # idle partitions do not make the first poll of all dearer
             self.last_units -= polling.IDLE_UNITS * (len(partitions) - 1)
         if refused is not None and not answer.received:
             raise refused
@@ -408,19 +408,19 @@ class _Looking:
 
 
 class _ReceiveAnswer(msgspec.Struct):
-    """What the look of one receive gave so far, from one partition after the other."""
+    """The messages that one receive has found, from one partition after the other."""
 
     rest: ReceiveLimits
-    """What is still wanted behind that."""
+    """The limits for the messages that are still to come."""
     fills: bool
-    """Whether more is looked for when something is there."""
+    """True if more messages are looked for after the first ones."""
     received: list[Received] = []
     empty_looks: int = 0
-    """In a row, since the last one that gave something."""
+    """Polls without messages since the last one that had some."""
     until_ms: int = 0
 
     def add(self, received: list[Received], now_ms: int) -> None:
-        """Add what a look at a partition gave."""
+        """Adds the messages of one partition."""
         if not received:
             self.empty_looks += 1
             return
@@ -431,7 +431,7 @@ class _ReceiveAnswer(msgspec.Struct):
         self.rest = self.rest.behind(len(received), used_bytes)
 
     def ends(self, empty_looks: int, now_ms: int) -> bool:
-        """Whether to answer: it is full, so many looks gave nothing, or its leases run for long."""
+        """Returns True if it is full, had this number of empty polls, or its leases run long."""
         if not self.received:
             return False
         full = not self.fills or self.rest.full
@@ -439,7 +439,7 @@ class _ReceiveAnswer(msgspec.Struct):
 
 
 def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:
-    """The claimed messages; those whose content cannot be read now are not among them."""
+    """Returns the claimed messages, without messages whose content cannot be read now."""
     return [
         Received(
             parcel=claim.parcel,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.parcel import sequence_number
@@ -22,7 +23,7 @@ from cirrusmq_dialects.sqs.contents import (
     read_trace,
 )
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
-from cirrusmq_dialects.sqs.names import FIFO, shown_name
+from cirrusmq_dialects.sqs.names import shown_name
 from cirrusmq_dialects.sqs.reading import Members, entries, integer, key_text
 
 Result: TypeAlias = dict[str, Any]

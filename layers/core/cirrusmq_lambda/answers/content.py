@@ -1,4 +1,4 @@
-"""A message in answers, as it was sent."""
+"""A message's content in answers, as it was sent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Content(Body, kw_only=True):
 
     @classmethod
     def of(cls, message: Message, id: str, sent_ms: int, seen_by: Onlooker, **more: Any) -> Self:
-        """The answer of a message; `more`: the fields of a struct that has more."""
+        """Returns the answer for a message. `more`: further fields of a subclass."""
         sender = seen_by.sender_of(message)
         priority = priority_of(message) if message.attributes else LOWEST
         return cls(
@@ -60,7 +60,7 @@ class Content(Body, kw_only=True):
 
 
 def fields_of(message: Message) -> dict[str, Any]:
-    """A message's fields in an answer: its body in one of two, attributes, tags and group."""
+    """Returns a message's fields: `body` or `body_base64`, attributes, tags and group."""
     body = message.body
     return {
         "body": body if isinstance(body, str) else UNSET,
@@ -75,5 +75,5 @@ def fields_of(message: Message) -> dict[str, Any]:
 
 
 def to_base64(value: bytes) -> str:
-    """Bytes as a text."""
+    """Returns bytes as base64 text."""
     return base64.b64encode(value).decode()

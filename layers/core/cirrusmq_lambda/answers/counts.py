@@ -1,4 +1,4 @@
-"""How many messages a queue or a receiver holds."""
+"""Counts of a queue's or a receiver's messages in answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Counts(Body):
 
     @classmethod
     def of(cls, counted: counts.Counts, now_ms: int) -> Self:
-        """The answer at a time; the age is 0 where nothing is active."""
+        """Returns the answer for counts at a time; the age is 0 if no message is active."""
         age_ms = 0 if counted.oldest_ms is None else now_ms - counted.oldest_ms
         return cls(
             active=counted.active,

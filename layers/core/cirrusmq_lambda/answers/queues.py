@@ -1,4 +1,4 @@
-"""Answers about queues."""
+"""Queues in answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class QueueAttributes(Body):
 
     @classmethod
     def of(cls, queue: Queue, **more: Any) -> Self:
-        """The answer of a queue; `more`: the fields of a struct that has more."""
+        """Returns the answer for a queue. `more`: further fields of a subclass."""
         return cls(
             name=queue.name,
             id=queue.id,

@@ -1,4 +1,4 @@
-"""The answers to a receive and to a peek."""
+"""Messages received, peeked at or looked up, in answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DeadLetterNote(Body):
 
 
 def _note(parcel: Parcel) -> DeadLetterNote | UnsetType:
-    """The note of its source in a dead letter."""
+    """Returns the note of a dead letter's source, or UNSET."""
     noted = parcel.dead_letter
     if not noted:
         return UNSET
@@ -54,8 +54,10 @@ class PeekedMessage(Content, kw_only=True):
     def at(
         cls, parcel: Parcel, place: int, message: Message, seen_by: Onlooker, **more: Any
     ) -> Self:
-        """The answer of the message at a parcel's place; `more`: fields of a struct that has
-        more."""
+        """Returns the answer for the message at an index of a parcel.
+
+        `more`: further fields of a subclass.
+        """
         first_ms = parcel.first_received_ms[place]
         return cls.of(
             message,
@@ -86,7 +88,7 @@ class MessageState(Body, kw_only=True):
 
     @classmethod
     def of(cls, found: Found, **more: Any) -> Self:
-        """The answer of a look-up; `more`: fields of a struct that has more."""
+        """Returns the answer of a look-up. `more`: further fields of a subclass."""
         parcel, place = found.parcel, found.place
         first_ms = parcel.first_received_ms[place]
         return cls(
@@ -122,7 +124,7 @@ class FoundMessage(MessageState, kw_only=True):
 
     @classmethod
     def found(cls, found: Found, seen_by: Onlooker) -> Self:
-        """The answer of a look-up, with the others of its id."""
+        """Returns the answer of a look-up, with other messages of the same id."""
         parcel, place, message = found.parcel, found.place, found.message
         content: Content | UnsetType = UNSET
         if message is not None:

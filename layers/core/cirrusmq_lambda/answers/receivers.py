@@ -1,4 +1,4 @@
-"""Answers about the receivers of a queue."""
+"""Receivers of a queue in answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReceiverAttributes(Body, kw_only=True):
 
     @classmethod
     def of(cls, receiver: Receiver, **more: Any) -> Self:
-        """The answer of a receiver; `more`: the fields of a struct that has more."""
+        """Returns the answer for a receiver. `more`: further fields of a subclass."""
         return cls(
             name=receiver.name,
             id=receiver.id,

@@ -1,4 +1,4 @@
-"""Answers about topics, their logs, and the traces of their messages."""
+"""Topics, their logs, and the traces of their messages in answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TopicAttributes(Body):
 
     @classmethod
     def of(cls, topic: Topic, **more: Any) -> Self:
-        """The answer of a topic; `more`: the fields of a struct that has more."""
+        """Returns the answer for a topic. `more`: further fields of a subclass."""
         return cls(
             name=topic.name,
             id=topic.id,
@@ -55,7 +55,7 @@ class TopicCounts(Body):
 
     @classmethod
     def of(cls, active: int) -> Self:
-        """The answer of a count that ends behind the limit."""
+        """Returns the answer for a count; one above the limit is approximate."""
         return cls(active=active, approximate=active > COUNT_EXACT_MESSAGES or UNSET)
 
 
@@ -80,7 +80,7 @@ class LoggedMessage(Content, kw_only=True):
 
     @classmethod
     def logged(cls, logged: Logged, seen_by: Onlooker) -> Self:
-        """The answer of a message of a log."""
+        """Returns the answer for a message of a log."""
         key = UNSET if logged.routing_key is None else logged.routing_key
         return cls.of(logged.message, logged.id, logged.sent_ms, seen_by, routing_key=key)
 
@@ -110,7 +110,7 @@ class DeliveryAttempt(Body, kw_only=True):
 
     @classmethod
     def of(cls, number: int, post: Post) -> Self:
-        """Make the entry of one post, by its number in the history."""
+        """Returns the entry for one post. `number`: its number in the history."""
         return cls(
             number=number,
             at=format_time(post.at_ms),
@@ -140,7 +140,7 @@ class DeliveryState(Body):
 
     @classmethod
     def of(cls, subscription: str, traced: TracedState) -> Self:
-        """The entry of a subscription."""
+        """Returns the entry for a subscription."""
         next_ms, error = traced.next_attempt_ms, traced.last_error
         went = traced.dead_letter_queue
         numbered = enumerate(traced.posts, traced.attempts - len(traced.posts) + 1)
@@ -168,7 +168,7 @@ class MessageTrace(Body):
 
     @classmethod
     def of(cls, traced: Trace, seen_by: Onlooker) -> Self:
-        """The answer of a trace, the subscriptions by name."""
+        """Returns the answer for a trace, with subscriptions by name."""
         return cls(
             id=traced.id,
             sent_at=format_time(traced.sent_ms),

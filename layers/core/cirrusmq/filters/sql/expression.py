@@ -26,7 +26,11 @@ class SqlFilter:
     program: Program = field(repr=False, compare=False)
 
     def matches(
-        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+        self,
+        tags: Sequence[str],
+        routing_key: str,
+        attributes: Mapping[str, str | bytes],
+        body: str | bytes = "",
     ) -> bool:
         try:
             return self.value(seen_by_sql(tags, attributes)) is True
