@@ -285,7 +285,7 @@ def a_url_gets_no_message_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(redelivery, "items_of", lambda arrived, message: [])
 
 
-@plant("redelivered groups", "redelivered rewound")
+@plant("redelivered groups")
 def a_redelivery_counts_behind_its_write(patch: pytest.MonkeyPatch) -> None:
     """The count is not in the transaction that puts a message: who goes on puts it again."""
 
