@@ -68,15 +68,11 @@ class MessageCalls(Calls):
     ) -> Steps[list[Received]]:
         """Receives 0 to 16 messages, each with a lease. Returns none if no message came in time.
 
-        <<<<<<< HEAD
-                `group`: of this group alone, in an ordered or a fair queue. Where the answer is lost, the
-                same messages are asked for again, with the same receipts.
-        =======
-                If the answer is lost, the call is repeated for the same messages, with the same receipts.
+        If the answer is lost, the call is repeated for the same messages, with the same receipts.
 
-                `wait_seconds`: time of the long poll, 0 to 30; None takes the queue's.
-                `visibility_timeout_seconds`: of the leases; None takes the message's or the queue's.
-        >>>>>>> prose2
+        `wait_seconds`: time of the long poll, 0 to 30; None takes the queue's.
+        `visibility_timeout_seconds`: of the leases; None takes the message's or the queue's.
+        `group`: only messages of this group, from an ordered or a fair queue; None takes any.
         """
         path, body, longest = _wanted(
             source, max_messages, wait_seconds, visibility_timeout_seconds
@@ -105,8 +101,8 @@ class MessageCalls(Calls):
         """Receive up to 16 messages with this attribute, of a queue without groups.
 
         A call looks at a bounded part of the queue, and waits for nothing. Give the answer's
-        `after` to the next call, until it has seen all. What a call took whose answer was lost
-        comes again when its lease is over.
+        `after` to the next call, until it has seen all. If an answer is lost, its
+        messages come again when their lease is over.
         """
         path, body, _ = _wanted(source, max_messages, None, visibility_timeout_seconds)
         told = value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}

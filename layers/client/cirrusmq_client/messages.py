@@ -54,13 +54,9 @@ class _Content:
     visibility_timeout_seconds: int | None = None
     """For queues only; None takes the queue's."""
     routing_key: str | None = None
-<<<<<<< HEAD
-    """Topics with `filter: "routing_key"` only."""
-    priority: int | None = None
-    """Queues with `priorities` only; the higher number is received first, and None is 1."""
-=======
     """Only for topics with `filter: "routing_key"`."""
->>>>>>> prose2
+    priority: int | None = None
+    """Only for queues with `priorities`; a higher number is received first, None is 1."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +206,7 @@ class Received:
 
     @property
     def priority(self) -> int:
-        """Its priority; 1, the lowest, where it has none."""
+        """Its priority; 1, the lowest, unless it was given one."""
         return int(self.json.get("priority", 1))
 
     @property

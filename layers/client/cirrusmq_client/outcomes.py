@@ -48,7 +48,7 @@ class Selected:
 
     messages: list[Received]
     seen_all: bool
-    """Whether these calls looked at everything that could be received when they came by."""
+    """True if these calls looked at everything that could be received when they came by."""
     after: str | None
 
 
