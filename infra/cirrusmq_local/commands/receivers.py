@@ -25,7 +25,7 @@ from cirrusmq_local.commands.arguments import (
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
 from cirrusmq_local.commands.following import follow
-from cirrusmq_local.commands.summaries import print_made
+from cirrusmq_local.commands.summaries import print_changed, print_made
 
 ReceiverName = Annotated[
     str, typer.Argument(help="The receiver's name.", autocompletion=completion.receivers)
@@ -71,8 +71,9 @@ def change_receiver(
     data: Data = DATA,
 ) -> None:
     """Change a receiver's attributes: -a receive_rate=100, or labels, or paused."""
-    changed = connect(data).change_receiver(name, receiver, read_changes(attribute))
-    print_record(changed, as_json)
+    changes = read_changes(attribute)
+    changed = connect(data).change_receiver(name, receiver, changes)
+    print_changed("receiver", f"{name}/{receiver}", changed, changes, as_json)
 
 
 @receivers.command("pause")
@@ -92,13 +93,13 @@ def resume(
 
 
 def _set_paused(name: str, receiver: str | None, paused: bool, as_json: bool, data: Path) -> None:
-    client = connect(data)
-    changed = (
-        client.change_queue(name, {"paused": paused})
-        if receiver is None
-        else client.change_receiver(name, receiver, {"paused": paused})
-    )
-    print_record(changed, as_json)
+    client, changes = connect(data), {"paused": paused}
+    if receiver is None:
+        changed = client.change_queue(name, {"paused": paused})
+        print_changed("queue", name, changed, changes, as_json)
+    else:
+        of_receiver = client.change_receiver(name, receiver, {"paused": paused})
+        print_changed("receiver", f"{name}/{receiver}", of_receiver, changes, as_json)
 
 
 @receivers.command("receivers")
