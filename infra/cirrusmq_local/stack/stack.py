@@ -96,12 +96,14 @@ class Stack:
         environments: Layout = "shared",
         own_functions: Mapping[str, Handler] | None = None,
         direct_urls: bool = False,
+        in_process: bool = False,
         dialect_port: int | None = None,
     ) -> None:
         """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped.
 
         `own_functions`: those that queues may name, by their names. `direct_urls`: whether
-        functions have URLs of their own. `dialect_port`: where the SDKs of other services are
+        functions have URLs of their own. `in_process`: whether clients learn the tables.
+        `dialect_port`: where the SDKs of other services are
         answered, 0 for nowhere; without it at the next one, if that is free.
         """
         self._data = DataFolder(data)
@@ -118,6 +120,8 @@ class Stack:
         parameters = {"InvokeFunctions": arns(self._own_functions)}
         if direct_urls:
             parameters["DirectUrls"] = "true"
+        if in_process:
+            parameters["InProcess"] = "true"
         if dialect_port != 0:
             parameters["Dialects"] = ALL_DIALECTS
         self._template = load(template, parameters)

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from cirrusmq_client.account_calls import AccountCalls
 from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.connection import DATA, Connection, find_connection
+from cirrusmq_client.in_process import InProcess
 from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.queue_calls import QueueCalls
 from cirrusmq_client.steps import Blocking
@@ -28,9 +29,11 @@ class BaseClient(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
         data: Path | str = DATA,
         retry: Backoff | None = None,
         direct: bool = True,
+        in_process: bool | InProcess = False,
     ) -> None:
         found = find_connection(data) if connection is None else connection
-        super().__init__(self._make_transport(found, retry=retry or Backoff(), direct=direct))
+        options = {"direct": direct, "in_process": in_process}
+        super().__init__(self._make_transport(found, retry=retry or Backoff(), **options))
 
     @property
     def url(self) -> str:
@@ -49,7 +52,9 @@ class Client(Blocking, BaseClient):
     One pool of connections, safe to use from several threads. Without a `connection` it takes the
     one of CIRRUSMQ_URL, CIRRUSMQ_ACCESS_KEY_ID and CIRRUSMQ_SECRET, else of
     `<data>/connection.json`; NotConfigured where there is none. `direct`: whether calls may go to
-    the URLs of their own that the service names, from the third on.
+    the URLs of their own that the service names, from the third on. `in_process`: whether this
+    process itself sends, receives and settles messages of plain queues, on the service's tables,
+    by its own AWS credentials; `InProcess` says how. NotConfigured without the extra package.
     """
 
     _make_transport = Transport

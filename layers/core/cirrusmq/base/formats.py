@@ -18,6 +18,8 @@ from cirrusmq.base.errors import Unavailable
 
 FORMAT = 1
 """The highest format that this release uses."""
+WRITTEN_FORMAT = 1
+"""The highest format that this release writes: an earlier one has read it already."""
 _logger = logging.getLogger(__name__)
 
 

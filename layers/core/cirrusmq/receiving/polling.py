@@ -79,17 +79,18 @@ def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
 class Turns:
     """The times until the next looks of a wait: at the wake-ups, and at the next partition."""
 
-    def __init__(self, wait_seconds: float) -> None:
-        self._wait_seconds = wait_seconds
+    def __init__(self, wait_seconds: float, faster: float = 1.0) -> None:
+        """faster: times as many looks as a poll of the service has; its units grow as they do."""
+        self._wait_seconds, self._faster = wait_seconds, faster
         self._turn = self._round = 0.0
 
     def begin_turn(self, source: Source, units: float) -> None:
         """A partition was looked at, for so many units."""
-        self._turn = pause_seconds(source, self._wait_seconds, units)
+        self._turn = pause_seconds(source, self._wait_seconds, units) / self._faster
 
     def begin_round(self) -> None:
         """The wake-ups were looked at."""
-        self._round = ROUND_SECONDS
+        self._round = ROUND_SECONDS / self._faster
 
     def next_seconds(self, source: Source) -> float:
         """Seconds until the next look of either kind."""
