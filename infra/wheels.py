@@ -3,8 +3,8 @@
 python -m infra.wheels FOLDER
 
 From copies, since a build leaves files beside what it builds, and a later one takes them along. The
-service's wheel also has the template and what that names, beside its packages. `cirrusmq-in-process` has the core, and of
-the functions' code the shapes of answers.
+service's wheel also has the template and what that names, beside its packages.
+`cirrusmq-in-process` has the core, and of the code of functions the shapes of answers.
 """
 
 from __future__ import annotations

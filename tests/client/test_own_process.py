@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stack import environment
+from tests.stack import COMMAND, environment
 
 from cirrusmq_client import Client, Connection
+from cirrusmq_local.cloud.policy_guard import allows
 
 STACK = Path(__file__).with_name("own_stack.py")
 PROGRAM = Path(__file__).with_name("own_process.py")
@@ -44,6 +45,21 @@ class OwnStack:
         self.process.stdin.write(f"{queue_id}\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "done\n"
+
+    def command(self, *arguments: str) -> tuple[int, str]:
+        """The end of a command, and what it printed."""
+        done = subprocess.run(
+            [COMMAND, *arguments],
+            env={
+                **os.environ,
+                "CIRRUSMQ_URL": self.connection.url,
+                "CIRRUSMQ_ACCESS_KEY_ID": self.connection.access_key_id,
+                "CIRRUSMQ_SECRET": self.connection.secret,
+            },
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout + done.stderr
 
     def run(self, way: str, queue: str, **variables: str) -> tuple[dict[str, Any], str]:
         """What a program told, and what it logged."""
@@ -138,3 +154,46 @@ def test_without_a_way_to_the_tables_all_goes_by_the_url(own: OwnStack) -> None:
     assert told["taken"] == BODIES
     assert "the formats cannot be read" in logged
     assert told["paths"]["/queues/unreachable/messages"] == 20
+
+
+def test_the_command_prints_the_policy_of_queues(own: OwnStack) -> None:
+    ids = [new_queue(own, name) for name in ("first", "second")]
+
+    code, told = own.command("iam-policy", "first", "second", "--aws-account", "123456789012")
+
+    assert code == 0, told
+    policy = json.loads(told)
+    tables = "arn:aws:dynamodb:local:123456789012:table/"
+    for queue_id in ids:
+        for action in ("PutItem", "UpdateItem", "DeleteItem", "Query"):
+            assert allows(policy, f"dynamodb:{action}", "Messages", f"Q#{queue_id}#0", {"pk", "sk"})
+        put = "dynamodb:PutItem"
+        assert not allows(policy, put, "Messages", f"Q#{queue_id}#0", {"pk", "sk", "l"})
+    assert not allows(policy, "dynamodb:Query", "Messages", "Q#another#0", ())
+    assert {each["Resource"].rpartition("/")[0] + "/" for each in policy["Statement"]} == {tables}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("first", "--aws-account", "12"), 2, "must be 12 digits"),
+        (("missing", "--aws-account", "123456789012"), 1, "no queue missing"),
+    ],
+)
+def test_the_command_names_what_is_wrong(
+    own: OwnStack, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    ended, told = own.command("iam-policy", *arguments)
+    assert ended == code
+    assert said in told
+
+
+def test_a_deployment_that_names_no_tables_has_no_policy(stack: Any) -> None:
+    done = subprocess.run(
+        [COMMAND, "iam-policy", "orders", "--aws-account", "123456789012"],
+        env={**os.environ, **stack.environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "InProcess=true" in done.stderr
