@@ -58,6 +58,10 @@ class Concurrency(Protocol):
         """Whether the caller is one of the workers."""
         ...
 
+    def place(self) -> object:
+        """The event loop, or None: workers of one place may work for each other."""
+        ...
+
     def join(self, workers: Sequence[Any], seconds: float | None = None) -> Any:
         """A step: wait for the workers' ends; False where the time ended before."""
         ...
@@ -102,6 +106,9 @@ class Threads:
     def is_one_of(self, workers: Sequence[threading.Thread]) -> bool:
         """Whether the caller is one of the threads."""
         return threading.current_thread() in workers
+
+    def place(self) -> None:
+        """None: all threads are in one place."""
 
     def join(self, workers: Sequence[threading.Thread], seconds: float | None = None) -> bool:
         """Wait for other threads."""

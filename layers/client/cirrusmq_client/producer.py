@@ -99,14 +99,15 @@ class Producer(Blocking, BaseProducer):
     ) -> None:
         check_producing(linger, sends)
         self.client = Client() if client is None else client
-        self._lingering = Lingering(linger, sends)
+        self._lingering = Lingering(linger, sends, self.client)
 
     def send_soon(
         self, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Future[Sent]:
         """Send one message together with others of this moment; the future is its answer.
 
-        Together go messages of one queue and delay, and of one group, whose order is kept. Each is
+        Together go messages of one queue and delay, and of one group, whose order is kept; without
+        a group messages of all producers of the client. Each is
         stored, or its future has the error: that of the message alone, or of the call. Waits while
         10,000 messages, or 16 MiB, are without an answer. NotSent once closed. A future that is
         cancelled before its message is on the way is not sent. For asyncio: `AsyncProducer`.
@@ -115,7 +116,8 @@ class Producer(Blocking, BaseProducer):
         later ones of its group.
         """
         message = make_message(body, fields)
-        soon: Future[Sent] = self._lingering.put(self.client.send_each, queue, message)
+        send = self.client.send_each
+        soon: Future[Sent] = self._lingering.put(send, queue, message, shared=True)
         return soon
 
     def publish_soon(
