@@ -147,11 +147,12 @@ test: ## every check but the long ones
 	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
 	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
 
-lint: install ## ruff: rules and format; the order of the packages; turns of phrase
+lint: install ## ruff: rules and format; the order of the packages; turns of phrase; the manual's made parts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo | tail -n 12
 	@$(BIN)/python -m infra.prose
+	@$(BIN)/python -m infra.manual --check
 
 hooks: install ## run lint and types before every commit of this checkout
 	@$(BIN)/pre-commit install
@@ -223,6 +224,7 @@ wheels: $(VENV)/.up ## the packages cirrusmq-client and cirrusmq, into build/whe
 
 openapi: install ## the document of the HTTP contract and the client's types, anew
 	@$(BIN)/python -m infra.openapi
+	@$(BIN)/python -m infra.manual --write
 
 reports-tables: install ## the reports' tables and views for DuckDB and Athena, anew
 	@$(BIN)/python -m infra.reports.tables --write

@@ -1,4 +1,4 @@
-"""The report jobs as files to put into a bucket, for EMR.
+"""Writes the report jobs as files for a bucket, for EMR.
 
 billing_job.py  backlog_job.py    entry points
 cirrusmq_reports.zip              the modules they import, for --py-files
@@ -23,11 +23,11 @@ _COPIED = (
     _ROOT / "infra" / "rate_card.yaml",
 )
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)
-"""The oldest that a zip can tell: the files' own times would change it with each checkout."""
+"""The oldest time of a zip: the files' own times would change it with each checkout."""
 
 
 def build(folder: Path) -> None:
-    """Write the files into a folder; the same sources give the same bytes."""
+    """Writes the files into a folder; equal sources give equal bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in _COPIED:
         shutil.copyfile(path, folder / path.name)

@@ -1,11 +1,11 @@
-"""Removes a deployment: its stack, then what outlives a stack, unless it is asked to stay.
+"""Removes a deployment: its stack, then the resources that outlive a stack, unless kept.
 
 python -m infra.remove <stack> [--keep tables,buckets,queue,secret,key] [--region R] [--profile P]
 
 Shows what it will delete, asks, and deletes in order: the stack, so that nothing writes any more,
 then tables, buckets with all versions, the queue, the secret, and the key last, without which no
-backup can be read. The key and the secret go after the days that AWS waits. It may be run again,
-also after it was stopped: CloudFormation knows for 90 days what a deleted stack had.
+backup can be read. AWS deletes the key and the secret after its waiting days. The command may be
+run again, also after it was stopped: CloudFormation keeps a deleted stack's resources for 90 days.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from botocore.exceptions import ClientError
 
 NESTED = "AWS::CloudFormation::Stack"
 WAIT_DAYS = 30
-"""Until a key is deleted for good, and a secret: the longest that both take."""
+"""Days until a key and a secret are deleted finally: the maximum for both."""
 _GONE = frozenset(
     {
         *("ResourceNotFoundException", "NoSuchBucket", "NotFoundException"),
@@ -28,7 +28,7 @@ _GONE = frozenset(
     }
 )
 _TOGETHER = 1_000
-"""Versions of objects that S3 deletes in a call."""
+"""Maximum versions of objects that S3 deletes in a call."""
 
 
 class Part(NamedTuple):
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 class Removal:
-    """A stack, whether it is still there, and what outlives it."""
+    """A stack, and the resources that outlive it."""
 
     def __init__(self, session: boto3.session.Session, stack: str) -> None:
         self._session = session
@@ -53,12 +53,12 @@ class Removal:
 
     @property
     def stack_is_there(self) -> bool:
-        """Whether the stack has yet to be deleted."""
+        """True if the stack is not deleted yet."""
         (found,) = self._cloudformation.describe_stacks(StackName=self.stack_id)["Stacks"]
         return bool(found["StackStatus"] != "DELETE_COMPLETE")
 
     def run(self, keep: Sequence[str]) -> Iterator[str]:
-        """Delete the stack and each part whose kind is not kept; yields what was done."""
+        """Deletes the stack, then each part whose kind is not kept. Yields a text for each."""
         if self.stack_is_there:
             self._cloudformation.delete_stack(StackName=self.stack_id)
             self._cloudformation.get_waiter("stack_delete_complete").wait(StackName=self.stack_id)
@@ -74,7 +74,7 @@ class Removal:
             yield f"{part.kind} {part.name}"
 
     def _find(self, stack: str) -> str:
-        """The ARN of the stack, or of the newest deleted one of its name."""
+        """Returns the ARN of the stack, or of the newest deleted one of its name."""
         try:
             (found,) = self._cloudformation.describe_stacks(StackName=stack)["Stacks"]
             return str(found["StackId"])
@@ -92,7 +92,7 @@ class Removal:
         return str(max(deleted, key=lambda each: each["DeletionTime"])["StackId"])
 
     def _parts(self, stack_id: str) -> Iterator[Part]:
-        """What outlives the stack, and the stacks nested in it."""
+        """Yields the resources that outlive the stack and its nested stacks."""
         by_type = {kind.resource: name for name, kind in KINDS.items()}
         pages = self._cloudformation.get_paginator("list_stack_resources").paginate(
             StackName=stack_id
@@ -111,7 +111,7 @@ class Removal:
 
 
 class Kind(NamedTuple):
-    """A kind of what outlives a stack."""
+    """A kind of resource that outlives a stack."""
 
     resource: str
     delete: Callable[[boto3.session.Session, str], None]
@@ -125,7 +125,7 @@ def _delete_table(session: boto3.session.Session, name: str) -> None:
 
 
 def _delete_bucket(session: boto3.session.Session, name: str) -> None:
-    """Delete a bucket with all versions of its objects, markers, and uploads that never ended."""
+    """Deletes a bucket with all versions of its objects, markers, and unfinished uploads."""
     s3 = session.client("s3")
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=name):
         held = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
@@ -161,11 +161,11 @@ KINDS: Mapping[str, Kind] = {
     "secret": Kind("AWS::SecretsManager::Secret", _delete_secret),
     "key": Kind("AWS::KMS::Key", _delete_key),
 }
-"""What outlives a stack, in the order in which it is deleted."""
+"""Kinds of resources that outlive a stack, in the order of their deletion."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line. Returns the status."""
+    """Runs the command line. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m infra.remove", description=__doc__)
     parser.add_argument("stack", help="its name, or its ARN where two of one name were deleted")
     parser.add_argument("--keep", default="", help=f"of {','.join(KINDS)}: what stays")

@@ -1,10 +1,10 @@
-"""Restores the tables of a deployment to a moment, with what a restore loses put back.
+"""Restores the tables of a deployment to a moment, and sets the attributes that a restore loses.
 
     python -m infra.restore --stack cirrusmq --at 2026-11-20T08:00:00Z
 
 DynamoDB restores a table into a new one, without its stream, TTL, point-in-time recovery, deletion
-protection and tags. Answers the parameters with which the stack is deployed on the new tables. It
-may be run again, also after it was stopped: what is done stays as it is.
+protection and tags. Prints the parameters with which the stack is deployed on the new tables. The
+command may be run again, also after it was stopped: finished steps are not repeated.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ OUTPUTS = {
     "MessagesTable": "ExistingMessagesTable",
     "UsageTable": "ExistingUsageTable",
 }
-"""Of the stack: the output that names a table, and the parameter that takes another one."""
+"""Output of the stack that names a table -> parameter that replaces the table."""
 TTL_ATTRIBUTE = "expires_at"
 STREAM_OF = "MessagesTable"
 _WAIT = {"Delay": 20, "MaxAttempts": 1_080}
-"""Six hours: a restore takes as long as its table is large."""
+"""Six hours: a restore takes longer for a larger table."""
 
 
 def restore(dynamodb: Any, source: str, at: datetime) -> str:
-    """Restore a table to a moment, and put its settings back; the name of the new one."""
+    """Restores a table to a moment, with its settings. Returns the new table's name."""
     name = restored_name(source, at)
     with contextlib.suppress(dynamodb.exceptions.TableAlreadyExistsException):
         dynamodb.restore_table_to_point_in_time(
@@ -41,7 +41,7 @@ def restore(dynamodb: Any, source: str, at: datetime) -> str:
 
 
 def put_back(dynamodb: Any, name: str, source: str, *, stream: bool) -> str | None:
-    """Give a table what a restore loses, as its source has it; the ARN of its stream, if any."""
+    """Sets the source's attributes that a restore loses. Returns the stream's ARN, or None."""
     table = _described(dynamodb, name)
     if stream and not table.get("StreamSpecification", {}).get("StreamEnabled"):
         specification = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -71,14 +71,14 @@ def put_back(dynamodb: Any, name: str, source: str, *, stream: bool) -> str | No
 
 
 def restored_name(source: str, at: datetime) -> str:
-    """The same for the same moment, so that a second run finds the table of the first."""
-    # A table that was restored before keeps its first name, else names grow without end.
+    """Returns a name that is equal for equal moments, so that a second run finds the table."""
+    # A table that was restored before keeps its first name; otherwise names grow without end.
     first = source.partition("-restored-")[0]
     return f"{first}-restored-{at:%Y%m%dT%H%M%SZ}"
 
 
 def restore_stack(cloudformation: Any, dynamodb: Any, stack: str, at: datetime) -> dict[str, str]:
-    """Restore all tables of a stack; the parameters that have it use them."""
+    """Restores all tables of a stack. Returns the parameters with which it uses them."""
     (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     named = {each["OutputKey"]: each["OutputValue"] for each in found["Outputs"]}
     parameters = {}
@@ -93,7 +93,7 @@ def restore_stack(cloudformation: Any, dynamodb: Any, stack: str, at: datetime) 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(prog="python -m infra.restore", description=__doc__)
     parser.add_argument("--stack", required=True, help="name of the stack")
     parser.add_argument("--at", required=True, type=_moment, help="RFC 3339, such as …T08:00:00Z")
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parameters = restore_stack(
         boto3.client("cloudformation"), boto3.client("dynamodb"), given.stack, given.at
     )
-    # A rollout by and by would leave nine calls of ten with the old tables.
+    # A gradual rollout would leave nine of ten calls with the old tables.
     parameters["Rollout"] = "AllAtOnce"
     print(*(f"{name}={value}" for name, value in parameters.items()))
 
@@ -114,7 +114,7 @@ def _moment(text: str) -> datetime:
 
 
 def _tags(dynamodb: Any, arn: str) -> list[dict[str, str]]:
-    """The tags of a table, without CloudFormation's."""
+    """Returns the tags of a table, without CloudFormation's."""
     tags = dynamodb.list_tags_of_resource(ResourceArn=arn).get("Tags", [])
     return [tag for tag in tags if not tag["Key"].startswith("aws:")]
 

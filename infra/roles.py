@@ -1,6 +1,6 @@
 """The review list of IAM: each role's trust, actions, resources and keys, on one page.
 
-python -m infra.roles   writes infra/roles.md from the templates as CloudFormation gets them; a test
+python -m infra.roles   writes infra/roles.md from the templates in CloudFormation's form; a test
 compares. It needs .venv-sam (`make template` makes it).
 """
 
@@ -33,7 +33,7 @@ parked shares, `Q#` queues and their parcels, `S#` schedules, `T#` topics, and c
 
 
 def page(documents: Iterable[Mapping[str, Any]]) -> str:
-    """The page of all roles and customer-managed policies in these transformed templates."""
+    """Returns the page of all roles and customer-managed policies in transformed templates."""
     found: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for document in documents:
         for name, resource in document["Resources"].items():
@@ -98,7 +98,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A value, or the function that gives it, as a reader says it."""
+    """Returns a value, or the function for it, as readable text."""
     match value:
         case str():
             return value
@@ -112,14 +112,14 @@ def _text(value: Any) -> str:
 
 
 def transform(folder: Path) -> list[Mapping[str, Any]]:
-    """The templates as CloudFormation gets them, through files in a folder."""
+    """Returns the templates in CloudFormation's form, through files in a folder."""
     program = (ROOT / ".venv-sam/bin/python", ROOT / "infra/transform.py")
     subprocess.run([*map(str, (*program, ROOT, folder)), *TEMPLATES], check=True)
     return [yaml.safe_load((folder / name).read_text(encoding="utf-8")) for name in TEMPLATES]
 
 
 def main() -> None:
-    """Write the page."""
+    """Writes the page."""
     with tempfile.TemporaryDirectory() as folder:
         PAGE.write_text(page(transform(Path(folder))), encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)} is written", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Writes templates as CloudFormation gets them; run by the SAM command line's own Python.
+"""Writes templates in CloudFormation's form; run by the SAM command line's own Python.
 
 transform.py <folder to read from> <folder to write to> <template>…
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class NoManagedPolicies:
-    """The names of AWS's own policies take an account to look up; the template names none."""
+    """An empty list of AWS's policies: a look-up needs an account, and the template names none."""
 
     def load(self) -> dict[str, str]:
         return {}

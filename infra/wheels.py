@@ -2,13 +2,15 @@
 
 python -m infra.wheels FOLDER
 
-From copies, since a build leaves files beside what it builds, and a later one takes them along. The
-service's wheel also has the template and what that names, beside its packages.
-`cirrusmq-in-process` has the core, and of the code of functions the shapes of answers.
+Builds from copies, since a build leaves files beside its sources, and a later build would include
+them. The service's wheel also has the template and its files, beside its packages, and the
+manual. `cirrusmq-in-process` has the core, and of the code of functions the shapes of
+answers.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -34,11 +36,12 @@ _OF_CORE = (
         for name in ("__init__.py", "answers", "problems.py", "replies.py")
     ),
 )
+_SOURCES = ("layers/core", "layers/client", "infra")
 _UNWANTED = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
 
 
 def build(folder: Path) -> list[Path]:
-    """Build them into a folder; needs setuptools here, and no network."""
+    """Builds them into a folder. Returns the wheels. Needs setuptools, and no network."""
     with tempfile.TemporaryDirectory() as held:
         client, service = Path(held) / "client", Path(held) / "service"
         own = Path(held) / "in-process"
@@ -51,7 +54,12 @@ def build(folder: Path) -> list[Path]:
             _copy_to(ROOT / "layers/core" / name, own / name)
         _copy(_PROJECT, service)
         nested = (str(path.relative_to(ROOT)) for path in ROOT.glob("infra/*/template.yaml"))
-        _copy((*_TEMPLATE, *nested), service / "infra/cirrusmq_service")
+        packed = service / "infra/cirrusmq_service"
+        _copy((*_TEMPLATE, *nested), packed)
+        site = [sys.executable, "-m", "infra.manual", str(packed / "functions/pages/docs")]
+        # By the sources, which need not be installed.
+        path = os.pathsep.join(str(ROOT / each) for each in _SOURCES)
+        subprocess.run(site, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, check=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "wheel"]
         options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
         subprocess.run([*pip, *options, client, own, service], check=True)
@@ -59,7 +67,7 @@ def build(folder: Path) -> list[Path]:
 
 
 def _copy(names: Iterable[str], folder: Path) -> None:
-    """Files and folders of the repository, under the same names."""
+    """Copies files and folders of the repository, under the same names."""
     for name in names:
         _copy_to(ROOT / name, folder / name)
 

@@ -1,4 +1,4 @@
-"""Writes an adjustment of a bill into a file of its own for the job. `--help` tells how."""
+"""Writes an adjustment of a bill into a file for the billing job. See `--help`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHIPPED = Path(__file__).parents[1] / "infra/rate_card.yaml"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the adjustment; the exit code."""
+    """Writes the adjustment. Returns the exit code."""
     given = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value}
     folder, card = Path(given.pop("folder")), Path(given.pop("rate_card"))
     try:

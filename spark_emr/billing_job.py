@@ -1,4 +1,4 @@
-"""Bills usage, from exports of the Usage table. `--help` tells how."""
+"""Bills usage, from exports of the Usage table. See `--help`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cirrusmq_reports.session import make_session
 
 
 def main() -> int:
-    """Run on this machine where the helper for that is at hand, else on the cluster."""
+    """Runs on this machine if its helper module can be imported, else on the cluster."""
     try:
         import local_run
     except ModuleNotFoundError:

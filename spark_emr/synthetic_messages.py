@@ -1,4 +1,4 @@
-"""Message tables that look like real ones, from a seed. Not shipped with the jobs.
+"""Makes message tables that look like real ones, from a seed. Not shipped with the jobs.
 
 Parcels of one to sixteen messages in every state, expired ones that TTL has not met, dead letters,
 archives, log records, deduplication items, sequences and retry schedules, spread over resources

@@ -1,4 +1,4 @@
-"""Usage tables that look like real ones, from a seed. Not shipped with the jobs."""
+"""Makes usage tables that look like real ones, from a seed. Not shipped with the jobs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Hands messages to the functions that queues and pull subscriptions name, and waits for them;
-invoked by whatever may have found or put such messages, and by itself."""
+"""Invokes the functions of queues and pull subscriptions with messages, and waits for them; invoked
+by functions that find or put such messages, and by this function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST …/messages/{delete,visibility,give-back,dead-letter}, of queues and pull subscriptions"""
+"""POST …/messages/{delete,visibility,give-back,dead-letter}, for queues and pull subscriptions"""
 
 from __future__ import annotations
 

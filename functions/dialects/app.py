@@ -1,4 +1,4 @@
-"""Calls of other services' SDKs, by an API of their own"""
+"""Calls of other services' SDKs, by a separate API"""
 
 from __future__ import annotations
 

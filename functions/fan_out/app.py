@@ -1,5 +1,5 @@
-"""Makes the parcels of receivers and subscriptions from log records, as the stream brings them, and
-wakes the workers of sources whose messages a function gets."""
+"""Makes the parcels of receivers and subscriptions from the stream's log records, and wakes the
+workers of sources that invoke a function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cirrusmq_lambda.http import Context
 from cirrusmq_lambda.streams import is_log_record, read_entry, source_id
 
 SAVE_MS = 40_000
-"""Kept back: for shares under way, for notices, and for shares to park."""
+"""Reserved time: for shares under way, for push triggers, and for shares to park."""
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -35,7 +35,7 @@ ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items
 
 
 def create_admin_key(asked: dict[str, Any], request_id: str) -> dict[str, Any]:
-    """The first key of a deployment: by a direct invocation of the function, not over HTTP."""
+    """Makes a deployment's first key, by a direct invocation of the function, not over HTTP."""
     core = bootstrap.service()
     key, secret = keys.create_key(core, asked["account"], ADMIN)
     told = {"route": "create_admin_key", "name": key.id, "code": "Ok", "account": key.account}
@@ -45,8 +45,8 @@ def create_admin_key(asked: dict[str, Any], request_id: str) -> dict[str, Any]:
 
 
 def serve_custom_resource(event: Event, context: Context) -> dict[str, Any]:
-    """A resource of a CloudFormation template, which CloudFormation asks for by an invocation."""
-    # Rare, and calls over HTTP need none of it.
+    """Serves CloudFormation's request, an invocation, for a resource of a template."""
+    # Imported here: it is rare, and calls over HTTP do not need it.
     from cirrusmq_lambda.custom_resources.serve import accounts_of, serve_request
 
     core = bootstrap.service()

@@ -1,4 +1,4 @@
-"""Counts what the message table's stream tells: usage records and counters."""
+"""Writes usage records and counters from the stream of the table of messages."""
 
 from __future__ import annotations
 

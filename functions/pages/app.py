@@ -1,4 +1,4 @@
-"""The console and the manual: the files beside this one, for anybody"""
+"""The console and the manual: the files beside this one, for everyone"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hook that CodeDeploy runs before new versions get calls; it tries them, and reports."""
+"""The hook that CodeDeploy runs before new versions get calls: tries them, and reports."""
 
 from __future__ import annotations
 

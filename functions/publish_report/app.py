@@ -1,8 +1,8 @@
-"""Publishes what a report's job proposed, if no other run was published since it began.
+"""Publishes the proposal of a report's job, if no other run was published since it began.
 
-Started by the state machine of the reports, after each job. `swap.py` is the jobs' own module and
-beside this one in Lambda. It is imported by the first call: on one machine, where all functions are
-loaded and jobs publish themselves, there is none.
+The state machine of the reports starts it after each job. `swap.py` is the jobs' module, and is
+beside this one in Lambda. The first call imports it: on one machine jobs publish their runs, so the
+function is loaded but never called.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from cirrusmq_lambda.http import Context
 
 SAVE_MS = 20_000
-"""Kept back, to answer how far the copies of documents are."""
+"""Reserved time, to answer the progress of the copies."""
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
-    """`report`, `proposal`: their names; `next`: where the copies go on.
+    """Publishes a proposal, then copies documents. Returns the progress.
 
-    Without a proposal: the documents of the current run are copied, as far as they are missing.
+    `report`, `proposal`: names; `next`: the index from which the copies continue. Without a
+    proposal, only missing documents of the current run are copied.
     """
     from reports_bucket import Bucket
     from swap import PUBLISHED, copy_documents, proposed, published, swap

@@ -1,4 +1,4 @@
-"""The bucket of the reports, whose objects are written on a condition."""
+"""The bucket of the reports, with conditional writes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def _s3() -> Any:
 
 
 class Bucket:
-    """The bucket of the reports; an object's entity tag tells its versions apart."""
+    """The bucket of the reports; an object's entity tag is its version."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """An object and its entity tag, or None if it is missing."""
+        """Returns an object and its entity tag, or None if it is missing."""
         try:
             found = _s3().get_object(Bucket=self._name, Key=name)
         except _s3().exceptions.NoSuchKey:
@@ -32,7 +32,7 @@ class Bucket:
         return found["Body"].read(), found["ETag"]
 
     def put(self, name: str, content: bytes, version: str | None) -> bool:
-        """Write an object if its version is still this one; None: if it is missing."""
+        """Writes an object if its version is still this one; None: if it is missing."""
         held: dict[str, str] = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
         try:
             _s3().put_object(Bucket=self._name, Key=name, Body=content, **held)

@@ -1,5 +1,5 @@
-"""Pushes messages to URLs that answer soon, and passes those of others on to push_slow; invoked by
-fan_out and sweep."""
+"""Pushes messages to fast URLs, and passes other URLs' messages on to push_slow; invoked by fan_out
+and sweep."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
         places = [event["deliver"], *event.get("others", ())]
         deliver_all(core, places, invocation_id, most_ms)
         return DONE
-    # What follows is of the release before, in which this function did all of it.
+    # Events of the previous release, in which this function handled all URLs.
     if "retry" in event:
         push = make_push(core, event["retry"], invocation_id, most_ms, takes_slow=True)
         if push is not None:

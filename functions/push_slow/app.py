@@ -1,5 +1,5 @@
-"""Pushes messages to URLs that are slow, or new, or being retried; invoked by push and sweep, by
-the retry schedules, and by subscribing for a confirmation."""
+"""Pushes messages to URLs that are slow, new or being retried; invoked by push and sweep, by retry
+schedules, and by a subscribe call for its confirmation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""POST …/messages/receive and …/messages/peek, of queues and of pull subscriptions; calls that name
-a queue's message by its id"""
+"""POST …/messages/receive and …/messages/peek, for queues and pull subscriptions; calls that name a
+queue's message by its id"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Long work, step by step: operations (purge, rewind, redrive, backfill), handing out shares that
-fan_out parked, dead letters by age, parcels that receives named; invoked asynchronously. Whoever
-operates the service invokes it to have the logs handed out again, and to see how far that is."""
+"""Long work, step by step: operations (purge, rewind, redrive, backfill), delivery of shares that
+fan_out parked, dead letters by age, parcels that receives named; invoked asynchronously. An
+operator invokes it to deliver the logs again, and to see the progress."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
 SAVE_MS = 10_000
-"""Kept back, to save the progress and to start the next run."""
+"""Reserved time, to save the progress and to start the next run."""
 CALLS_MS = 30_000
-"""Kept back for a page that is under way."""
+"""Reserved time for a page that is under way."""
 KINDS = ("fan_out_since", "fan_out_state", "parked", "aged", "operation")
 
 

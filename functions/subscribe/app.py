@@ -1,4 +1,4 @@
-"""Subscriptions of topics: creating, changing, showing, deleting, confirming"""
+"""Subscriptions of topics: create, change, show, delete, confirm"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from cirrusmq_lambda import figures
 from cirrusmq_lambda.http import Context
 
 SAVE_MS = 40_000
-"""Kept back: a part that is out of time ends what it is at."""
+"""Reserved time: a part that is out of time finishes its current item."""
 
 
 @patient()

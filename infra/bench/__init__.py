@@ -1,4 +1,4 @@
-"""Measurements: the costs and the speed of CirrusMQ, beside other queues.
+"""Measures the costs and the speed of CirrusMQ, beside other queues.
 
 counted    parts that count units and money; the other designs on DynamoDB in closed form
 measured   parts that measure this machine

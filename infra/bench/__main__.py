@@ -35,6 +35,7 @@ from .measured import (
     night_cpu,
     push_cpu,
     throughput,
+    wheel,
 )
 
 
@@ -71,13 +72,14 @@ BY_NAME_ALONE = {
     "call_cpu": call_cpu.run,
     "push_cpu": push_cpu.run,
     "dialect_cpu": dialect_cpu.run,
+    "wheel": wheel.run,
 }
-"""They take longer."""
+"""Parts that take longer and run only by name."""
 PARTS = DEFAULT | BY_NAME_ALONE
 
 
 def main() -> int:
-    """Run the parts that were asked for, or the default; `quotas` takes the options behind it."""
+    """Runs the named parts, or the default; `quotas` takes the options behind its name."""
     asked = sys.argv[1:] or list(DEFAULT)
     if asked[0] == "quotas":
         logging.disable(logging.INFO)

@@ -1,3 +1,3 @@
-"""The service on one machine: the cloud played on an engine, a running stack, its commands."""
+"""The service on one machine: the embedded cloud, a running stack, its commands."""
 
 from __future__ import annotations

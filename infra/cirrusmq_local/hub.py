@@ -1,12 +1,12 @@
 """Many calls in one thread, each in a greenlet that gives way to the others while it waits.
 
-A change of greenlets costs a hundredth of a change of threads, and what those wrote that ran in one
-turn is made durable together.
+A switch of greenlets costs a hundredth of a switch of threads, and the writes of all greenlets that
+ran in one turn of the loop share a commit.
 
     events ─ greenlet a ─ greenlet b ─ … ─ what they gathered, at once ─ events ─ …
 
-A greenlet that does not wait here holds up all others of its hub: what may take long in another way
-goes `aside`. It must hold no lock while it waits, for the next greenlet may want it.
+A greenlet that blocks in another way holds up all others of its hub: such work goes `aside`. A
+greenlet must hold no lock while it waits, because the next greenlet may want it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 CHECK_SECONDS = 0.25
-"""So often it is looked whose time is over."""
+"""Seconds between two checks for expired waits."""
 GATHER_SECONDS = 0.005
-"""So long the first of those that gather waits at most for more to come."""
+"""Maximum time that the first gathered item waits for further ones."""
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 _log = logging.getLogger(__name__)
 _here = threading.local()
 caller: contextvars.ContextVar[Channel | None] = contextvars.ContextVar("caller", default=None)
-"""Who waits for the answer of the work in this context, if that ends with him."""
+"""The client's channel, if the work in this context ends when the client goes, else None."""
 
 
 class _Wait:
-    """A greenlet that waits; nobody's once it was woken."""
+    """A waiting greenlet; `greenlet` is None after it was woken."""
 
     __slots__ = ("greenlet", "until")
 
@@ -52,7 +52,7 @@ class _Wait:
 
 
 class Channel:
-    """A socket as a hub watches it."""
+    """A socket that a hub watches."""
 
     def __init__(self, watched: socket.socket) -> None:
         watched.setblocking(False)
@@ -60,10 +60,10 @@ class Channel:
         self._events = 0
         self._wait: _Wait | None = None
         self.ended = False
-        """Whether the other side has ended, as far as that was seen while nobody waited."""
+        """True if the other side has ended, as seen while no greenlet waited for the socket."""
 
     def look(self) -> None:
-        """Note whether the other side has ended; while nobody waits for the socket."""
+        """Notes if the other side has ended. No greenlet may wait for the socket."""
         try:
             self.ended = not self.socket.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -73,7 +73,7 @@ class Channel:
 
 
 class Task(Generic[T]):
-    """Work under way beside a greenlet."""
+    """Work that runs beside a greenlet."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -83,19 +83,19 @@ class Task(Generic[T]):
         self._wait: _Wait | None = None
 
     def wait(self, until: float = float("inf")) -> bool:
-        """Whether it ended before a moment of the monotonic clock, and before it was given up."""
+        """Waits until a moment of the monotonic clock. Returns False if the work has not ended."""
         if not self._done:
             self._wait = _Wait(until)
             self._hub._suspend(self._wait)
         return self._done
 
     def give_up(self) -> None:
-        """Let who waits for it go on."""
+        """Wakes the waiter before the work has ended."""
         if self._wait is not None:
             self._hub._wake(self._wait, False)
 
     def outcome(self) -> T:
-        """What it answered; raises what it raised. It must have ended."""
+        """Returns the work's result, or raises its error. The work must have ended."""
         if self._error is not None:
             raise self._error
         return self._result  # type: ignore[return-value]
@@ -112,9 +112,9 @@ class Task(Generic[T]):
 
 
 class Hub:
-    """The greenlets of one thread: the one that calls `turn`, all methods but `post` are its own.
+    """The greenlets of one thread, which calls `turn`. Only `post` may be called by other threads.
 
-    `in_thread` has work done in another thread.
+    `in_thread` runs work in another thread.
     """
 
     def __init__(self, in_thread: Callable[[Callable[[], None]], None]) -> None:
@@ -127,7 +127,7 @@ class Hub:
         self._posted: deque[Callable[[], None]] = deque()
         self._ready: deque[tuple[greenlet, Any]] = deque()
         self._waits: set[_Wait] = set()
-        """Those that are over at a time."""
+        """Waits with a deadline."""
         self._sleepers: list[tuple[float, int, _Wait]] = []
         self._number = itertools.count()
         self._gathered: dict[Callable[[list[Any]], None], list[tuple[Any, _Wait]]] = {}
@@ -136,13 +136,13 @@ class Hub:
         self._main: greenlet | None = None
 
     def post(self, work: Callable[[], None]) -> None:
-        """Have a short work done in the hub's thread; for any thread."""
+        """Runs short work in the hub's thread; for any thread."""
         self._posted.append(work)
         with contextlib.suppress(OSError):  # it is awake, or has ended
             self._waker.send(b"\0")
 
     def turn(self, seconds: float) -> None:
-        """Wait at most so long until something happens, and do what can be done then."""
+        """Waits for events, at most for `seconds`, and runs all greenlets that are ready."""
         self._main = getcurrent()
         gathered_before = bool(self._gathered)
         events = self._selector.select(self._pause(seconds))
@@ -161,7 +161,7 @@ class Hub:
                 waiting.switch(value)
         finally:
             _here.hub = None
-        # What has come meanwhile joins them, but does not hold them up for ever.
+        # Later items join the gathered ones, but delay them only for a limited time.
         all_came = gathered_before and not events
         if self._gathered and (all_came or time.monotonic() > self._gathered_until):
             gathered, self._gathered = self._gathered, {}
@@ -169,12 +169,12 @@ class Hub:
                 self._do(do, waits)
 
     def close(self) -> None:
-        """End it; no greenlet may wait any more."""
+        """Closes the hub. No greenlet may wait any more."""
         for each in (self._selector, self._woken, self._waker):
             each.close()
 
     def start(self, work: Callable[[], T]) -> Task[T]:
-        """Begin work in a greenlet of its own, in the context of the caller."""
+        """Starts work in a new greenlet, in the caller's context."""
         task: Task[T] = Task(self)
 
         def run(_: None) -> None:
@@ -187,7 +187,7 @@ class Hub:
         return task
 
     def start_aside(self, work: Callable[[], T]) -> Task[T]:
-        """Begin work in a thread, in the context of the caller."""
+        """Starts work in a thread, in the caller's context."""
         task: Task[T] = Task(self)
         context = contextvars.copy_context()
 
@@ -199,13 +199,13 @@ class Hub:
         return task
 
     def aside(self, work: Callable[[], T]) -> T:
-        """Have work done in a thread, and wait for it."""
+        """Runs work in a thread, and waits for its result."""
         task = self.start_aside(work)
         task.wait()
         return task.outcome()
 
     def together(self, call: Callable[[A], T], values: Iterable[A]) -> list[T]:
-        """The answers of calls that wait side by side; raises what the first one raises."""
+        """Returns the results of calls that run in parallel, or raises the first call's error."""
 
         def calling(value: A) -> Callable[[], T]:
             return lambda: call(value)
@@ -216,7 +216,7 @@ class Hub:
         return [task.outcome() for task in tasks]
 
     def gather(self, do: Callable[[list[Any]], None], item: Any) -> None:
-        """Wait until `do` was given this item with those of all that gather for it in a turn."""
+        """Waits until `do` has processed this item, with all items gathered for it in a turn."""
         wait = _Wait()
         if not self._gathered:
             self._gathered_until = time.monotonic() + GATHER_SECONDS
@@ -226,7 +226,7 @@ class Hub:
             raise error
 
     def sleep(self, seconds: float, ended: Callable[[], bool]) -> None:
-        """Wait for a time, or until it has `ended` when the sleepers are woken."""
+        """Sleeps for a time, or until `ended` returns True when the sleepers are woken."""
         until = time.monotonic() + seconds
         while not ended() and time.monotonic() < until:
             wait = _Wait()
@@ -234,13 +234,13 @@ class Hub:
             self._suspend(wait)
 
     def wake_sleepers(self) -> None:
-        """Let those that sleep look whether it has ended."""
+        """Wakes all sleepers, so that each checks if its sleep has ended."""
         sleepers, self._sleepers = self._sleepers, []
         for _, _, wait in sleepers:
             self._wake(wait, None)
 
     def wait_for(self, channel: Channel, event: int, until: float) -> bool:
-        """Whether a socket can be read, or written, before a moment of the monotonic clock."""
+        """Waits for an event of a socket. Returns False if none came until the deadline."""
         wait = channel._wait = _Wait(until)
         if channel._events != event:
             change = self._selector.modify if channel._events else self._selector.register
@@ -251,19 +251,19 @@ class Hub:
         return woken
 
     def watch(self, channel: Channel) -> None:
-        """Note in `channel.ended` if the other side ends while nobody waits for the socket."""
+        """Notes in `channel.ended` if the other side ends while no greenlet waits for it."""
         if not channel._events:
             self._selector.register(channel.socket, READ, channel)
             channel._events = READ
         channel.look()
 
     def leave(self, channel: Channel) -> None:
-        """Let who waits for a socket go on, as if its time were over."""
+        """Wakes the waiter of a socket, as if its deadline had passed."""
         if channel._wait is not None:
             self._wake(channel._wait, False)
 
     def forget(self, channel: Channel) -> None:
-        """Watch a socket no longer; before it is closed."""
+        """Ends the watch of a socket; call it before the socket is closed."""
         if channel._events:
             self._selector.unregister(channel.socket)
             channel._events = 0
@@ -279,7 +279,7 @@ class Hub:
         return value
 
     def _wake(self, wait: _Wait, value: Any) -> None:
-        """Have its greenlet go on in this turn or the next one; once only."""
+        """Makes the waiting greenlet ready, once only."""
         woken, wait.greenlet = wait.greenlet, None
         if woken is not None:
             self._ready.append((woken, value))
@@ -287,7 +287,7 @@ class Hub:
     def _note(self, channel: Channel) -> None:
         if channel._wait is None:
             channel.look()
-            # Else each turn would be told again.
+            # Otherwise each turn would get the same event.
             self.forget(channel)
         else:
             self._wake(channel._wait, True)
@@ -320,5 +320,5 @@ class Hub:
 
 
 def current() -> Hub | None:
-    """The hub of the greenlet that calls; None in a thread that is nobody else's."""
+    """Returns the calling greenlet's hub, or None outside of a hub."""
     return getattr(_here, "hub", None)

@@ -1,7 +1,7 @@
-"""The plugin for pytest: a fixture `cirrusmq`, the service in memory on a clock that a test sets.
+"""The plugin for pytest: a fixture `cirrusmq`, the service in memory on a clock for the test.
 
-It is loaded in every run of pytest where the package is installed, so it imports nothing until a
-test asks for the fixture.
+If the package is installed, every run of pytest loads the plugin, so it imports nothing until a
+test uses the fixture.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ def cirrusmq() -> Iterator[Service]:
     """The whole service in memory, empty, with a client; see `cirrusmq_local.testing.Service`."""
     from cirrusmq_local.testing import Service
 
-    # The functions' variables are the test's own again at its end.
+    # At the end of the test the environment's variables are restored.
     with mock.patch.dict(os.environ), Service() as service:
         yield service

@@ -19,16 +19,19 @@ from cirrusmq.base import errors
 from cirrusmq_client import errors as client_errors
 from cirrusmq_lambda import problems
 
+from .program_texts import program_errors
+from .written_texts import ANYTHING, escaped, text_of
+
 ACTIONS = Path(__file__).with_name("troubleshooting.yaml")
 """What to do, by code."""
-ANYTHING = "…"
 _SOURCES = (Path(cirrusmq.__file__).parent, Path(cirrusmq_lambda.__file__).parent)
 _NAMES_FIRST = {"InvalidParameter"}
 """Codes whose first argument is the parameter, and whose second is the sentence."""
 
 
 def troubleshooting() -> str:
-    """A section for each code, by status; then the errors that the client library adds."""
+    """A section for each code, by status; then the errors that the client library adds; then
+    the sentences of each program."""
     actions = yaml.safe_load(ACTIONS.read_text("utf-8"))
     sections = [_section(kind, actions[kind.__name__]) for kind in contract_errors()]
     sections.append(
@@ -38,6 +41,7 @@ def troubleshooting() -> str:
         sections.append(
             f"### `{kind.__name__}`\n\n- {_docstring(kind)}\n\n**Do**: {actions[kind.__name__]}"
         )
+    sections.append(program_errors())
     return "\n\n".join(sections)
 
 
@@ -104,7 +108,7 @@ def _described(node: Any) -> Iterator[str]:
 
 def _section(kind: type[errors.CirrusMQError], action: str) -> str:
     name = kind.__name__
-    lines = "\n".join(f"- {_escaped(each)}" for each in sorted(sentences()[name], key=str.lower))
+    lines = "\n".join(f"- {escaped(each)}" for each in sorted(sentences()[name], key=str.lower))
     return f"## `{name}` ({problems.status_of(name)})\n\n{lines}\n\n**Do**: {action}"
 
 
@@ -117,19 +121,7 @@ def _calls(names: set[str]) -> Iterator[tuple[str, list[str]]]:
                 name = called.attr if isinstance(called, ast.Attribute) else ""
                 name = called.id if isinstance(called, ast.Name) else name
                 if name in names:
-                    yield name, [_text(each) for each in node.args]
-
-
-def _text(node: ast.expr) -> str:
-    """A text as it is written, with … for what is put in."""
-    match node:
-        case ast.Constant(value=str(value)):
-            return value
-        case ast.JoinedStr(values=values):
-            return "".join(map(_text, values))
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _text(left) + _text(right)
-    return ANYTHING
+                    yield name, [text_of(each) for each in node.args]
 
 
 def _is_below(kind: type, base: type) -> bool:
@@ -138,11 +130,3 @@ def _is_below(kind: type, base: type) -> bool:
 
 def _docstring(kind: type) -> str:
     return " ".join((kind.__doc__ or "").split())
-
-
-def _escaped(text: str) -> str:
-    """A sentence as Markdown that shows it as it is."""
-    escaped = text
-    for mark in "\\`*_[]<>":
-        escaped = escaped.replace(mark, f"\\{mark}")
-    return escaped

@@ -1,8 +1,10 @@
-"""Tables in the pages that are made from the contract, so that no number is written twice.
+"""Parts of the pages that are made from the contract, so that no number is written by hand twice.
 
-A block of the language `fields` holds the name of a schema of the OpenAPI document; a block of the
-language `errors` is all codes of problems, one of `troubleshooting` a section for each of them, one
-of `parameters` all parameters of the template.
+A part stands between `<!-- made: KIND NAME -->` and `<!-- end -->`. `fields` has the name of a
+schema of the OpenAPI document; `errors` is all codes of problems, `troubleshooting` a section for
+each of them, `parameters` all parameters of the template. The parts are in the Markdown too, for a
+reader of the repository: `python -m infra.manual --write` writes them, and `--check`, a part of
+`make lint`, names pages with stale ones. The site makes them again.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from .error_texts import contract_errors, troubleshooting
 WHEN = Path(__file__).with_name("parameters.yaml")
 """When a parameter is changed, by name."""
 DOCUMENT = Path(problems.__file__).with_name("openapi.json")
-_BLOCK = re.compile(r"^```(fields|errors|troubleshooting|parameters)\n(.*?)```$", re.M | re.S)
+_PART = re.compile(r"^<!-- made: (\w+) ?(\w*) -->\n(?:.*?\n)??<!-- end -->$", re.M | re.S)
 _NAMED = {
     "RetryPolicy": "[a policy](retries.md#the-policies-waits-and-backoff)",
     "Filter": "[a filter](topics.md#tags)",
@@ -35,8 +37,18 @@ _NAMED = {
 
 
 def with_tables(text: str) -> str:
-    """A page's Markdown with its tables; KeyError for a schema that is not there."""
-    return _BLOCK.sub(lambda block: _MAKERS[block[1]](block[2].strip()), text)
+    """A page's Markdown with its made parts; KeyError for a kind or schema that is not there."""
+    return _PART.sub(lambda part: _MAKERS[part[1]](part[2]), text)
+
+
+def with_marked_tables(text: str) -> str:
+    """A page's Markdown with its made parts between their marks, as it is in the repository."""
+
+    def written(part: re.Match[str]) -> str:
+        head = part[0].partition("\n")[0]
+        return f"{head}\n\n{_MAKERS[part[1]](part[2]).strip()}\n\n<!-- end -->"
+
+    return _PART.sub(written, text)
 
 
 def _fields(name: str) -> str:

@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 def made() -> dict[str, str]:
-    """The files' names and texts."""
+    """Returns the files' names and texts."""
     found = {"prometheus": dashboards.prometheus(), "cloudwatch": dashboards.cloudwatch()}
     return {
         f"grafana-{source}.json": json.dumps(dashboard, indent=1) + "\n"

@@ -1,6 +1,7 @@
-"""Grafana's JSON of the dashboard, for a data source: Prometheus or CloudWatch.
+"""Makes Grafana's JSON of the dashboard for a data source: Prometheus or CloudWatch.
 
-Source: https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
+Source:
+https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ NAMESPACE = "CirrusMQ/$stack"
 
 
 def prometheus() -> dict[str, Any]:
-    """The dashboard over what `GET /metrics` tells."""
+    """Returns the dashboard over the figures of `GET /metrics`."""
     variables = [_source("prometheus")]
     return _dashboard("cirrusmq-prometheus", "CirrusMQ", "prometheus", variables, _prometheus)
 
 
 def cloudwatch() -> dict[str, Any]:
-    """The dashboard over what the functions of a deployment log."""
+    """Returns the dashboard over the figures in the functions' logs."""
     variables = [
         _source("cloudwatch"),
         _query("region", "Region", "regions()"),
@@ -41,7 +42,7 @@ def cloudwatch() -> dict[str, Any]:
 
 
 def _of_aws() -> dict[str, Aws]:
-    """The metrics of AWS's own, one for each variable."""
+    """Returns AWS's own metrics, one for each variable."""
     lines = [line for panel in PANELS for line in panel.lines]
     return {line.aws.variable: line.aws for line in lines if line.aws is not None}
 

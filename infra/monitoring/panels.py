@@ -1,4 +1,4 @@
-"""The panels of the dashboard: what each shows, whatever tells it."""
+"""The panels of the dashboard, for each data source."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ Display: TypeAlias = Literal["short", "s", "bytes"]
 
 @dataclass(frozen=True)
 class Aws:
-    """The metric of AWS's own that has, in an account, what a figure has on one machine."""
+    """A metric of AWS that has, in an account, the values of a figure on one machine."""
 
     namespace: str
     metric: str
     dimension: str
     variable: str
-    """Of the dashboard; its values are those of the dimension."""
+    """A variable of the dashboard, with the dimension's values."""
     display: str | None = None
-    """Where its unit is another one."""
+    """Unit of the display, or None for the panel's."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A figure in a panel; one that only grows is shown by the minute."""
+    """A figure in a panel; a counter is shown by the minute."""
 
     figure: Figure
     legend: str
     aws: Aws | None = None
     quantile: float | None = None
-    """Of a histogram."""
+    """Quantile of a histogram, or None."""
     by: tuple[str, ...] = ()
-    """The labels that get a line each."""
+    """Labels with a separate line for each value."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel, a third of the width."""
+    """A panel, as wide as a third of the dashboard."""
 
     title: str
     text: str

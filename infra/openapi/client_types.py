@@ -58,14 +58,9 @@ def input_types() -> str:
     """The module with the types of the attributes that are given to what is made or changed."""
     changed = ("PUT", "PATCH")
     bodies = (each.body for key, each in OPERATIONS.items() if key.startswith(changed))
-    objects = {"retry": "RetryInput", "filter": "FilterInput"}
     head = f"{_INPUT_HEAD}\n\n{_retry_type()}\n\n\n{_filter_type()}\n"
-    made = _module(head, [body for body in bodies if body and body.__name__.endswith("Input")])
-    for name, shown in objects.items():
-        made = made.replace(
-            f"{name}: NotRequired[dict[str, Any] | None]", f"{name}: NotRequired[{shown} | None]"
-        )
-    return made
+    structs = [body for body in bodies if body and body.__name__.endswith("Input")]
+    return _module(head, structs, {"retry": "RetryInput", "filter": "FilterInput"})
 
 
 def _retry_type() -> str:
@@ -107,11 +102,12 @@ def _json_type(schema: Mapping[str, Any]) -> str:
             return {"integer": "int", "number": "float", "string": "str"}[other]
 
 
-def _module(head: str, structs: Iterable[type]) -> str:
+def _module(head: str, structs: Iterable[type], objects: Mapping[str, str] | None = None) -> str:
+    """The text of a module; `objects`: types of fields that are plain objects in the structs."""
     found: dict[type, None] = {}
     for struct in structs:
         _add(struct, found)
-    text = head + "".join(f"\n\n{_definition(struct)}\n" for struct in found)
+    text = head + "".join(f"\n\n{_definition(struct, objects or {})}\n" for struct in found)
     command = [sys.executable, "-m", "ruff", "format", "--line-length=100", "-"]
     return subprocess.run(
         command, input=text, stdout=subprocess.PIPE, check=True, encoding="utf-8"
@@ -143,13 +139,13 @@ def _base(struct: type) -> type | None:
     return base if getattr(base, "__struct_fields__", ()) else None
 
 
-def _definition(struct: type) -> str:
+def _definition(struct: type, objects: Mapping[str, str]) -> str:
     """The TypedDict; by a call where a field's name is a keyword."""
     base = _base(struct)
     hints = get_type_hints(struct, include_extras=True)
     inherited = getattr(base, "__struct_fields__", ())
     fields = {
-        field.encode_name: (hints[field.name], _member(hints[field.name], field, struct))
+        field.encode_name: (hints[field.name], _member(hints[field.name], field, struct, objects))
         for field in msgspec.structs.fields(struct)
         if field.name not in inherited
     }
@@ -167,10 +163,13 @@ def _definition(struct: type) -> str:
     return "\n".join(lines)
 
 
-def _member(hint: Any, field: msgspec.structs.FieldInfo, struct: Any) -> str:
+def _member(
+    hint: Any, field: msgspec.structs.FieldInfo, struct: Any, objects: Mapping[str, str]
+) -> str:
     absent = UnsetType in get_args(hint)
     left_out = struct.__struct_config__.omit_defaults and not field.required
-    return f"NotRequired[{_shown(hint)}]" if absent or left_out else _shown(hint)
+    shown = _shown(hint, objects.get(field.encode_name))
+    return f"NotRequired[{shown}]" if absent or left_out else shown
 
 
 def _descriptions(hint: Any) -> list[str]:
@@ -178,16 +177,19 @@ def _descriptions(hint: Any) -> list[str]:
     return [str(meta.description) for meta in metas if meta not in get_args(Time)]
 
 
-def _shown(hint: Any) -> str:
+def _shown(hint: Any, as_object: str | None = None) -> str:
+    """A type as it is written; `as_object`: the name to write for a plain object."""
     origin, given = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _shown(given[0])
+        return _shown(given[0], as_object)
     if origin in (Union, UnionType):
-        return " | ".join(_shown(each) for each in given if each is not UnsetType)
+        return " | ".join(_shown(each, as_object) for each in given if each is not UnsetType)
     if origin is Literal:
         return f"Literal[{', '.join(map(repr, given))}]"
     if origin is tuple and given[-1] is Ellipsis:
         return f"list[{_shown(given[0])}]"  # as JSON has it
+    if origin is dict and as_object:
+        return as_object
     if origin is not None:
         return f"{origin.__name__}[{', '.join(map(_shown, given))}]"
     return "None" if hint is NoneType else str(hint.__name__)

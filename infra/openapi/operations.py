@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cirrusmq.model.queue import QueueInput, ReceiverInput
+from cirrusmq.model.queue import QueueInput, ReceiverChangeInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq.operations.redrive import RedriveRequest
 from cirrusmq.operations.rewind import RewindRequest
@@ -106,6 +106,7 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
             examples={
                 "wait for up to 16": {"max": 16, "wait_seconds": 20},
                 "and delete what is done": {"max": 16, "delete": RECEIPTS["receipts"]},
+                "by an attribute": {"max": 16, "where": {"name": "color", "value": "red"}},
             },
             problems=(
                 *("BatchTooLarge", "MessageTooLarge"),
@@ -237,6 +238,12 @@ _RECEIVERS = {
         examples={"from now on": {}, "with what is there": {"start": "earliest"}},
         query=("exact",),
         problems=("AlreadyExists", "LimitExceeded"),
+    ),
+    f"PATCH {QUEUE}/receivers/{{receiver}}": Operation(
+        tag="Receivers",
+        summary="Change some attributes of a receiver",
+        body=ReceiverChangeInput,
+        examples={"pause": {"paused": True}, "resume": {"paused": False}},
     ),
     f"GET {QUEUE}/receivers/{{receiver}}": Operation(
         tag="Receivers",

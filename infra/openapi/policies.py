@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from cirrusmq.filters.attribute_policy import POLICY_BYTES, POLICY_COMBINATIONS, POLICY_NAMES
+from cirrusmq.filters.policies.policy_limits import POLICY_BYTES, POLICY_COMBINATIONS, POLICY_NAMES
 from cirrusmq.filters.routing import BINDING_KEYS_PER_FILTER, KEY_BYTES, KEY_DOTS
 from cirrusmq.filters.selection import ALL_MEMBERS
 from cirrusmq.filters.sql import parser
@@ -36,15 +36,20 @@ _RETRY = """\
 How long a message waits after each delivery that failed: for URLs from the attempt's start,
 elsewhere from the end of the lease. n retries are n + 1 deliveries."""
 _FILTER = """\
-Which messages are let pass. One of `tags`, `tag_expression`, `binding_keys` and `policy`, or `sql`,
-or both, which must hold then. Topics of kind `tags` take `tags`, `tag_expression`, `policy` and
-`sql`; of kind `routing_key` `binding_keys`, `policy` and `sql`; receivers of a queue `tags` and
-`sql`."""
+Which messages are let pass. One of `tags`, `tag_expression`, `binding_keys`, `policy` and
+`body_policy`, or `sql`, or both, which must hold then. Topics of kind `tags` take `tags`,
+`tag_expression`, `policy`, `body_policy` and `sql`; of kind `routing_key` `binding_keys`, `policy`,
+`body_policy` and `sql`; receivers of a queue `tags` and `sql`."""
 _POLICY = f"""\
 As an SNS filter policy: for each attribute a list of conditions, of which one must hold. A
 condition is a text, a number, or an object with `prefix`, `suffix`, `equals-ignore-case`,
 `anything-but`, `numeric`, `cidr` or `exists`; `$or` has policies of which one must hold. At most
 {POLICY_BYTES:,} bytes, {POLICY_NAMES} names and {POLICY_COMBINATIONS} combinations."""
+_BODY_POLICY = f"""\
+As an SNS filter policy with the scope `MessageBody`, over a body that is a JSON object: a name has
+conditions as in `policy`, also true, false and null, or an object with names of its own. At most
+{POLICY_BYTES:,} bytes, {POLICY_NAMES} names and {POLICY_COMBINATIONS} combinations, in which
+conditions count by the depth of their name."""
 _SQL = f"""\
 Over attributes by name, at most {SQL_BYTES:,} bytes and {SQL_TOKENS:,} tokens. It lets pass what it
 is TRUE for; an attribute that is absent is NULL. `TAGS = 'a'` is true where `a` is one of the
@@ -96,6 +101,12 @@ def filter_schema() -> dict[str, Any]:
                 {"region": ["eu", {"prefix": "us-"}], "amount": [{"numeric": [">=", 100]}]}
             ],
         },
+        "body_policy": {
+            "description": one_line(_BODY_POLICY),
+            "type": "object",
+            "additionalProperties": {"type": ["array", "object"]},
+            "examples": [{"kind": ["sold"], "item": {"price": [{"numeric": [">=", 100]}]}}],
+        },
         "sql": {
             "description": f"{one_line(_SQL)}\n\n```\n{_grammar()}\n```",
             "type": "string",
@@ -114,6 +125,7 @@ def filter_schema() -> dict[str, Any]:
             {"required": ["tag_expression"]},
             {"required": ["binding_keys"]},
             {"required": ["policy"]},
+            {"required": ["body_policy"]},
             {
                 "required": ["sql"],
                 "properties": dict.fromkeys(sorted(ALL_MEMBERS - {"sql"}), False),

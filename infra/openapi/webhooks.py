@@ -89,6 +89,7 @@ def schemas() -> dict[str, Any]:
                     },
                 },
                 "msgTags": {"type": "array", "items": _TEXT},
+                "sender": _described("who published it, if that is not the topic's account"),
             },
         ),
         "ConfirmationRequest": _object(

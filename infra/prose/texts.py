@@ -1,6 +1,7 @@
 """The texts of a file that people read: docstrings, comments, messages of errors, pages.
 
-Code spans, fenced code, tables' rules and drawings are no prose, and are left out.
+Code spans, fenced code, tables' rules and drawings are no prose, and are left out. The made parts
+of pages have their texts from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _SPAN = re.compile(r"``?[^`\n]+``?")
 _LINK = re.compile(r"\]\([^)\s]*\)")
 _DRAWN = re.compile(r"[─│┌└├┤┬┴┼═║>]{2}|-->|──|│")
 _FENCE = re.compile(r"```.*?```", re.DOTALL)
+_MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
 _INDENTED = re.compile(r"^ {4,}\S.*$", re.MULTILINE)
 
 
@@ -23,7 +25,7 @@ def texts_of(path: Path) -> Iterator[str]:
     """The prose of a file, one piece of text after another."""
     source = path.read_text()
     if path.suffix == ".md":
-        yield _prose(_FENCE.sub("", source))
+        yield _prose(_FENCE.sub("", _MADE.sub("", source)))
         return
     for text in [*_strings(ast.parse(source)), *_comments(source)]:
         yield _prose(text)

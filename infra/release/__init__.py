@@ -1,10 +1,10 @@
-"""The release: ten digits of all that is deployed, so that all that changed goes live.
+"""The release: ten digits computed from all deployed parts, so that each change goes live.
 
-SAM publishes a version of a function only where the first ten characters of the parameter
-`Release` are new, and callers reach versions alone. So the release is made of everything that a
-version is made of: the layer, the functions, the templates with their state machines, and the
-parameters given here. A parameter that is not echoed stays out, since many can read a release, and
-so does the tables' protection: none of these reaches a function's environment.
+SAM publishes a version of a function only if the first ten characters of the parameter `Release`
+are new, and callers reach only versions. So the release is computed from all parts of a version:
+the layer, the functions, the templates with their state machines, and the parameters given here. A
+parameter with NoEcho is left out, since many can read a release, and so is the tables' protection:
+neither reaches a function's environment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PARAMETER = "Release"
 PROTECTED = "Protected"
 DIGITS = 10
-"""So many characters SAM takes into the name of a version; it passes by the rest."""
+"""Number of characters that SAM uses for the name of a version; it ignores the rest."""
 SOURCES = (
     "template.yaml",
     "infra/*/template.yaml",
@@ -32,17 +32,17 @@ SOURCES = (
 
 
 class ReleaseError(Exception):
-    """A parameter was given that cannot be taken; the text says which."""
+    """A parameter or an option is not accepted; the text names it."""
 
 
 def release(root: Path, parameters: Mapping[str, str]) -> str:
-    """The release of the sources below `root` with these parameters: ten hexadecimal digits."""
+    """Returns the release of the sources below `root` with parameters: ten hexadecimal digits."""
     secret = {name for name, held in declared(root).items() if held.get("NoEcho")}
     left_out = {*secret, PROTECTED}
     shown = {name: value for name, value in parameters.items() if name not in left_out}
     digest = hashlib.sha256(json.dumps(shown, sort_keys=True).encode())
     for path in sources(root):
-        # Lengths, so that nothing can move from one file to the next unnoticed.
+        # With lengths, so that content cannot move from one file to the next unnoticed.
         content = path.read_bytes()
         name = path.relative_to(root).as_posix()
         digest.update(json.dumps([name, len(content)]).encode())
@@ -51,19 +51,19 @@ def release(root: Path, parameters: Mapping[str, str]) -> str:
 
 
 def sources(root: Path) -> Iterator[Path]:
-    """The files that a deployment is made of, in one order."""
+    """Yields the files of a deployment, in a fixed order."""
     found = {path for pattern in SOURCES for path in root.glob(pattern) if path.is_file()}
     return iter(sorted(path for path in found if "__pycache__" not in path.parts))
 
 
 def declared(root: Path) -> dict[str, dict[str, Any]]:
-    """The parameters of the template."""
+    """Returns the parameters of the template."""
     held: dict[str, dict[str, Any]] = read(root / "template.yaml")["Parameters"]
     return held
 
 
 def read_parameters(root: Path, given: Sequence[str]) -> dict[str, str]:
-    """`Name=Value` each; ReleaseError for what the template does not have."""
+    """Returns parameters given as `Name=Value`. Raises ReleaseError for an unknown one."""
     known = declared(root)
     parameters: dict[str, str] = {}
     for text in given:

@@ -15,7 +15,7 @@ from . import ROOT, ReleaseError, deploy, read_parameters, release
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line. Returns the status."""
+    """Runs the command line. Returns the exit status."""
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
     given, options = given[:end], given[end + 1 :]

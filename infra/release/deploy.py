@@ -1,7 +1,7 @@
-"""Deploys: looks first, builds, runs `sam deploy`, and protects the tables of a new stack.
+"""Deploys: checks first, builds, runs `sam deploy`, and protects the tables of a new stack.
 
-A new stack is made with tables that a failed creation can delete again, and an update right behind
-protects them.
+A new stack is made with tables that a failed creation can delete again, and an update right after
+it protects them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ PASSED_ON = (
     *("--notification-arns", "--tags", "--confirm-changeset", "--no-execute-changeset"),
     *("--disable-rollback", "--max-wait-duration", "--no-progressbar", "--debug"),
 )
-"""Options of `sam deploy` that change nothing of what a version is made of."""
+"""Options of `sam deploy` that do not change a version's content."""
 
 
 def read_options(given: Sequence[str]) -> dict[str, str]:
-    """Options of `sam deploy` with their values; ReleaseError for what is not passed on."""
+    """Returns options of `sam deploy` with their values. Raises ReleaseError for other options."""
     found: dict[str, str] = {}
     name = ""
     for text in given:
@@ -46,7 +46,7 @@ def read_options(given: Sequence[str]) -> dict[str, str]:
 
 
 def deploy(stack: str, parameters: Mapping[str, str], options: Sequence[str]) -> int:
-    """Build and deploy. Returns the status of what failed, or 0."""
+    """Builds and deploys. Returns the status of the failed command, or 0."""
     sam = str(ROOT / preflight.SAM)
     # The manual's pages are files of a function.
     for command in ([sys.executable, "-m", "infra.manual"], [sam, "build"]):
@@ -55,11 +55,11 @@ def deploy(stack: str, parameters: Mapping[str, str], options: Sequence[str]) ->
             return status
     given = {**parameters, PARAMETER: release(ROOT, parameters)}
     print(f"{stack}: release {given[PARAMETER]}", flush=True)
-    # A bucket of one's own takes the place of the one that sam makes.
+    # A bucket of the user replaces the bucket that sam makes.
     bucket = () if any(each.startswith("--s3-bucket") for each in options) else ("--resolve-s3",)
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
-        # JSON, under the name of a form that sam reads and that it is part of. A file needs no
-        # quotes, and a value in it is in no list of processes.
+        # JSON, with the suffix of YAML, which sam reads and of which JSON is a part. A file needs
+        # no quotes, and its values do not appear in the list of processes.
         json.dump(given, file)
         file.flush()
         command = [
@@ -72,7 +72,7 @@ def deploy(stack: str, parameters: Mapping[str, str], options: Sequence[str]) ->
 
 
 def protect(session: boto3.session.Session, stack: str) -> None:
-    """Protect the tables of a stack that was just made, which changes nothing else."""
+    """Protects the tables of a new stack, and changes nothing else."""
     cloudformation = session.client("cloudformation")
     (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     names = [each["ParameterKey"] for each in found["Parameters"]]
@@ -87,7 +87,7 @@ def protect(session: boto3.session.Session, stack: str) -> None:
 
 
 def run(stack: str, parameters: dict[str, str], options: Sequence[str]) -> int:
-    """Look, deploy, protect. Returns the status."""
+    """Checks, deploys, protects. Returns the exit status."""
     told = read_options(options)
     session = boto3.session.Session(
         region_name=told.get("--region"), profile_name=told.get("--profile")
@@ -97,7 +97,7 @@ def run(stack: str, parameters: dict[str, str], options: Sequence[str]) -> int:
         print(*problems, sep="\n", file=sys.stderr)
         return 2
     if found is not None:
-        # Also where a deployment stopped between the creation and its protection.
+        # Also if a deployment stopped between the creation and the protection.
         return deploy(stack, {PROTECTED: "true", **parameters}, options)
     status = deploy(stack, {PROTECTED: "false", **parameters}, options)
     if status or parameters.get(PROTECTED) == "false" or "--no-execute-changeset" in told:

@@ -1,7 +1,7 @@
-"""What must be so before a deployment begins, each in a line that says what is missing.
+"""Checks before a deployment; each problem is a line that names the missing thing.
 
-A deployment that fails half-way takes a quarter of an hour and leaves a stack to remove; all of
-this can be known before: from the machine, from the parameters, and from the account.
+A deployment that fails half-way takes a quarter of an hour and leaves a stack to remove. These
+problems can be found before: on the machine, in the parameters, and in the account.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from cirrusmq_local.cloud.cloudformation import Intrinsic, StackTemplate, read
 from cirrusmq_local.commands.quotas import KEY_WRITES
 
 PYTHON = "python3.13"
-"""`sam build` builds functions with the Python that they run on."""
+"""The functions' Python, with which `sam build` builds them."""
 SAM = ".venv-sam/bin/sam"
 UNRESERVED = 100
-"""Executions that Lambda keeps for functions without a reservation (Lambda quotas)."""
+"""Executions that Lambda keeps for functions without reserved concurrency (Lambda quotas)."""
 ENVIRONMENT_BYTES = 4_096
-"""Of a function's names and values together (Lambda quotas)."""
+"""Maximum size of a function's variables, names and values together (Lambda quotas)."""
 BODIES = "BodiesInS3From"
 TABLES = ("ExistingDirectoryTable", "ExistingMessagesTable", "ExistingUsageTable")
 AT_ONCE = "AllAtOnce"
 GONE = "REVIEW_IN_PROGRESS"
-"""The status of a stack that has a change set and was never made."""
+"""Status of a stack that has a change set but was never created."""
 FUNCTION = "AWS::Serverless::Function"
 _UNIT_PARAMETERS = (
     *("WarmReadUnits", "WarmWriteUnits", "StreamConcurrency", "Capacity"),
     *("DirectoryUnits", "MessagesUnits", "UsageUnits"),
 )
 _NAME_BYTES = 128
-"""Bytes that a name or ARN is reckoned with which only the deployment gives."""
+"""Assumed size of a name or ARN that only the deployment defines."""
 _TO_REMOVE = {"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}
 
 
@@ -50,20 +50,20 @@ class Concurrency(NamedTuple):
     """Executions of Lambda's functions in this account and region."""
 
     limit: int
-    """Most at a time."""
+    """Maximum concurrent executions."""
     unreserved: int
-    """Those that no function has reserved."""
+    """Executions that no function has reserved."""
 
 
 class TableUnits(NamedTuple):
-    """Units a second that a table of this account and region may have at most."""
+    """Maximum units per second of a table in this account and region."""
 
     reads: int
     writes: int
 
 
 def read_stack(session: boto3.session.Session, name: str) -> Stack | None:
-    """The stack of this name, or None if there is none."""
+    """Returns the stack of this name, or None if it does not exist."""
     try:
         (found,) = session.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
     except ClientError as error:
@@ -75,19 +75,19 @@ def read_stack(session: boto3.session.Session, name: str) -> Stack | None:
 
 
 def read_concurrency(session: boto3.session.Session) -> Concurrency:
-    """The account's executions."""
+    """Returns the account's executions."""
     told = session.client("lambda").get_account_settings()["AccountLimit"]
     return Concurrency(told["ConcurrentExecutions"], told["UnreservedConcurrentExecutions"])
 
 
 def read_table_units(session: boto3.session.Session) -> TableUnits:
-    """DynamoDB's quotas of a table."""
+    """Returns DynamoDB's quotas for a table."""
     told = session.client("dynamodb").describe_limits()
     return TableUnits(told["TableMaxReadCapacityUnits"], told["TableMaxWriteCapacityUnits"])
 
 
 def missing_here(root: Path) -> Iterator[str]:
-    """What this machine lacks."""
+    """Yields tools that this machine lacks."""
     if shutil.which(PYTHON) is None:
         yield f"{PYTHON} is not on the path: functions are built with the Python that they run on"
     if not (root / SAM).exists():
@@ -95,7 +95,7 @@ def missing_here(root: Path) -> Iterator[str]:
 
 
 def wrong_parameters(template: StackTemplate) -> Iterator[str]:
-    """Parameters that Lambda would refuse in the midst of the deployment."""
+    """Yields parameters that Lambda would refuse in the middle of the deployment."""
     stacks = [stack for stack in template.stacks() if stack.made]
     made = {name for stack in stacks for name in stack.document["Resources"]}
     for stack in stacks:
@@ -109,7 +109,7 @@ def wrong_parameters(template: StackTemplate) -> Iterator[str]:
 
 
 def wrong_stack(stack: Stack | None, name: str, parameters: Mapping[str, str]) -> Iterator[str]:
-    """What the stack as it is does not allow."""
+    """Yields problems with the existing stack."""
     if stack is None:
         return
     if stack.status.endswith("_IN_PROGRESS"):
@@ -141,9 +141,9 @@ def wrong_stack(stack: Stack | None, name: str, parameters: Mapping[str, str]) -
 def wrong_concurrency(
     template: StackTemplate, stack: Stack | None, account: Concurrency
 ) -> Iterator[str]:
-    """Reservations that the account has no room for."""
+    """Yields a problem if the account has too little concurrency for the reservations."""
     needed = reserved(template)
-    # What a stack has reserved is no longer unreserved: then the whole limit is the measure.
+    # An existing stack's reservations are not in `unreserved`, so the whole limit is used.
     room = max(0, (account.unreserved if stack is None else account.limit) - UNRESERVED)
     if needed > room:
         yield (
@@ -154,9 +154,9 @@ def wrong_concurrency(
 
 
 def wrong_units(template: StackTemplate, tables: TableUnits) -> Iterator[str]:
-    """Units of the tables that the account has not, and a stream that is read too slowly for them.
+    """Yields problems with tables' units above the quotas, and with a stream read too slowly.
 
-    A table of N write units has N / 1,000 shards, each of which wants one execution of its readers.
+    A table of N write units has N / 1,000 shards; each needs one execution of each reader.
     """
     given = {
         name: template.resolve(Intrinsic(function="Ref", argument=name))
@@ -184,7 +184,7 @@ def wrong_units(template: StackTemplate, tables: TableUnits) -> Iterator[str]:
 
 
 def reserved(template: StackTemplate) -> int:
-    """Executions that a deployment reserves, of all its functions."""
+    """Returns the executions that a deployment reserves for all its functions."""
     total = 0
     for stack in template.stacks():
         for resource in stack.document["Resources"].values():
@@ -197,7 +197,7 @@ def reserved(template: StackTemplate) -> int:
 def find_problems(
     root: Path, name: str, parameters: Mapping[str, str], session: boto3.session.Session
 ) -> tuple[list[str], Stack | None]:
-    """All that is missing, a line each; and the stack, or None if it is to be made."""
+    """Returns all problems, a line for each, and the stack, or None if it is new."""
     here = list(missing_here(root))
     try:
         stack, account = read_stack(session, name), read_concurrency(session)
@@ -217,7 +217,7 @@ def find_problems(
 def _template(
     root: Path, name: str, parameters: Mapping[str, str], stack: Stack | None
 ) -> StackTemplate:
-    """The template with the parameters of the deployment: those not given keep their values."""
+    """Returns the template with the deployment's parameters; others keep the stack's values."""
     path = root / "template.yaml"
     known = read(path)["Parameters"]
     kept = stack.parameters if stack is not None else {}
@@ -237,7 +237,7 @@ def _environments(stack: StackTemplate) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _bytes(value: Any, made: Set[str]) -> int:
-    """The bytes of a value; a name that the deployment gives is a logical id here."""
+    """Returns the bytes of a value; a name by the deployment is a logical id here."""
     text = str(value)
     given_there = text.partition(".")[0] in made
     return max(_NAME_BYTES, len(text)) if given_there else len(text.encode())

@@ -1,10 +1,9 @@
 """Billing and backlog reports from exports of the tables: readers, pure transforms, writers.
 
-Nothing but the standard library and PySpark is imported, so that one zip of this package is all
-that a job needs.
+Imports only the standard library and PySpark, so that a job needs just one zip of this package.
 """
 
 from __future__ import annotations
 
 VERSION = "2"
-"""Of the way in which bills are made; documents name it."""
+"""Version of the rules by which bills are made; documents name it."""

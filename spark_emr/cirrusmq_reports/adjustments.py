@@ -1,4 +1,4 @@
-"""Adjustments: what a person adds to a bill or takes off it, with a reason, once each."""
+"""Adjustments: amounts that a person adds to a bill or takes off it, each with a reason."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.rate_card import KINDS
 
 CREDIT = "credit"
-"""The kind of an amount that is given, as for an outage; other amounts are adjustments."""
+"""The kind of a credit, as for an outage; other amounts are adjustments."""
 MINIMUM, ROUNDING, TAX = "minimum", "rounding", "tax"
 OWN_KINDS = (MINIMUM, ROUNDING, TAX)
-"""Kinds of the lines that a document makes itself."""
+"""Kinds of the lines that a document adds."""
 PREFIX = "adjustment:"
-"""Before the id of an adjustment, in the place of a resource."""
+"""Prefix of an adjustment's id, in the column of the resource."""
 ADJUSTMENT_SCHEMA = (
     "id STRING, account STRING, used_month STRING, currency STRING, kind STRING, "
     "charge DECIMAL(38,19), reason STRING, quantity BIGINT"
@@ -55,10 +55,10 @@ class Adjustment:
     currency: str | None = None
     amount: Decimal | None = None
     quantity: int | None = None
-    """Messages; byte hours of what is kept. Priced by the card's last day of the month."""
+    """Messages, or byte hours for kept messages. Priced by the card of the month's last day."""
 
     def row(self) -> tuple[Any, ...]:
-        """The row of ADJUSTMENT_SCHEMA."""
+        """Returns the row of ADJUSTMENT_SCHEMA."""
         return (
             self.id, self.account, self.month, self.currency, self.kind, self.amount, self.reason,
             self.quantity,
@@ -66,14 +66,14 @@ class Adjustment:
 
 
 def read_adjustments(path: str, text: str) -> list[Adjustment]:
-    """The adjustments in a file, one in JSON a line. Raises BadInput."""
+    """Returns the adjustments in a file, one in each line, as JSON. Raises BadInput."""
     lines = enumerate(text.splitlines(), 1)
     read = [_read(f"{path}: line {number}", line) for number, line in lines if line.strip()]
     return without_repetitions(read, path)
 
 
 def without_repetitions(given: list[Adjustment], path: str) -> list[Adjustment]:
-    """Each adjustment once. Raises BadInput: two of them have one id."""
+    """Returns each adjustment once. Raises BadInput if two different ones have the same id."""
     found: dict[str, Adjustment] = {}
     for each in given:
         if found.setdefault(each.id, each) != each:
@@ -82,13 +82,13 @@ def without_repetitions(given: list[Adjustment], path: str) -> list[Adjustment]:
 
 
 def id_of(fields: Mapping[str, str]) -> str:
-    """An id for an adjustment that has none: the same for the same one."""
+    """Returns an id for an adjustment without one: equal for equal fields."""
     content = json.dumps(sorted(fields.items())).encode()
     return f"A-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def adjustment_of(where: str, entry: Mapping[str, Any]) -> Adjustment:
-    """The adjustment that an entry of a file describes. Raises BadInput."""
+    """Returns the adjustment that an entry of a file describes. Raises BadInput."""
     by_quantity = "quantity" in entry
     texts = _TEXTS | (_OF_QUANTITY if by_quantity else _OF_AMOUNT)
     if sorted(entry) != sorted(texts):

@@ -56,7 +56,7 @@ TIMES_SHOWN = 24
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A time whose backlog is reported, and the exports that show it."""
+    """A time whose backlog is reported, and the exports for it."""
 
     at_ms: int
     base: Export
@@ -64,16 +64,16 @@ class Point:
 
 
 def run(arguments: Sequence[str], session: Session) -> int:
-    """Run the job; its exit code."""
+    """Runs the job. Returns its exit code."""
     options = _parser().parse_args(arguments)
     return exit_code(lambda: _report(options, session))
 
 
 def plan_points(exports: Sequence[Export], at_ms: int | None) -> list[Point]:
-    """Each full export is a point; windows after the last one make another, the newest.
+    """Returns the points: each full export, and one for the windows after the last of them.
 
-    `at_ms` is the time to look at the newest as of, if not its own. Raises BadInput: no full
-    export, or a stretch of time that no window covers.
+    `at_ms`: time of the newest point, or None for the export's own. Raises BadInput if there is no
+    full export, or a time that no window covers.
     """
     fulls = [export for export in exports if export.full]
     if not fulls:
@@ -88,7 +88,7 @@ def plan_points(exports: Sequence[Export], at_ms: int | None) -> list[Point]:
     if at_ms is not None:
         points[-1] = Point(at_ms, points[-1].base, points[-1].later)
     last = points.pop()
-    # By `--at`, the newest export is shown as of a time before others of this run.
+    # With `--at`, the newest export is shown for a time before other exports of this run.
     earlier = {point.at_ms: point for point in points if point.at_ms < last.at_ms}
     return [*earlier.values(), last]
 
@@ -149,8 +149,8 @@ def _make(
             current = materialize(reduce(DataFrame.unionByName, frames), readers)
         try:
             with named_failures(readers):
-                # Spark joins a union with one that it is part of, and then no longer knows that
-                # it has its rows already: all files would be read again. A filter keeps them apart.
+                # Spark merges a union into one that contains it, and then does not know that the
+                # rows are cached: all files would be read again. A filter keeps the two separate.
                 _write(spark, outputs, current.where("at_ms IS NOT NULL"), points, options)
         finally:
             spark.catalog.clearCache()
@@ -163,12 +163,12 @@ def _write(
     points: Sequence[Point],
     options: Namespace,
 ) -> None:
-    """Everything is worked out first, then written, then published."""
+    """Computes all outputs first, then writes, then publishes them."""
     most: int = options.history
     published, times_ms = outputs.published, [point.at_ms for point in points]
     known_ms = [int(time_ms) for time_ms in published.state.get("times_ms", ())]
     repeated = sf.col("at_ms").isin(times_ms)
-    # What a run has of resources and of labels, beside the parts of each that it writes again.
+    # The run's figures by resource and by label, with the parts of each table that it rewrites.
     tables = [
         _Stored(outputs, BACKLOG_TABLE, current.drop("ages"), (known_ms, times_ms, most)),
         _Stored(outputs, LABEL_TABLE, figures_by_label(current), (known_ms, times_ms, most)),
@@ -202,7 +202,7 @@ def _write(
 
 
 class _Stored:
-    """A table with a row for each time, of which a run writes some parts again."""
+    """A table with rows for each time; a run rewrites some of its parts."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class _Stored:
         self.history = plan_history(self._parts, *times)
 
     def at(self, spark: SparkSession, at_ms: int) -> DataFrame:
-        """The rows of a time, of this run or of an earlier one."""
+        """Returns the rows of a time, from this run or an earlier one."""
         if at_ms in self._times_ms:
             return self._current.where(sf.col("at_ms") == at_ms)
         place = {iso_day(at_ms), iso_day(at_ms)[:7]}
@@ -226,7 +226,7 @@ class _Stored:
         return self._read(spark, own).where(sf.col("at_ms") == at_ms)
 
     def write(self, spark: SparkSession) -> list[Part]:
-        """Write this run's rows, beside the earlier ones of the same parts."""
+        """Writes this run's rows, together with the earlier rows of the same parts."""
         again = sf.col("at_ms").isin(list(self._times_ms))
         earlier = self._read(spark, self.history.rewritten).where(~again)
         in_month = sf.substring("day", 1, 7) == self.history.month
@@ -235,7 +235,7 @@ class _Stored:
         return self._outputs.write(rows, self._table, "kept_in")
 
     def write_empty(self, spark: SparkSession) -> None:
-        """Have the table a file, also if nothing has a label."""
+        """Writes an empty file, so that the table has one also if no resource has a label."""
         schema = f"{_stored_schema(self._current)}, kept_in STRING, run STRING"
         self._outputs.write_empty(spark, self._table, schema)
 

@@ -1,4 +1,4 @@
-"""What many resources have together: the figures of labels, and the resources that have most."""
+"""Figures over many resources: by label, and the resources with the largest figures."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cirrusmq_reports.figures import AGES, COUNTS
 
 MOST_TALKERS = 10
 TALKS_BY = ("messages", "growth_per_hour", "oldest_age_seconds", "dead")
-"""By which figures the resources and labels that have most are listed."""
+"""Figures by which the largest resources and labels are listed."""
 Summary = Mapping[str, Any]
 
 
 def backlog_groups(
     summaries: Mapping[str, Summary], labels: Iterable[Row]
 ) -> dict[str, dict[str, Any]]:
-    """Account → `labels` and `top`.
+    """Returns account → `labels` and `top`.
 
-    summaries: as `backlog_summaries` has them. labels: rows of the columns of `figures_by_label`.
-    `top` has, for each of TALKS_BY, the resources and the labels with most, at most ten of each.
+    summaries: result of `backlog_summaries`. labels: rows with the columns of `figures_by_label`.
+    `top` has, for each of TALKS_BY, the largest resources and labels, at most ten of each.
     """
     by_account = defaultdict[str, list[dict[str, Any]]](list)
     growths = {account: _growths(summary["resources"]) for account, summary in summaries.items()}
@@ -38,12 +38,12 @@ def backlog_groups(
 
 
 def messages_of(figures: Mapping[str, Any]) -> int:
-    """How many messages are kept."""
+    """Returns the number of kept messages."""
     return int(figures["active"] + figures["inactive"] + figures["delayed"])
 
 
 def _growths(resources: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
-    """(label, value) → growth an hour of all its resources that have been seen before."""
+    """Returns (label, value) → hourly growth of its resources that earlier reports have."""
     sums = defaultdict[tuple[str, str], float](float)
     for resource in resources:
         if resource["growth_per_hour"] is not None:
@@ -84,7 +84,7 @@ def _most(name: str, summary: Summary, labels: Iterable[Mapping[str, Any]]) -> d
 def _ranked(
     name: str, figures: Iterable[Mapping[str, Any]], names: tuple[str, ...]
 ) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Those with most, in the order of their names if they have as much; none that has nothing."""
+    """Returns the largest, by name if equal, without zeros."""
     having = [
         (figure, each)
         for each in figures

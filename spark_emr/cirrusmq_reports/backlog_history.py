@@ -1,6 +1,6 @@
-"""Which times of backlogs are kept, and how: parts of tables by day, and by month when it is over.
+"""The kept times of backlogs: parts of tables by day, and by month after the month is over.
 
-Trends read a narrow table of the newest times alone, so that they cost the same after years.
+Trends read a narrow table with only the newest times, so that they cost the same after years.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class History:
     rewritten: Sequence[Part]
     """Parts whose rows are written again, with the new ones."""
     kept: Sequence[Part]
-    """Parts that stay where they are."""
+    """Parts that do not change."""
     times_ms: Sequence[int]
     """The newest times, oldest first."""
 
@@ -33,7 +33,7 @@ class History:
 def plan_history(
     published: Iterable[Part], known_ms: Iterable[int], points_ms: Sequence[int], most: int
 ) -> History:
-    """The history after a run that reports the times `points_ms`; trends show `most` times."""
+    """Returns the history after a run for the times `points_ms`; trends show `most` times."""
     times = sorted({*known_ms, *points_ms})
     newest_ms = times[-1]
     month = iso_month(newest_ms)
@@ -54,7 +54,7 @@ def plan_history(
 
 
 def part_of(name: str, month: str) -> str:
-    """The part that a day's rows are in: the day's own in the newest month, else its month's."""
+    """Returns the part for a day's rows: its own in the newest month, else its month's."""
     if len(name) == _DAY_LETTERS and name[:7] != month:
         return name[:7]
     return name

@@ -25,7 +25,7 @@ Resource = Mapping[str, Any]
 def render_backlog(
     summaries: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Mapping[str, Any]], at_ms: int
 ) -> str:
-    """The page about all accounts' summaries, and about what `backlog_groups` makes of them."""
+    """Returns the page for all accounts' summaries, and for the groups by `backlog_groups`."""
     resources = [
         {"account": account, **resource}
         for account, summary in summaries.items()
@@ -146,7 +146,7 @@ def _ages(resources: Sequence[Resource]) -> str:
 
 
 def _talkers(resources: Sequence[Resource]) -> str:
-    """The largest, the fastest growing, the oldest, and those with most dead letters."""
+    """Lists the largest, the fastest growing, the oldest, and the ones with most dead letters."""
     shows: tuple[tuple[str, Callable[[Resource], Any], Callable[[Any], str]], ...] = (
         ("messages", messages_of, show_number),
         ("growth an hour", lambda row: row["growth_per_hour"], _growth),

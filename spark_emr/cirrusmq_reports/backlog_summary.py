@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 def backlog_summaries(
     rows: Iterable[Row], accounts: Iterable[str], at_ms: int, generated_ms: int
 ) -> dict[str, dict[str, Any]]:
-    """Account → its answer. `accounts` are those of earlier reports: they may have nothing now."""
+    """Returns account → its answer. `accounts`: accounts of earlier reports, now perhaps empty."""
     resources: dict[str, list[dict[str, Any]]] = {account: [] for account in accounts}
     for row in sorted(rows, key=lambda row: (row["account"], row["kind"], row["name"])):
         resources.setdefault(row["account"], []).append(_resource(row))
@@ -62,7 +62,7 @@ def _resource(row: Row) -> dict[str, Any]:
 
 
 def dead_by_reason(row: Row) -> dict[str, int]:
-    """Reason → how many dead letters have it, without those that none has."""
+    """Returns reason → number of dead letters, for reasons that occur."""
     reasons = (*DEAD_REASONS, OTHER_REASON)
     counts = zip(reasons, (row[column] for column in REASON_COLUMNS), strict=True)
     return {reason: count for reason, count in counts if count}

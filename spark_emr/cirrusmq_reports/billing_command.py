@@ -40,7 +40,7 @@ _CLOSE_DAYS_LEAST, _CLOSE_DAYS_MOST = 2, 27
 
 
 def run(arguments: Sequence[str], session: Session) -> int:
-    """Run the job; its exit code."""
+    """Runs the job. Returns its exit code."""
     options = _parser().parse_args(arguments)
     return exit_code(lambda: _report(options, session))
 
@@ -121,7 +121,7 @@ def _close_days(text: str) -> int:
 
 
 def _ledger_months(text: str) -> int:
-    # Fewer would leave out records that an export of today can show.
+    # With fewer months, records that an export of today can show would be left out.
     return _whole(text, "months", _LEDGER_MONTHS_LEAST, _LEDGER_MONTHS_MOST)
 
 
@@ -178,7 +178,7 @@ def _read_adjustments(given: Sequence[str], session: Session) -> list[Adjustment
 
 
 def adjustments_argument(text: str) -> str:
-    """A file, or a folder, whose name ends in a slash."""
+    """Returns a file, or a folder, whose name ends in a slash."""
     return place_argument(text) + ("/" if text.endswith("/") and "://" not in text else "")
 
 

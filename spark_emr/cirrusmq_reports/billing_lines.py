@@ -1,4 +1,4 @@
-"""The lines that are on no document yet: of open months, of closed ones, adjustments, carried."""
+"""Lines that are on no document yet: use of open or closed months, adjustments, carried lines."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from cirrusmq_reports.transforms.invoice_lines import LINE_SCHEMA, OPEN_LINE_SCH
 from cirrusmq_reports.transforms.usage_by_hour import USAGE_SCHEMA
 
 GROUPED_SCHEMA = f"{OPEN_LINE_SCHEMA}, group STRING"
-"""Lines with their group: carried, of an open month, or what came later for a closed one."""
+"""Lines with their group: carried, of an open month, or later lines for a closed month."""
 _CHART_DAYS = 40
 _GIVEN = ("account", "used_month", "currency", "kind", "charge", "reason")
-"""What an adjustment by amount has of a line."""
+"""The columns of a line that an adjustment by amount sets."""
 
 
 @dataclass(frozen=True)
 class OpenLines:
-    """Reads usage and lines of the runs before, with those that this run has written."""
+    """Reads usage and lines of earlier runs and of this run."""
 
     spark: SparkSession
     outputs: Outputs
@@ -40,10 +40,10 @@ class OpenLines:
         billed: Mapping[str, int],
         to_ms: int,
     ) -> DataFrame:
-        """The usage of the months to charge, with `billed`: whether documents have it.
+        """Returns the usage of the months to charge, with `billed`: true if documents have it.
 
-        `adjusted`: all parts of adjustments. Those by quantity are usage of their month's last
-        second, so that they are priced behind all other usage.
+        `adjusted`: all parts of adjustments. An adjustment by quantity is usage of its month's
+        last second, so that it is priced after all other usage.
         """
         shown_from = iso_month(max(0, to_ms - _CHART_DAYS * DAY_MS))
         fresh = {part.part for part in parts if part.sequence > billed.get(part.part, 0)}
@@ -70,11 +70,11 @@ class OpenLines:
         )
 
     def _fresh(self, adjusted: Sequence[Part]) -> list[Part]:
-        """The parts of adjustments that are on no document."""
+        """Returns the parts of adjustments that are on no document."""
         return [part for part in adjusted if part.sequence > self.before.adjusted]
 
     def _quantities(self, parts: Sequence[Part]) -> DataFrame:
-        """The adjustments by quantity, in the columns of USAGE_SCHEMA."""
+        """Returns the adjustments by quantity, in the columns of USAGE_SCHEMA."""
         rows = self.outputs.read(self.spark, parts, ADJUSTMENT_SCHEMA).where("quantity IS NOT NULL")
         after = sf.add_months(sf.to_date(sf.concat("used_month", sf.lit("-01"))), 1)
         kept = sf.col("kind") == KEPT
@@ -93,7 +93,7 @@ class OpenLines:
         )
 
     def target(self, after: State, usage: Sequence[Part]) -> str:
-        """The open month that shows what goes on the next document."""
+        """Returns the open month that shows the lines for the next document."""
         months = sorted({part.part for part in usage} - set(after.closed))
         return months[0] if months else iso_month(after.to_ms)
 
@@ -105,7 +105,7 @@ class OpenLines:
         billed: Mapping[str, int],
         target: str,
     ) -> DataFrame:
-        """All lines that are on no document, in the columns of GROUPED_SCHEMA."""
+        """Returns all lines that are on no document, in the columns of GROUPED_SCHEMA."""
         late = sf.col("month").isin(*billed) if billed else sf.lit(False)
         own = sf.when(late, sf.concat(sf.lit(NOTE), "month")).otherwise(sf.col("month"))
         earlier = self.outputs.read(self.spark, carried, LINE_SCHEMA)
@@ -129,7 +129,7 @@ class OpenLines:
         )
 
     def _priced(self, lines: DataFrame, given: DataFrame) -> DataFrame:
-        """The lines of adjustments by quantity, with their reasons. They count as no use."""
+        """Returns the lines of adjustments by quantity, with reasons. They count as no use."""
         reasons = given.select(
             sf.concat(sf.lit(PREFIX), "id").alias("resource"), sf.col("reason").alias("said")
         )
@@ -139,7 +139,7 @@ class OpenLines:
         return found.withColumns(values).select(*columns_of(OPEN_LINE_SCHEMA))
 
     def _amounts(self, given: DataFrame) -> DataFrame:
-        """The adjustments by amount, as lines."""
+        """Returns the adjustments by amount, as lines."""
         columns = columns_of(OPEN_LINE_SCHEMA)
         none = sf.lit(0).cast("bigint")
         values = {
@@ -159,5 +159,5 @@ def _no_day() -> Column:
 
 
 def is_adjustment() -> Column:
-    """Whether a line or a row of usage is of an adjustment, and of no resource."""
+    """Returns a condition: the line or usage row is an adjustment, without a resource."""
     return sf.col("resource").startswith(PREFIX)

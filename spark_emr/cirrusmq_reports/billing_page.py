@@ -30,40 +30,40 @@ from cirrusmq_reports.transforms.unusual_hours import RULE
 
 _DAYS_SHOWN, _KINDS_SHOWN = 40, 7
 ACCOUNTS_SHOWN, LINES_SHOWN = 200, 50
-"""On the page; tables and documents have all of them."""
+"""Maximum numbers on the page; tables and documents have all."""
 DOCUMENTS_HOME = f"../../../{DOCUMENTS}"
-"""From the page's folder."""
+"""Path of the documents, relative to the page's folder."""
 _OTHERS = "others"
 _NO_AMOUNT = "No line of an invoice reaches the smallest amount."
 _GAUGES = {KEPT: "kept (byte hours)", REWINDABLE: "rewindable (message hours)"}
-"""What is metered by the hour, and its unit."""
+"""Kinds that are metered by the hour, with their units."""
 _COUNTED = ("sent", "received", "deleted", "published", "delivered", "attempted")
 
 Row = Mapping[str, Any]
 
 
 class PageInput(NamedTuple):
-    """What the page is made of."""
+    """The data of the page."""
 
     summaries: Mapping[str, Mapping[str, Any]]
-    """Of some accounts, shortened by `shortened`."""
+    """Summaries of some accounts, cut by `shortened`."""
     sums: Sums
-    """Of all accounts that have a summary."""
+    """Sums of all accounts that have a summary."""
     daily: Sequence[Row]
     """The rows of `daily_charges`."""
     from_ms: int
     to_ms: int
     gaps: Sequence[Stretch]
     waiting: Sequence[tuple[str, Sequence[Stretch]]]
-    """Months that cannot close, and the times that no export has shown."""
+    """Months that cannot close, and the times without an export."""
     set_aside: Mapping[str, int]
-    """Reason → entries of usage records that are in the quarantine."""
+    """Reason → number of usage entries in the quarantine."""
     budgets: Sequence[Row] = ()
-    """Of `budget_states`."""
+    """The result of `budget_states`."""
 
 
 def shortened(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """A summary with the dearest lines of each open month alone, for a page."""
+    """Returns a summary with only the most expensive lines of each open month, for a page."""
     invoices = []
     for invoice in summary["invoices"]:
         if invoice["closed"]:
@@ -78,7 +78,7 @@ def shortened(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def render_billing(page: PageInput) -> str:
-    """The page about all accounts."""
+    """Returns the page for all accounts."""
     title, summaries, daily = "Billing", page.summaries, page.daily
     first, last = minute_text(page.from_ms), minute_text(page.to_ms)
     period = f"{first} to {last}; times, days and months are of UTC"
@@ -107,7 +107,7 @@ def render_billing(page: PageInput) -> str:
 
 def _warnings(page: PageInput) -> list[str]:
     found = [f"The use of {gap.days} is missing: no export shows it." for gap in page.gaps]
-    # Months close in order: the others wait for the first one.
+    # Months close in order: later months wait for the first one.
     for month, missing in page.waiting[:1]:
         days = ", ".join(stretch.days for stretch in missing)
         found.append(
@@ -182,7 +182,7 @@ def _counted(count: int, name: str) -> str:
 
 
 def _largest_kinds(daily: Sequence[Row]) -> list[str]:
-    """The kinds with a colour of their own, the same in every chart: the dearest, then the most."""
+    """Returns the kinds with their own colour in all charts: by charge, then by number."""
     sums: dict[str, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
     for row in daily:
         charge, count = sums[row["kind"]]
@@ -204,7 +204,7 @@ def _by_day(
 
 
 def _last_days(used: Iterable[str]) -> list[str]:
-    """The last days up to the last one with use; those without use are among them."""
+    """Returns the last days up to the last day with use; days without use are included."""
     times = sorted(map(parse_time, used))
     last_ms = times[-1] if times else 0
     first_ms = max(times[0] if times else 1, last_ms - (_DAYS_SHOWN - 1) * DAY_MS)
@@ -264,7 +264,7 @@ def _open_month(invoice: Row) -> str:
 
 
 def _document(account: str, number: str) -> str:
-    """Links from the run's folder to a document's files, at their names."""
+    """Returns links from the run's folder to a document's files."""
     # Once for the name of the folder, and once for an address.
     place = f"{DOCUMENTS_HOME}/{quote(quote(account, safe=''))}/{quote(number)}"
     return links((end.upper(), f"{place}.{end}") for end in ("html", "csv", "json"))

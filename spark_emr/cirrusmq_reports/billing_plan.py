@@ -1,4 +1,4 @@
-"""The plan of a run of billing: tables that are followed, coverage, months that close."""
+"""The plan of a run of billing: followed tables, coverage, months that close."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from cirrusmq_reports.times import (
 REPORT_DAYS_MOST = 400
 LIFE_MS = USAGE_LIVES_DAYS * DAY_MS
 _TTL_LATE_DAYS = 10
-"""Records are looked for so far behind their time to live; older ones cost a second look."""
+"""Days after their time to live in which records are searched; later ones cost another search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A run over exports: what they cover, and the tables they are of."""
+    """A run over exports: the times that they cover, and their tables."""
 
     to_ms: int
     tables: Sequence[FollowedTable]
@@ -39,17 +39,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """Months whose time to close is over."""
+    """Months that are due to close."""
 
     closing: Sequence[str]
     waiting: Sequence[tuple[str, Sequence[Stretch]]]
-    """With the times that no export has shown."""
+    """Months that cannot close, with the times without an export."""
 
 
 def plan_bill(
     exports: Sequence[Export], before: State, follow: Sequence[str], *, accept_gaps: bool
 ) -> Plan:
-    """The run over these exports. Raises BadInput: a table is not known, or usage was lost."""
+    """Returns the plan of a run. Raises BadInput if a table is unknown or usage was lost."""
     tables = _followed(exports, before, follow)
     by_id = {(table.id, table.arn): table for table in tables}
     covered, accepted = list(before.coverage), list(before.accepted)
@@ -64,7 +64,7 @@ def plan_bill(
         for export in exports
     ]
     covered = union([*covered, *(stretch for stretch, _ in own)])
-    # Up to where a table took over, the one before it must have been shown.
+    # The exports must show a table up to the time at which the next one took over.
     begins = [Stretch(table.from_ms, table.from_ms + 1) for table in tables[1:]]
     gaps = [gap for hole in holes([*covered, *begins]) for gap in without(hole, accepted)]
     if gaps and not accept_gaps:
@@ -85,13 +85,13 @@ def plan_bill(
 
 
 def shown(export: Export) -> Stretch:
-    """The times of writing whose records an export shows."""
+    """Returns the times of writing whose records an export shows."""
     since_ms = export.at_ms - LIFE_MS if export.since_ms is None else export.since_ms
     return Stretch(max(0, since_ms), export.at_ms)
 
 
 def shown_days(exports: Iterable[Export]) -> set[str]:
-    """The days of writing whose records the exports can show, TTL's late work included."""
+    """Returns the days of writing whose records exports can show, also if TTL removed them late."""
     days: set[str] = set()
     for export in exports:
         first_ms = shown(export).from_ms
@@ -108,12 +108,12 @@ def shown_days(exports: Iterable[Export]) -> set[str]:
 def due_months(
     plan: Plan, before: State, used_months: Iterable[str], close_days: int, *, accept_gaps: bool
 ) -> tuple[Due, Plan]:
-    """The months to close, and the plan with the gaps that are accepted for that."""
+    """Returns the months to close, and the plan with the gaps that are accepted for that."""
     used = sorted(used_months)
     closing: list[str] = []
     waiting: list[tuple[str, list[Stretch]]] = []
     accepted = list(plan.accepted)
-    # What was never used has no invoice to wait for.
+    # Months before the first use have no invoice.
     month = used[0] if used else iso_month(plan.to_ms)
     while closes_ms(month, close_days) <= plan.to_ms:
         whole = Stretch(month_ms(month), closes_ms(month, close_days))
@@ -121,7 +121,7 @@ def due_months(
         if month in before.closed:
             pass
         elif waiting:
-            # In order, so that numbers do not depend on what was shown first.
+            # In order, so that numbers do not depend on the order of exports.
             waiting.append((month, waiting[0][1]))
         elif missing and not accept_gaps:
             waiting.append((month, missing))
@@ -134,14 +134,14 @@ def due_months(
 
 
 def first_ms(to_ms: int, months: Iterable[str]) -> int:
-    """The report's begin: that of the oldest month that began in the last 400 days."""
+    """Returns the report's begin: of the oldest month that began in the last 400 days."""
     oldest_ms = to_ms - REPORT_DAYS_MOST * DAY_MS
     starts = [start for start in map(month_ms, months) if start >= oldest_ms]
     return min(starts, default=parse_time(iso_day(to_ms)))
 
 
 def _clamped(stretch: Stretch, table: FollowedTable) -> Stretch:
-    """The part of a stretch in which the table was in use."""
+    """Returns the part of a stretch in which the table was in use."""
     until_ms = stretch.to_ms if table.until_ms is None else min(stretch.to_ms, table.until_ms)
     return Stretch(max(stretch.from_ms, table.from_ms), until_ms)
 
@@ -149,7 +149,7 @@ def _clamped(stretch: Stretch, table: FollowedTable) -> Stretch:
 def _followed(
     exports: Sequence[Export], before: State, follow: Sequence[str]
 ) -> list[FollowedTable]:
-    """The tables of before and those that are followed from now on.
+    """Returns the tables of earlier runs, and the table that is followed from now on.
 
     The new table's records count from the end of the old one's last export in this run::
 

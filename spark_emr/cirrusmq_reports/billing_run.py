@@ -1,4 +1,4 @@
-"""One run of billing: what exports bring to what was there, and what is due."""
+"""One run of billing: takes the exports into the ledger, charges usage and closes due months."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from cirrusmq_reports.times import iso_day, month_ms, next_month
 
 
 def state_of(published: Published, exports: Sequence[Export]) -> State:
-    """The state before the run.
+    """Returns the state before the run.
 
-    Raises BadInput: the bills are of a later release, or old ones that need a whole export to go on
-    from.
+    Raises BadInput if the bills are of a later release, or of an old one after which a full export
+    is needed.
     """
     if not published.run:
         return State()
@@ -53,7 +53,7 @@ def state_of(published: Published, exports: Sequence[Export]) -> State:
 
 @dataclass(frozen=True)
 class Bill:
-    """One run: everything is worked out first, then written, then published."""
+    """One run: computes all outputs first, then writes, then publishes them."""
 
     session: Session
     outputs: Outputs
@@ -63,7 +63,7 @@ class Bill:
 
     @property
     def spark(self) -> SparkSession:
-        """The session."""
+        """The Spark session."""
         return self.session()
 
     def make(
@@ -74,9 +74,9 @@ class Bill:
         adjustments: Sequence[Adjustment],
         directories: Sequence[Export] = (),
     ) -> None:
-        """Take the exports, charge, close what is due, write, publish. Raises Outdated.
+        """Takes the exports, charges, closes due months, writes, publishes. Raises Outdated.
 
-        `unread`: those of the exports that are read; the others were, by a run before.
+        `unread`: the exports to read; an earlier run has read the others.
         """
         outputs, before = self.outputs, self.before
         if before.card:
@@ -105,7 +105,7 @@ class Bill:
                 accept_gaps=self.options.accept_gaps,
             )
             if old:
-                # One run, one index of documents: months that are due close in the next one.
+                # A run has one index of documents: due months close in the next run.
                 due = Due(closing=[], waiting=due.waiting)
             after = replace(
                 before,
@@ -140,10 +140,10 @@ class Bill:
         finally:
             self.spark.catalog.clearCache()
 
-    # What was there before, and what is added to it.
+    # Earlier parts, and the new ones.
 
     def _old_months(self) -> list[str]:
-        """Months with closed invoices of a release of before that are not taken over yet."""
+        """Returns months with closed invoices of an earlier release that are not taken over yet."""
         published = self.outputs.published
         if not published.run or is_by_record(published.state):
             return []
@@ -154,14 +154,14 @@ class Bill:
         )
 
     def _ledger_from(self, to_ms: int) -> str:
-        """The first month that the ledger keeps from now on; it never goes back."""
+        """Returns the first month that the ledger keeps from now on; it never goes back."""
         parts = self.outputs.published.all_of(LEDGER)
         oldest = oldest_kept(to_ms, self.options.ledger_months)
         dropped = len(kept_parts(parts, oldest)) < len(parts)
         return max(self.before.ledger_from, oldest if dropped else "")
 
     def _take_over(self) -> Closed | None:
-        """The closed invoices of a release of before, as documents."""
+        """Makes documents of the closed invoices of an earlier release, or returns None."""
         months = self._old_months()
         if not months:
             return None
@@ -170,7 +170,7 @@ class Bill:
         return closing.take_over(parts, {"code": VERSION, "exports": [], "gaps": []})
 
     def _adjustments(self, given: Sequence[Adjustment]) -> list[Part]:
-        """Write the adjustments that were not given before."""
+        """Writes the adjustments that no earlier run had. Returns their parts."""
         known = self._read(ADJUSTMENT_TABLE, ADJUSTMENT_SCHEMA).collect() if given else []
         by_id = {row["id"]: tuple(row) for row in known}
         for each in given:
@@ -183,7 +183,7 @@ class Bill:
         return self.outputs.write(rows, ADJUSTMENT_TABLE, "used_month")
 
     def _closed_state(self, after: State, due: Due) -> State:
-        """The state once the months that are due are closed."""
+        """Returns the state after the due months are closed."""
         now = self.outputs.sequence
         closed = {**after.closed, **dict.fromkeys(self._old_months(), now)}
         if due.closing:

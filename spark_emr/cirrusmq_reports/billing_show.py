@@ -1,4 +1,4 @@
-"""What a run of billing shows: answers by account, the page, lines for a person and for metrics."""
+"""Shows the result of a run of billing: answers by account, the page, and lines of the log."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Showing:
         self._tell(after, facts, taken, due, sums)
 
     def _summed(self, open_lines: DataFrame, parts: Sequence[Part]) -> DataFrame:
-        """Lines over all tiers, of documents and open months, whose `number` and `run` are ""."""
+        """Returns lines summed over tiers, of documents and open months (`number` and `run` "")."""
         schema = f"{DOCUMENT_LINE_SCHEMA}, run STRING"
         issued = self.outputs.read(self.spark, parts, schema).drop("line")
         none = {"number": sf.lit(""), "run": sf.lit("")}
@@ -124,16 +124,16 @@ class Showing:
         )
 
     def _headers(self, issued: Sequence[Part], lines: DataFrame) -> DataFrame:
-        """The documents, with the number of lines that their answers have."""
+        """Returns the documents, with the number of lines in their answers."""
         headers = self.outputs.read(self.spark, issued, f"{DOCUMENT_SCHEMA}, run STRING")
         counts = lines.groupBy("number").agg(sf.count(sf.lit(1)).alias("line_count"))
         return headers.select(*HEADER_FIELDS).join(counts, "number")
 
     def _tell(self, after: State, facts: Facts, taken: Taken, due: Due, sums: Sums) -> None:
-        """Lines for a person, and lines of the job's log that filters make metrics of."""
+        """Prints lines for a person, and lines of the job's log for metric filters."""
         for gap in after.accepted:
             print(f"the use of {gap.days} is missing: no export shows it", file=sys.stderr)
-        # Months close in order: the others wait for the first one.
+        # Months close in order: later months wait for the first one.
         for month, missing in due.waiting[:1]:
             days = ", ".join(stretch.days for stretch in missing)
             others = " and of later months" if due.waiting[1:] else ""

@@ -1,4 +1,4 @@
-"""What a pointer to bills says of the runs before: tables, coverage, closed months, the card."""
+"""The state of earlier runs in the pointer: tables, coverage, closed months, the rate card."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cirrusmq_reports.times import DAY_MS, iso_time
 
 _TAKEN_MOST, _TAKEN_DAYS = 60, 40
 FORMAT = 3
-"""Of a pointer. 2: bills by record. 3: parts of days may be folded into one of their month.
+"""Format of a pointer. 2: bills by record. 3: parts of days may be folded into one of a month.
 
 Releases before 2 have none. A release refuses a pointer of a later one: after a rollback it would
-not find the records that are in parts which it does not know, and bill them again.
+not find the records in parts that it does not know, and bill them again.
 """
 _BY_RECORD = 2
 
 
 def is_by_record(state: Mapping[str, Any]) -> bool:
-    """Whether a pointer's state is of bills by record."""
+    """Returns True if a pointer's state is of bills by record."""
     return format_of(state) >= _BY_RECORD
 
 
 def format_of(state: Mapping[str, Any]) -> int:
-    """The format of a pointer's state; 0 = of a release before there were formats."""
+    """Returns the format of a pointer's state, or 0 for a release without formats."""
     return int(state.get("format", 0))
 
 
@@ -37,23 +37,23 @@ class FollowedTable:
     id: str
     arn: str
     from_ms: int = 0
-    """From then on it was in use, as far as the exports can tell."""
+    """Start of its use, as far as the exports show."""
     until_ms: int | None = None
-    """When the next one took over."""
+    """Time at which the next table took over, or None."""
     removed_ms: int = 0
-    """A person accepted that records which were shown until then may be missing."""
+    """Until this time a person has accepted that records which were shown are missing."""
 
     def named(self, name: str) -> bool:
-        """Whether a person's name for a table means this one."""
+        """Returns True if a name from the command line means this table."""
         return name in (self.id, self.arn, self.arn.rpartition("/")[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """The state that the current bills were made from."""
+    """The state from which the current bills were made."""
 
     sequence: int = 0
-    """The number of the run; 0 before the first."""
+    """Number of the run, or 0 before the first one."""
     to_ms: int = 0
     """The end of the newest export."""
     tables: Sequence[FollowedTable] = ()
@@ -61,23 +61,23 @@ class State:
     accepted: Sequence[Stretch] = ()
     """Gaps that a person accepted."""
     closed: Mapping[str, int] = field(default_factory=dict)
-    """Month with issued invoices → the last run whose rows of it are on documents."""
+    """Month with issued invoices → the last run whose rows are on its documents."""
     card: Sequence[Sequence[Any]] = ()
-    """The first day and digest of each entry of the card that a closed month had."""
+    """First day and digest of each entry of the card that applied to a closed month."""
     prices: str = ""
-    """The digest of the whole card that the open months were charged by."""
+    """Digest of the card by which the open months were charged."""
     adjusted: int = 0
     """The last run whose adjustments are on documents."""
     documents_run: str = ""
     """The newest run that issued documents."""
     taken: Mapping[str, int] = field(default_factory=dict)
-    """Content of an export whose records are in the ledger → its time; of the last weeks."""
+    """Content digest of a taken export → its time, for the last weeks."""
     ledger_from: str = ""
-    """The first month of writing that the ledger keeps; "" = all."""
+    """The first month of writing that the ledger keeps; "" means all."""
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> State:
-        """The state that `as_dict` made."""
+        """Returns the state that `as_dict` made."""
         return cls(
             sequence=int(state["sequence"]),
             to_ms=int(state["to_ms"]),
@@ -94,7 +94,7 @@ class State:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The state as JSON has it."""
+        """Returns the state as JSON values."""
         return {
             "format": FORMAT,
             "sequence": self.sequence,
@@ -113,20 +113,20 @@ class State:
         }
 
     def unread(self, exports: Sequence[Export]) -> list[Export]:
-        """The exports that show what no run has read.
+        """Returns the exports that no run has read, and the last of the known ones.
 
-        A night names a week's whole export and all windows since, so that a night that failed is
-        made good. Of known ones the last is read again: what is set aside is tried each time.
+        A nightly run gets a week's full export and all windows since, to make up for failed nights.
+        The last known export is read again, so that quarantined entries are retried.
         """
         return [each for each in exports if each.content not in self.taken] or [*exports[-1:]]
 
     def taken_with(self, exports: Sequence[Export], to_ms: int) -> dict[str, int]:
-        """What is taken once these exports are; older ones are read again if they are given."""
+        """Returns `taken` with these exports, without old ones, which would be read again."""
         taken = {**self.taken, **{each.content: each.at_ms for each in exports}}
         newest = sorted(taken.items(), key=lambda pair: (pair[1], pair[0]))[-_TAKEN_MOST:]
         return {name: at_ms for name, at_ms in newest if at_ms > to_ms - _TAKEN_DAYS * DAY_MS}
 
     @property
     def closed_through(self) -> str:
-        """The last closed month; "" = none."""
+        """The last closed month, or "" if there is none."""
         return max(self.closed, default="")

@@ -22,12 +22,12 @@ _BUDGET = ("month", "currency", "amount", "spent", "forecast", "state")
 _LINE = ("resource", "kind", "correction", "count", "bytes")
 _NONE = Decimal(0)
 HEADER_FIELDS = ("account", "month", "currency", "number", "type", "refers_to", "total", "run")
-"""Of a document's row: what an answer says of it."""
+"""Columns of a document's row that answers use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the answers of all accounts have in common, and small tables by account."""
+    """Common values of all accounts' answers, and small tables by account."""
 
     from_ms: int
     to_ms: int
@@ -35,18 +35,18 @@ class Facts:
     close_days: int
     gaps: Sequence[tuple[int, int]]
     so_far: Sequence[Row]
-    """Of `month_so_far`."""
+    """Rows of `month_so_far`."""
     unusual: Sequence[Row]
-    """Of `unusual_hours`, with `hour_ms` for `hour`."""
+    """Rows of `unusual_hours`, with `hour_ms` instead of `hour`."""
     budgets: Mapping[str, Decimal] = field(default_factory=dict)
     terms: Terms = lambda month: None
-    """Of the rate card: the tax and the minimum charge that open months will have."""
+    """The rate card's tax and minimum charge for open months."""
 
 
 def billing_summaries(
     lines: Iterable[Row], documents: Iterable[Row], facts: Facts
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Account → its answer: a document each, of which the lines lie elsewhere, and the open months.
+    """Yields account → its answer: documents, whose lines are elsewhere, and open months.
 
     `lines`: of open months, one account after the other, then by month and currency: `account`,
     `month`, `currency`, `resource`, `kind`, `used_month`, `count`, `bytes`, `charge`.
@@ -89,7 +89,7 @@ def billing_summaries(
 
 
 def _issued(row: Row, facts: Facts) -> dict[str, Any]:
-    """A document without its lines, and where they are."""
+    """Returns a document without its lines, and the run that has them."""
     currency = row["currency"]
     return {
         "month": row["month"],
@@ -107,7 +107,7 @@ def _issued(row: Row, facts: Facts) -> dict[str, Any]:
 def _open(
     charges: list[Row], account: str, month: str, currency: str, more: Decimal, facts: Facts
 ) -> dict[str, Any]:
-    """An open month as if it ended now. `more`: what the rest of the running one is charged."""
+    """Returns an open month as if it ended now. `more`: expected charge until its end."""
     own_lines = partial(_own_lines, charges, account, month, currency, facts.terms)
     forecast = None
     if month == iso_month(facts.to_ms):
@@ -128,12 +128,12 @@ def _open(
 
 
 def by_resource(rows: Iterable[Row]) -> list[Row]:
-    """The lines of a document as they are shown: those that are of no resource at the end."""
+    """Returns the lines of a document in their order: lines without a resource are last."""
     return sorted(rows, key=lambda row: not row["resource"])
 
 
 def states_of(facts: Facts) -> list[dict[str, Any]]:
-    """The budgets of the running month."""
+    """Returns the budgets of the running month."""
     month = iso_month(facts.to_ms)
     return budget_states(
         facts.budgets, facts.so_far, month, lambda row: _forecast(row, facts.to_ms)
@@ -141,20 +141,20 @@ def states_of(facts: Facts) -> list[dict[str, Any]]:
 
 
 def _forecast(row: Row, to_ms: int) -> str:
-    """The running month's charges of use if use goes on as in the last day."""
+    """Returns the running month's charges if use continues as in the last day."""
     currency = str(row["currency"])
     return shown(rounded(row["so_far"] + _expected(row, to_ms), currency), currency)
 
 
 def _expected(row: Row, to_ms: int) -> Decimal:
-    """What the rest of the month is charged if each day is like the last one."""
+    """Returns the charge for the rest of the month if each day is like the last one."""
     left_ms = month_ms(next_month(iso_month(to_ms))) - to_ms
     charge: Decimal = row["last_day"] * Decimal(left_ms) / DAY_MS
     return charge
 
 
 def _total(rows: Iterable[Row], currency: str, more: Decimal = _NONE) -> str:
-    """The sum of these lines, and of `more`, as it is shown."""
+    """Returns the sum of these lines and of `more`, as text."""
     return shown(rounded(sum((row["charge"] for row in rows), more), currency), currency)
 
 
@@ -167,7 +167,7 @@ def _month_of(row: Row) -> tuple[str, str]:
 
 
 def line_of(row: Row, currency: str) -> dict[str, Any]:
-    """A line as the answer has it."""
+    """Returns a line as the answer has it."""
     values = {**row, "correction": row["used_month"] if row["used_month"] != row["month"] else None}
     amount = shown(row["charge"], currency)
     return {**{name: values[name] for name in _LINE}, "amount": amount}
@@ -181,9 +181,9 @@ def _own_lines(
     terms: Terms,
     more: Decimal = _NONE,
 ) -> list[Row]:
-    """The lines that the document will have by itself: as if the open month ended now.
+    """Returns the lines that a document would add if the open month ended now.
 
-    `more`: what use that is still to come is charged.
+    `more`: expected charge of the use until the month's end.
     """
     use = [
         row["charge"]

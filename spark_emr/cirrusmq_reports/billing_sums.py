@@ -17,7 +17,7 @@ from cirrusmq_reports.rate_card import KINDS
 
 Row = Mapping[str, Any]
 ROWS_SHOWN, UNUSUAL_SHOWN = 12, 100
-"""Bars of a chart, and unusual hours: however many accounts there are, no more are kept."""
+"""Maximum bars of a chart and unusual hours that are kept, for any number of accounts."""
 
 
 @dataclass(slots=True)
@@ -29,16 +29,16 @@ class Total:
     issued: int = 0
     """Documents."""
     open: int = 0
-    """Months of accounts that are not closed."""
+    """Number of open months of accounts."""
     counts: Counter[str] = field(default_factory=Counter)
-    """Kind → messages."""
+    """Kind → number of messages."""
     accounts: list[tuple[Decimal, str]] = field(default_factory=list)
-    """The dearest."""
+    """The accounts with the highest charges."""
     resources: Sequence[tuple[str, Mapping[str, Decimal]]] = ()
-    """The dearest: account and resource, kind → charge."""
+    """The resources with the highest charges: account and resource, kind → charge."""
 
     def add(self, account: str, invoices: Iterable[Row]) -> None:
-        """Take an account's invoices of this currency, all at once."""
+        """Adds all of an account's invoices in this currency."""
         own = Decimal(0)
         for invoice in invoices:
             own += Decimal(invoice["total"])
@@ -58,11 +58,11 @@ class Sums:
     accounts: int = 0
     currencies: dict[str, Total] = field(default_factory=dict)
     unusual: list[tuple[str, Row]] = field(default_factory=list)
-    """Account and hour: the first ones."""
+    """The first accounts and hours."""
     unusual_more: int = 0
 
     def add(self, account: str, summary: Row) -> None:
-        """Take an account's answer."""
+        """Adds an account's answer."""
         self.accounts += 1
         for currency in sorted({each["currency"] for each in summary["invoices"]}):
             own = [each for each in summary["invoices"] if each["currency"] == currency]
@@ -72,10 +72,10 @@ class Sums:
         self.unusual_more += len(summary["unusual"][room:])
 
     def add_lines(self, lines: DataFrame) -> None:
-        """Take the lines of all accounts.
+        """Adds the lines of all accounts.
 
-        `account`, `currency`, `resource`, `kind`, `count`, `charge`: they are summed where they
-        lie, and a few rows a currency come here.
+        Columns: `account`, `currency`, `resource`, `kind`, `count`, `charge`. Spark sums them, and
+        the driver gets a few rows for each currency.
         """
         used = lines.where(_is_use())
         kinds = used.groupBy("currency", "kind").agg(sf.sum("count").alias("messages"))
@@ -97,7 +97,7 @@ class Sums:
 
 
 def is_use(line: Row) -> bool:
-    """Whether a line is of a resource's use: no adjustment, tax, rounding or minimum charge."""
+    """Returns True if a line is of use, not an adjustment, tax, rounding or minimum charge."""
     return line["kind"] in KINDS and not line["resource"].startswith(PREFIX)
 
 

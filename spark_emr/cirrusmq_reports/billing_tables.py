@@ -33,5 +33,5 @@ ANALYST_TABLES = {
 
 
 def parts_of(parts: Iterable[Part], *tables: str) -> list[Part]:
-    """Those of some tables."""
+    """Returns the parts of these tables."""
     return [part for part in parts if part.dataset in tables]

@@ -1,4 +1,4 @@
-"""Budgets of accounts by the rate card: what a month has cost so far, and how it may end."""
+"""Budgets of accounts by the rate card: a month's charges until now, and its forecast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from cirrusmq_reports.currencies import rounded, shown
 
 OPEN, FORECAST, SPENT = "open", "forecast", "spent"
-"""Within it; exceeded at the month's end, if each day is like the last one; exceeded now."""
+"""Within the budget; exceeded at the month's end by the forecast; exceeded now."""
 
 
 def budget_states(
@@ -18,10 +18,11 @@ def budget_states(
     month: str,
     forecast_of: Callable[[Mapping[str, Any]], str],
 ) -> list[dict[str, Any]]:
-    """The budgets of accounts with use in the running month, by account.
+    """Returns the budgets of accounts with use in the running month, by account.
 
-    `rows`: of `month_so_far`; an account without a row has spent nothing. `forecast_of`: the
-    forecast of a row. All amounts are charges of use, before tax, minimum charge and adjustments.
+    `rows`: rows of `month_so_far`; an account without a row has spent nothing. `forecast_of`:
+    returns a row's forecast. All amounts are charges of use, before tax, minimum charge and
+    adjustments.
     """
     found = []
     for row in sorted(rows, key=lambda row: (row["account"], row["currency"])):
@@ -46,12 +47,12 @@ def budget_states(
 
 
 def exceeded(states: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that are exceeded, or will be."""
+    """Returns the budgets that are exceeded now or by the forecast."""
     return [each for each in states if each["state"] != OPEN]
 
 
 def sentence(state: Mapping[str, Any]) -> str:
-    """What a person is told of a budget that is exceeded, or will be."""
+    """Returns the sentence for a budget that is exceeded now or by the forecast."""
     currency, month = state["currency"], state["month"]
     budget = f"its budget of {state['amount']} {currency}"
     if state["state"] == SPENT:

@@ -1,8 +1,8 @@
-"""The text of a rate card as mappings, lists and words.
+"""Parses the text of a rate card into mappings, lists and words.
 
-EMR's Python has no YAML reader, and a job's zip has nothing but these modules. Of YAML a card needs
-mappings and lists by indentation, and only those are read here, strictly: the card stays one file
-that people edit, without a converted copy that could differ from it.
+EMR's Python has no YAML reader, and a job's zip has nothing but these modules. A card needs only
+YAML's mappings and lists by indentation, which are read here strictly: the card stays one file that
+people edit, without a converted copy that could differ from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Line(NamedTuple):
 
 
 def read_card_text(path: str, text: str) -> dict[str, Value]:
-    """The mapping in `text`; `path` is for errors. Raises BadInput."""
+    """Returns the mapping in `text`; `path` is for errors. Raises BadInput."""
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
         content = _COMMENT.sub(r"\1", line).rstrip()
@@ -58,13 +58,13 @@ class _Reader:
         return found
 
     def end(self) -> None:
-        """Raises BadInput if a line belongs to nothing."""
+        """Raises BadInput if a line is left that belongs to no block."""
         if self._place < len(self._lines):
             line = self._lines[self._place]
             raise self._error(line, f"does not belong here: {line.text}")
 
     def _inside(self, above: _Line) -> Value:
-        """The block that is indented under a name without a value."""
+        """Returns the indented block under a name without a value."""
         if self._place == len(self._lines) or self._lines[self._place].indent <= above.indent:
             raise self._error(above, f"nothing follows: {above.text}")
         first = self._lines[self._place]
@@ -84,7 +84,7 @@ class _Reader:
         return found
 
     def _next(self, indent: int) -> _Line | None:
-        """The next line, if it is of the block at `indent`."""
+        """Returns the next line if it belongs to the block at `indent`, else None."""
         if self._place == len(self._lines):
             return None
         line = self._lines[self._place]

@@ -1,4 +1,4 @@
-"""What a run of billing charges, closes, shows and keeps, once it knows what exports brought."""
+"""Charges, closes, shows and keeps the bills of a run after its exports are taken."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _PART = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a run has to charge."""
+    """The input of a run's charging."""
 
     taken: Taken
     old: Closed | None
-    """The closed invoices of a release of before, which become documents."""
+    """Closed invoices of an earlier release, which become documents, or None."""
     billed: Mapping[str, int]
-    """Month → the run that closed it, before this one closes others."""
+    """Month → the run that closed it, without months that this run closes."""
     adjusted: Sequence[Part]
-    """Of the adjustments that are new."""
+    """Parts of the new adjustments."""
     usage: Sequence[Part]
-    """All of them, with those of this run."""
+    """All parts of usage, with this run's."""
     labels: Labels
     exports: Sequence[str]
     """The names of this run's exports."""
@@ -68,7 +68,7 @@ class Charging:
     options: Namespace
 
     def publish(self, after: State, found: Found, due: Due) -> None:
-        """All that follows from what was found. Raises Outdated."""
+        """Charges, closes, writes and publishes. Raises Outdated if another run was published."""
         outputs, published = self.outputs, self.outputs.published
         own = OpenLines(self.spark, outputs, self.before)
         adjustments = [*published.all_of(ADJUSTMENT_TABLE), *found.adjusted]
@@ -118,7 +118,7 @@ class Charging:
     def _close(
         self, grouped: DataFrame, after: State, found: Found, due: Due
     ) -> tuple[list[Part], DataFrame]:
-        """The parts of the documents that are due, and the lines that are on none."""
+        """Returns the parts of the due documents, and the lines that are on none."""
         notes = [f"{NOTE}{month}" for month in found.billed]
         on = sf.col("group").isin(CARRIED, *due.closing, *notes)
         made_of = {
@@ -136,7 +136,7 @@ class Charging:
         return list(closed.parts), grouped.where(~on).unionByName(left)
 
     def _exports(self, months: Sequence[str], found: Found) -> list[str]:
-        """The exports that first showed the records of these months' days, and this run's."""
+        """Returns the exports that first showed these months' records, and this run's exports."""
         parts = [*self.outputs.published.all_of(LEDGER), *parts_of(found.taken.parts, LEDGER)]
         last = iso_day(month_ms(next_month(months[-1])) + DAY_MS)
         within = [part for part in parts if months[0] <= part.part <= last]
@@ -144,10 +144,10 @@ class Charging:
         return sorted({row["export"] for row in known.collect()} | {*found.exports})
 
     def _kept(self, after: State, taken: Taken) -> tuple[list[Part], list[Part]]:
-        """The parts of runs before that stay, and those that others were folded into."""
+        """Returns the kept parts of earlier runs, and the new parts made by folding."""
         outputs, published = self.outputs, self.outputs.published
         ledger = kept_parts(published.all_of(LEDGER), after.ledger_from)
-        # By what was issued before this run, so that what is folded is on documents.
+        # Only months issued before this run are folded, so that folded rows are on documents.
         old = folds([*ledger, *usage_parts(outputs)], self.before.closed, self.before.to_ms)
         written = fold(self.spark, outputs, old)
         gone = {part for each in old for part in each.parts}
@@ -161,12 +161,12 @@ class Charging:
 
 
 def usage_parts(outputs: Outputs) -> list[Part]:
-    """Those by record; releases of before kept days."""
+    """Returns the usage parts by record; earlier releases kept parts by day."""
     return [part for part in outputs.published.all_of(USAGE_TABLE) if part.sequence]
 
 
 def tell_different(outputs: Outputs, names: Sequence[str]) -> None:
-    """Tell a person of documents that are not those that were issued."""
+    """Prints the documents that differ from the issued ones."""
     for name in names:
         print(
             f"{outputs.folder}/{name}: it is not the document that was issued; the right "
@@ -176,7 +176,7 @@ def tell_different(outputs: Outputs, names: Sequence[str]) -> None:
 
 
 def _in_months(grouped: DataFrame, target: str) -> DataFrame:
-    """Lines by the month that shows them: what has none, and notes, in the next document's."""
+    """Returns lines by the month that shows them; notes and carried lines are in `target`."""
     group = sf.col("group")
     next_one = (group == CARRIED) | group.startswith(NOTE)
     month = sf.when(next_one, sf.lit(target)).otherwise(group)

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: no script, no network; the colours are the page's style."""
+"""Draws charts as inline SVG, without scripts or network; colours come from the page's style."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 WIDE, HALF = 960, 440
-"""Widths of charts: text is as large in both where each has its place on the page."""
+"""Widths of charts, with text of equal size if each is in its place on the page."""
 
 _HEIGHT = 220
 _LEFT, _BOTTOM, _TOP = 64, 26, 10
@@ -15,20 +15,20 @@ _ROW_HEIGHT, _LABEL_WIDTH, _VALUE_WIDTH = 24, 190, 76
 _COLORS = 8
 _LETTER_WIDTH = 7.0
 _SHRUNK = 0.8
-"""How small a drawing may get before it is scrolled."""
+"""Smallest scale of a drawing before it is scrolled."""
 _ROUND = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
 _CENT, _THOUSANDTH = 0.01, 0.001
 
 
 def color_class(place: int) -> str:
-    """Style class of the series at `place`."""
+    """Returns the style class of the series at `place`."""
     return f"c{place % _COLORS}"
 
 
 def stacked_columns(
     labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str, width: int = WIDE
 ) -> str:
-    """One column a label, the series stacked in order."""
+    """Draws a column for each label, with the series stacked in order."""
     heights = [sum(values[place] for values in series.values()) for place in range(len(labels))]
     top = _nice_top(heights)
     slot = (width - _LEFT) / max(1, len(labels))
@@ -49,7 +49,7 @@ def stacked_columns(
 
 
 def lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str) -> str:
-    """One line a series over evenly spaced labels."""
+    """Draws a line for each series over evenly spaced labels."""
     top = _nice_top([value for values in series.values() for value in values])
     step = (WIDE - _LEFT - 20) / max(1, len(labels) - 1)
     parts = [_grid(top, WIDE)]
@@ -80,7 +80,7 @@ def stacked_rows(
     show: Callable[[Any], str] | None = None,
     width: int = WIDE,
 ) -> str:
-    """One bar a row, with its label on the left and its sum on the right, as `show` has it."""
+    """Draws a bar for each row, its label on the left and its sum, by `show`, on the right."""
     show = show or show_number
     most = max((sum(values) for _, values in rows), default=0) or 1
     room = width - _LABEL_WIDTH - _VALUE_WIDTH
@@ -102,7 +102,7 @@ def stacked_rows(
 
 
 def show_number(value: float) -> str:
-    """The number with thousands apart; one that is not a count has two places, or what it takes."""
+    """Returns the number with commas; a fraction has two decimals, or more if it is small."""
     if isinstance(value, int):
         return f"{value:,}"
     return _plain(float(f"{value:.2g}")) if 0 < abs(value) < _CENT else f"{value:,.2f}"
@@ -119,7 +119,7 @@ def _grid(top: float, width: int) -> str:
 
 
 def _label_below(x: float, label: str, width: int) -> str:
-    """A column's or point's label; the last ones end where the drawing does."""
+    """Draws a column's or point's label; the last labels end at the drawing's edge."""
     half = len(label) * _LETTER_WIDTH / 2
     return _text(min(x, width - half), _HEIGHT - 8, label, "middle")
 
@@ -129,7 +129,7 @@ def _scaled(value: float, top: float) -> float:
 
 
 def _nice_top(heights: Sequence[float]) -> float:
-    """The first round number that is not below them, with four quarters that are short.
+    """Returns the first round number that is not below them, with four short quarters.
 
     Quarters of counts are whole.
     """
@@ -150,7 +150,7 @@ def _short_number(value: float) -> str:
 
 
 def _plain(value: float) -> str:
-    """Without an exponent."""
+    """Returns the number without an exponent."""
     return f"{value:.15f}".rstrip("0").rstrip(".")
 
 
@@ -170,7 +170,7 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _legend(series: Iterable[tuple[str, Sequence[float]]]) -> str:
-    """The names that have something to show, none where there is a single series."""
+    """Returns the names of series with a value, or nothing for a single series."""
     named = [(place, name, values) for place, (name, values) in enumerate(series)]
     if len(named) < 2:
         return ""

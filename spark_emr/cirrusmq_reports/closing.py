@@ -49,10 +49,10 @@ _ORDER = ("resource", "resource_id", "kind", "used_month", "price_date", "tier",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """What the closing of months has written."""
+    """The result of closing months."""
 
     parts: Sequence[Part]
-    """New ones of documents and their lines, and all of the carried lines from now on."""
+    """New parts of documents and their lines, and all parts of carried lines from now on."""
     headers: Sequence[Header]
 
 
@@ -65,7 +65,7 @@ class Closing:
     card: RateCard
 
     def close(self, lines: DataFrame, months: Sequence[str], made_of: Mapping[str, Any]) -> Closed:
-        """Issue the documents of these months. `lines` has GROUPED_SCHEMA."""
+        """Issues the documents of these months. `lines` has GROUPED_SCHEMA."""
         none = sf.lit(0).cast("DECIMAL(38,19)")
         sums = lines.groupBy("account", "currency", "group").agg(
             sf.sum("charge").alias("charge"),
@@ -92,7 +92,7 @@ class Closing:
     def _lacking(
         self, used: Mapping[tuple[str, str, str], Decimal]
     ) -> Mapping[tuple[str, str, str], Decimal]:
-        """Account, currency and group → the line of the minimum charge."""
+        """Returns account, currency and group → the amount of the minimum charge's line."""
         if not any(prices.minimum for prices in self.card.prices):
             return {}
         months = sorted({group.removeprefix(NOTE) for *_, group in used if group.startswith(NOTE)})
@@ -118,7 +118,7 @@ class Closing:
         return least_charges(used, before, self.card.terms)
 
     def _filling(self, lacking: Mapping[tuple[str, str, str], Decimal]) -> DataFrame:
-        """The lines of minimum charges, in the columns of GROUPED_SCHEMA."""
+        """Returns the lines of minimum charges, in the columns of GROUPED_SCHEMA."""
         rows = [
             {
                 **dict.fromkeys(columns_of(GROUPED_SCHEMA)),
@@ -139,7 +139,7 @@ class Closing:
         return self.spark.createDataFrame(values, GROUPED_SCHEMA)
 
     def take_over(self, parts: Sequence[Part], made_of: Mapping[str, Any]) -> Closed:
-        """Make documents of the closed invoices of a release of before, as they stand."""
+        """Makes documents of the closed invoices of an earlier release, unchanged."""
         old = self.outputs.read(self.spark, parts, LEGACY_LINES)
         price = "DECIMAL(15,15)"
         lines = old.select(
@@ -227,7 +227,7 @@ class Closing:
                 carried.withColumn("kept_in", sf.lit(CARRIED_PART)), CARRIED_TABLE, "kept_in"
             ),
         ]
-        # The copies are made from these; of each the index has name and digest.
+        # The copies are made from these files; the index has each name and digest.
         count = sum(part.row_count for part in parts if part.dataset == LINE_TABLE)
         index = index_of(self._write_files(listed, count, headers, made_of))
         outputs.write_file(INDEX, index.encode())
@@ -236,7 +236,7 @@ class Closing:
     def _write_files(
         self, lines: DataFrame, count: int, headers: Sequence[Header], made_of: Mapping[str, Any]
     ) -> Iterator[tuple[str, bytes]]:
-        """Write the files of all documents, an account's after the other's: names and contents."""
+        """Writes the files of all documents, account by account. Yields names and contents."""
         by_number = {each.number: each for each in headers}
         ordered = rows_in_order(lines, count, "number", *_in_order())
         for number, own in groupby(ordered, key=lambda row: str(row["number"])):
@@ -251,13 +251,13 @@ class Closing:
                 yield name, content
 
     def _card(self, header: Header) -> dict[str, Any]:
-        """The entries that were in force by the period's end."""
+        """Returns the card's entries that were in force by the period's end."""
         entries = self.card.in_force(month_ms(next_month(header.month)))
         return {"entries": [{**each.as_dict(), "sha256": each.digest} for each in entries]}
 
 
 def _is_use() -> Column:
-    """Whether a line is of use; else of an adjustment, or one that documents have themselves."""
+    """Returns a condition: the line is of use, not an adjustment or added by the document."""
     return sf.col("tier").isNotNull() & ~sf.col("resource").startswith(PREFIX)
 
 
@@ -266,12 +266,12 @@ def _group_of(row: Any) -> tuple[str, str, str]:
 
 
 def _in_order() -> list[Column]:
-    """The order of a document's lines; what fills it up to the minimum charge is the last."""
+    """Returns the order of a document's lines; the line of the minimum charge is last."""
     return [sf.col("kind") == MINIMUM, *map(sf.col, _ORDER)]
 
 
 def _numbered_lines(listed: DataFrame, headers: DataFrame) -> DataFrame:
-    """All lines of documents with their numbers, those of rounding and tax behind the others."""
+    """Returns all lines of documents with their numbers, rounding and tax behind the others."""
     columns = columns_of(DOCUMENT_LINE_SCHEMA)
     both = listed.withColumn("place", sf.lit(0))
     for place, kind in enumerate((ROUNDING, TAX), 1):

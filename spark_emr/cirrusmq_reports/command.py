@@ -1,4 +1,4 @@
-"""Helpers of the jobs' command lines: reading inputs, and ending with the right exit code."""
+"""Helpers of the jobs' command lines: they read inputs and return the right exit code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cirrusmq_reports.times import parse_moment
 
 SUCCEEDED, REFUSED = 0, 2
 TRIES = 3
-"""Of a run that others were faster than."""
+"""Maximum tries of a run while other runs are published first."""
 OUTDATED_AGAIN = "another run was published meanwhile: once more, from there"
 _COUNT_MOST = 10_000
 
@@ -33,13 +33,13 @@ _NO_ROOM = os.strerror(errno.ENOSPC)
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 Session = Callable[[], SparkSession]
-"""Answers the session, made at the first call: bad manifests are refused before Spark starts."""
+"""Returns the session, made at the first call: bad manifests are refused before Spark starts."""
 
 
 def exit_code(job: Callable[[], None]) -> int:
-    """Run a job; a BadInput is one line on standard error."""
+    """Runs a job. Returns its exit code; a BadInput is one line on standard error."""
     for name in _QUERY_LOGGERS:
-        # They print the trace of an error that is caught, and explained, further up.
+        # These print the trace of an error that is caught and explained above.
         PySparkLogger.getLogger(name).setLevel("CRITICAL")
     try:
         job()
@@ -66,7 +66,7 @@ def _refuse(message: str) -> int:
 
 
 def add_directory_argument(parser: ArgumentParser, told: str) -> None:
-    """`--directory-export`, as the option `directories`; `told` is its help."""
+    """Adds `--directory-export`, as the option `directories`; `told` is its help."""
     parser.add_argument(
         "--directory-export",
         action="append",
@@ -79,7 +79,7 @@ def add_directory_argument(parser: ArgumentParser, told: str) -> None:
 
 
 def add_common_arguments(parser: ArgumentParser, table: str) -> None:
-    """`--export`, `--output`, `--propose`."""
+    """Adds `--export`, `--output` and `--propose`."""
     parser.add_argument(
         "--export",
         action="append",
@@ -134,17 +134,17 @@ def time_argument(text: str) -> int:
 
 
 def open_exports(folders: Sequence[str], session: Session) -> list[Export]:
-    """The exports in these folders, oldest first, their manifests and data files checked."""
+    """Returns the exports in these folders, oldest first, with manifests and data files checked."""
     return check_exports(list_exports(folders, session), session)
 
 
 def list_exports(folders: Sequence[str], session: Session) -> list[Export]:
-    """The exports in these folders, oldest first, their manifests checked."""
+    """Returns the exports in these folders, oldest first, with manifests checked."""
     return read_exports(open_files(folders[0], session), folders) if folders else []
 
 
 def check_exports(exports: Sequence[Export], session: Session) -> list[Export]:
-    """The same exports with their sizes, their data files checked."""
+    """Returns the same exports with their sizes, with data files checked."""
     if not exports:
         return []
     return check_data_files(open_files(exports[0].folder, session), exports)
@@ -152,9 +152,9 @@ def check_exports(exports: Sequence[Export], session: Session) -> list[Export]:
 
 @contextmanager
 def open_outputs(folder: str, session: Session, report: str, *tables: str) -> Iterator[Outputs]:
-    """The outputs of a report; what a run that fails has written is removed.
+    """Yields the outputs of a report; if the run fails, its files are removed.
 
-    Raises BadInput: a file is in the place of a folder that a report needs, or the reverse.
+    Raises BadInput if a file is in the place of a folder that a report needs, or the reverse.
     """
     outputs = Outputs(open_files(folder, session), folder, report, tables)
     try:
@@ -166,7 +166,7 @@ def open_outputs(folder: str, session: Session, report: str, *tables: str) -> It
 
 @contextmanager
 def named_failures(readers: Sequence[Reader]) -> Iterator[None]:
-    """Turn an error of Spark into BadInput, where the exports are to blame."""
+    """Turns an error of Spark into BadInput if the exports are its cause."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -177,11 +177,11 @@ def named_failures(readers: Sequence[Reader]) -> Iterator[None]:
 
 
 def materialize(frame: DataFrame, readers: Sequence[Reader]) -> DataFrame:
-    """Work `frame` out and keep it, once all of its input has proved whole."""
+    """Computes and caches `frame`. Raises BadInput if its input is damaged or incomplete."""
     kept = frame.persist()
     with named_failures(readers):
         kept.count()
-        # A stage that was repeated counts twice: only the files themselves convict.
+        # A repeated stage counts twice, so only the files themselves prove a fault.
         cause = find_miscount([reader for reader in readers if reader.miscounted()])
         cause = cause or find_bad_record([reader for reader in readers if reader.faulty()])
         if cause:

@@ -1,4 +1,4 @@
-"""The times of writing that exports have shown, as stretches."""
+"""The times of writing that exports have shown, as intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stretch(NamedTuple):
 
 
 def union(stretches: Iterable[Stretch]) -> list[Stretch]:
-    """The same times, in order, as stretches that do not touch."""
+    """Returns the same times, in order, as stretches that do not touch."""
     joined: list[Stretch] = []
     for each in sorted(stretch for stretch in stretches if stretch.from_ms < stretch.to_ms):
         if joined and each.from_ms <= joined[-1].to_ms:
@@ -33,7 +33,7 @@ def union(stretches: Iterable[Stretch]) -> list[Stretch]:
 
 
 def without(stretch: Stretch, covered: Iterable[Stretch]) -> list[Stretch]:
-    """The parts of a stretch that no other one covers."""
+    """Returns the parts of a stretch that no other one covers."""
     left, from_ms = [], stretch.from_ms
     for each in union(covered):
         left.append(Stretch(from_ms, min(each.from_ms, stretch.to_ms)))
@@ -43,7 +43,7 @@ def without(stretch: Stretch, covered: Iterable[Stretch]) -> list[Stretch]:
 
 
 def holes(covered: Sequence[Stretch]) -> list[Stretch]:
-    """The times between the first and the last of these stretches that none covers."""
+    """Returns the times between the first and the last of these stretches that none covers."""
     if not covered:
         return []
     whole = Stretch(min(covered).from_ms, max(each.to_ms for each in covered))

@@ -16,19 +16,19 @@ _MOST_PLACES = 2
 
 
 def minor_places(currency: str) -> int:
-    """The decimal places of a currency's smallest unit."""
+    """Returns the decimal places of a currency's smallest unit."""
     return _PLACES.get(currency, _MOST_PLACES)
 
 
 def rounded(amount: Decimal, currency: str) -> Decimal:
-    """The amount in whole minor units, half away from zero."""
+    """Returns the amount in whole minor units, rounded half away from zero."""
     unit = Decimal(1).scaleb(-minor_places(currency))
     value = amount.quantize(unit, ROUND_HALF_UP)
     return value if value else abs(value)
 
 
 def shown(amount: Decimal, currency: str) -> str:
-    """The amount with all its places, and at least those of the minor unit."""
+    """Returns the amount with all its decimals, and at least the minor unit's."""
     places = max(minor_places(currency), -int(amount.normalize().as_tuple().exponent))
     text = f"{amount:.{places}f}"
     return text.removeprefix("-") if not amount else text

@@ -25,7 +25,7 @@ _DAMAGED = (
 
 
 def explain(error: Exception, readers: Sequence[Reader]) -> BadInput | None:
-    """The fault in the exports, None if the error has another cause."""
+    """Returns the fault in the exports, or None if the error has another cause."""
     text = str(error)
     if file := _FILE.search(text):
         path = _plain(file[1])
@@ -41,7 +41,7 @@ def explain(error: Exception, readers: Sequence[Reader]) -> BadInput | None:
 
 
 def find_bad_record(readers: Iterable[Reader]) -> BadInput | None:
-    """The first record that lacks something, or has it in another type."""
+    """Returns the first record with a missing value or one of another type, or None."""
     for reader in readers:
         for export in filter(_has_files, reader.exports):
             found = record_faults(reader, export).where("fault IS NOT NULL").first()
@@ -54,7 +54,7 @@ def find_bad_record(readers: Iterable[Reader]) -> BadInput | None:
 
 
 def find_miscount(readers: Iterable[Reader]) -> BadInput | None:
-    """The first file that has more or fewer records than its manifest says."""
+    """Returns the first file with more or fewer records than its manifest says, or None."""
     for reader in readers:
         for export in filter(_has_files, reader.exports):
             rows = reader.raw(export).groupBy("file").count().toLocalIterator()
@@ -70,7 +70,7 @@ def find_miscount(readers: Iterable[Reader]) -> BadInput | None:
 
 
 def record_faults(reader: Reader, export: Export) -> DataFrame:
-    """Columns `file`, `pk`, `sk`, `fault`: a fault of each record, or null."""
+    """Returns columns `file`, `pk`, `sk`, `fault`: a fault of each record, or null."""
     fault = sf.coalesce(
         sf.when(sf.lit(export.full) & sf.col("item").isNull(), sf.lit("a record has no Item")),
         sf.when(sf.col("pk").isNull() | sf.col("sk").isNull(), sf.lit("pk or sk is not a string")),
@@ -96,7 +96,7 @@ def _path(export: Export, name: str) -> str:
 
 def _reading_failure(text: str, path: str, readers: Iterable[Reader]) -> str:
     if _MALFORMED in text:
-        # Spark shows what it made of the line, which says little: only the file has it.
+        # Spark shows the line only as it parsed it: the file has the original.
         shown = _bad_line(path, readers)
         return f"a line is not a record of an export{f': {shown}' if shown else ''}"
     if any(sign in text for sign in _DAMAGED):
@@ -108,7 +108,7 @@ def _bad_line(path: str, readers: Iterable[Reader]) -> str | None:
     for reader in readers:
         for export in reader.exports:
             for file in export.distinct_files:
-                # By name: Spark's path is whole where the folder was given as a relative one.
+                # By name: Spark's path is absolute, also if the folder's was relative.
                 same = file.name == path.rpartition("/")[2]
                 if same and (line := reader.first_bad_line(export, file)):
                     return line

@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 
 
 def files_of(made: Mapping[str, Any]) -> dict[str, bytes]:
-    """The document's files by the ends of their names."""
+    """Returns the document's files by the ends of their names."""
     return {
         "json": json.dumps(made, indent=1).encode(),
         "csv": _as_csv(made).encode(),
@@ -24,7 +24,7 @@ def files_of(made: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _as_csv(made: Mapping[str, Any]) -> str:
-    """A row a line, the rounding included and no total: a sum over the rows is the total."""
+    """Returns a row for each line, rounding included, without a total: it is the rows' sum."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["number", "type", "account", "month", "currency", "line", *LINE_FIELDS])

@@ -1,4 +1,4 @@
-"""Invoices, credit and debit notes: which lines are on which, their numbers, what they say."""
+"""Invoices, credit and debit notes: their lines, their numbers and their contents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cirrusmq_reports.times import iso_time, month_ms, next_month
 
 Row = Mapping[str, Any]
 CARRIED, NOTE = "", "note "
-"""Groups of lines: carried from before, and, before a month, what came later for it."""
+"""Groups of lines: carried from earlier, or, as a month's prefix, late lines of the month."""
 INVOICE, CREDIT_NOTE, DEBIT_NOTE = "invoice", "credit_note", "debit_note"
 LEGACY = "legacy"
 DOCUMENT_SCHEMA = (
@@ -23,9 +23,9 @@ DOCUMENT_SCHEMA = (
     "total DECIMAL(38,19), issued STRING, tax DECIMAL(38,19), tax_name STRING, "
     "tax_percent DECIMAL(5,2), issuer STRING, buyer STRING, terms STRING"
 )
-"""`month`: of the use; `closed`: the month with whose invoices it was issued.
+"""`month`: month of the use; `closed`: month with whose invoices it was issued.
 
-Documents of before have no tax, and no names of their parties.
+Documents of earlier releases have no tax, and no names of their parties.
 """
 Terms = Callable[[str], Prices | None]
 """Month → the card's entry of its last day."""
@@ -41,7 +41,7 @@ class Header:
 
     number: str
     ordinal: int
-    """In its series, from 1; 0 for documents of before."""
+    """Number in its series, from 1; 0 for documents of earlier releases."""
     account: str
     type: str
     month: str
@@ -58,23 +58,23 @@ class Header:
     issuer: str | None = None
     buyer: str | None = None
     terms: str | None = None
-    """Of payment."""
+    """Terms of payment."""
     groups: Sequence[str] = field(default=())
-    """The groups of lines that it has."""
+    """The groups of its lines."""
 
     def row(self) -> tuple[Any, ...]:
-        """The row of DOCUMENT_SCHEMA."""
+        """Returns the row of DOCUMENT_SCHEMA."""
         return tuple(getattr(self, name) for name in self.__slots__ if name != "groups")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Where numbers go on."""
+    """The series of numbers that new documents continue."""
 
     prefix: str
     by_account: bool
     last: Mapping[str, int]
-    """The last number of each series: by account, or of "" alone."""
+    """The last number of each series: by account, or for "" only."""
     invoices: Mapping[tuple[str, str, str], str]
     """Account, month and currency → the number of its invoice."""
 
@@ -86,11 +86,11 @@ def issue(
     issued: str,
     terms: Terms = lambda month: None,
 ) -> list[Header]:
-    """The documents to issue, in the order of their numbers.
+    """Returns the documents to issue, in the order of their numbers.
 
-    `totals`: account, currency and group of lines → their exact sum. Groups below one minor unit
-    together are on no document yet: they are CARRIED to the next one. Tax is that of the month
-    that a document is of, of the rounded sum, and rounded as that is.
+    `totals`: account, currency and group of lines → their exact sum. Groups that are together
+    below one minor unit are on no document yet: they are CARRIED to the next one. Tax is by the
+    document's month, from the rounded sum, and rounded to the minor unit.
     """
     drafts: list[Header] = []
     for account, currency in sorted({key[:2] for key in totals}):
@@ -128,7 +128,7 @@ def _drafts(
     issued: str,
     terms: Terms,
 ) -> Iterator[Header]:
-    """The documents of an account and currency, without numbers."""
+    """Yields the documents of an account and currency, without numbers."""
     waiting = [CARRIED] if CARRIED in totals else []
     for place, month in enumerate(closing):
         groups = [*waiting, *([month] if month in totals else [])]
@@ -179,11 +179,11 @@ def least_charges(
     before: Mapping[tuple[str, str, str], tuple[Decimal, Decimal]],
     terms: Terms,
 ) -> dict[tuple[str, str, str], Decimal]:
-    """What groups of lines lack to the minimum charge of their month; negative: had too much of it.
+    """Returns the amount that a group lacks to its month's minimum charge; negative for a refund.
 
     `used`: account, currency and group → the charge of use alone. `before`: account, currency and
-    month → that of use in earlier documents, and their minimum charges. Late use takes the place
-    of what an invoice was filled up with.
+    month → the charge of use and the minimum-charge lines in earlier documents. Late use reduces
+    the line that an invoice had for its minimum charge.
     """
     lacking = {}
     for (account, currency, group), charge in used.items():
@@ -201,7 +201,7 @@ def least_charges(
 def document(
     header: Header, lines: Iterable[Row], seller: Row, buyer: Row, made_of: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The document as JSON has it. `made_of`: card, code, exports and gaps."""
+    """Returns the document as JSON values. `made_of`: card, code, exports and gaps."""
     listed = [_line(line) for line in lines]
     own = {ROUNDING: header.rounding, TAX: header.tax}
     listed += [_line({"kind": kind, "charge": charge}) for kind, charge in own.items() if charge]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class BadInput(Exception):
-    """One sentence that names the file or the option at fault. The job ends with exit code 2.
+    """One sentence that names the wrong file or option. The job ends with exit code 2.
 
-    It is one line, also with control characters in a file's name or a record's key.
+    It is one line, also if a file's name or a record's key has control characters.
     """
 
     def __str__(self) -> str:

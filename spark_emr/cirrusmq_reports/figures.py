@@ -1,4 +1,4 @@
-"""The names of the figures that a backlog report has of each resource."""
+"""The names of the figures of a resource in a backlog report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECEIVE_COLUMNS = tuple(range_name("receives", *bounds) for bounds in RECEIVE_RA
 SIZE_COLUMNS = tuple(range_name("size", *bounds) for bounds in SIZE_RANGES)
 COUNTS = ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
 DEAD_REASONS = ("max_receives", "max_age", "retries", "expired", "too_large", "consumer")
-"""Reasons that the service itself gives a dead letter; a consumer's own text is another one."""
+"""Reasons by the service for a dead letter; any text of a consumer counts as OTHER_REASON."""
 OTHER_REASON = "other"
 REASON_COLUMNS = tuple(f"dead_{reason}" for reason in (*DEAD_REASONS, OTHER_REASON))
 AGES = ("oldest_age_seconds", *(f"p{percent}_age_seconds" for percent in PERCENTILES))

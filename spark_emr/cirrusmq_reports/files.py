@@ -1,4 +1,4 @@
-"""The few things done to files outside Spark's own reading and writing, on disk or in a bucket."""
+"""File operations that Spark does not do, on disk or in a bucket."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from pyspark.sql import functions as sf
 from cirrusmq_reports.errors import BadInput
 
 WRITERS = 16
-"""Files that are written at once in a bucket."""
+"""Number of files that are written in parallel in a bucket."""
 _CHUNK_BYTES = 1 << 20
 _MAKING = ".making"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A data file as it is."""
+    """Size and digest of a data file."""
 
     size: int
     """In bytes."""
@@ -39,67 +39,67 @@ class Facts:
 
 
 class Files(Protocol):
-    """Paths are plain ones or URIs; a path that names nothing raises FileNotFoundError."""
+    """Reads and writes files by plain paths or URIs. A missing file raises FileNotFoundError."""
 
     def read(self, path: str) -> bytes:
-        """The content of a small file."""
+        """Returns the content of a small file."""
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, none where there is no folder."""
+        """Returns the names in a folder, or none if it does not exist."""
 
     def is_folder(self, path: str) -> bool | None:
-        """Whether a folder is there, or a file; None where there is nothing."""
+        """Returns True for a folder, False for a file, None if the path does not exist."""
 
     def facts(self, paths: Iterable[str]) -> dict[str, Facts]:
-        """The size and the digest of each data file."""
+        """Returns the size and the digest of each data file."""
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Write files that are not there yet."""
+        """Writes files that do not exist yet."""
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file so that a reader sees its old or its new content, never a part."""
+        """Writes a file so that readers see its old or its new content, never a part."""
 
     def remove(self, folder: str) -> None:
-        """Remove a folder with all that is in it, if it is there."""
+        """Removes a folder with all its content, if it exists."""
 
 
 class LocalFiles:
     """Files on this machine's disk."""
 
     def read(self, path: str) -> bytes:
-        """The content of a small file."""
+        """Returns the content of a small file."""
         return Path(path).read_bytes()
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, none where there is no folder."""
+        """Returns the names in a folder, or none if it does not exist."""
         return sorted(os.listdir(folder)) if Path(folder).is_dir() else []
 
     def is_folder(self, path: str) -> bool | None:
-        """Whether a folder is there, or a file; None where there is nothing."""
+        """Returns True for a folder, False for a file, None if the path does not exist."""
         try:
             return stat.S_ISDIR(os.stat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def facts(self, paths: Iterable[str]) -> dict[str, Facts]:
-        """The size and the digest of each data file: as many at once as there are processors."""
+        """Returns size and digest of each data file; one file for each processor in parallel."""
         named = [*paths]
-        # The digest is worked out without Python's lock, and a file is never in memory whole.
+        # The digest is computed without Python's lock, and a file is never whole in memory.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return dict(zip(named, pool.map(_facts, named), strict=True))
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Write files that are not there yet."""
+        """Writes files that do not exist yet."""
         for path, content in contents.items():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             try:
                 Path(path).write_bytes(content)
             except OSError as error:
-                # On a disk that is full, it is the writing that fails, which names no file.
+                # On a full disk the write fails, and its error names no file.
                 raise OSError(error.errno, error.strerror, path) from error
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write it beside its place, then rename it."""
+        """Writes a file under another name, then renames it."""
         making = Path(f"{path}.{uuid.uuid4().hex}{_MAKING}")
         try:
             self.write({str(making): content})
@@ -108,31 +108,31 @@ class LocalFiles:
             making.unlink(missing_ok=True)
 
     def remove(self, folder: str) -> None:
-        """Remove a folder with all that is in it, if it is there."""
+        """Removes a folder with all its content, if it exists."""
         if Path(folder).is_dir():
             shutil.rmtree(folder)
 
 
 class HadoopFiles:
-    """Files behind one of Hadoop's file systems, S3 above all."""
+    """Files in one of Hadoop's file systems, mostly S3."""
 
     def __init__(self, session: Callable[[], SparkSession]) -> None:
         self._session = session
 
     def read(self, path: str) -> bytes:
-        """The content of a small file."""
+        """Returns the content of a small file."""
         frame = self._session().read.format("binaryFile").load(escape_pattern(self._found(path)))
         return bytes(frame.select("content").collect()[0]["content"])
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, none where there is no folder."""
+        """Returns the names in a folder, or none if it does not exist."""
         system, path = self._open(folder)
         if not system.exists(path):
             return []
         return sorted(status.getPath().getName() for status in system.listStatus(path))
 
     def is_folder(self, path: str) -> bool | None:
-        """Whether a folder is there, or a file; None where there is nothing."""
+        """Returns True for a folder, False for a file, None if the path does not exist."""
         # The slash makes a bucket its own root folder; elsewhere it is dropped.
         system, place = self._open(f"{path}/")
         if not system.exists(place):
@@ -140,12 +140,12 @@ class HadoopFiles:
         return bool(system.getFileStatus(place).isDirectory())
 
     def facts(self, paths: Iterable[str]) -> dict[str, Facts]:
-        """The size and the digest of each data file, worked out by the executors.
+        """Returns the size and the digest of each data file, computed by the executors.
 
-        The driver never sees the bytes, and the work spreads as reading does. It reads each file
-        a second time, which costs a twentieth of the CPU time of parsing it. The entity tag that
-        a listing shows would be cheaper, but that of a multi-part upload is no digest of the
-        content, and Spark's listing does not hand it out.
+        The driver never gets the bytes, and the work is distributed as reading is. Each file is
+        read a second time, which costs a twentieth of the CPU time of parsing it. The entity tag
+        of a listing would be cheaper, but for a multipart upload it is no digest of the content,
+        and Spark's listing does not return it.
         """
         found = self._listed(paths)
         if not found:
@@ -158,9 +158,9 @@ class HadoopFiles:
         return {found[row["path"]]: Facts(row["length"], row["digest"]) for row in rows}
 
     def _listed(self, paths: Iterable[str]) -> dict[str, str]:
-        """Spark's name of each file → the path, by one listing a folder.
+        """Returns Spark's name of each file → the path, by one listing for each folder.
 
-        Asking for each file would be two calls of the store a file, one after the other.
+        Without the listing each file would need two calls of the store, one after the other.
         """
         by_folder: dict[str, list[str]] = {}
         for path in paths:
@@ -176,23 +176,23 @@ class HadoopFiles:
             }
             for path in own:
                 name = files.get(path.rpartition("/")[2])
-                # What the listing does not have is asked for by itself, and told.
+                # A file that is not in the listing is looked up separately, which raises the error.
                 found[name or self._found(path)] = path
         return found
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Write files that are not there yet, several at once: each waits for its store."""
+        """Writes files that do not exist yet, several in parallel, as each waits for the store."""
 
         def write(path: str) -> None:
             self._write(*self._open(path), contents[path])
 
         with ThreadPoolExecutor(WRITERS) as pool:
-            # Its results are asked for, so that a failure is raised.
+            # The results are read, so that a failure is raised.
             for _ in pool.map(write, contents):
                 pass
 
     def replace(self, path: str, content: bytes) -> None:
-        """An object appears whole when it is closed; elsewhere a rename does that."""
+        """Writes a file; an object appears whole when it is closed, elsewhere by a rename."""
         system, place = self._open(path)
         if system.getScheme().startswith("s3"):
             self._write(system, place, content)
@@ -205,7 +205,7 @@ class HadoopFiles:
         hadoop.FileContext.getFileContext(system.getUri()).rename(making, place, overwriting)
 
     def remove(self, folder: str) -> None:
-        """Remove a folder with all that is in it, if it is there."""
+        """Removes a folder with all its content, if it exists."""
         system, place = self._open(folder)
         system.delete(place, True)
 
@@ -217,7 +217,7 @@ class HadoopFiles:
             stream.close()
 
     def _found(self, path: str) -> str:
-        """The path as Spark names it."""
+        """Returns the path as Spark names it."""
         system, place = self._open(path)
         if not system.exists(place):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -244,12 +244,12 @@ class HadoopFiles:
 
 
 def open_files(path: str, session: Callable[[], SparkSession]) -> Files:
-    """The files at `path`, local or Hadoop's; only a URI asks for a Spark session."""
+    """Returns the files at `path`, local or Hadoop's; only a URI needs a Spark session."""
     return HadoopFiles(session) if "://" in path else LocalFiles()
 
 
 def escape_pattern(path: str) -> str:
-    """The path for Spark's readers, which would take some characters for a pattern."""
+    """Returns the path for Spark's readers, which take some characters for a pattern."""
     return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in path)
 
 

@@ -1,12 +1,12 @@
-"""Parts of the ledger and of usage become one a month, so that a pointer stays short.
+"""Merges parts of the ledger and of usage into one for each month: pointers stay short.
 
-A night adds a part for each day of writing that it shows, and one of usage. Long after a month's
-documents are issued nobody adds to it any more::
+A nightly run adds a part for each shown day of writing, and one of usage. Long after a month's
+documents are issued no run adds to it any more::
 
     pointer   2026-09-01, 2026-09-02 … 2026-09-30, 2026-10-01 …     14 November: 45 days are over
               2026-09, 2026-10-01 …
 
-The parts that were folded stay on disk as long as the pointer before this one names them.
+Folded parts stay on disk as long as the previous pointer names them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from cirrusmq_reports.transforms.usage_records import LEDGER_SCHEMA
 
 LEDGER, USAGE_TABLE = "ledger", "usage"
 FOLD_DAYS = 45
-"""After a month's end: a window looks for records of 41 days ago, as TTL removes them."""
+"""Days after a month's end: a window shows records of 41 days ago, as TTL removes them."""
 _STRAYS_MOST = 10
-"""Parts that came after a month was folded: it is written again only for more of them."""
+"""Late parts of a folded month: the month is folded again only for more than these."""
 _MONTH_LENGTH = len("2026-11")
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The parts of a table that become one."""
+    """The parts of a table that are merged into one."""
 
     table: str
     month: str
@@ -41,10 +41,10 @@ class Fold:
 
 
 def folds(parts: Iterable[Part], closed: Mapping[str, int], to_ms: int) -> list[Fold]:
-    """The parts to fold, at the end `to_ms` of the newest export.
+    """Returns the parts to fold at the end `to_ms` of the newest export.
 
-    `closed`: month with issued invoices → the last run whose rows of it are on documents. Usage
-    that is on none yet stays apart: its part's number says so.
+    `closed`: month with issued invoices → the last run whose rows are on its documents. Usage that
+    is on no document yet is not folded: its part has the number of a later run.
     """
     by_month: dict[tuple[str, str], list[Part]] = {}
     for part in parts:
@@ -61,26 +61,26 @@ def folds(parts: Iterable[Part], closed: Mapping[str, int], to_ms: int) -> list[
 
 
 def within(parts: Iterable[Part], days: Iterable[str]) -> list[Part]:
-    """The parts of the ledger that have records of these days of writing."""
+    """Returns the parts of the ledger that have records of these days of writing."""
     wanted = {*days}
     wanted |= {day[:_MONTH_LENGTH] for day in wanted}
     return [part for part in parts if part.part in wanted]
 
 
 def oldest_kept(to_ms: int, months: int) -> str:
-    """The oldest month of the ledger that is kept: so many, and the running one."""
+    """Returns the oldest month that the ledger keeps: `months` full months, and the running one."""
     year, number = map(int, iso_month(to_ms).split("-"))
     count = max(0, year * 12 + number - 1 - months)
     return f"{count // 12:04d}-{count % 12 + 1:02d}"
 
 
 def kept_parts(parts: Iterable[Part], oldest: str) -> list[Part]:
-    """The parts of the ledger that are of `oldest` or later."""
+    """Returns the parts of the ledger that are of `oldest` or later."""
     return [part for part in parts if part.part[:_MONTH_LENGTH] >= oldest]
 
 
 def fold(spark: SparkSession, outputs: Outputs, found: Sequence[Fold]) -> list[Part]:
-    """Write each fold as one part. Raises OSError if rows were lost on the way."""
+    """Writes each fold as one part. Returns the parts. Raises OSError if rows were lost."""
     written: list[Part] = []
     for table in (LEDGER, USAGE_TABLE):
         own = [each for each in found if each.table == table]
@@ -96,7 +96,7 @@ def _fold_table(
     if table == LEDGER:
         rows = outputs.read(spark, parts, LEDGER_SCHEMA)
         month = sf.substring("written_day", 1, _MONTH_LENGTH)
-        # Files of few days each, so that whoever looks for a day passes over the others.
+        # Each file has few days, so that a search for a day skips the other files.
         made = outputs.write(
             rows.withColumn("folded", month), table, "folded", near="written_day", folded=True
         )
@@ -107,7 +107,7 @@ def _fold_table(
     keys = [name for name in rows.columns if name not in ("count", "bytes")]
     sums = rows.groupBy(*keys).agg(*[sf.sum(name).alias(name) for name in ("count", "bytes")])
     numbers = {each.month: max(part.sequence for part in each.parts) for each in found}
-    # A sum of nothing is kept too: who looks at the month sees that it was used.
+    # A sum of zero is kept, too: it shows that the month was used.
     made = outputs.write(sums.select(rows.columns), table, "month", folded=True)
     return [replace(part, sequence=numbers[part.part]) for part in made]
 

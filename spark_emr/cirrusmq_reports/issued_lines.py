@@ -1,14 +1,14 @@
-"""The lines of documents as `GET /reports/billing` answers them, written once.
+"""The lines of documents for `GET /reports/billing`, written once.
 
-A night writes the accounts' open months anew, and of documents their totals alone. The lines of a
-document never change, so they lie in the folder of the run that issued it::
+Each nightly run writes the accounts' open months, but only the totals of documents. A document's
+lines never change, so they are in the folder of the run that issued it::
 
     runs/billing/<run that closed October>/lines/acme.json    {"INV-acme-000007": [line, ...]}
     runs/billing/<tonight's run>/accounts/acme.json           "issued_in": <the run above>
 
-They are made of the table of lines, so a run can write them for one before it: a release before
-this one wrote none, and a job may end between an account's file and the next one's. A mark says
-that all of a run's are there; without it they are written again, with the same content.
+They are made from the table of lines, so a run can write them for an earlier run: a release before
+this one wrote none, and a job may end between two accounts' files. A mark says that all files of a
+run exist; without it they are written again, with the same content.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from cirrusmq_reports.publication import Outputs, Part
 
 LINES = "lines"
 WRITTEN = "lines.written"
-"""In a run's folder: the lines of all documents that it issued are there."""
+"""Mark in a run's folder: the lines of all documents that it issued exist."""
 ORDER = ("account", "month", "number", "used_month", "resource", "kind")
 
 
 def write_issued_lines(
     outputs: Outputs, lines: DataFrame, count: int, documents: Sequence[Part]
 ) -> None:
-    """Write the lines of the runs that issued documents, as far as they are not written.
+    """Writes missing lines for the runs that issued documents.
 
-    `lines`: `count` of all documents and of open months, summed over tiers; the `run` of the
-    latter is "".
+    `lines`: `count` lines of all documents and open months, summed over tiers; `run` is "" for an
+    open month.
     """
     runs = sorted({part.run for part in documents if part.row_count})
     missing = [run for run in runs if not outputs.has_file(WRITTEN, run)]

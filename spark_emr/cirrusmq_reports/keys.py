@@ -1,6 +1,6 @@
-"""The keys of the tables, as far as reports read them: this is the one place that does.
+"""The keys of the tables that reports read; no other module parses keys.
 
-Of the Messages table, the backlog is made of
+The backlog is made from these items of the Messages table:
 
 | pk | sk | |
 | --- | --- | --- |
@@ -8,9 +8,9 @@ Of the Messages table, the backlog is made of
 | `R#<resource>#<partition>` | not read | an archived parcel |
 | `S#<shard>` | `<subscription>` | a subscription's delivery state |
 
-All other items of the table are passed over, whatever attributes they have. The kinds of items are
-listed here nevertheless: an item of a kind that is in no list was written by a newer version, and
-the reports say how many they have left out.
+All other items of the table are ignored, whatever attributes they have. Their kinds are listed here
+nevertheless: an item of an unlisted kind was written by a newer version, and the reports show how
+many such items they have left out.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ MALFORMED_PARCEL = rf"{IS_PARCEL} AND NOT item.pk.S RLIKE '^[QR]#[^#]+#[0-9]+\\z
 
 
 def kind_of_item() -> Column:
-    """The item's kind, of a column `item`."""
+    """Returns the item's kind, from a column `item`."""
     return sf.substring_index("item.pk.S", "#", 1)
 
 
 def kinds_of_other_tables(table: str) -> list[str]:
-    """The kinds that only other tables have: such an item shows that the export is of another."""
+    """Returns kinds that only other tables have: such an item shows a wrong table's export."""
     others = set().union(*(kinds for name, kinds in KINDS.items() if name != table))
     return sorted(others - KINDS[table])
 
 
 def counting_key() -> Column:
-    """The unit of counting: a partition of a resource, or a subscription's delivery state.
+    """Returns the unit of counting: a partition of a resource, or a subscription's delivery state.
 
-    Of columns `pk` and `sk`; null for items that hold no messages.
+    Made from columns `pk` and `sk`; null for items without messages.
     """
     kind = sf.substring("pk.S", 1, 2)
     return sf.when(kind.isin(PARCEL, ARCHIVED), sf.col("pk.S")).when(
@@ -61,11 +61,11 @@ def counting_key() -> Column:
 
 
 def resource_of_key() -> Column:
-    """The id of the resource, of a column `key`."""
+    """Returns the id of the resource, from a column `key`."""
     return sf.substring_index(sf.substring_index("key", "#", 2), "#", -1)
 
 
 def partition_of_key() -> Column:
-    """The number of the partition, of a column `key`; of a delivery state there is none."""
+    """Returns the number of the partition, from a column `key`; null for a delivery state."""
     number = sf.substring_index("key", "#", -1).try_cast("int")
     return sf.when(~sf.col("key").startswith(STATE), number)

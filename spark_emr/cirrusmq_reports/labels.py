@@ -1,4 +1,4 @@
-"""The labels of resources: of exports of Directory, kept for resources that are gone."""
+"""The labels of resources, from exports of Directory, also kept for deleted resources."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PART = "all"
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels that lines get, and the table's parts from now on."""
+    """The labels for lines, and the table's parts from now on."""
 
     frame: DataFrame | None
     parts: Sequence[Part]
 
     def on(self, lines: DataFrame) -> DataFrame:
-        """The lines with `tags`; those that have some keep them."""
+        """Returns the lines with `tags`; lines with tags keep them."""
         if self.frame is None:
             return lines
         found = self.frame.select(
@@ -42,7 +42,7 @@ class Labels:
 
 
 def labels_of(spark: SparkSession, outputs: Outputs, exports: Sequence[Export]) -> Labels:
-    """What these exports show, and what earlier ones did of resources that are not in them."""
+    """Returns the labels in these exports, and the last known labels of other resources."""
     before = outputs.published.all_of(LABEL_TABLE)
     if not exports:
         known = outputs.read(spark, before, LABEL_SCHEMA).persist() if before else None

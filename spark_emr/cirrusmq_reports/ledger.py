@@ -1,4 +1,4 @@
-"""Taking the exports' usage records into the ledger, and setting aside what is odd."""
+"""Takes the exports' usage records into the ledger, and odd ones into the quarantine."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _ENTRY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What a run took from its exports."""
+    """The result of taking a run's exports."""
 
     parts: Sequence[Part]
-    """New ones of the ledger and of usage."""
+    """New parts of the ledger and of usage."""
     quarantine: Sequence[Part]
-    """All of the quarantine from now on."""
+    """All parts of the quarantine from now on."""
     set_aside: Counter[str]
-    """Reason → how many entries and records are set aside now."""
+    """Reason → number of entries and records in the quarantine now."""
     removed: Mapping[str, int]
-    """Table → the time of an export that lacks records, as was accepted."""
+    """Table → the time of an export that lacks records, if a person accepted that."""
     changed: bool
-    """Whether the ledger or the quarantine is another one than before."""
+    """True if the run changed the ledger or the quarantine."""
 
 
 def take(
@@ -69,10 +69,10 @@ def take(
     released: Sequence[str] = (),
     kept_from_ms: int = 0,
 ) -> Taken:
-    """Write the rows of records that the ledger lacks.
+    """Writes the rows of records that the ledger lacks.
 
-    `kept_from_ms`: the ledger has no records that were written before. Raises BadInput: an export
-    lacks records, or too much of it is odd.
+    `kept_from_ms`: the ledger has no records that were written earlier. Raises BadInput if an
+    export lacks records, or if too many of its items are odd.
     """
     reader = Reader(spark, USAGE)
     intake = _Intake(spark, outputs, exports, reader, removed_ms, released, kept_from_ms)
@@ -135,7 +135,7 @@ class _Intake:
     def _ledger(self, days: set[str]) -> DataFrame:
         parts = within(self.outputs.published.all_of(LEDGER), days)
         rows = self.outputs.read(self.spark, parts, LEDGER_SCHEMA)
-        # Of a month that was folded, only these days are read.
+        # From a folded month, only these days are read.
         is_folded = any(part.part not in days for part in parts)
         return rows.where(sf.col("written_day").isin(*sorted(days))) if is_folded else rows
 
@@ -144,7 +144,7 @@ class _Intake:
         return self.outputs.read(self.spark, parts, QUARANTINE_SCHEMA)
 
     def _missing(self, found: DataFrame, *, accept: bool) -> dict[str, int]:
-        """Tables whose whole exports lack records that should be there, and the export's time.
+        """Returns tables whose full exports lack expected records, and the export's time.
 
         Raises BadInput if that is not accepted.
         """
@@ -153,7 +153,7 @@ class _Intake:
         rows = found.select(sf.explode("missing").alias("number"), "known_day", "record")
         counts = rows.groupBy("number", "known_day").count().collect()
         if accept:
-            # By time: of a table's exports the last one counts.
+            # By time: the last export of a table counts.
             numbers = sorted({row["number"] for row in counts})
             return {self.exports[each].table_id: self.exports[each].at_ms for each in numbers}
         if counts:
@@ -169,7 +169,7 @@ class _Intake:
         return {}
 
     def _without_known(self, fresh: DataFrame, days: set[str]) -> DataFrame:
-        """Without those that the ledger has in a day that was not looked at: TTL is very late."""
+        """Returns records without known ones in other days of the ledger: TTL may be very late."""
         older = [part for part in self.outputs.published.all_of(LEDGER) if part.part not in days]
         if not older:
             return fresh
@@ -180,7 +180,7 @@ class _Intake:
         return fresh.join(self._ledger(shown).select("record").distinct(), "record", "left_anti")
 
     def _retried(self, odd: DataFrame) -> DataFrame:
-        """The entries of the quarantine as this release reads them."""
+        """Returns the entries of the quarantine, read again by this release."""
         waiting = odd.where(~self._staying())
         items = waiting.groupBy("record").agg(
             *[sf.first(name).alias(name) for name in _OF_RECORD],
@@ -192,12 +192,12 @@ class _Intake:
         return entries.where(mine | sf.array_contains("entries", sf.lit(WHOLE_RECORD)))
 
     def _staying(self) -> Column:
-        """What is set aside until a person decides, whatever a release can read."""
+        """Returns a condition: the entry stays in the quarantine until a person decides."""
         let_in = sf.lower(sf.hex("record")).isin(*self.released) if self.released else sf.lit(False)
         return (sf.col("reason") == CONFLICT) | ((sf.col("reason") == TOO_OLD) & ~let_in)
 
     def _odd(self, rows: DataFrame, found: DataFrame, before: DataFrame) -> DataFrame:
-        """The quarantine from now on."""
+        """Returns the quarantine from now on."""
         columns = [*columns_of(QUARANTINE_SCHEMA)]
         odd = rows.where("odd IS NOT NULL").withColumn("reason", sf.col("odd"))
         staying = before.where(self._staying())
@@ -215,7 +215,7 @@ class _Intake:
         return odd.select(columns).unionByName(staying.select(columns))
 
     def _refuse_share(self, more: int) -> None:
-        """Raise BadInput if so much is odd that the exports themselves are."""
+        """Raises BadInput if too many items are odd: then the exports are at fault."""
         items = sum(file.items for export in self.exports for file in export.distinct_files)
         if more > _ODD_MOST and more > _ODD_SHARE_MOST * items:
             raise BadInput(
@@ -225,11 +225,11 @@ class _Intake:
 
 
 def _reasons(odd: DataFrame) -> Counter[str]:
-    """Reason → how many entries and records have it."""
+    """Returns reason → number of entries and records."""
     rows = odd.groupBy("reason").count().collect()
     return Counter({row["reason"]: row["count"] for row in rows})
 
 
 def _records(odd: DataFrame) -> int:
-    """How many records have something in the quarantine."""
+    """Returns the number of records with entries in the quarantine."""
     return odd.select("record").distinct().count()

@@ -1,4 +1,4 @@
-"""An output folder on one machine: swaps under a lock, files that appear whole."""
+"""An output folder on one machine: swaps under a lock, and whole files by rename."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LocalPlace:
 
     @contextmanager
     def locked(self, report: str) -> Iterator[None]:
-        """Keep other runs of the report from swapping; ends with the process, whatever ends it."""
+        """Keeps other runs of the report from a swap; the lock ends with the process."""
         lock = self._folder / "current" / f"{report}.lock"
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("a") as held:
@@ -30,7 +30,7 @@ class LocalPlace:
             yield
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """A file and its digest, or None if it is missing."""
+        """Returns a file and its digest, or None if it is missing."""
         try:
             content = (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -38,7 +38,7 @@ class LocalPlace:
         return content, digest_of(content)
 
     def put(self, name: str, content: bytes, version: str | None) -> bool:
-        """Write a file whole, if its version is still this one; None: if it is missing."""
+        """Writes a file whole if its version is still this one; None: if it is missing."""
         path = self._folder / name
         found = self.read(name)
         if (found[1] if found else None) != version:

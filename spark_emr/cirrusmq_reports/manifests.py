@@ -47,50 +47,50 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """A finished export whose manifests are whole; its data files are not looked at yet."""
+    """A finished export with valid manifests; its data files are not checked yet."""
 
     folder: str
     table: str
     """The ARN of the table."""
     table_id: str
-    """What tells the table from one that had or gets its name; the ARN in old manifests."""
+    """Id of the table, other than a later table's of this name; the ARN in old manifests."""
     at_ms: int
-    """The time whose state it shows; of an incremental one, the end of its window."""
+    """Time of the exported state; for an incremental export, the end of its window."""
     since_ms: int | None
     """Start of its window; None for a full export."""
     files: tuple[DataFile, ...]
     size: int = 0
-    """Bytes of its distinct files, once they are looked at."""
+    """Bytes of its distinct files after they were checked."""
 
     @property
     def full(self) -> bool:
-        """Whether it shows all items, not only the changed ones."""
+        """True if the export has all items, not only the changed ones."""
         return self.since_ms is None
 
     @property
     def content(self) -> str:
-        """What the export has, to this release: exports of one content show the same."""
+        """Digest of the content, for this release; it is equal for exports of equal content."""
         files = sorted((file.digest, file.items) for file in self.files)
         shown = [VERSION, self.table, self.table_id, self.at_ms, self.since_ms, files]
         return hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:_CONTENT_DIGITS]
 
     @property
     def distinct_files(self) -> tuple[DataFile, ...]:
-        """The files to read: one listed again, or a copy of it, has the same items."""
+        """The files to read, without repeated files and copies."""
         return tuple({file.digest: file for file in reversed(self.files)}.values())[::-1]
 
 
 def read_exports(files: Files, folders: Sequence[str]) -> list[Export]:
-    """The exports in these folders, oldest first; one given twice is one.
+    """Returns the exports in these folders, oldest first; a repeated one once.
 
-    Raises BadInput: a manifest is missing, damaged, or of a format that is not read.
+    Raises BadInput if a manifest is missing, damaged, or of an unknown format.
     """
     exports = {folder: _read_export(files, folder) for folder in map(_trimmed, folders)}
     return sorted(exports.values(), key=lambda export: (export.at_ms, not export.full))
 
 
 def check_one_table(exports: Iterable[Export]) -> None:
-    """Raise BadInput if the exports are of different tables."""
+    """Raises BadInput if the exports are of different tables."""
     tables = {export.table for export in exports}
     if len(tables) > 1:
         names = {table.rpartition("/")[2] for table in tables}
@@ -99,9 +99,9 @@ def check_one_table(exports: Iterable[Export]) -> None:
 
 
 def check_data_files(files: Files, exports: Sequence[Export]) -> list[Export]:
-    """Look at each data file once. Returns the exports with their sizes.
+    """Checks each data file once. Returns the exports with their sizes.
 
-    Raises BadInput if a data file is missing or is not the one that the manifest lists.
+    Raises BadInput if a data file is missing or differs from the manifest.
     """
     expected = {file.path: file.digest for export in exports for file in export.files}
     try:
@@ -121,9 +121,9 @@ def check_data_files(files: Files, exports: Sequence[Export]) -> list[Export]:
 
 
 def check_no_gap(stretches: Iterable[tuple[int, Export]]) -> None:
-    """Raise BadInput if there is a time that none of the exports shows, between two of them.
+    """Raises BadInput if there is a time between two exports that none of them shows.
 
-    Each is given with the time from which on it shows the writes, up to its own time.
+    Each export is paired with the first time whose writes it shows, up to its own time.
     """
     ordered = sorted(stretches, key=lambda stretch: stretch[0])
     covered_ms = ordered[0][0]
@@ -192,7 +192,7 @@ def _read_listing(files: Files, folder: str, prefix: object) -> Iterable[DataFil
 
 
 def _inside(key: str, prefix: object) -> str:
-    """The part of a key from AWSDynamoDB on: the export may have been copied elsewhere."""
+    """Returns a key's part from AWSDynamoDB on: the export may have been copied elsewhere."""
     inside = key.removeprefix(f"{prefix.rstrip('/')}/") if isinstance(prefix, str) else key
     parts = inside.split("/")
     if parts[0] != HOME or ".." in parts or "\0" in key:
@@ -201,7 +201,7 @@ def _inside(key: str, prefix: object) -> str:
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
-    """Raises ValueError, also where it is no text that a name could be made of."""
+    """Returns a text. Raises ValueError if it is missing, no text, or cannot be encoded."""
     value = entry.get(name)
     if not isinstance(value, str):
         raise ValueError(f"{name} is missing or not a text")
@@ -221,7 +221,7 @@ def _time(entry: Mapping[str, Any], name: str) -> int:
 
 
 def _read_checked(files: Files, path: str) -> bytes:
-    """A manifest whose checksum is beside it and right."""
+    """Returns a manifest after a check against the checksum beside it."""
     try:
         content = files.read(path)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):

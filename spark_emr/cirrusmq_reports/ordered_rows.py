@@ -1,4 +1,4 @@
-"""Rows of a frame, one after the other, however many there are."""
+"""Reads the rows of a frame one after the other, for any number of rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ROWS_AT_ONCE = 50_000
 
 
 def rows_in_order(frame: DataFrame, most: int, *keys: str | Column) -> Iterator[dict[str, Any]]:
-    """The rows in the order of the keys, of which the driver keeps ROWS_AT_ONCE or so.
+    """Yields the rows in the order of the keys; the driver holds about ROWS_AT_ONCE.
 
-    `most`: how many rows there are at most. The driver is given a partition after the other, each
-    whole, and `orderBy` makes as many as the night's exports need, which says nothing of lines:
-    for 10,000 accounts four of them had 1.6 million rows each, and the driver ran out of memory.
+    `most`: maximum number of rows. The driver gets one whole partition after the other, and
+    `orderBy` would make as many as the exports need, not as the lines do: for 10,000 accounts
+    four partitions had 1.6 million rows each, and the driver ran out of memory.
     """
     placed = frame.repartitionByRange(most // ROWS_AT_ONCE + 1, *keys).sortWithinPartitions(*keys)
     for row in placed.toLocalIterator():

@@ -47,7 +47,7 @@ _PALETTE = (
 
 
 def render_page(title: str, subtitle: str, parts: Iterable[str]) -> str:
-    """The whole page; `parts` are HTML already."""
+    """Returns the whole page; `parts` are HTML."""
     colors = "".join(
         f".c{place}{{fill:{color};stroke:{color};background:{color}}}rect.c{place}{{stroke:none}}"
         for place, color in enumerate(_PALETTE)
@@ -62,7 +62,7 @@ def render_page(title: str, subtitle: str, parts: Iterable[str]) -> str:
 
 
 def tiles(entries: Sequence[tuple[str, str]]) -> str:
-    """Large figures: pairs of label and value."""
+    """Returns large figures, from pairs of label and value."""
     shown = "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
         for label, value in entries
@@ -71,21 +71,21 @@ def tiles(entries: Sequence[tuple[str, str]]) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """A titled box around HTML."""
-    # What may be wider than the window is reached by the keyboard too.
+    """Returns a titled box around HTML."""
+    # Focusable, so that content wider than the window can be scrolled by the keyboard, too.
     name = escape(title)
     return f'<section tabindex="0" aria-label="{name}"><h2>{name}</h2>{content}</section>'
 
 
 def side_by_side(*sections: str) -> str:
-    """Boxes beside each other where there is room."""
+    """Returns boxes beside each other, or below each other in a narrow window."""
     return f'<div class="two">{"".join(sections)}</div>'
 
 
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1, summed: bool = False
 ) -> str:
-    """A table whose first `texts` columns are text; `summed` makes the last row a total."""
+    """Returns a table whose first `texts` columns are text; `summed`: the last row is a total."""
     listed = list(rows)
     body = []
     for place, row in enumerate(listed):
@@ -95,23 +95,23 @@ def table(
 
 
 def folded(title: str, value: str, content: str) -> str:
-    """HTML that opens on a click."""
+    """Returns HTML that opens on a click."""
     return f"<details><summary>{escape(title)}<b>{escape(value)}</b></summary>{content}</details>"
 
 
 def links(entries: Iterable[tuple[str, str]]) -> str:
-    """Names with their addresses."""
+    """Returns links, from names with their addresses."""
     made = [f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in entries]
     return f"<p>{' · '.join(made)}</p>"
 
 
 def nothing(text: str) -> str:
-    """The text in place of a table or chart that has nothing to show."""
+    """Returns the text in place of an empty table or chart."""
     return f'<p class="none">{escape(text)}</p>'
 
 
 def warning(text: str) -> str:
-    """A sentence that must be seen."""
+    """Returns a sentence as a visible warning."""
     return f'<p class="warn">{escape(text)}</p>'
 
 

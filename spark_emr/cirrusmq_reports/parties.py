@@ -1,4 +1,4 @@
-"""Who bills whom, as the views for analysts name it where no document does: rows from the card."""
+"""Issuer and buyer of bills, for views of analysts over rows without a document: from the card."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ PARTY_SCHEMA = (
     "account STRING, name STRING, issuer STRING, service STRING, host STRING, region STRING, "
     "terms STRING, made STRING"
 )
-"""`account`: of a buyer with a name; "" = the seller, in a row that is always there. `made`: the
+"""`account`: a buyer with a name, or "" for the seller, whose row always exists. `made`: the
 run's day."""
 _SERVICE, _CLOUD, _TERMS = "CirrusMQ", "AWS", "on receipt"
 
 
 def party_rows(card: RateCard, region: str | None, made_ms: int) -> list[tuple[Any, ...]]:
-    """The rows of PARTY_SCHEMA. `region`: of the cloud; None = a machine of the seller's own."""
+    """Returns the rows of PARTY_SCHEMA. `region`: AWS region, or None for the seller's machine."""
     seller = card.seller
     issuer = seller.get("name", _SERVICE)
     common = (

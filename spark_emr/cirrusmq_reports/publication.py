@@ -1,10 +1,10 @@
-"""All outputs of a run, or none: a run writes into folders of its own, then moves one pointer.
+"""Publishes all outputs of a run or none: a run writes into its own folders, then moves a pointer.
 
 ```
 current/billing.json, current/backlog.json    the pointers
 tables/<table>/<run>/part=2026-11/*.parquet    rows, by the table's parts: months, or days
 runs/backlog/<run>/summaries/<account>.json    the answer of GET /reports/backlog
-runs/billing/<run>/accounts/<account>.json     that of billing, without the lines of documents
+runs/billing/<run>/accounts/<account>.json     the same for billing, without documents' lines
 runs/billing/<run>/lines/<account>.json        the lines of the documents that the run issued
 runs/<report>/<run>/<report>.html              for a person to look at
 runs/<report>/<run>/proposal.json              the pointer to be, and the run it began from
@@ -13,16 +13,16 @@ documents/<account>/<number>.json, .csv, .html  the same, copied once the pointe
 ```
 
 A pointer has the run's state in its first line, then a line for each part of a table with the run
-that wrote it: a part that did not change stays where it is. If the state has a format, a line says
-so that is no part: releases that know no formats take every line for one, and refuse the pointer.
-A failure before the pointer is replaced leaves files that nobody reads; a later run removes them::
+that wrote it: an unchanged part stays in its folder. If the state has a format, one more line has
+it, which is no part: releases without formats take the line for a part, and refuse the pointer.
+A failure before the pointer's swap leaves files that nobody reads; a later run removes them::
 
     run 1   writes its folders ──> pointer: run 1
     run 2   writes its folders ── disk full              (readers: run 1)
     run 3   writes its folders ──> pointer: run 3, and parts of run 1
 
-The pointer is swapped by a condition (`swap`): on one machine by the run itself, under a lock; in a
-bucket the run only proposes, since Hadoop's files have no conditions.
+The pointer is swapped by a conditional write (`swap`): on one machine the run does this itself,
+under a lock; in a bucket the run only makes a proposal, since Hadoop has no conditional writes.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ CURRENT, TABLES, RUNS = "current", "tables", "runs"
 _SUMMARIES, _GROUPS = "summaries", "groups"
 _PART = "part"
 _EMPTY = "empty"
-"""In the place of a run; no run's name, which is a time, comes after it."""
+"""In the place of a run's name; it sorts behind all of these, which are times."""
 FOLDED = "-folded"
-"""The end of the name of a run's second folder in a table: of older parts that became one."""
+"""Suffix of a run's second folder in a table, which has folded older parts."""
 _NAME_SAFE = "()"
 _FORMAT = "format"
 _FILES_AT_ONCE, _BYTES_AT_ONCE = 64, 16 << 20
 _COMPACT = (",", ":")
-"""Without an indent, JSON is written by C: in a quarter of the time."""
+"""Without an indent, C code writes the JSON, in a quarter of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +84,28 @@ class Part:
 
 
 class Outdated(Exception):
-    """Another run was published since this one began: it has to be made again."""
+    """Another run was published since this run began: this run must be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The parts that a pointer names; none before the first run."""
+    """The parts that a pointer names, or none before the first run."""
 
     run: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)
     parts: Sequence[Part] = ()
 
     def of(self, table: str) -> dict[str, Part]:
-        """The parts of a table by their names, if each has one run alone."""
+        """Returns the parts of a table by name, for tables with one run in each part."""
         return {each.part: each for each in self.all_of(table)}
 
     def all_of(self, table: str) -> list[Part]:
-        """All parts of a table."""
+        """Returns all parts of a table."""
         return [each for each in self.parts if each.dataset == table]
 
 
 class Outputs:
-    """An output folder, the outputs of one report in it, and a run that makes new ones."""
+    """One report's outputs in a folder, and a run that makes new ones."""
 
     def __init__(self, files: Files, folder: str, report: str, tables: Sequence[str]) -> None:
         self.files, self.folder, self.report = files, folder.rstrip("/"), report
@@ -124,7 +124,7 @@ class Outputs:
         return f"{self.folder}/{CURRENT}/{self.report}.json"
 
     def read(self, session: SparkSession, parts: Iterable[Part], schema: str) -> DataFrame:
-        """The rows of these parts, which are of one table."""
+        """Returns the rows of these parts of one table."""
         folders = [escape_pattern(self._part_folder(each)) for each in parts if each.row_count]
         if not folders:
             return without_rows(session, schema)
@@ -133,29 +133,29 @@ class Outputs:
     def write(
         self, frame: DataFrame, table: str, part: str, *, near: str = "", folded: bool = False
     ) -> list[Part]:
-        """Write the rows, whose column `part` names their part, and read them back.
+        """Writes the rows, whose column `part` names their part. Returns the parts.
 
-        `near`: a column whose rows of one value are in few files. `folded`: the rows are those of
-        older parts. Raises OSError if not as many are read as were written.
+        `near`: a column; rows with an equal value are written to few files. `folded`: the rows come
+        from older parts. Reads the rows back; raises OSError if their number is wrong.
         """
         run = f"{self.run}{FOLDED}" if folded else self.run
         folder = f"{self.folder}/{TABLES}/{table}/{run}"
         written = Observation()
         counted = frame.observe(written, sf.count(sf.lit(1)).alias("rows"))
         rows = counted.withColumns({"run": sf.lit(run), _PART: sf.col(part)})
-        # Near one size each, also if a part has nearly all rows.
+        # Files of almost equal size, also if a part has nearly all rows.
         sized = rows.hint("rebalance", _PART, *([near] if near else []))
         sized.write.partitionBy(_PART).parquet(folder, mode="errorifexists")
         expected = _observed(written, frame)
         if not expected:
             return []
-        # With a schema Spark need not look for one in the files, which is a job of its own.
+        # With a schema Spark need not find one in the files, which takes another job.
         schema = f"run STRING, {_PART} STRING"
         rows_read = frame.sparkSession.read.schema(schema).parquet(escape_pattern(folder))
         read = rows_read.groupBy(_PART).count()
         parts = {str(row[_PART]): int(row["count"]) for row in read.collect()}
         count = sum(parts.values())
-        # A stage that was repeated counts twice: then the rows themselves are counted.
+        # A repeated stage counts twice: then the rows themselves are counted.
         if count != expected and count != frame.count():
             raise OSError(errno.EIO, "not all rows that were written are read back", folder)
         return [
@@ -165,7 +165,7 @@ class Outputs:
     def write_few(
         self, session: SparkSession, rows: Sequence[Any], schema: str, table: str, part: str
     ) -> list[Part]:
-        """Write rows that the next run writes anew, in one file: in one job, and not read back."""
+        """Writes rows that each run rewrites, in one file, by one job, without reading back."""
         folder = f"{self.folder}/{TABLES}/{table}/{self.run}/{_PART}={part}"
         frame = session.createDataFrame(rows, schema)
         written = frame.withColumns({"kept_in": sf.lit(part), "run": sf.lit(self.run)})
@@ -173,15 +173,15 @@ class Outputs:
         return [Part(table, part, self.run, len(rows), self.sequence)]
 
     def _place(self) -> LocalPlace | None:
-        """The output folder, if it is on this machine's disk."""
+        """Returns the output folder if it is on this machine's disk, else None."""
         scheme, _, path = self.folder.rpartition("://")
         if scheme not in ("", "file"):
             return None
         return LocalPlace(unquote(path) if scheme else self.folder)
 
     def write_empty(self, session: SparkSession, table: str, schema: str) -> None:
-        """Have the table a file without rows, for who reads all files of a table that has none."""
-        # Another schema has a file of its own: views name its columns before other files have them.
+        """Writes a file without rows, for readers of all files of a table that has none."""
+        # One file for each schema: views name its columns before other files have them.
         own = digest_of(schema.encode())[:8]
         folder = f"{self.folder}/{TABLES}/{table}/{_EMPTY}/{_PART}={_EMPTY}-{own}"
         if not any(name.endswith(".parquet") for name in self.files.names(folder)):
@@ -189,9 +189,9 @@ class Outputs:
             rows.write.parquet(folder, mode="overwrite")
 
     def write_file(self, name: str, content: bytes, run: str = "") -> None:
-        """Write a file of the run, with others: at the latest when it is published.
+        """Writes a file of the run, together with others, at the latest when it is published.
 
-        `run`: a run before, whose folder it is put into.
+        `run`: an earlier run into whose folder the file is written; "" for this run's.
         """
         self._waiting[f"{self._home_of(run or self.run)}/{name}"] = content
         size = sum(map(len, self._waiting.values()))
@@ -199,34 +199,34 @@ class Outputs:
             self.flush()
 
     def has_file(self, name: str, run: str) -> bool:
-        """Tell if a run's folder has this file."""
+        """Returns True if a run's folder has this file."""
         return self.files.is_folder(f"{self._home_of(run)}/{name}") is False
 
     def flush(self) -> None:
-        """Write all files of before ahead of any that comes later."""
+        """Writes all collected files before any later one."""
         self.files.write(self._waiting)
         self._written += self._waiting
         self._waiting = {}
 
     def write_summary(self, account: str, summary: Any) -> None:
-        """Write an account's summary."""
+        """Writes an account's summary."""
         self.write_of_account(_SUMMARIES, account, summary)
 
     def write_group(self, account: str, group: Any) -> None:
-        """Write what a summary has besides: releases before this one do not read it."""
+        """Writes an account's groups, which earlier releases do not read."""
         self.write_of_account(_GROUPS, account, group)
 
     def write_of_account(self, folder: str, account: str, content: Any, run: str = "") -> None:
-        """Write an account's file of one of a run's folders, as `write_file`."""
+        """Writes an account's file in one of a run's folders, as `write_file`."""
         text = json.dumps(content, separators=_COMPACT)
         self.write_file(f"{folder}/{_file_name(account)}.json", text.encode(), run)
 
     def write_page(self, page: str) -> None:
-        """Write the page."""
+        """Writes the page."""
         self.write_file(f"{self.report}.html", page.encode())
 
     def _check_written(self) -> None:
-        """Raise OSError if a file that was written is not there."""
+        """Raises OSError if a written file does not exist."""
         by_folder: dict[str, set[str]] = {}
         for path in self._written:
             folder, _, name = path.rpartition("/")
@@ -243,7 +243,7 @@ class Outputs:
         propose: str | None = None,
         documents_run: str = "",
     ) -> list[str]:
-        """Make this run's outputs the current ones, or only propose that, under a name.
+        """Makes this run's outputs the current ones, or writes a proposal under a name.
 
         Returns the names of documents whose copies have another content. Raises Outdated.
         """
@@ -272,7 +272,7 @@ class Outputs:
             return []
         place = self._place()
         if place is None:
-            # Hadoop's files have no conditions: a bucket is published by a step of its own.
+            # Hadoop has no conditional writes: a separate step publishes in a bucket.
             raise BadInput(f"{self.folder}: give --propose NAME, and publish that proposal")
         with place.locked(self.report):
             self._moving = True
@@ -282,7 +282,7 @@ class Outputs:
             return copy_documents(place, proposal).different
 
     def finish_copies(self, documents_run: str) -> list[str]:
-        """Copy documents of the published run that are missing; as `publish`."""
+        """Copies missing documents of the published run. Returns the names as `publish` does."""
         place = self._place()
         if place is None or not documents_run:
             return []
@@ -300,9 +300,10 @@ class Outputs:
         return f"{self.folder}/{RUNS}/{self.report}/{run}"
 
     def discard(self) -> None:
-        """Remove what a run that failed has written, as far as that can be done.
+        """Removes the files of a failed run, as far as possible.
 
-        Nothing once its pointer was on the way: the answer may be lost, and readers follow it.
+        Removes nothing after the pointer's write began: its answer may be lost, and readers may
+        use the files.
         """
         for home in () if self._moving else self._homes():
             with suppress(OSError, Py4JJavaError):
@@ -310,13 +311,13 @@ class Outputs:
                     self.files.remove(f"{home}/{run}")
 
     def summarized_accounts(self) -> set[str]:
-        """The accounts that the current run has summaries of."""
+        """Returns the accounts with a summary in the current run."""
         home = f"{self._home_of(self.published.run)}/{_SUMMARIES}"
         names = self.files.names(home) if self.published.run else []
         return {unquote(name.removesuffix(".json")) for name in names if name.endswith(".json")}
 
     def _homes(self) -> list[str]:
-        """The folders that have a folder of each run."""
+        """Returns the folders that contain a folder for each run."""
         tables = [f"{self.folder}/{TABLES}/{table}" for table in self._tables]
         return [*tables, f"{self.folder}/{RUNS}/{self.report}"]
 
@@ -324,9 +325,10 @@ class Outputs:
         return f"{self.folder}/{TABLES}/{part.dataset}/{part.run}/{_PART}={part.part}"
 
     def _remove_old(self, kept: Sequence[Part]) -> None:
-        """Folders of runs that no pointer names; not of the last day, which may be at work.
+        """Removes folders of runs that no pointer names, except runs of the last day.
 
-        The parts of the pointer before this one stay too: a reader may just have read it.
+        A run of the last day may still be at work. The parts of the previous pointer stay, too: a
+        reader may just have read it.
         """
         begun = compact_time(self.generated_ms - DAY_MS)
         named = {(part.dataset, part.run) for part in (*kept, *self.published.parts)}
@@ -340,9 +342,9 @@ class Outputs:
                     self.files.remove(f"{home}/{run}")
 
     def _check_places(self) -> None:
-        """Raise BadInput if a file or folder blocks a path that a run is going to write.
+        """Raises BadInput if a file or folder blocks a path that a run will write.
 
-        To be called first: a run that cannot be published need not be worked out.
+        Call it first: a run that cannot be published need not be computed.
         """
         above = [f"{self.folder}/{name}" for name in (CURRENT, TABLES, RUNS, DOCUMENTS)]
         for path in (self.folder, *above, *self._homes()):
@@ -379,7 +381,7 @@ def _file_name(account: str) -> str:
 
 
 def _observed(written: Observation, frame: DataFrame) -> int:
-    """How many rows were written; counted anew where Spark left the counting out of its plan."""
+    """Returns the number of written rows; counts them if Spark dropped the observation."""
     try:
         return int(written.get["rows"])
     except Py4JJavaError:

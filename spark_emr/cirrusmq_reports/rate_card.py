@@ -20,7 +20,7 @@ OPERATIONS = (
     "attempted", "dropped", "rewound",
 )  # fmt: skip
 KEPT, REWINDABLE = "kept", "rewindable"
-"""Kinds of the hourly gauges: each record is one hour of so many messages and bytes."""
+"""Kinds of the hourly gauges: a record is one hour of its messages and bytes."""
 KINDS = (*OPERATIONS, KEPT, REWINDABLE)
 
 MILLION = Decimal(1_000_000)
@@ -43,27 +43,27 @@ _PRICE_MEANING = "a price below 100000 with at most six decimals"
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """The price of what an account uses of a kind in a month beyond `above`."""
+    """The price of an account's use of a kind in a month beyond `above`."""
 
     above: int
-    """Messages; bytes and hours of what is kept."""
+    """Messages, or byte hours for kept messages."""
     price: Decimal
-    """Of one message; of one byte and hour."""
+    """Price of one message, or of one byte hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByAccount:
-    """A value that accounts have alike, but for some."""
+    """A value for all accounts, with exceptions."""
 
     common: Decimal
     accounts: Mapping[str, Decimal] = field(default_factory=dict)
 
     def of(self, account: str) -> Decimal:
-        """The account's."""
+        """Returns the value of an account."""
         return self.accounts.get(account, self.common)
 
     def as_dict(self) -> dict[str, Any]:
-        """The value as documents keep it."""
+        """Returns the value in the form of documents."""
         own = {account: f"{value.normalize():f}" for account, value in self.accounts.items()}
         return {"common": f"{self.common.normalize():f}", "accounts": dict(sorted(own.items()))}
 
@@ -75,18 +75,18 @@ class Prices:
     from_ms: int
     currency: str
     tiers: Mapping[str, Sequence[Tier]]
-    """Kind → its tiers, the first of them from 0."""
+    """Kind → its tiers; the first one begins at 0."""
     discounts: Mapping[str, Decimal]
-    """Account → the part of its charges that it does not pay, from 0 to 1."""
+    """Account → the discount as a part of its charges, from 0 to 1."""
     tax_name: str = ""
     tax: ByAccount | None = None
-    """Of a document's rounded sum, in percent."""
+    """Tax in percent of a document's rounded sum."""
     minimum: ByAccount | None = None
-    """What an invoice of an account with use is charged at least, before tax."""
+    """Minimum charge of an invoice of an account with use, before tax."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry as documents keep it: the same for each text that means the same."""
-        # What an entry does not have is not named: the digests of before stay.
+        """Returns the entry in the form of documents: equal for texts with an equal meaning."""
+        # Absent values are left out, so that earlier entries keep their digests.
         more = {} if self.tax is None else {"tax": {"name": self.tax_name, **self.tax.as_dict()}}
         if self.minimum is not None:
             more["minimum_charge"] = self.minimum.as_dict()
@@ -112,24 +112,24 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateCard:
-    """All dated prices; a kind without a price is an error, not free."""
+    """All dated prices. A kind without a price is an error, not free."""
 
     path: str
     prices: Sequence[Prices]
-    """The earliest first."""
+    """Entries, the earliest first."""
     prefix: str = "INV"
-    """The begin of each document's number."""
+    """Prefix of each document's number."""
     series: str = "account"
-    """Whether numbers are gap-free in each account, or in all together: `issuer`."""
+    """`account` if numbers are gap-free in each account, `issuer` if in all together."""
     seller: Mapping[str, str] = field(default_factory=dict)
     buyers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Account → the fields of its documents' buyer."""
+    """Account → the fields of the buyer in its documents."""
     budgets: Mapping[str, Decimal] = field(default_factory=dict)
-    """Account → what a month may cost, in the month's currency."""
+    """Account → budget for a month, in the month's currency."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all entries and parties: whether anything would be charged or shown anew."""
+        """SHA-256 of all entries and parties: if it changes, charges or documents may change."""
         parties = [self.prefix, self.series, dict(self.seller), dict(self.buyers)]
         if self.budgets:
             parties.append({account: str(amount) for account, amount in self.budgets.items()})
@@ -137,7 +137,7 @@ class RateCard:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def check_unchanged(self, entries: Sequence[Sequence[str]], before_ms: int) -> None:
-        """Raise BadInput if an entry that issued documents name is another one now.
+        """Raises BadInput if an entry that issued documents name has changed.
 
         `entries`: the first day and digest of each entry that began before `before_ms`, the end of
         the last month with documents.
@@ -153,19 +153,19 @@ class RateCard:
                 )
 
     def in_force(self, before_ms: int) -> list[Prices]:
-        """The entries that begin before a time."""
+        """Returns the entries that begin before a time."""
         return [prices for prices in self.prices if prices.from_ms < before_ms]
 
     def terms(self, month: str) -> Prices | None:
-        """The entry of a month's last day: its tax and minimum charge; None = before all."""
+        """Returns the entry for a month's last day, or None if all entries begin later."""
         entries = self.in_force(month_ms(next_month(month)))
         return entries[-1] if entries else None
 
 
 def read_rate_card(path: str, text: str) -> RateCard:
-    """The card in `text`; `path` is for errors. Raises BadInput."""
+    """Returns the card in `text`; `path` is for errors. Raises BadInput."""
     card = _Section(path, "", read_card_text(path, text))
-    # Cards of before have it; amounts are rounded once a document, to the currency's minor unit.
+    # Earlier cards have it; amounts are rounded once in a document, to the currency's minor unit.
     card.optional_word("decimals", _ANY, "a text", "")
     prefix = card.optional_word("number_prefix", _PREFIX, "1 to 12 letters and digits", "INV")
     series = card.optional_word("series", _SERIES, "account or issuer", "account")
@@ -196,7 +196,7 @@ def read_rate_card(path: str, text: str) -> RateCard:
 
 
 class _Section:
-    """A mapping of the card; every name in it must be taken."""
+    """A mapping of the card; an unread name in it is an error."""
 
     def __init__(self, path: str, place: str, content: Value) -> None:
         if not isinstance(content, dict):

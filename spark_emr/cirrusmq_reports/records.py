@@ -1,4 +1,4 @@
-"""Reading the data files of exports: every record, counted, of the right types, or an error."""
+"""Reads the data files of exports: all records are counted and type-checked, or an error raised."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from cirrusmq_reports.schemas import TableSchema
 from cirrusmq_reports.session import without_rows
 
 MICROS = 1_000
-"""In a millisecond."""
+"""Microseconds in a millisecond."""
 
 _WRITTEN = "Metadata.WriteTimestampMicros"
 _LINE = "line_as_it_stands"
 _SHOWN_CHARACTERS = 80
 LINE_BYTES_MOST = 16 << 20
-"""Of a record; an item has at most 400 KB. A longer line would have to fit into memory whole."""
-# Hadoop passes over a longer line without keeping it: the file then lacks a record.
+"""Maximum size of a record's line, which must fit into memory; an item has at most 400 KB."""
+# Hadoop skips a longer line without reading it into memory: the file then lacks a record.
 _LINES = {"mapreduce.input.linerecordreader.line.maxlength": str(LINE_BYTES_MOST)}
 _STRICT_JSON: Mapping[str, Any] = {"allowSingleQuotes": False, "allowNonNumericNumbers": False}
 
 
 class Reader:
-    """Reads exports of one table, and remembers how many records each file must have."""
+    """Reads exports of one table, and notes how many records each file must have."""
 
     def __init__(self, session: SparkSession, schema: TableSchema) -> None:
         self.session = session
@@ -43,7 +43,7 @@ class Reader:
         self._observed: list[tuple[Observation, Export]] = []
 
     def full(self, export: Export) -> DataFrame:
-        """Column `item`: all items of a full export."""
+        """Returns column `item`: all items of a full export."""
         records = self._records(export, self.schema.full_record)
         items = records.withColumnRenamed("Item", "item")
         missing = sf.col("item").isNull()
@@ -51,9 +51,9 @@ class Reader:
         return counted.select("item").where(refuse(missing)).where(refuse(self._wrong()))
 
     def incremental(self, export: Export) -> DataFrame:
-        """Columns `pk`, `sk`, `item`, `removed`, `written_micros`: the changes of a window.
+        """Returns columns `pk`, `sk`, `item`, `removed`, `written_micros`: the changes of a window.
 
-        `item` is the last image; of a removed item its old one, null where it is not exported.
+        `item` is the last image; for a removed item it is the old image, null if not exported.
         """
         records = self._records(export, self.schema.incremental_record)
         removed = sf.col("NewImage").isNull()
@@ -70,10 +70,10 @@ class Reader:
         return sound.where(_agrees(export))
 
     def miscounted(self) -> bool:
-        """Whether some file may have more or fewer records than its manifest says.
+        """Returns True if a file may have more or fewer records than its manifest says.
 
-        To be asked after the action that read them. The sum of the names' checksums gives away
-        also a record too many here and one too few there.
+        Call it after the action that read them. A sum of the names' checksums also detects one
+        record too many in a file and one too few in another.
         """
         return any(
             seen is None or (seen["records"], seen["names"]) != (_records(export), _names(export))
@@ -81,16 +81,16 @@ class Reader:
         )
 
     def faulty(self) -> bool:
-        """Whether some record may be a bad one, of those that no later filter could refuse.
+        """Returns True if there may be a bad record that no later filter could refuse.
 
-        To be asked after the action that read them.
+        Call it after the action that read them.
         """
         return any(seen is None or seen.get("faulty", 0) for seen, _ in self._seen())
 
     def unknown_kinds(self) -> dict[str, int]:
-        """Kind → how many records of the exports have it, of kinds that no list has.
+        """Returns kind → number of records, for kinds that no list has.
 
-        To be asked after the action that read them. The files are read again if there are any.
+        Call it after the action that read them. Reads the files again if there are such kinds.
         """
         counts: Counter[str] = Counter()
         for seen, export in self._seen():
@@ -103,9 +103,9 @@ class Reader:
         return dict(sorted(counts.items()))
 
     def raw(self, export: Export) -> DataFrame:
-        """Columns `file`, `pk`, `sk`, `item`, `written_micros`, unchecked: to find what is wrong.
+        """Returns unchecked columns `file`, `pk`, `sk`, `item`, `written_micros`, for diagnosis.
 
-        In full exports all is written before the export's time.
+        For a full export, `written_micros` is just before the export's time.
         """
         if export.full:
             records = self._read(export.distinct_files, self.schema.full_record)
@@ -124,7 +124,7 @@ class Reader:
         )
 
     def first_bad_line(self, export: Export, file: DataFile) -> str | None:
-        """A record that cannot be parsed, as in the file: `record 8: {"Item":{"pk"`."""
+        """Returns a record that cannot be parsed, `record 8: {"Item":{"pk"`, or None."""
         kept = StructType([*self._record(export).fields, StructField(_LINE, StringType())])
         records = (
             self.session.read.schema(kept)
@@ -136,8 +136,8 @@ class Reader:
                 **_STRICT_JSON,
             )
         )
-        # Before the filter, so that it counts; a compressed file is one part, in order. All
-        # columns stay: a column that is not asked for is not parsed, so no fault is found in it.
+        # Numbered before the filter; a compressed file is one partition, in order. All columns
+        # stay: Spark does not parse an unused column, and so would find no fault in it.
         numbered = records.withColumn("number", sf.monotonically_increasing_id() + 1)
         found = numbered.where(sf.col(_LINE).isNotNull()).first()
         return f"record {found['number']}: {found[_LINE][:_SHOWN_CHARACTERS]}" if found else None
@@ -148,10 +148,10 @@ class Reader:
         return self._read(files, record) if files else without_rows(self.session, record)
 
     def _counted(self, records: DataFrame, export: Export, lacking: Column | None) -> DataFrame:
-        """The same records; how many, and of which files, is known after they are read.
+        """Returns the same records, with an observation of their number and files.
 
-        So is the number of faulty ones, which a later filter could drop. Spark joins filters, and
-        checks for nulls first, which is before `refuse`; none passes an observation.
+        It also counts faulty records, which a later filter could drop: Spark merges filters and
+        checks for nulls first, before `refuse`; but no filter moves before an observation.
         """
         if not export.distinct_files:
             return records
@@ -172,14 +172,14 @@ class Reader:
             try:
                 yield observation.get, export
             except Py4JJavaError:
-                # If no record is used, Spark drops the counting with the rest of the plan.
+                # If no record is used, Spark drops the observation with the rest of the plan.
                 yield None, export
 
     def _record(self, export: Export) -> StructType:
         return self.schema.full_record if export.full else self.schema.incremental_record
 
     def _read(self, files: Iterable[DataFile], record: StructType) -> DataFrame:
-        # No inference, no silent nulls; native code from the file to the columns.
+        # No inference and no silent nulls; native code from the file to the columns.
         paths = [escape_pattern(file.path) for file in files]
         reader = self.session.read.schema(record).options(**_LINES)
         return reader.json(paths, mode="FAILFAST", **_STRICT_JSON)
@@ -194,7 +194,7 @@ class Reader:
 
 
 def _agrees(export: Export) -> Column:
-    """A condition that keeps every change, and fails the job where one contradicts itself."""
+    """Returns a condition that keeps every change, and fails the job for a contradictory one."""
     other_keys = ~sf.col("item.pk.S").eqNullSafe(sf.col("pk")) | ~sf.col("item.sk.S").eqNullSafe(
         sf.col("sk")
     )
@@ -211,7 +211,7 @@ def _agrees(export: Export) -> Column:
 
 
 def _plain_name() -> Column:
-    # Spark shows names as parts of URIs; in those a plus is nothing but a plus.
+    # Spark shows names as parts of URIs, in which a plus stands for itself.
     return sf.url_decode(sf.replace("_metadata.file_name", sf.lit("+"), sf.lit("%2B")))
 
 

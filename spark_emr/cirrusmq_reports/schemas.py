@@ -1,9 +1,9 @@
-"""The attributes read of each table's items: narrow schemas, and the faults of bad records.
+"""The attributes that are read from each table's items: narrow schemas, and record faults.
 
 An attribute is a struct with one field, named by its type: `{"S": "text"}`, `{"N": "12"}`,
 `{"L": […]}`, `{"M": {…}}`. Numbers stay text here, as they are in the files. Each entry of a list
 of numbers is the text `{"N": "12"}`: for a struct Spark's parser makes a dozen objects, and most
-of what is read is in lists.
+numbers are in lists.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ _USAGE_ENTRY = _struct(
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """How a table's items are read."""
+    """The schema and the checks of a table's items."""
 
     name: str
-    """The table's, without the deployment's prefix."""
+    """Name of the table, without the deployment's prefix."""
     item: StructType
     faults: Mapping[str, str]
     """Sentence → SQL condition on a column `item`: a fault in a value that the reports need."""
     wrong_values: Mapping[str, str] = field(default_factory=dict)
-    """Sentence → SQL condition on `item`: of the right type, and yet refused by the reader."""
+    """Sentence → SQL condition on `item`: of the right type, but refused by the reader."""
     read_of: Mapping[str, str] = field(default_factory=dict)
-    """Attribute → SQL condition on `item`: the kinds of items that it is read of.
+    """Attribute → SQL condition on `item`: the kinds of items from which it is read.
 
     Items of other kinds may have an attribute of the same letter, of any type.
     """
     filtered_first: bool = False
-    """Whether the reports filter items before they use them, which would drop bad ones."""
+    """True if the reports filter items before use, which would drop bad ones."""
     set_aside: bool = False
-    """Whether the reports set odd items aside; else they refuse them."""
+    """True if the reports move odd items to the quarantine; else they refuse them."""
 
     @property
     def full_record(self) -> StructType:
@@ -86,12 +86,12 @@ class TableSchema:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """The faults that the reader itself refuses."""
+        """The faults that the reader refuses."""
         return {**self.wrong_types, **self.wrong_values}
 
     @property
     def all_faults(self) -> Mapping[str, str]:
-        """All that can be wrong with an item."""
+        """All faults that an item can have."""
         return {**self.refused, **self.faults}
 
     @property
@@ -132,10 +132,10 @@ _ENTRY = "try_cast(get_json_object(entry, '$.N') AS BIGINT)"
 USAGE_LIVES_DAYS = 40
 """From the writing of a usage record to its `expires_at`."""
 LARGEST = 10**15
-"""As milliseconds far beyond any message's time; thousands of such numbers can be added up."""
+"""As milliseconds, far beyond any message's time; thousands of such numbers can be added."""
 _KIND = "substring(item.pk.S, 1, 2)"
 _THREE_PARTS = "item.pk.S LIKE '%#%#%'"
-"""Tables use some letters alike, but not with as many parts."""
+"""Two tables may use the same letter, but with a different number of parts."""
 _IS_QUEUE = "substring(item.pk.S, 1, 2) = 'A#' AND substring(item.sk.S, 1, 6) = 'queue#'"
 _IS_RESOURCE = "substring(item.pk.S, 1, 2) = 'I#'"
 IS_ACCOUNT = r"RLIKE '^[A-Za-z][A-Za-z0-9_-]{0,63}\\z'"
@@ -224,7 +224,7 @@ MESSAGES_WITH_DELETIONS = replace(
         "f and v differ in length": f"{IS_PARCEL} AND size(item.f.L) != size(item.v.L)",
     },
 )
-"""With the times of deletions, which tell what can be rewound where the Directory is known too."""
+"""With the times of deletions: with the Directory's settings they give the rewindable messages."""
 
 USAGE = TableSchema(
     name="Usage",

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 JAVA_OPTIONS = " ".join(
     (
-        # Batch work has no pauses to fear. A night of 300,000 messages takes 62.5 CPU seconds so,
+        # Pauses do no harm in batch work. A night of 300,000 messages takes 62.5 CPU seconds so,
         # and 68.5 without (`night_cpu --without collector`; means of two runs each, in turn, whose
         # own spreads were 4.2 and 1.7, beside other work).
         "-XX:+UseParallelGC",
@@ -25,7 +25,7 @@ JAVA_OPTIONS = " ".join(
         "-XX:Tier4BackEdgeThreshold=400000",
     )
 )
-"""Of the driver and of the executors; 10 x HotSpot's thresholds of its fourth tier."""
+"""Options for driver and executors; with 10 x HotSpot's thresholds of its fourth tier."""
 CONFIGURATION: Mapping[str, str] = {
     # A figure's meaning must not depend on the cluster's defaults.
     "spark.sql.session.timeZone": "UTC",
@@ -34,25 +34,25 @@ CONFIGURATION: Mapping[str, str] = {
     # A file that cannot be read is an error, never fewer items.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
-    # A compressed file is never split; near one file's size, each gets a task of its own.
+    # A compressed file is never split; near one file's size, each gets its own task.
     "spark.sql.files.maxPartitionBytes": str(32 << 20),
 }
 JAVA_CONFIGURATION: Mapping[str, str] = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
 }
-"""Options of a JVM that runs have no effect: a job's starter passes these, apart from the others.
+"""Options of a running JVM have no effect, so a job's starter passes these separately.
 
 On the cluster they are the job's `spark-defaults`: their spaces would have to be quoted as
 arguments of spark-submit.
 """
 _BYTES_OF_A_PARTITION, _PARTITIONS_MOST = 16 << 20, 20_000
-"""Of compressed exports: their items are near three times as much on their way in a shuffle."""
+"""Bytes of compressed exports; in a shuffle their items take almost three times as much."""
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of a job; `extra` are the settings of a run on one machine."""
+    """Returns the session of a job. `extra`: settings of a run on one machine."""
     builder = SparkSession.builder.appName(name)
     for key, value in {**CONFIGURATION, **JAVA_CONFIGURATION, **(extra or {})}.items():
         builder = builder.config(key, value)
@@ -60,18 +60,18 @@ def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSess
 
 
 def submit_parameters() -> str:
-    """CONFIGURATION as arguments of spark-submit, for the orchestration."""
+    """Returns CONFIGURATION as arguments of spark-submit, for the orchestration."""
     return " ".join(f"--conf {key}={value}" for key, value in CONFIGURATION.items())
 
 
 def partitions_for(size: int, at_least: int) -> int:
-    """The partitions of a shuffle of exports of so many bytes: near one size each."""
+    """Returns the partitions for a shuffle of exports of `size` bytes, of almost equal size."""
     return max(at_least, min(_PARTITIONS_MOST, size // _BYTES_OF_A_PARTITION))
 
 
 @contextmanager
 def partitioned_for(session: SparkSession, size: int) -> Iterator[None]:
-    """Shuffle into as many partitions as exports of so many bytes need."""
+    """Sets the partitions of shuffles, within the context, for exports of `size` bytes."""
     before = str(session.conf.get(_SHUFFLE_PARTITIONS))
     try:
         session.conf.set(_SHUFFLE_PARTITIONS, str(partitions_for(size, int(before))))
@@ -81,7 +81,7 @@ def partitioned_for(session: SparkSession, size: int) -> Iterator[None]:
 
 
 def without_rows(session: SparkSession, schema: StructType | str) -> DataFrame:
-    """A frame with these columns and no row, which Spark leaves out of what it plans.
+    """Returns a frame with these columns and no row, which Spark removes from its plan.
 
     `createDataFrame` would start Python beside each executor to read nothing.
     """

@@ -1,12 +1,12 @@
-"""The swap of a report's pointer by a condition, and the copies of documents after it.
+"""The swap of a report's pointer by a conditional write, and the copies of documents after it.
 
-A run proposes: it writes the pointer to be, and the run that it began from. The swap compares::
+A run writes a proposal: the new pointer, and the run from which it began. The swap compares::
 
     run 2   began from run 1 ──────────────────> proposes ──> swap: current is run 3, refused
     run 3   began from run 1 ──> proposes ──> swap: current is run 1, now run 3
 
-A refused run is made again from the new state. What is here knows no Spark and no files: it is the
-same on one machine, under a lock, and in an account, where each write has a condition.
+A refused run is repeated from the new state. This module uses neither Spark nor files: it works
+the same on one machine, under a lock, and in an account, with conditional writes.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ PROPOSALS = "proposals"
 INDEX = "documents.json"
 """In a run's folder: the documents that it issued, by name and digest."""
 COPIED = "documents.copied"
-"""In a run's folder: all of them were copied."""
+"""In a run's folder: all of its documents were copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a run wants to make current."""
+    """A run's proposal for a new pointer."""
 
     report: str
     run: str
     began_from: str
-    """The run that was current when this one read its state; "" = none."""
+    """The run that was current when this run read its state; "" for none."""
     pointer: str
     """The pointer's text."""
     documents_run: str = ""
-    """The newest run that issued documents; "" = none."""
+    """The newest run that issued documents; "" for none."""
 
     def as_text(self) -> str:
-        """The proposal as its file has it."""
+        """Returns the proposal as the text of its file."""
         return json.dumps(asdict(self))
 
     @classmethod
     def of(cls, text: str | bytes) -> Proposal:
-        """The proposal in a file."""
+        """Returns the proposal in a file."""
         return cls(**json.loads(text))
 
     @property
@@ -63,23 +63,23 @@ class Place(Protocol):
     """An output folder or bucket."""
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """A file and what tells this version of it from others, or None if it is missing."""
+        """Returns a file and its version, or None if it is missing."""
 
     def put(self, name: str, content: bytes, version: str | None) -> bool:
-        """Write a file if its version is still this one; None: if it is missing.
+        """Writes a file if its version is still this one; None: if it is missing.
 
-        Returns whether it was written.
+        Returns True if it was written.
         """
 
 
 def proposed(place: Place, report: str, name: str) -> Proposal | None:
-    """A proposal by its name; None = there is none."""
+    """Returns a proposal by its name, or None."""
     found = place.read(f"{PROPOSALS}/{report}/{name}.json")
     return Proposal.of(found[0]) if found else None
 
 
 def published(place: Place, report: str) -> Proposal | None:
-    """What is current, as a proposal of which all but the copies is done; None = nothing."""
+    """Returns the current run as a proposal, with only copies left to do, or None."""
     found = place.read(f"current/{report}.json")
     if found is None:
         return None
@@ -94,9 +94,9 @@ def published(place: Place, report: str) -> Proposal | None:
 
 
 def swap(place: Place, proposal: Proposal) -> str:
-    """Make the proposal's run the current one. Returns PUBLISHED or OUTDATED.
+    """Makes the proposal's run the current one. Returns PUBLISHED or OUTDATED.
 
-    Called again after an answer that was lost, it finds its own run and is content.
+    Repeated after a lost answer, it finds its own run and returns PUBLISHED.
     """
     found = place.read(proposal.pointer_name)
     current = run_of(found[0]) if found else ""
@@ -106,7 +106,7 @@ def swap(place: Place, proposal: Proposal) -> str:
         version = found[1] if found else None
         if place.put(proposal.pointer_name, proposal.pointer.encode(), version):
             return PUBLISHED
-        # The write may be our own one, of which the answer was lost.
+        # The write may be our own, whose answer was lost.
         found = place.read(proposal.pointer_name)
         if found and run_of(found[0]) == proposal.run:
             return PUBLISHED
@@ -115,12 +115,12 @@ def swap(place: Place, proposal: Proposal) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """How far copying came."""
+    """The progress of copying."""
 
     different: list[str]
-    """Names that are there with another content, or whose original is gone: they stay."""
+    """Names whose file has another content, or whose original is gone; they are not changed."""
     next: int | None = None
-    """The place in the index to go on from; None = done."""
+    """The index from which to continue, or None if all are copied."""
 
 
 def copy_documents(
@@ -130,9 +130,9 @@ def copy_documents(
     start: int = 0,
     in_time: Callable[[], bool] = lambda: True,
 ) -> Copied:
-    """Copy documents to their names, as far as they are missing there.
+    """Copies missing documents to their names.
 
-    They are compared until all of them are there as they were issued; then a mark says so.
+    Compares all documents until each one is there as issued; then a mark is written.
     """
     mark = f"{proposal.documents_home}/{COPIED}"
     index = place.read(f"{proposal.documents_home}/{INDEX}") if proposal.documents_run else None
@@ -152,7 +152,7 @@ def copy_documents(
 
 
 def _is_copied(place: Place, proposal: Proposal, name: str, digest: str) -> bool:
-    """Copy one document if it is missing. Returns whether it is there as it was issued."""
+    """Copies one document if it is missing. Returns True if it is there as issued."""
     target = f"{DOCUMENTS}/{name}"
     found = place.read(target)
     if found is None:
@@ -166,17 +166,17 @@ def _is_copied(place: Place, proposal: Proposal, name: str, digest: str) -> bool
 
 
 def index_of(documents: Iterable[tuple[str, bytes]]) -> str:
-    """The text of a run's INDEX: names below DOCUMENTS, and digests. It keeps no content."""
+    """Returns the text of a run's INDEX: names below DOCUMENTS, and digests."""
     entries = [{"name": name, "sha256": digest_of(content)} for name, content in documents]
     return json.dumps(entries)
 
 
 def digest_of(content: bytes) -> str:
-    """SHA-256, as text."""
+    """Returns the SHA-256 as text."""
     return hashlib.sha256(content).hexdigest()
 
 
 def run_of(pointer: bytes) -> str:
-    """The run that a pointer names."""
+    """Returns the run that a pointer names."""
     state: dict[str, Any] = json.loads(pointer.partition(b"\n")[0])
     return str(state["run"])

@@ -1,4 +1,4 @@
-"""Times as they are written: RFC 3339 in UTC, and the days and months cut from them."""
+"""Times as text: RFC 3339 in UTC, and the days and months cut from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LAST_MS = 253_402_300_799_999
 
 
 def parse_time(text: str) -> int:
-    """Epoch milliseconds of a date or an RFC 3339 time (UTC where it names no zone).
+    """Returns epoch milliseconds of a date or an RFC 3339 time, in UTC if it names no zone.
 
     Raises ValueError.
     """
@@ -20,7 +20,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_moment(text: str) -> int:
-    """The same, of a time from 1970 on that can be shown: there is no earlier export."""
+    """As `parse_time`, but raises ValueError before 1970 and for times that cannot be shown."""
     at_ms = parse_time(text)
     if not 0 <= at_ms <= _LAST_MS:
         raise ValueError(f"{text} is not a time from 1970 to 9999")
@@ -54,17 +54,17 @@ def next_month(month: str) -> str:
 
 
 def month_ms(month: str) -> int:
-    """When a month begins."""
+    """Returns the time at which a month begins."""
     return parse_time(f"{month}-01")
 
 
 def closes_ms(month: str, close_days: int) -> int:
-    """When a month's invoices close: so many days after its end."""
+    """Returns the time at which a month's invoices close: `close_days` days after its end."""
     return month_ms(next_month(month)) + close_days * DAY_MS
 
 
 def days_between(from_ms: int, to_ms: int) -> list[str]:
-    """The days that a stretch of time touches."""
+    """Returns the days that an interval touches."""
     first_ms = from_ms - from_ms % DAY_MS
     return [iso_day(at_ms) for at_ms in range(first_ms, to_ms, DAY_MS)]
 

@@ -103,6 +103,40 @@ def test_a_message_comes_as_it_was_sent(client: Client, new_queue: NewQueue) -> 
     assert timedelta(seconds=29) < received.visible_at - received.sent_at < timedelta(seconds=40)
 
 
+def test_the_highest_priority_comes_first(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue(priorities=4)
+    client.send(name, [Message("low"), Message("high", priority=4)])
+    received = client.receive(name, 2, wait_seconds=5)
+    assert [(each.text, each.priority) for each in received] == [("high", 4), ("low", 1)]
+
+
+def test_a_queue_and_a_receiver_are_paused(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue()
+    client.create_receiver(name, "audit", {})
+    client.change_queue(name, {"paused": True})
+    assert client.change_receiver(name, "audit", {"paused": True})["paused"] is True
+    client.send(name, [Message("x")])
+
+    assert client.receive(name, wait_seconds=0) == []
+    assert client.receive(Queue(name, "audit"), wait_seconds=1) == []
+    client.change_queue(name, {"paused": False})
+    assert [each.text for each in client.receive(name, wait_seconds=5)] == ["x"]
+
+
+def test_a_receive_chooses_by_group_or_attribute(client: Client, new_queue: NewQueue) -> None:
+    plain, fair = new_queue(), new_queue(fair=True)
+    client.send(plain, [Message(each, attributes={"color": each}) for each in ("red", "blue")])
+    client.send(fair, [Message(each, group=each) for each in ("a", "b")])
+
+    found = client.receive_where(plain, "color", "blue", 16)
+    again = client.receive_where(plain, "color", b"red", 16)
+
+    assert [message.text for message in found.messages] == ["blue"]
+    assert found.messages[0].sender == client.receive(plain)[0].sender
+    assert (found.seen_all, found.after, again.messages) == (True, None, [])
+    assert [each.text for each in client.receive(fair, 16, group="b", wait_seconds=5)] == ["b"]
+
+
 def test_receipts_delete_hold_and_give_back(client: Client, new_queue: NewQueue) -> None:
     name = new_queue()
     client.send(name, [Message("a"), Message("b"), Message("c")])

@@ -43,6 +43,7 @@ def test_messages_go_through_a_queue(run_command: Run) -> None:
     received = [json.loads(line) for line in done.stdout.splitlines()]
     assert [message["id"] for message in received] == ids
     assert received[0]["attributes"] == {"colour": "red"}
+    assert run_command("receive", name, "--where", "colour=red").stdout == ""
     rewound = run_command("queue", "rewind", name, "--to", received[0]["sent_at"])
     assert rewound.stdout == "rewind done, 2 messages\n"
     shown = json.loads(run_command("queue", "show", name, "--json").stdout)

@@ -106,9 +106,8 @@ def test_a_url_confirms_by_its_token(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"Attributes": {}}, "RawMessageDelivery"),
-        ({"Attributes": {"RawMessageDelivery": "false"}}, "RawMessageDelivery"),
-        ({"Attributes": {**RAW, "FilterPolicyScope": "MessageBody"}}, "FilterPolicyScope"),
+        ({"Attributes": {"RawMessageDelivery": "maybe"}}, "RawMessageDelivery"),
+        ({"Attributes": {**RAW, "FilterPolicyScope": "Message"}}, "FilterPolicyScope"),
         ({"Attributes": {**RAW, "FilterPolicy": "{"}}, "FilterPolicy"),
         ({"Attributes": {**RAW, "FilterPolicy": '{"a": [{"odd": 1}]}'}}, "FilterPolicy"),
         ({"Attributes": {**RAW, "DeliveryPolicy": "{}"}}, "DeliveryPolicy"),
@@ -143,8 +142,8 @@ def test_attributes_are_changed(sns: Any, arn: str) -> None:
     change("RawMessageDelivery", "true")
     assert json.loads(shown(sns, made)["FilterPolicy"]) == json.loads(POLICY)
     for name, value in {
-        "RawMessageDelivery": "false",
-        "FilterPolicyScope": "MessageBody",
+        "RawMessageDelivery": "no",
+        "FilterPolicyScope": "Message",
         "Endpoint": QUEUE,
         "FilterPolicy": "[]",
     }.items():
@@ -205,3 +204,51 @@ def test_an_account_with_a_grant_subscribes_its_url_and_sees_its_own(
     queue = {**url, "Protocol": "sqs", "Endpoint": QUEUE}
     assert code(bob.subscribe, **queue) == "AuthorizationError"
     bob.unsubscribe(SubscriptionArn=made)
+
+
+def test_a_policy_may_be_of_the_body(world: World, sns: Any, sqs: Any, arn: str) -> None:
+    policy = {"item": {"price": [{"numeric": [">=", 100]}]}}
+    made = subscribe(sns, arn, FilterPolicy=json.dumps(policy), FilterPolicyScope="MessageBody")
+    found = shown(sns, made)
+    assert json.loads(found["FilterPolicy"]) == policy
+    assert found["FilterPolicyScope"] == "MessageBody"
+    url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+
+    def bodies(*sent: str, **attributes: Any) -> list[str]:
+        for each in sent:
+            sns.publish(TopicArn=arn, Message=each, MessageAttributes=attributes)
+        world.settle()
+        received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+        return sorted(each["Body"] for each in received)
+
+    dear, cheap = '{"item": {"price": 250}}', '{"item": {"price": 50}}'
+    assert bodies(dear, cheap, "dear") == [dear]
+
+    def change(name: str, value: str) -> dict[str, str]:
+        sns.set_subscription_attributes(
+            SubscriptionArn=made, AttributeName=name, AttributeValue=value
+        )
+        return shown(sns, made)
+
+    plain = change("FilterPolicy", '{"item": ["tea"]}')
+    assert plain["FilterPolicyScope"] == "MessageBody"
+    assert bodies('{"item": "tea"}', '{"item": "milk"}') == ['{"item": "tea"}']
+    assert change("FilterPolicyScope", "MessageAttributes")["FilterPolicyScope"] != "MessageBody"
+    tea = {"DataType": "String", "StringValue": "tea"}
+    assert bodies("a", item=tea) == ["a"]
+    assert bodies('{"item": "tea"}') == []
+    assert "FilterPolicy" not in change("FilterPolicy", "")
+    change("FilterPolicyScope", "MessageBody")
+    assert change("FilterPolicy", json.dumps(policy))["FilterPolicyScope"] == "MessageBody"
+    assert bodies(dear, cheap) == [dear]
+
+
+def test_numbers_in_a_policy_meet_numbers_alone(world: World, sns: Any, sqs: Any, arn: str) -> None:
+    subscribe(sns, arn, FilterPolicy='{"cups": [2, {"numeric": [">", 5]}]}')
+    url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+    for kind, value in (("Number", "2"), ("String", "2"), ("String.Array", "[1, 9]")):
+        cups = {"DataType": kind, "StringValue": value}
+        sns.publish(TopicArn=arn, Message=kind, MessageAttributes={"cups": cups})
+    world.settle()
+    received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert sorted(each["Body"] for each in received) == ["Number", "String.Array"]

@@ -60,9 +60,8 @@ def test_a_topic_is_made_once_and_is_a_native_one(sns: Any, shop: Client, arn: s
     shop.put("/topics/foods", {})
     assert sns.create_topic(Name="foods")["TopicArn"] == arn.replace("drinks", "foods")
     for name, more in {
-        "ab": {},
         "a b c": {},
-        "drinks.fifo": {"Attributes": {"FifoTopic": "true"}},
+        "drinks.fifo": {},
         "Drinks": {},
         "others": {"Attributes": {"Policy": "{}"}},
         "coloured": {"Attributes": {"Colour": "red"}},

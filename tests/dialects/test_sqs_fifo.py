@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -293,3 +294,31 @@ def test_a_dead_letter_queue_is_of_the_type_of_its_source(sqs: Any, url: str) ->
         with pytest.raises(ClientError, match="must be same type of queue") as refused:
             call(**given)
         assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+
+
+def test_a_native_queue_of_the_name_is_found(world: World, sqs: Any, shop: Client) -> None:
+    given = {"ordered": True, "dead_letter": {"queue": "dead.fifo", "max_receives": 3}}
+    assert shop.put("/queues/dead.fifo", {"ordered": True}).status == 201
+    assert shop.put("/queues/orders.fifo", given).status == 201
+    url = sqs.get_queue_url(QueueName="orders.fifo")["QueueUrl"]
+    assert url.endswith("/shop/orders.fifo")
+    assert (
+        sqs.create_queue(QueueName="orders.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+        == url
+    )
+    sqs.send_message(QueueUrl=url, MessageBody="a", MessageGroupId="g", MessageDeduplicationId="d")
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    assert message["Body"] == "a"
+    shown = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert shown["QueueArn"].endswith(":shop:orders.fifo")
+    assert ":shop:dead.fifo" in shown["RedrivePolicy"]
+    policy = {"RedrivePolicy": shown["RedrivePolicy"]}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=policy)
+    assert shop.get("/queues/orders.fifo").json["dead_letter"]["queue"] == "dead.fifo"
+    dead = sqs.get_queue_url(QueueName="dead.fifo")["QueueUrl"]
+    allow = {"redrivePermission": "byQueue", "sourceQueueArns": [shown["QueueArn"]]}
+    sqs.set_queue_attributes(QueueUrl=dead, Attributes={"RedriveAllowPolicy": json.dumps(allow)})
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=policy)
+    assert sqs.list_queues(QueueNamePrefix="orders.f")["QueueUrls"] == [url]
+    sqs.delete_queue(QueueUrl=url)
+    assert [each["name"] for each in shop.get("/queues").json["queues"]] == ["dead.fifo"]

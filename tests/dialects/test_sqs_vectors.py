@@ -114,7 +114,7 @@ def test_attributes_of_native_senders_have_the_plain_types() -> None:
     [
         ("http://127.0.0.1:8081/shop/orders", "orders"),
         ("https://sqs.eu-central-1.amazonaws.com/123456789012/orders", "orders"),
-        ("https://mq.example.com/shop/orders.fifo", "orders_fifo"),
+        ("https://mq.example.com/shop/orders.fifo", "orders.fifo"),
         ("http://h/other/orders", "other:orders"),
         ("orders", "orders"),
     ],

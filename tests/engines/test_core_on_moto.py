@@ -228,7 +228,7 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
     def send_some(thread: int, first: int) -> None:
         group = f"g{thread}"
         messages = [SendMessage(body=f"{first + n}", group=group) for n in range(10)]
-        results = send(core, queue, SendRequest(messages=messages))
+        results = send(core, queue, SendRequest(messages=messages), CALLER)
         with lock:
             for result in results:
                 assert not isinstance(result, CirrusMQError)

@@ -30,7 +30,7 @@ OTHERS_PACKAGES = {
 }
 RARELY_NEEDED = {
     "access.signing_keys",
-    "filters.attribute_policy",
+    "filters.policies",
     "filters.sql",
     "lifecycle.dead_letters.age_limit",
     "lifecycle.former_sources",
@@ -45,7 +45,9 @@ RARELY_NEEDED = {
     "queues.receiver_log",
     "queues.receiver_management",
     "receiving.lookup.find",
+    "receiving.by_priority",
     "receiving.peek",
+    "receiving.selected",
     "receiving.idempotent",
     "storage.bisection",
     "publishing.half_messages.items",

@@ -185,6 +185,7 @@ def use_queues(call: Checked) -> None:
     assert call("PUT", "/queues/orders", {"partitions": 0}).status == 400
     assert call("PATCH", "/queues/orders", {"retry": {"policy": "unordered"}}).status == 200
     call("PUT", "/queues/orders/receivers/audit", {"filter": {"tags": ["order"]}})
+    call("PATCH", "/queues/orders/receivers/audit", {"paused": False})
     call("GET", "/queues/orders/receivers/audit")
     call("GET", "/queues/orders/receivers")
     call("GET", "/queues", query="limit=1")

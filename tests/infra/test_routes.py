@@ -61,7 +61,7 @@ MANAGED = [
     "GET /operations",
     "GET /operations/{id}",
     f"GET {QUEUE}/receivers",
-    *(f"{method} {QUEUE}/receivers/{{receiver}}" for method in ("PUT", "GET", "DELETE")),
+    *(f"{method} {QUEUE}/receivers/{{receiver}}" for method in ("PUT", "PATCH", "GET", "DELETE")),
     *(f"GET {holder}/consumers" for holder in (QUEUE, SUBSCRIPTION)),
     f"GET {QUEUE}/grants",
     *(f"{method} {QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),

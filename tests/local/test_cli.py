@@ -12,7 +12,8 @@ from tests.local.scripted_service import QUEUE, Run, Service, data, run_command
 def test_a_queue_is_made_with_the_attributes_given(
     run: Run, service: Service, tmp_path: Path
 ) -> None:
-    service.answers[f"PUT {QUEUE}"] = [(201, {"name": "orders", "delay_seconds": 5})]
+    made = {"delay_seconds": 5, "visibility_timeout_seconds": 30, "message_retention_seconds": 60}
+    service.answers[f"PUT {QUEUE}"] = [(201, made)]
     attributes = ["-a", "delay_seconds=5", "-a", "description=my orders"]
     attributes += ["-a", 'dead_letter={"queue": "dead", "max_receives": 3}']
     done = run("queue", "create", "orders", *attributes, *data(tmp_path))
@@ -29,6 +30,16 @@ def test_a_queue_is_made_with_the_attributes_given(
         )
     ]
     assert service.authorizations == {"Bearer key:hush"}
+
+
+def test_a_name_that_begins_with_a_dash_stands_behind_two(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    service.answers[f"PUT {QUEUE}"] = [(201, {"name": "-orders"})]
+    done = run("queue", "create", *data(tmp_path), "--", "-orders")
+    assert done.returncode == 0, done.stderr
+    assert "-orders" in done.stdout
+    assert service.asked == [(f"PUT {QUEUE}", {})]
 
 
 def test_all_pages_of_queues_are_listed(run: Run, service: Service, tmp_path: Path) -> None:

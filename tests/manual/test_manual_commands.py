@@ -33,7 +33,10 @@ NOT_RUN: dict[str, str] = yaml.safe_load(
 )
 SERVICE = "http://127.0.0.1:8080"
 PORTS = re.compile(r"(?<=127\.0\.0\.1:)9\d{3}|(?<=--port )9\d{3}")
-VARYING = re.compile(r"Msg-\w+|\d{4}-\d\d-\d\dT[\d:.]+Z")
+VARYING = re.compile(r"Msg-\w+|\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=127\.0\.0\.1:)\d+")
+MAKES = re.compile(
+    r"cirrusmq (subscribe|queue (create|change|add-receiver)|topic (create|change|pause|resume)) "
+)
 SHELL = set("|&;<>$`#")
 SECONDS = 60
 
@@ -161,6 +164,17 @@ def test_a_pages_commands_do_what_it_shows(page: Path, terminal: Callable[[str],
     typing = terminal(page.stem.lower())
     for command in commands(page):
         typing.type(command)
+
+
+def test_pages_show_what_is_printed_of_each_thing_that_is_made() -> None:
+    silent = [
+        (page.name, command.line)
+        for page in PAGES
+        for command in commands(page)
+        if MAKES.match(command.line) and not command.shown and "--json" not in command.line
+    ]
+
+    assert silent == []
 
 
 def test_what_is_not_run_has_a_reason() -> None:

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from tests.manual.pages import MANUAL
 
-from bench.counted import calculator, cost, months
+from bench.counted import bill, calculator, cost, months
 from bench.counted.lives import BATCH_1_KB, SINGLE_1_KB, SINGLE_64_KB
 from cirrusmq_local.commands import prices
 
@@ -124,3 +124,22 @@ def test_the_page_has_the_same_figures() -> None:
     assert dollars(case["use"], used=None, direct=False) == pytest.approx(ours, abs=0.005)
     assert dollars(case["use"], used=None, direct=True) == pytest.approx(direct, abs=0.005)
     assert case["theirs"] == pytest.approx(rival, abs=0.005)
+
+
+def test_the_first_month_is_the_sum_that_the_page_names() -> None:
+    text = " ".join((MANUAL / "costs.md").read_text("utf-8").split())
+    named = re.search(
+        r"first figure is ([\d.]+) .*?, ([\d.]+) .*? and ([\d.]+) for the meter", text
+    )
+    row = re.search(r"\| API, on demand \| ([\d.]+) \| ", text)
+    assert named is not None
+    assert row is not None
+    lines = months.whole_dollars(months.singles(), used=None, direct=False)
+    idle, messages = sum(bill.idle_dollars(free=True).values()), sum(lines.values())
+    whole = months.month_dollars(lines, 1)
+    assert [float(each) for each in named.groups()] == pytest.approx(
+        [idle, messages, whole - idle - messages], abs=0.0006
+    )
+    assert float(row[1]) == pytest.approx(whole, abs=0.006)
+    later = months.month_dollars(lines, 15)
+    assert later - idle - 15 * messages == pytest.approx(0, abs=0.006)

@@ -14,7 +14,9 @@ from urllib.parse import unquote
 import pytest
 from tests.manual.pages import MANUAL, README, ROOT
 
+import cirrusmq
 from manual import site as maker
+from manual.made import with_marked_tables, with_tables
 from manual.markdown import render
 
 FIELD = {
@@ -26,6 +28,8 @@ FIELD = {
     "dead-letter queue": "retries#dead-letters-and-the-dead-letter-queue",
 }
 """What an engineer asks for in words of the field, and the section that answers."""
+EVERYDAY = {"object", "history"}
+"""Words of the core's glossary that pages use as everybody does."""
 OF_THE_SERVICE = {"../console/index.html", "api"}
 
 
@@ -114,7 +118,8 @@ def test_the_readme_leads_to_what_there_is() -> None:
 
 def test_before_every_table_there_is_a_sentence() -> None:
     for path in [README, *MANUAL.glob("*.md")]:
-        lines = path.read_text("utf-8").splitlines()
+        written = re.sub(r"<!-- made.*?<!-- end -->", "", path.read_text("utf-8"), flags=re.S)
+        lines = written.splitlines()
         for number, line in enumerate(lines):
             if re.match(r" *\| *---", line):
                 before = next(each for each in reversed(lines[: number - 1]) if each.strip())
@@ -222,3 +227,40 @@ def test_the_search_finds_what_is_asked_for(site: Path) -> None:
     assert half != "nothing"
     assert nothing == "nothing"
     assert dict(zip(FIELD, of_the_field, strict=True)) == FIELD
+
+
+def test_made_parts_are_written_into_the_pages() -> None:
+    stale = [
+        path.name
+        for path in MANUAL.glob("*.md")
+        if with_marked_tables(path.read_text("utf-8")) != path.read_text("utf-8")
+    ]
+
+    assert stale == [], "run: python -m infra.manual --write"
+
+
+def test_a_stale_part_is_seen() -> None:
+    text = "# A\n\n<!-- made: fields TopicInput -->\n\nof before\n\n<!-- end -->\n\nend\n"
+
+    made = with_marked_tables(text)
+
+    assert "of before" not in made
+    assert "| `partitions` |" in made
+    assert made.endswith("<!-- end -->\n\nend\n")
+    assert with_marked_tables(made) == made
+    assert "<!--" not in with_tables(made)
+
+
+def test_words_of_the_core_that_pages_use_are_in_the_manuals_glossary() -> None:
+    lines = [line[4:] for line in str(cirrusmq.__doc__).splitlines() if line.startswith("    ")]
+    words = {line.partition("  ")[0].lower() for line in lines}
+    glossary = (MANUAL / "glossary.md").read_text("utf-8").lower()
+    pages = " ".join(
+        path.read_text("utf-8").lower()
+        for path in MANUAL.glob("*.md")
+        if path.stem not in ("glossary", "troubleshooting")
+    )
+    used = {word for word in words if re.search(rf"\b{word}s?\b", pages)}
+    missing = {word for word in used if not re.search(rf"\b{word}s?\b", glossary)}
+    assert "parcel" in used
+    assert missing == EVERYDAY

@@ -39,6 +39,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "POST /queues/{queue}/messages/give-back": RECEIVERS,
     "POST /queues/{queue}/messages/dead-letter": RECEIVERS,
     "PUT /queues/{queue}/receivers/{receiver}": ADMINS,
+    "PATCH /queues/{queue}/receivers/{receiver}": ADMINS,
     "GET /queues/{queue}/receivers/{receiver}": READERS,
     "GET /queues/{queue}/receivers": READERS,
     "GET /queues/{queue}/consumers": READERS,

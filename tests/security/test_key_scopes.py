@@ -41,6 +41,7 @@ NEEDS: dict[str, set[str]] = {
     f"POST {Q}/rewind": {"manage"},
     f"POST {Q}/redrive": {"manage"},
     f"PUT {Q}/receivers/{{receiver}}": {"manage"},
+    f"PATCH {Q}/receivers/{{receiver}}": {"manage"},
     f"DELETE {Q}/receivers/{{receiver}}": {"manage"},
     f"GET {Q}/grants": {"manage"},
     f"GET {Q}/grants/{{account}}": {"manage"},

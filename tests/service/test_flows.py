@@ -13,21 +13,21 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
-    "send": (33, 43),
-    "receive": (41, 69),
-    "receive, ordered": (44, 73),
-    "receive, fair": (41, 67),
+    "send": (34, 44),
+    "receive": (42, 69),
+    "receive, ordered": (45, 73),
+    "receive, fair": (42, 67),
     "delete": (25, 31),
-    "publish": (34, 48),
-    "fan out and push": (64, 134),
-    "retry": (48, 99),
+    "publish": (35, 49),
+    "fan out and push": (65, 135),
+    "retry": (49, 100),
 }
 """By flow, in an environment that has made such calls before.
 
 Receives have a memory for each mechanism: heads and turns. Chores they only name. They note which
 key receives, to `access.last_use`: in the one place where the API's and all dialects' pass.
 A poster asks whether its account has to give way to another one. What makes a parcel is in
-`sending`, also for fan-out.
+`sending`, also for fan-out. Who sent a message is noted and read in one place, `model.sender`.
 """
 
 

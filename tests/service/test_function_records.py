@@ -11,6 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.invoking import function_batch, function_records
+from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received as Claimed
 from cirrusmq_client import Queue, Received, Retry, Subscription, batch_response, exactly_once
@@ -49,7 +50,11 @@ class Seen:
         def event_of(source: Source, claimed: list[Claimed]) -> bytes:
             for each in claimed:
                 answer = ReceivedMessage.at(
-                    each.parcel, each.place, each.message, receipt=each.receipt
+                    each.parcel,
+                    each.place,
+                    each.message,
+                    Onlooker(source.account, source.account),
+                    receipt=each.receipt,
                 )
                 self.answers.append(msgspec.json.decode(msgspec.json.encode(answer)))
             return function_records.event_of(source, claimed)

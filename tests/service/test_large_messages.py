@@ -13,6 +13,7 @@ from tests.service.buckets import give_bucket
 from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.topics import Schedules, TestTopic, log_bodies
 
+from cirrusmq.access.keys import SIGNING_ID, Caller
 from cirrusmq.base import limits
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
@@ -345,7 +346,9 @@ class TestOtherWays:
         attributes = {name: {"base64": held} for name, held in values.items()}
         sent = [{**noise(20_000), "attributes": attributes, "tags": tags} for _ in range(16)]
         request = read_values({"messages": sent}, PublishRequest)
-        publish(world.core, get_topic(world.core, "alice", topic.name), "alice", request, OF_SDKS)
+        sender = Caller(account="alice", key_id=f"{SIGNING_ID}{'0' * 32}")
+        found_topic = get_topic(world.core, "alice", topic.name)
+        publish(world.core, found_topic, sender, request, OF_SDKS)
         world.settle()
         (record,) = (item for item in world.items() if "g" in item and "e" in item)
         assert item_bytes(record) < 400 * UNIT_BYTES

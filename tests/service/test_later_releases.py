@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cirrusmq.base.formats import FORMAT
 from cirrusmq_local.testing import Client, World
 
 MEMBER, ATTRIBUTE = "of_a_later_release", "later"
@@ -204,7 +205,7 @@ def test_what_must_not_be_ignored_is_refused_and_rings_no_alarm(
     kind: str, method: str, path: str, body: Any, alice: Client, later: Later,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    later.change(kind, format=2)
+    later.change(kind, format=FORMAT + 1)
     before = {place: item for place, item, _ in later.documents() if kind in place}
     with caplog.at_level(logging.INFO):
         answer = alice.call(method, path, body)
@@ -216,7 +217,7 @@ def test_what_must_not_be_ignored_is_refused_and_rings_no_alarm(
 
 
 def test_a_format_in_a_text_is_no_format(alice: Client) -> None:
-    told = {"description": 'about "format": 2'}
+    told = {"description": f'about "format": {FORMAT + 1}'}
     assert alice.patch("/queues/work", told).status == 200
     assert alice.get("/queues/work").status == 200
 

@@ -18,6 +18,7 @@ from tests.service.test_repeated_sends import attempt
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.formats import FORMAT
 from cirrusmq.model.receipt import decode
 from cirrusmq.queues import operations
 from cirrusmq.queues.queues import get_queue
@@ -25,7 +26,7 @@ from cirrusmq.runtime.secret import turned_over
 from cirrusmq.storage import cursors
 from cirrusmq_local.testing import Client, World
 
-LATER = {"format": 2}
+LATER = {"format": FORMAT + 1}
 FURTHER: list[list[Any]] = [["more"], [7], [None, "x"], [{"format": 1}], [{"why": "x"}, b"1", 2.5]]
 
 
@@ -184,7 +185,7 @@ class TestCursors:
         self, world: World, alice: Client, name: str, told: Callable[[], list[str]]
     ) -> None:
         cursor, listing, page = self.listings(world, alice)[name]
-        reply = page(with_fields(world, cursor, listing, "more", "format=2"))
+        reply = page(with_fields(world, cursor, listing, "more", f"format={FORMAT + 1}"))
         assert (reply.status, reply.code) == (503, "Unavailable")
         assert told() == ["WARNING"]
         assert page(with_fields(world, cursor, listing, "format=1")).status == 200
@@ -209,7 +210,7 @@ class TestAttempts:
     def test_a_higher_format_is_refused(
         self, queue: TestQueue, world: World, told: Callable[[], list[str]]
     ) -> None:
-        reply = queue.try_send([{"body": "a"}], attempt=f"{attempt(world)}.x.format=2")
+        reply = queue.try_send([{"body": "a"}], attempt=f"{attempt(world)}.x.format={FORMAT + 1}")
         assert (reply.status, reply.code) == (503, "Unavailable")
         assert told() == ["WARNING"]
         assert world.items() == []
@@ -266,7 +267,7 @@ class TestEvents:
         answer = world.run("push", json.loads(json.dumps(given)))
         assert answer["retry"]["later"] == "kept"
 
-    @pytest.mark.parametrize("members", [{"format": 2}, None], ids=["format", "kind"])
+    @pytest.mark.parametrize("members", [LATER, None], ids=["format", "kind"])
     def test_others_are_left_to_the_sweep_without_an_error(
         self,
         world: World,

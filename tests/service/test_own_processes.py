@@ -69,7 +69,7 @@ def test_it_costs_as_many_units_as_by_the_url(world: World, alice: Client) -> No
 
 @pytest.mark.parametrize(
     "attributes",
-    [{"ordered": True}, {"fair": True}, {"rewind_seconds": 60}],
+    [{"ordered": True}, {"fair": True}, {"rewind_seconds": 60}, {"sender": "key"}],
 )
 def test_other_kinds_of_queues_are_left_to_the_service(
     world: World, alice: Client, attributes: dict[str, Any]

@@ -129,7 +129,7 @@ class TestAttributesAndTags:
             "text": "é",
             "empty": "",
             "bytes": {"base64": b64(bytes(range(256)))},
-            "$_a9": "v",
+            "_$a9": "v",
             "_": "x" * 1_024,
             "Z" * 64: {"base64": ""},
         }

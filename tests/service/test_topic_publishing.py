@@ -42,7 +42,7 @@ class TestShape:
         group = topic.subscribe("group")
         binary = base64.b64encode(bytes(range(256))).decode()
         messages: list[dict[str, Any]] = [
-            {"body": "é\u0000x", "tags": ["T", "t"], "attributes": {"a": "", "$b": {"base64": ""}}},
+            {"body": "é\u0000x", "tags": ["T", "t"], "attributes": {"a": "", "b$": {"base64": ""}}},
             {"body_base64": binary, "group": "g"},
         ]
         sent = topic.try_publish(messages).json["messages"]
@@ -51,7 +51,7 @@ class TestShape:
 
         assert [first["id"], second["id"]] == [each["id"] for each in sent]
         assert (first["body"], first["tags"]) == ("é\u0000x", ["T", "t"])
-        assert first["attributes"] == {"a": "", "$b": {"base64": ""}}
+        assert first["attributes"] == {"a": "", "b$": {"base64": ""}}
         assert (second["body_base64"], second["group"]) == (binary, "g")
         assert (second["tags"], second["attributes"]) == ([], {})
         assert first["sent_at"] == sent[0]["sent_at"]
@@ -335,6 +335,7 @@ class TestLog:
                 "attributes": {"a": "1"},
                 "group": "g",
                 "sent_at": sent["sent_at"],
+                "sender": "alice",
             }
         ]
 

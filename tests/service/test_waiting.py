@@ -43,6 +43,18 @@ def test_an_idle_poll_of_20_seconds_costs_at_most_150_units(partitions: int, ord
     assert poll_units(world, alice, "/queues/orders", receiver="copy") <= POLL_UNITS
 
 
+@pytest.mark.parametrize("kind", ["ordered", "fair"])
+@pytest.mark.parametrize("partitions", [1, 4, 64])
+def test_so_does_one_of_a_group(partitions: int, kind: str) -> None:
+    world, alice = cloud()
+    alice.put("/queues/orders", {"partitions": partitions, kind: True})
+    alice.send("orders", *"abc", group="mine")
+    alice.receive("orders", 16, group="mine")
+
+    assert poll_units(world, alice, "/queues/orders", group="mine") <= POLL_UNITS
+    assert poll_units(world, alice, "/queues/orders", group="another") <= POLL_UNITS
+
+
 def test_so_does_one_of_a_subscription() -> None:
     world, alice = cloud()
     alice.put("/topics/news")

@@ -14,18 +14,20 @@ No answer and no count tells of it. Meanwhile they are held; then they are free 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tests.simulation.cancellers import CANCEL, RESCHEDULE
 from tests.simulation.chaos import GET
 from tests.simulation.deployment import Deployment, functions
 from tests.simulation.history import Call, Violation
+from tests.simulation.pausers import PAUSE
 from tests.simulation.places import Delivery
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book, Sent, Track
 
 FIRST_MS, AGAIN_MS = 500, 30_000
 """How late a message may be seen: for the first time, and after that."""
-_CHANGES = ("purge", "change", "redrive", "rewind", CANCEL, RESCHEDULE)
+_CHANGES = ("purge", "change", "redrive", "rewind", PAUSE, CANCEL, RESCHEDULE)
 _OF_BODIES = ("BatchGetItem", GET)
 _ANSWERED = ("slow", "jump")
 """Faults of calls that answer what they would have answered without."""
@@ -43,28 +45,49 @@ def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
         if scenario.subscriptions or any(book.by_kind[kind] for kind in _CHANGES):
             continue
         receives = [call for call in book.by_kind["receive"] if call.place == name]
-        vain = [call for call in receives if _vain(call)]
-        undone = [call for call in receives if _may_undo(call)]
+        vain = [call for call in map(_whole, receives) if _vain(call)]
+        undone = [call for call in receives if may_undo(call)]
         skew_ms = 2 * deployment.most_skew_ms
         for sent in book.sent.values():
             if sent.calls[0].place == name and sent.key is None:
                 delay_ms = 1_000 * attributes["delay_seconds"]
-                looks = [call for call in vain if not _undone_before(call, sent, undone, skew_ms)]
-                yield from _hidden(book, sent, looks, skew_ms, delay_ms)
+                looks = [
+                    call
+                    for call in vain
+                    if _is_for(call, sent) and not undone_before(call, sent, undone, skew_ms)
+                ]
+                yield from hidden(book, sent, looks, skew_ms, delay_ms)
 
 
 def _vain(call: Call) -> bool:
     """Whether a call looked everywhere, undisturbed, and found nothing."""
+    if "where" in call.given:
+        walk = *call.given["walk"], call
+        return call.seen_all and all(each.known and not each.faults for each in walk)
     return call.known and not call.answer and not call.faults and call.given["wait"] > 0
 
 
-def _may_undo(call: Call) -> bool:
+def _whole(call: Call) -> Call:
+    """The receives by an attribute that saw everything together, as one: what they got beside a
+    message does not count."""
+    walk = call.given.get("walk")
+    return replace(call, begun=walk[0].begun, begun_ms=walk[0].begun_ms) if walk else call
+
+
+def _is_for(call: Call, sent: Sent) -> bool:
+    """Whether a receive could have got a message, by what it asked for."""
+    wanted = call.given.get("group", sent.group), call.given.get("where")
+    color = sent.calls[0].given["colors"][sent.place]
+    return wanted in ((sent.group, None), (sent.group, color))
+
+
+def may_undo(call: Call) -> bool:
     """Whether bodies were refused to a receive, which then undid its claims."""
     kinds = [fault.partition(": ") for fault in call.faults]
     return any(what in _OF_BODIES and fault not in _ANSWERED for what, _, fault in kinds)
 
 
-def _undone_before(looked: Call, sent: Sent, undone: list[Call], skew_ms: int) -> bool:
+def undone_before(looked: Call, sent: Sent, undone: list[Call], skew_ms: int) -> bool:
     """Whether a call looked while a receive may have held a message, or within 30 s of its undoing
     the claim."""
     return any(
@@ -82,9 +105,10 @@ def _over_ms(call: Call) -> int:
     return min(call.ended_ms, call.begun_ms + 1_000 * functions()["receive"].timeout_seconds)
 
 
-def _hidden(
+def hidden(
     book: Book, sent: Sent, vain: list[Call], skew_ms: int, delay_ms: int
 ) -> Iterator[Violation]:
+    """The first receive that should have got the message instead of what it got, or nothing."""
     first = sent.calls[0]
     if len(sent.calls) > 1 or first.given["attempt"] or first.given["delays"][sent.place]:
         return

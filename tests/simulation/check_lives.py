@@ -272,12 +272,14 @@ def _places(scenario: Scenario, sent: Sent) -> Iterator[str]:
         yield from (target, *(f"{target}/{name}" for name in scenario.receivers))
         if scenario.early:
             yield LATE.name
+        return
     for name, attributes in scenario.subscriptions.items():
         wanted = attributes.get("filter", {}).get("tags")
         tags = sent.calls[0].given["tags"][sent.place]
         if wanted is None or set(wanted) & set(tags):
             if attributes["protocol"] == "queue":
-                yield attributes["endpoint"]
+                endpoint = attributes["endpoint"]
+                yield from (endpoint, *(f"{endpoint}/{each}" for each in scenario.receivers))
             elif attributes["protocol"] == "pull":
                 yield f"{target}/{name}"
     if scenario.late:

@@ -24,7 +24,8 @@ def check_order(book: Book, reader: str, most_receives: int) -> Iterator[Violati
 
 
 def by_group(book: Book, reader: str) -> Iterator[tuple[list[Sent], list[Delivery]]]:
-    """The messages of each group, without those that may be duplicates, and its deliveries."""
+    """The messages of each group, without those that may be duplicates, and its deliveries; what
+    comes again by its id comes out of its order."""
     groups: defaultdict[str, list[Sent]] = defaultdict(list)
     for sent in book.sent.values():
         if sent.group is not None and sent.ids and sent.key is None:
@@ -33,7 +34,8 @@ def by_group(book: Book, reader: str) -> Iterator[tuple[list[Sent], list[Deliver
     for call in book.by_kind["receive"]:
         if call.known and call.place == reader:
             for delivery in call.answer:
-                deliveries[delivery.group].append(delivery)
+                if not book.is_again(reader, delivery):
+                    deliveries[delivery.group].append(delivery)
     for group, members in groups.items():
         yield members, deliveries[group]
 

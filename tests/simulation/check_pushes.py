@@ -12,7 +12,7 @@ from itertools import pairwise
 from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Scenario
-from tests.simulation.tracks import Book, Sent
+from tests.simulation.tracks import REDELIVER, Book, Sent
 
 HOLD_MS = 30_000 - 2 * MOST_SKEW_MS
 BACKOFF_POSTS = 4
@@ -73,8 +73,18 @@ class _Hook:
             yield from self._in_order([each for each in sent if each.ids and each.key is None])
 
     def _again(self, posts: list[Call]) -> Iterator[Violation]:
-        """A message is posted again only after a refusal, a lost answer or a crash."""
+        """A message is posted again only after a refusal, a lost answer or a crash.
+
+        How often it comes by redeliveries is checked elsewhere.
+        """
+        asked = [
+            call
+            for call in self._book.effective(REDELIVER, f"news/{self._name}")
+            if posts[0].given["id"] in call.given["ids"]
+        ]
         for before, after in pairwise(posts):
+            if any(call.begun < after.begun for call in asked):
+                continue
             lapsed = after.given["claimed_ms"] >= before.given["claimed_ms"] + HOLD_MS
             if before.outcome == "running" or lapsed:
                 continue
@@ -83,7 +93,8 @@ class _Hook:
             if before.outcome == "answered" and not before.given["invocation"].disturbed:
                 yield Violation("posted again after it was taken", (before, after))
         settled = not any(post.given["invocation"].disturbed for post in posts)
-        if self._policy == "backoff" and settled and len(posts) > BACKOFF_POSTS:
+        most = BACKOFF_POSTS * (1 + len(asked))
+        if self._policy == "backoff" and settled and len(posts) > most:
             yield Violation("posted after it was dropped", tuple(posts))
 
     def _lost(self, sent: Sent) -> Iterator[Violation]:

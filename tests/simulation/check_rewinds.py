@@ -39,7 +39,7 @@ def _receipts(book: Book, reader: str) -> Iterator[Violation]:
     """No receipt is worth anything that was there before the rewind."""
     for rewind in (call for call in book.effective(REWIND, reader) if call.known):
         for track in book.tracks.values():
-            if track.reader != reader:
+            if track.reader != reader or track.again_ms is not None:
                 continue
             for act in track.acts:
                 taken = act.delivery.sent_ms >= rewind.given["to_ms"]
@@ -60,6 +60,8 @@ def _not_rewound(book: Book, drain: Drain, reader: str) -> Iterator[Violation]:
     """A rewind brings back everything since its time."""
     for rewind in (call for call in book.effective(REWIND, reader) if call.known):
         for track in (each for each in book.tracks.values() if each.reader == reader):
+            if track.again_ms is not None:
+                continue
             for act in track.acts_before("delete", rewind.begun):
                 sent_ms = act.delivery.sent_ms
                 if not act.done or act.call.ended > rewind.begun:

@@ -38,7 +38,7 @@ def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
     if book.by_kind["change"] or "max_in_flight" in scenario.queues["orders"]:
         return  # the delay is not known, or a group is passed over with reason
     delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
-    calls = [call for call in book.by_kind["receive"] if call.place == "orders"]
+    calls = _by_turns(book)
     seen: set[str] = set()
     """A message that was rewound waits anew, from a time that is not known."""
     for call in calls:
@@ -48,6 +48,12 @@ def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
             if first and delivery.count == 1 and delivery.dead is None:
                 due_ms = delivery.sent_ms + max(delay_ms, LONGEST_DELAY_MS) + SEEN_MS
                 yield from _wait_of(delivery, due_ms, calls)
+
+
+def _by_turns(book: Book) -> list[Call]:
+    """The receives that name no group: these take out of turn."""
+    calls = (call for call in book.by_kind["receive"] if call.place == "orders")
+    return [call for call in calls if "group" not in call.given]
 
 
 def _wait_of(waiting: Delivery, due_ms: int, calls: list[Call]) -> Iterator[Violation]:
@@ -85,7 +91,7 @@ def check_shares(scenario: Scenario, book: Book) -> Iterator[Violation]:
     if "max_in_flight" in scenario.queues["orders"]:
         return
     delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
-    calls = [call for call in book.by_kind["receive"] if call.place == "orders"]
+    calls = _by_turns(book)
     first: dict[str, Delivery] = {}
     for call in calls:
         for delivery in call.answer if call.known else ():
@@ -124,13 +130,16 @@ def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
         return
     held: list[tuple[Delivery, int]] = []
     """(delivery, the moment from which it may be free)"""
-    for (reader, _), track in book.tracks.items():
+    for (reader, _, _), track in book.tracks.items():
         for delivery in track.deliveries if reader == "orders" else ():
             # A repeated receive answers the receipt of the first one.
-            acts = (
+            ends = [
                 act.call.begun for act in track.acts if act.delivery.receipt == delivery.receipt
-            )
-            held.append((delivery, min(acts, default=1 << 60)))
+            ]
+            # What is purged is not counted any more.
+            purges = book.effective("purge", "orders")
+            ends += [call.begun for call in purges if call.ended > delivery.call.begun]
+            held.append((delivery, min(ends, default=1 << 60)))
     for call in book.by_kind["receive"]:
         if call.place != "orders" or not call.known:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.simulation.cancellers import check_cancelled
+from tests.simulation.check_choices import check_choices
 from tests.simulation.check_dead_letters import check_dead_letters
 from tests.simulation.check_half import check_half, check_overdue
 from tests.simulation.check_heads import check_heads
@@ -14,9 +15,11 @@ from tests.simulation.check_lives import check_lives
 from tests.simulation.check_logs import check_logs
 from tests.simulation.check_meter import check_counters, check_usage
 from tests.simulation.check_order import check_order
+from tests.simulation.check_priorities import check_priorities
 from tests.simulation.check_pushes import check_pushes
 from tests.simulation.check_repeats import check_repeats
 from tests.simulation.check_rewinds import check_rewinds
+from tests.simulation.check_senders import check_senders
 from tests.simulation.check_turns import check_in_flight, check_shares, check_turns
 from tests.simulation.check_waits import check_waits
 from tests.simulation.check_writes import check_writes
@@ -24,7 +27,9 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
 from tests.simulation.neighbours import check_neighbours
-from tests.simulation.pausers import check_pauses
+from tests.simulation.notified import check_notifications
+from tests.simulation.pausers import check_ages, check_pauses
+from tests.simulation.redeliverers import check_redelivered
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book
 
@@ -66,12 +71,19 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_invoking(scenario, book, drain)
     yield from check_waits(scenario, book)
     yield from check_pauses(scenario, book)
+    yield from check_ages(scenario, book)
     yield from check_neighbours(scenario, book)
+    yield from check_redelivered(scenario, book)
     yield from check_half(book)
     if scenario.halves:
         yield from check_overdue(deployment, book)
     yield from check_cancelled(book)
+    yield from check_senders(book)
+    yield from check_choices(book)
+    yield from check_priorities(scenario, deployment, book)
     yield from check_logs(book)
+    if scenario.notified:
+        yield from check_notifications(deployment)
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):
         yield from check_counters(deployment)

@@ -9,6 +9,7 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call
 from tests.simulation.places import Delivery, Place, read_deliveries
+from tests.simulation.producers import COLORS, GROUPS
 from tests.simulation.scenario import Cast, Scenario
 
 from cirrusmq.base import ulid
@@ -36,11 +37,14 @@ class Receiver:
         self._deployment = deployment
         self._place = cast.place
         self._poisoned = scenario.poisoned
-        self._gives_up = not scenario.rewound
+        self._gives_up = not (scenario.rewound or scenario.patient)
         self._waits, self._untried = scenario.waits, scenario.untried
         self._takes = (1,) if scenario.poisoned else scenario.takes
         self._attempted, self._repeats = scenario.attempted, scenario.repeats
         self._client = Client(cast.name)
+        self._choices, self._names = scenario.choices, _names_of(scenario, cast.place)
+        self._walks: dict[str, list[Call]] = {}
+        """By what a receive asks for: the calls of which the next one goes on behind the last."""
         self._had: list[Delivery] = []
 
     def step(self, number: int, draw: Random) -> None:
@@ -64,6 +68,8 @@ class Receiver:
         return self._had[-1 - (chance >> 8) % 2 :] if chance % _CARRIED == 0 else []
 
     def _receive(self, draw: Random, carried: list[Delivery]) -> list[Delivery]:
+        if self._choices and not self._names and draw.random() < self._choices:
+            return self._receive_where(draw, carried)
         given: dict[str, Any] = {
             "max": self._takes[0] if len(self._takes) == 1 else draw.choice(self._takes),
             "timeout": draw.choice(_TIMEOUTS),
@@ -74,11 +80,35 @@ class Receiver:
             given["attempt"] = ulid.encode(self._deployment.stage.now_ms(), entropy)
         if carried:
             given["delete"] = carried
+        if self._choices and self._names and draw.random() < self._choices:
+            given["group"] = draw.choice(self._names)
         call = take(self._deployment, self._client, self._place, given)
         if "attempt" in given and (not call.known or draw.random() < self._repeats):
             self._deployment.stage.pause(draw.choice((0, 200, 1_500)))
             again = {**given, "repeat": True}
             call = take(self._deployment, self._client, self._place, again)
+        return list(call.answer) if call.known else []
+
+    def _receive_where(self, draw: Random, carried: list[Delivery]) -> list[Delivery]:
+        color = draw.choice(COLORS)
+        given: dict[str, Any] = {
+            "max": draw.choice(self._takes),
+            "timeout": draw.choice(_TIMEOUTS),
+            "wait": 0,
+            "where": color,
+        }
+        walk = self._walks.setdefault(color, [])
+        if walk and draw.random() < 0.8:
+            given["after"] = next(call.after for call in reversed(walk) if call.after is not None)
+        else:
+            walk = self._walks[color] = []
+        given["walk"] = tuple(walk)
+        if carried:
+            given["delete"] = carried
+        call = take(self._deployment, self._client, self._place, given)
+        walk.append(call)
+        if (call.known and call.after is None) or not any(each.after for each in walk):
+            walk.clear()
         return list(call.answer) if call.known else []
 
     def _act(self, verb: str, deliveries: list[Delivery], draw: Random) -> None:
@@ -96,6 +126,17 @@ class Receiver:
             act(self._deployment, self._client, self._place, verb, deliveries, given)
 
 
+def _names_of(scenario: Scenario, place: Place) -> tuple[str, ...]:
+    """The groups of a place that a receive may name; none if it has no groups."""
+    if place.topic:
+        kind = scenario.subscriptions.get(place.name.partition("/")[2], {})
+    else:
+        kind = scenario.queues[place.holder]
+    if kind.get("fair"):
+        return tuple(sorted({each for each in scenario.tenants if each} or {*GROUPS}))
+    return GROUPS if kind.get("ordered") else ()
+
+
 def take(deployment: Deployment, client: Client, place: Place, given: dict[str, Any]) -> Call:
     """One receive."""
     request: dict[str, Any] = {
@@ -103,7 +144,9 @@ def take(deployment: Deployment, client: Client, place: Place, given: dict[str, 
         "wait_seconds": given["wait"],
         "visibility_timeout_seconds": given["timeout"],
     }
-    for name in ("attempt", "repeat"):
+    if "where" in given:
+        request["where"] = {"name": "color", "value": given["where"]}
+    for name in ("attempt", "repeat", "group", "after"):
         if name in given:
             request[name] = given[name]
     if place.receiver:

@@ -28,7 +28,7 @@ from tests.simulation.environments import (
 from tests.simulation.history import Call, History, Outcome
 from tests.simulation.stage import Stage
 from tests.simulation.turn_overs import SecretHistory
-from tests.simulation.wire import Crashed
+from tests.simulation.wire import Crashed, Wire
 
 from cirrusmq.base.errors import CirrusMQError, Unavailable
 from cirrusmq.runtime.core import Called, Core, Tables
@@ -61,13 +61,18 @@ class Deployment:
         object_faults: int = 0,
         slow_pushes: int = 0,
         workers: int = 0,
+        stage: Stage | None = None,
+        like: Engine | None = None,
     ) -> None:
         """`object_faults`: in how many of a hundred calls of the bucket something fails.
 
-        `slow_pushes`, `workers`: as of `Scenario`.
+        `slow_pushes`, `workers`: as of `Scenario`. `stage`: another clock than one of its own;
+        `like`: the engine with whose content this one begins.
         """
         self.chaos = chaos
-        self.stage = Stage(START_MS)
+        self.stage = stage or Stage(START_MS)
+        self.wire: type[Wire] = Wire
+        """How environments call the store."""
         self.bucket = Bucket(self.stage, chaos, object_faults)
         self.slow_pushes = slow_pushes
         self.workers = workers
@@ -82,7 +87,7 @@ class Deployment:
         self.signing_secrets: dict[str, str] = {}
         """Of the subscriptions with a URL, as their subscribers know them."""
         self.tables, specs = _tables()
-        self.engine = Engine(None, specs, now_ms=self.stage.now_ms)
+        self.engine = Engine(None, specs, now_ms=self.stage.now_ms, like=like)
         self.opened_at = 0
         """Position of the messages' stream behind the set-up."""
         self.on_write: Callable[[], None] = lambda: None

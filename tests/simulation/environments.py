@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from tests.simulation.chaos import CallName
 from tests.simulation.history import Call
 from tests.simulation.stage import Actor, Stage
-from tests.simulation.wire import Crashed, Wire
+from tests.simulation.wire import Crashed
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
@@ -29,6 +29,8 @@ from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.testing.core import FUNCTION, FUNCTION_ARN
 
 ACCOUNT = "acme"
+GUEST = "guest"
+"""The account that sends by a grant."""
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment
@@ -137,7 +139,9 @@ class Environment:
         """The core as `bootstrap` wires it in the cloud: no cache is shared."""
         deployment = self.deployment
         chance = Random(deployment.chaos.draw(self.name, -2))
-        wire = Wire(deployment.stage, deployment.engine, deployment.chaos, self, deployment.written)
+        wire = deployment.wire(
+            deployment.stage, deployment.engine, deployment.chaos, self, deployment.written
+        )
         store = Store(wire, chance, clock.sleep)
         return Core(
             store=store,

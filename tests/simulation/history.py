@@ -34,6 +34,10 @@ class Call:
     """How far the clock of the environment that worked on it was ahead of the true time."""
     deleted: list[int | str] | None = None
     """Of a receive that carried deletes: the result of each, where it was answered."""
+    after: str | None = None
+    """Of a receive by an attribute: what the next one goes on behind."""
+    seen_all: bool = False
+    """Of the same: whether it, and the calls before it, looked at everything."""
     faults: list[str] = field(default_factory=list)
     """Its faults: `<store operation>: <fault>`, or the fate of the call itself."""
 

@@ -119,4 +119,7 @@ def _delivery(call: Any, record: dict[str, Any]) -> Delivery:
         expires_ms=_NEVER_MS,
         visible_ms=call.begun_ms,
         dead=None,
+        priority=1,
+        color=None,
+        sender=system["SenderId"],
     )

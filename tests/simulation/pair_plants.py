@@ -14,16 +14,18 @@ from tests.simulation.scenario import FAIR
 from cirrusmq.access import shares
 from cirrusmq.fanout import returned_letters, topic_shares
 from cirrusmq.invoking import slots, worker
-from cirrusmq.lifecycle import moves
-from cirrusmq.lifecycle.dead_letters import age_limit
+from cirrusmq.lifecycle import moves, transfer
+from cirrusmq.lifecycle.dead_letters import age_limit, policy
 from cirrusmq.metering import usage
 from cirrusmq.model import transitions
-from cirrusmq.operations import redrive
+from cirrusmq.model.priority import level_prefix
+from cirrusmq.operations import redelivery, redrive
+from cirrusmq.publishing import publish
 from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
-from cirrusmq.receiving import fair, ordered, receive
+from cirrusmq.receiving import by_priority, fair, ordered, receive, selected
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending import making
+from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
 from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.subscriptions import writes
@@ -42,6 +44,96 @@ def a_redriven_dead_letter_of_a_group_arrives_nowhere(patch: pytest.MonkeyPatch)
     patch.setattr(returned_letters, "move_out", taken_out)
 
 
+@plant("granted topics")
+def a_copy_of_a_topic_forgets_who_published(patch: pytest.MonkeyPatch) -> None:
+    """What a publisher of another account sent is said to be of the topic's own account."""
+    patch.setattr(publish, "with_sender", lambda messages, *_: messages)
+
+
+@plant("granted queues")
+def a_sender_by_a_grant_is_taken_for_the_owner(patch: pytest.MonkeyPatch) -> None:
+    """What another account sent is said to be of the queue's own account."""
+    patch.setattr(send, "with_sender", lambda messages, *_: messages)
+
+
+@plant("paused ages")
+def a_pause_makes_messages_old(patch: pytest.MonkeyPatch) -> None:
+    """The time of a pause counts as any."""
+    patch.setattr(policy, "paused_ms", lambda *_: 0)
+
+
+@plant("paused queues")
+def a_paused_queue_is_received_from(patch: pytest.MonkeyPatch) -> None:
+    """A receive does not look whether its queue is paused."""
+    look = receive._Looking._look
+
+    def careless(self: Any, source: Any, *given: Any, **named: Any) -> Any:
+        return look(self, replace(source, paused=False), *given, **named)
+
+    patch.setattr(receive._Looking, "_look", careless)
+
+
+@plant("priority queues")
+def a_level_that_has_more_is_left_for_the_next(patch: pytest.MonkeyPatch) -> None:
+    """An answer is filled from lower levels when the page of a higher one is taken."""
+    take = by_priority._Levels.take
+
+    def careless(self: Any, *given: Any) -> bool:
+        take(self, *given)
+        return not self._batch.full
+
+    patch.setattr(by_priority._Levels, "take", careless)
+
+
+@plant("priority queues")
+def a_look_begins_at_a_level_by_chance(patch: pytest.MonkeyPatch) -> None:
+    """As around the groups of a fair partition."""
+    patch.setattr(by_priority, "FIRST_KEY", level_prefix(4))
+
+
+@plant("priority letters", "priority queues")
+def what_moves_loses_its_priority(patch: pytest.MonkeyPatch) -> None:
+    """A message that is re-keyed, or comes back, has the lowest level."""
+    patch.setattr(making, "priority_of", lambda _: 1)
+    patch.setattr(send, "with_priority", lambda message, _: message)
+
+
+@plant("chosen groups")
+def a_receive_of_a_group_takes_from_all(patch: pytest.MonkeyPatch) -> None:
+    """It looks in the group's partition, and takes from whatever group is free there."""
+    patch.setattr(receive, "take_of_group", ordered.take_from_groups)
+
+
+@plant("chosen fair")
+def a_receive_of_a_group_does_not_see_its_limit(patch: pytest.MonkeyPatch) -> None:
+    """What is held of the group does not count when the group is named."""
+    lot = fair._Ring._lot
+
+    def careless(self: Any, prefix: str, page: Any) -> Any:
+        self._source = replace(self._source, max_in_flight=None)
+        return lot(self, prefix, page)
+
+    patch.setattr(fair._Ring, "_lot", careless)
+
+
+@plant("chosen attributes")
+def a_receive_by_an_attribute_takes_all_of_a_parcel(patch: pytest.MonkeyPatch) -> None:
+    """One message of a parcel that matches is enough for the others."""
+    patch.setattr(selected._Select, "_matches", lambda self, message: True)
+
+
+@plant("chosen attributes")
+def a_full_answer_has_seen_its_page(patch: pytest.MonkeyPatch) -> None:
+    """The next call goes on behind what the last one had no room for."""
+    read = selected._Select._read
+
+    def careless(self: Any, *given: Any) -> bool:
+        read(self, *given)
+        return True
+
+    patch.setattr(selected._Select, "_read", careless)
+
+
 @plant("redriven queues")
 def a_redrive_by_receipts_does_not_look_who_holds_it(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt takes a message away from the consumer that has it."""
@@ -52,6 +144,23 @@ def a_redrive_by_receipts_does_not_look_who_holds_it(patch: pytest.MonkeyPatch) 
 
     patch.setattr(redrive, "holds", lambda held, parcel, now_ms: parcel.live(held.receipt.place))
     patch.setattr(redrive._Redriving, "_move_out", careless)
+
+
+@plant("notified copies")
+def a_dead_letter_forgets_that_it_is_a_notification(patch: pytest.MonkeyPatch) -> None:
+    """A move into another queue leaves behind what the parcel has besides."""
+    patch.setattr(transfer, "others_of", lambda parcel, places: {})
+
+
+@plant("notified copies")
+def a_copy_by_a_send_is_no_notification(patch: pytest.MonkeyPatch) -> None:
+    """A queue that numbers or logs what it is sent does not get what the parcel has besides."""
+    items_for = making.items_for
+
+    def plain(*given: Any, **named: Any) -> Any:
+        return items_for(*given, **{**named, "others": {}})
+
+    patch.setattr(topic_shares, "items_for", plain)
 
 
 @plant("paused groups")
@@ -162,6 +271,53 @@ def a_redrive_to_a_url_is_a_delete(patch: pytest.MonkeyPatch) -> None:
         return iter(()) if change.before is None else push_events(change)
 
     patch.setattr("cirrusmq.metering.fold.push_events", blind)
+
+
+@plant("redelivered groups", "redelivered rewound")
+def a_redelivered_message_arrives_nowhere(patch: pytest.MonkeyPatch) -> None:
+    """It is counted, and put nowhere."""
+    patch.setattr(redelivery, "items_of", lambda arrived, message: [])
+
+
+@plant("redelivered URLs")
+def a_url_gets_no_message_again(patch: pytest.MonkeyPatch) -> None:
+    """The same of a URL's messages."""
+    patch.setattr(redelivery, "items_of", lambda arrived, message: [])
+
+
+@plant("redelivered groups", "redelivered rewound")
+def a_redelivery_counts_behind_its_write(patch: pytest.MonkeyPatch) -> None:
+    """The count is not in the transaction that puts a message: who goes on puts it again."""
+
+    class Uncounted:
+        """A run whose count is written by nobody."""
+
+        def __init__(self, run: Any) -> None:
+            self.operation, self.found = run.operation, run.found
+
+        def count(self, notes: Any) -> Any:
+            return self.found, None
+
+    class Instead:
+        """Something with one part replaced."""
+
+        def __init__(self, whole: Any, **parts: Any) -> None:
+            self._whole = whole
+            self.__dict__ |= parts
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._whole, name)
+
+    put = redelivery._put
+
+    def uncounted(core: Any, run: Any, *given: Any) -> bool:
+        transact = core.store.transact
+        store = Instead(core.store, transact=lambda writes: transact([w for w in writes if w]))
+        careless: Any = Instead(core, store=store)
+        counted: Any = Uncounted(run)
+        return put(careless, counted, *given)
+
+    patch.setattr(redelivery, "_put", uncounted)
 
 
 @plant("untried letters", "untried groups")

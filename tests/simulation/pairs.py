@@ -268,6 +268,32 @@ def _paused_urls(draw: Draw) -> Scenario:
     return _with(_busier(scenario), *cast)
 
 
+def _paused_queues(draw: Draw) -> Scenario:
+    """A queue or one of its receivers that is paused and resumed, or one that names a function."""
+    kinds = ("plain", "retries", "dead", "ordered", "rewinding", "receivers", "function")
+    kind = draw.choice(kinds)
+    if kind == "function":
+        scenario = _until(trigger_scenario, draw, lambda each: not each.subscriptions)
+        scenario = replace(scenario, quiet=False)
+    else:
+        scenario = _busier(plain_scenario_of(draw, kind))
+    place = Place("orders/audit") if kind == "receivers" and draw.random() < 0.5 else ORDERS
+    return _with(scenario, Cast("pauser", "pauser", place, 2))
+
+
+def _paused_ages(draw: Draw) -> Scenario:
+    """A queue with a limit of age that is paused for longer than that."""
+    most = {"queue": "dead", "max_age_seconds": 300}
+    kind = draw.choice(("plain", "dead", "ordered"))
+    orders: dict[str, Any] = {"dead_letter": most, "message_retention_seconds": 345_600}
+    if draw.random() < 0.3 and kind != "ordered":
+        orders["fair"] = True
+    scenario = _with(plain_scenario_of(draw, kind), orders=orders)
+    pauser, sweeper = Cast("pauser", "pauser", ORDERS, 1), Cast("sweeper0", "sweeper", ORDERS, 8)
+    tenants = _TENANTS if orders.get("fair") else ()
+    return _with(scenario, pauser, sweeper, tenants=tenants, paused_ms=draw.choice((0, 400_000)))
+
+
 def _paused_functions(draw: Draw) -> Scenario:
     """A group that names a function, and is paused and resumed."""
     scenario = _until(
@@ -344,6 +370,44 @@ def _shared_functions(draw: Draw) -> Scenario:
     )
 
 
+def _redelivered_groups(draw: Draw) -> Scenario:
+    """A group that gets some of its messages again, by their ids."""
+    scenario = topic_scenario(draw, draw.choice(("pull", "ordered pull")))
+    ordered = scenario.subscriptions["group"].get("ordered", False)
+    group = _until_plain(draw, ordered=ordered)
+    scenario = replace(
+        scenario, subscriptions=scenario.subscriptions | {"group": group}, patient=True
+    )
+    return _with(_busier(scenario), Cast("redeliverer", "redeliverer", _GROUP, 6))
+
+
+def _until_plain(draw: Draw, *, ordered: bool) -> dict[str, Any]:
+    while (group := draw_plain_group(draw)).get("ordered", False) != ordered:
+        pass
+    return group
+
+
+def _redelivered_rewound(draw: Draw) -> Scenario:
+    """A group that is rewound, and gets some of its messages again by their ids."""
+    scenario = rewound_scenario(draw)
+    return _with(scenario, Cast("redeliverer", "redeliverer", _GROUP, 5))
+
+
+def _redelivered_urls(draw: Draw) -> Scenario:
+    """URLs that get some of their messages again."""
+    scenario = _until(
+        lambda draw: topic_scenario(draw, "http"),
+        draw,
+        lambda each: not any("dead_letter_queue" in hook for hook in _hooks(each)),
+    )
+    cast = [
+        Cast(f"redeliverer of {name}", "redeliverer", Place(f"news/{name}", topic=True), 6)
+        for name, each in scenario.subscriptions.items()
+        if each["protocol"] == "http"
+    ]
+    return _with(scenario, *cast)
+
+
 def _busier(scenario: Scenario) -> Scenario:
     """The same, whose receivers do three times as much."""
     cast = [
@@ -399,6 +463,78 @@ def _untried_groups(draw: Draw) -> Scenario:
     return replace(_busier(scenario), untried=0.6)
 
 
+def _granted_queues(draw: Draw) -> Scenario:
+    """A queue to which another account sends, too, with all that moves messages."""
+    kinds = ("dead", "retries", "rewinding", "ordered", "ordered receivers", "receivers")
+    return _with_guest(plain_scenario_of(draw, draw.choice(kinds)))
+
+
+def _granted_topics(draw: Draw) -> Scenario:
+    """A topic to which another account publishes, too."""
+    return _with_guest(
+        topic_scenario(draw, draw.choice(("pull", "ordered pull", "ordered copies")))
+    )
+
+
+def _chosen_groups(draw: Draw) -> Scenario:
+    """An ordered queue, or a group of one of a topic, of which receives take one group."""
+    if draw.random() < 0.3:
+        return replace(topic_scenario(draw, "ordered pull"), choices=0.5)
+    kind = draw.choice(("ordered", "ordered receivers"))
+    return replace(plain_scenario_of(draw, kind), choices=draw.choice((0.3, 0.8)))
+
+
+def _chosen_fair(draw: Draw) -> Scenario:
+    """A fair queue of which receives take one group out of its turn."""
+    return replace(fair_scenario(draw), choices=draw.choice((0.3, 0.6)))
+
+
+def _chosen_attributes(draw: Draw) -> Scenario:
+    """A queue of which receives take what has a color, beside others that take all."""
+    kinds = ("plain", "plain", "dead", "retries", "poison", "rewinding", "receivers", "pull")
+    kind = draw.choice(kinds)
+    made = topic_scenario(draw, kind) if kind == "pull" else plain_scenario_of(draw, kind)
+    return replace(_busier(made), choices=draw.choice((0.4, 0.9)))
+
+
+_PRIORITIES: dict[str, Any] = {"priorities": 16, "partitions": 1}
+
+
+def _priority_queues(draw: Draw) -> Scenario:
+    """A queue with priorities, of which messages are held, given back, and come again."""
+    scenario = plain_scenario_of(draw, draw.choice(("plain", "plain", "rewinding", "receivers")))
+    small = draw.random() < 0.5
+    return _with(_busier(scenario), orders=_PRIORITIES, small_pages=small)
+
+
+def _priority_letters(draw: Draw) -> Scenario:
+    """A queue with priorities whose messages die and are redriven, are cancelled and put off."""
+    if draw.random() < 0.5:
+        return _with(cancelled_scenario(draw), orders=_PRIORITIES)
+    scenario = plain_scenario_of(draw, draw.choice(("dead", "retries", "poison")))
+    return _with(_busier(scenario), orders=_PRIORITIES)
+
+
+def _priority_copies(draw: Draw) -> Scenario:
+    """A queue with priorities that gets a receiver from the beginning, or names a function."""
+    if draw.random() < 0.5:
+        scenario = _until(early_scenario, draw, lambda each: not each.grouped)
+    else:
+        scenario = _until(
+            trigger_scenario, draw, lambda each: not each.subscriptions and not each.grouped
+        )
+    return _with(scenario, orders=_PRIORITIES)
+
+
+def _with_guest(scenario: Scenario) -> Scenario:
+    """The same, with a sender of another account beside each sender."""
+    senders = [each for each in scenario.cast if each.part in ("sender", "publisher")]
+    guests = [
+        replace(each, name=f"guest{number}", part="guest") for number, each in enumerate(senders)
+    ]
+    return replace(scenario, cast=scenario.cast + tuple(guests))
+
+
 def _rewound_letters(draw: Draw) -> Scenario:
     """An ordered queue that is rewound to before its dead letters, which ended long ago."""
     orders: dict[str, Any] = {
@@ -409,6 +545,29 @@ def _rewound_letters(draw: Draw) -> Scenario:
     rewinder = Cast("rewinder", "rewinder", ORDERS, 3)
     scenario = _with(_busier(plain_scenario_of(draw, "ordered")), rewinder, orders=orders)
     return replace(scenario, pause_ms=draw.choice((4_000, 20_000, 40_000)))
+
+
+def _notified_copies(draw: Draw) -> Scenario:
+    """A queue with a topic's copies that are notifications, beside what is sent to it as it is;
+    with a receiver, dead letters and redrives."""
+    kind = draw.choice(("pull", "ordered copies"))
+    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
+    tenants = _TENANTS if kind == "pull" and draw.random() < 0.3 else ()
+    if tenants:
+        orders["fair"] = True
+    receivers = ("audit",) if draw.random() < 0.4 else ()
+    cast = [Cast("sender0", "sender", ORDERS, 3), Cast("redriver", "redriver", DEAD, 3)]
+    cast += [Cast(f"undertaker{n}", "receiver", DEAD, 4) for n in range(2)]
+    cast += [Cast(name, "receiver", Place(f"orders/{name}"), 4) for name in receivers]
+    scenario = _with(
+        _busier(topic_scenario(draw, kind)),
+        *cast,
+        orders=orders,
+        receivers=receivers,
+        tenants=tenants,
+        notified=True,
+    )
+    return replace(scenario, redrives=("all", "ids", "receipts", "reason"))
 
 
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
@@ -440,4 +599,18 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "untried groups": _untried_groups,
     "rewound letters": _rewound_letters,
     "shared functions": _shared_functions,
+    "redelivered groups": _redelivered_groups,
+    "redelivered rewound": _redelivered_rewound,
+    "redelivered URLs": _redelivered_urls,
+    "granted queues": _granted_queues,
+    "granted topics": _granted_topics,
+    "chosen groups": _chosen_groups,
+    "chosen fair": _chosen_fair,
+    "chosen attributes": _chosen_attributes,
+    "paused queues": _paused_queues,
+    "paused ages": _paused_ages,
+    "priority queues": _priority_queues,
+    "priority letters": _priority_letters,
+    "priority copies": _priority_copies,
+    "notified copies": _notified_copies,
 }

@@ -1,4 +1,4 @@
-"""An operator that pauses a subscription and resumes it; and what is promised of a pause.
+"""An operator that pauses a subscription, queue or receiver and resumes it; what a pause promises.
 
 pause ── answered ── 1 s ── a receive gets nothing new ── resume ── it gets what waited
                       10 s ── no post begins, and no function is called
@@ -26,12 +26,13 @@ _MOST_TRIES = 100
 
 
 class Pauser:
-    """Pauses one subscription, and resumes it."""
+    """Pauses one subscription, queue or receiver, and resumes it."""
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
-        self._place = cast.place.name
+        self._place, self._of_topic = cast.place.name, cast.place.topic
         self._client = Client(cast.name)
+        self._longer_ms = scenario.paused_ms
 
     def step(self, number: int, draw: Random) -> None:
         """One pause; most times its end, a little or long after it."""
@@ -39,7 +40,7 @@ class Pauser:
         stage.pause(draw.choice((0, 1_000, 5_000)))
         self._client.begin(number)
         self._call(PAUSE)
-        stage.pause(draw.choice((100, 3_000, 15_000, 40_000)))
+        stage.pause(self._longer_ms + draw.choice((100, 3_000, 15_000, 40_000)))
         if draw.random() < 0.7:
             self._call(RESUME)
 
@@ -51,8 +52,13 @@ class Pauser:
             self._deployment.stage.pause(1_000)
 
     def _call(self, kind: str) -> Call:
-        topic, _, name = self._place.partition("/")
-        path = {"topic": topic, "subscription": name}
+        holder, _, name = self._place.partition("/")
+        if not self._of_topic:
+            path = {"queue": holder, "receiver": name} if name else {"queue": holder}
+            route = f"PATCH /queues/{{queue}}{'/receivers/{receiver}' if name else ''}"
+            body = {"paused": kind == PAUSE}
+            return self._deployment.http(self._client, kind, self._place, {}, route, path, body)
+        path = {"topic": holder, "subscription": name}
         route = f"POST /topics/{{topic}}/subscriptions/{{subscription}}/{kind}"
         return self._deployment.http(self._client, kind, self._place, {}, route, path)
 
@@ -64,12 +70,42 @@ def check_pauses(scenario: Scenario, book: Book) -> Iterator[Violation]:
         for call in book.by_kind["receive"]:
             new = call.place == pause.place and call.known and "repeat" not in call.given
             if new and call.answer and not call.disturbed and _holds(book, pause, call, CACHE_MS):
-                yield Violation("received while its subscription was paused", (pause, call))
+                yield Violation("received while it was paused", (pause, call))
         for call in [*book.by_kind[HANDED], *book.by_kind["post"]]:
             if call.place not in (pause.place, name) or call.given["invocation"].disturbed:
                 continue
             if _holds(book, pause, call, AT_WORK_MS):
-                yield Violation(f"{call.kind} while its subscription was paused", (pause, call))
+                yield Violation(f"{call.kind} while it was paused", (pause, call))
+
+
+def check_ages(scenario: Scenario, book: Book) -> Iterator[Violation]:
+    """No message of a queue grows too old by the time of a pause."""
+    limit = scenario.queues["orders"].get("dead_letter", {}).get("max_age_seconds")
+    if limit is None or book.by_kind["redrive"] or not book.by_kind[PAUSE]:
+        return
+    for sent in book.sent.values():
+        for message_id, (_, sent_ms) in sent.ids.items():
+            for delivery in book.track("orders", message_id).deliveries:
+                dead = delivery.dead
+                if dead is None or dead["reason"] != "max_age":
+                    continue
+                aged_ms = dead["dead_at"] - sent_ms
+                paused_ms = sum(
+                    max(0, min(until_ms, dead["dead_at"]) - max(from_ms, sent_ms))
+                    for from_ms, until_ms in _surely_paused(book, "orders")
+                )
+                if aged_ms - paused_ms < 1_000 * limit - 2 * MOST_SKEW_MS:
+                    text = f"{sent.label} grew too old in a pause of {paused_ms} ms"
+                    yield Violation(text, (delivery.call,))
+
+
+def _surely_paused(book: Book, place: str) -> Iterator[tuple[int, int]]:
+    """From when to when a place was paused beyond doubt, by the true time."""
+    ends = book.effective(RESUME, place)
+    for pause in (call for call in book.by_kind[PAUSE] if call.known and call.place == place):
+        later = [end for end in ends if end.ended > pause.begun]
+        until_ms = min((end.begun_ms for end in later), default=1 << 60)
+        yield pause.ended_ms + MOST_SKEW_MS, until_ms - MOST_SKEW_MS
 
 
 def _holds(book: Book, pause: Call, call: Call, after_ms: int) -> bool:

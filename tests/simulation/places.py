@@ -67,6 +67,12 @@ class Delivery:
     visible_ms: int
     dead: dict[str, Any] | None
     """The source of a dead letter."""
+    priority: int
+    """Its priority, as the answer says; 1 where there is none."""
+    color: str | None
+    """The value of its attribute `color`."""
+    sender: str
+    """The account that sent it, as the answer says."""
     skew_ms: int = 0
     """Of the clock of the environment that claimed it."""
 
@@ -90,6 +96,7 @@ class Delivery:
 
 def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
     """The messages in a receive's answer; None where it tells an error beside its deletes."""
+    call.seen_all, call.after = answer.get("seen_all", False), answer.get("after")
     if "delete" in call.given:
         fates: dict[str, int | str] = dict.fromkeys(answer["deleted"], 0)
         fates |= {each["receipt"]: each["code"] for each in answer["failed"]}
@@ -108,6 +115,9 @@ def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
             expires_ms=parse_time("expires_at", each["expires_at"]),
             visible_ms=parse_time("visible_at", each["visible_at"]),
             dead=_dead_letter(each.get("dead_letter")),
+            priority=each.get("priority", 1),
+            color=each["attributes"].get("color"),
+            sender=each["sender"],
             skew_ms=call.skew_ms,
         )
         for each in answer["messages"]

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import Client
+from tests.simulation.environments import ACCOUNT, GUEST, Client
 from tests.simulation.history import Call
 from tests.simulation.scenario import Cast, Scenario
 
@@ -14,6 +14,8 @@ from cirrusmq.base import ulid
 from cirrusmq.base.timestamps import parse_time
 
 GROUPS = ("red", "blue")
+COLORS = ("black", "white", "grey")
+PRIORITIES = (1, 1, 2, 5, 16)
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
 _REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
 
@@ -27,7 +29,9 @@ class Sender:
         self._target = cast.place.name
         self._topic = cast.place.topic
         self._name = cast.name
-        self._client = Client(cast.name)
+        account = GUEST if cast.part == "guest" else ACCOUNT
+        self._client = Client(cast.name, account)
+        self._ref = f"{ACCOUNT}:{cast.place.name}" if account != ACCOUNT else cast.place.name
 
     def step(self, number: int, draw: Random) -> None:
         """One send, and its repetitions."""
@@ -64,6 +68,10 @@ class Sender:
                 message["group"] = draw.choice(GROUPS)
             elif scenario.tenants and (tenant := draw.choice(scenario.tenants)):
                 message["group"] = tenant
+            if scenario.choices:
+                message["attributes"] = {"color": draw.choice(COLORS)}
+            if not self._topic and scenario.queues["orders"].get("priorities"):
+                message["priority"] = draw.choice(PRIORITIES)
             if self._topic:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags
@@ -90,10 +98,15 @@ class Sender:
             "groups": [message.get("group") for message in given["request"]["messages"]],
             "keys": [message.get("deduplication_id") for message in given["request"]["messages"]],
             "delays": [message.get("delay_seconds") for message in given["request"]["messages"]],
+            "colors": [
+                message.get("attributes", {}).get("color")
+                for message in given["request"]["messages"]
+            ],
+            "priorities": [message.get("priority", 1) for message in given["request"]["messages"]],
             "tags": [message.get("tags", []) for message in given["request"]["messages"]],
         }
         holder = "topic" if self._topic else "queue"
-        route, path = f"POST /{holder}s/{{{holder}}}/messages", {holder: self._target}
+        route, path = f"POST /{holder}s/{{{holder}}}/messages", {holder: self._ref}
         return self._deployment.http(
             self._client,
             kind,

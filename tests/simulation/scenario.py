@@ -60,6 +60,8 @@ class Scenario:
     """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
     rewound: bool = False
     """Whether groups are rewound; none of their members gives a message up."""
+    patient: bool = False
+    """Whether consumers give no message up, also where no group is rewound."""
     halves: bool = False
     """Whether producers publish by half messages."""
     delayed: bool = False
@@ -101,8 +103,14 @@ class Scenario:
     """Invocations that post to slow URLs at once, which accounts share; 0: nothing bounds them."""
     workers: int = 0
     """Workers of functions at once, which accounts share; 0: nothing bounds them."""
+    notified: bool = False
+    """Whether the topic's copies in `orders` are shown as SNS's notifications."""
     unfailing: bool = False
     """Whether no call of the store or of a function fails."""
+    paused_ms: int = 0
+    """How much longer than others a pause is."""
+    choices: float = 0.0
+    """The share of receives that choose: a group where there are groups, else an attribute."""
     repeats: float = 0.2
     """The share of receives with an attempt that are repeated though they were answered."""
 
@@ -120,9 +128,9 @@ class Scenario:
         return frozenset(kinds.union(kind for kind, holds in special.items() if holds))
 
     @property
-    def paused(self) -> tuple[str, ...]:
-        """The subscriptions that are paused and resumed."""
-        return tuple(cast.place.name for cast in self.cast if cast.part == "pauser")
+    def paused(self) -> tuple[Place, ...]:
+        """What is paused and resumed."""
+        return tuple(cast.place for cast in self.cast if cast.part == "pauser")
 
     @property
     def grouped(self) -> bool:
@@ -175,9 +183,15 @@ DELAYED = "delayed"
 """The family of messages that are published to be delivered later."""
 SLOW = "slow"
 """The family of URLs that are slow, of two accounts."""
-PAUSED, REDRIVEN = "paused", "redriven"
-"""The pairs whose subscriptions are paused, and those whose dead letters are redriven by chance,
-ids, receipts or reasons."""
+PAUSED, REDRIVEN, REDELIVERED = "paused", "redriven", "redelivered"
+"""The pairs whose subscriptions are paused, those whose dead letters are redriven by chance, ids,
+receipts or reasons, and those whose messages are delivered again by their ids."""
+GRANTED = "granted"
+"""The pairs in which another account sends, by a grant."""
+PRIORITY = "priority"
+"""The pairs whose queue has priorities."""
+CHOSEN = "chosen"
+"""The pairs in which receives choose a group, or an attribute."""
 UNTRIED = "untried"
 """The scenarios of any pair in which consumers give back what they did not try."""
 FIRST_SEEDS = {
@@ -220,6 +234,20 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "untried groups": (UNTRIED,),
     "rewound letters": (),
     "shared functions": (TRIGGERS,),
+    "redelivered groups": (REDELIVERED,),
+    "redelivered rewound": (REDELIVERED, REWOUND),
+    "redelivered URLs": (REDELIVERED,),
+    "granted queues": (GRANTED,),
+    "granted topics": (GRANTED,),
+    "chosen groups": (CHOSEN,),
+    "chosen fair": (CHOSEN, FAIR),
+    "chosen attributes": (CHOSEN,),
+    "paused queues": (PAUSED,),
+    "paused ages": (PAUSED,),
+    "priority queues": (PRIORITY,),
+    "priority letters": (PRIORITY,),
+    "priority copies": (PRIORITY,),
+    "notified copies": (REDRIVEN,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -19,7 +19,7 @@ from tests.simulation.deployment import Deployment, listening
 from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.endpoints import Endpoints, Subscriber
-from tests.simulation.environments import Client
+from tests.simulation.environments import GUEST, Client
 from tests.simulation.half_producers import Checker, HalfProducer
 from tests.simulation.history import History, Violation
 from tests.simulation.log_readers import LogReader
@@ -33,10 +33,12 @@ from tests.simulation.neighbours import (
     subscriptions_beside,
     wait_for_the_end_of_slowness,
 )
+from tests.simulation.notified import notify
 from tests.simulation.operators import Operator
 from tests.simulation.pausers import Pauser
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
+from tests.simulation.redeliverers import Redeliverer
 from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
 from tests.simulation.scenario import LATE, NEWS, ORDERS, Cast, Scenario
 from tests.simulation.small_looks import pages_of
@@ -52,6 +54,7 @@ _LONGEST_WORK_MINUTES = 16
 _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "sender": Sender,
     "publisher": Sender,
+    "guest": Sender,
     "receiver": Receiver,
     "log reader": LogReader,
     "sweeper": Sweeper,
@@ -66,6 +69,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "group rewinder": GroupRewinder,
     "opener": Opener,
     "pauser": Pauser,
+    "redeliverer": Redeliverer,
     "neighbour": Neighbour,
 }
 
@@ -173,8 +177,11 @@ class _Play:
             made = put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
             if "secret" in made:
                 deployment.signing_secrets[name] = made["secret"]
+        if self._scenario.notified:
+            notify(deployment.auditor())
         if self._scenario.in_flight:
             hold_for_good(deployment, client, self._scenario.in_flight)
+        self._let_guests_send(put)
         if any(cast.part == "neighbour" for cast in self._scenario.cast):
             client = Client("owner beside", NEIGHBOUR)
             self._make_key(client)
@@ -184,6 +191,16 @@ class _Play:
                 made = put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
                 if "secret" in made:
                     deployment.signing_secrets[name] = made["secret"]
+
+    def _let_guests_send(self, put: Callable[..., Any]) -> None:
+        guests = [cast for cast in self._scenario.cast if cast.part == "guest"]
+        if not guests:
+            return
+        self._make_key(Client("owner of guests", GUEST))
+        for place in {cast.place for cast in guests}:
+            kind, permission = ("topic", "publish") if place.topic else ("queue", "send")
+            route = f"/{kind}s/{{{kind}}}/grants/{{account}}"
+            put(route, {"permission": permission}, account=GUEST, **{kind: place.name})
 
     def _make_key(self, client: Client) -> None:
         asked = {"create_admin_key": {"account": client.account}}
@@ -239,10 +256,11 @@ class _Play:
             open_group(self._deployment, Client("calm owner"), "news/late", self._scenario.late)
         if self._scenario.early:
             open_receiver(self._deployment, Client("calm owner"), LATE.name)
-        for name in self._scenario.paused:
-            place = Place(name, topic=True)
+        for place in self._scenario.paused:
             Pauser(
-                self._deployment, self._scenario, Cast("calm pauser", "pauser", place, 0)
+                self._deployment,
+                self._scenario,
+                Cast(f"calm pauser of {place.name}", "pauser", place, 0),
             ).finish()
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)

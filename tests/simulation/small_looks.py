@@ -12,7 +12,7 @@ from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.publishing import log_reader
 from cirrusmq.publishing.half_messages import items
 from cirrusmq.push import scan_pending
-from cirrusmq.receiving import fair, ordered_pages, polling, rounds
+from cirrusmq.receiving import by_priority, fair, ordered_pages, polling, rounds
 from cirrusmq.receiving.heads import ended
 from cirrusmq.receiving.heads import scan as search
 from cirrusmq.receiving.lookup import find
@@ -37,6 +37,8 @@ _LOOKS = (
 _PAGES = (
     (search, "FEWEST_PER_PAGE", 1),
     (search, "_MOST_PER_PAGE", 4),
+    (by_priority, "FEWEST_PER_PAGE", 1),
+    (by_priority, "_FEW", 1),
     (fair, "FEWEST_PER_PAGE", 1),
     (fair, "_FEW", 1),
     (fair, "_MOST_PER_PAGE", 4),

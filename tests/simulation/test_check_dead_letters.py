@@ -39,6 +39,9 @@ def received(place: str, at_ms: int, count: int, dead: dict[str, Any] | None) ->
             expires_ms=346_000_000,
             visible_ms=at_ms + 1_000,
             dead=dead,
+            priority=1,
+            color=None,
+            sender="acme",
         )
     ]
     return call

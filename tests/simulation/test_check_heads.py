@@ -53,6 +53,9 @@ class Story:
                 expires_ms=SENT_MS + LIFE_MS,
                 visible_ms=71_000,
                 dead=None,
+                priority=1,
+                color=None,
+                sender="acme",
             )
         ]
         deployment = Deployment(Chaos(0, Profile({}, (0, 2))))
@@ -76,7 +79,14 @@ class Story:
 @pytest.fixture
 def story() -> Story:
     made = Story()
-    given = {"labels": ["m"], "name": "s", "groups": [None], "keys": [None], "delays": [None]}
+    given: dict[str, Any] = {
+        "labels": ["m"],
+        "name": "s",
+        "groups": [None],
+        "keys": [None],
+        "delays": [None],
+    }
+    given |= {"colors": [None], "priorities": [1]}
     call = made.call("send", (SENT_MS, SENT_MS + 10), {**given, "attempt": None})
     call.outcome, call.answer = "answered", [["Msg-1", SENT_MS]]
     return made

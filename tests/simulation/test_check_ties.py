@@ -46,6 +46,9 @@ def _delivery(call: Call, receipt: str, count: int, at_ms: int) -> Delivery:
         expires_ms=346_000_000,
         visible_ms=at_ms + 30_000,
         dead=None,
+        priority=1,
+        color=None,
+        sender="acme",
     )
 
 

@@ -7,14 +7,14 @@ subscription). A dead letter stays in the track of the reader that it was lost t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.history import Call, History
 from tests.simulation.places import Delivery
 
-REDRIVE = "redrive"
+REDRIVE, REDELIVER = "redrive", "redeliver"
 ENDING = frozenset({"delete", "give back", "dead letter", REDRIVE})
 """Calls after which a receipt is worth nothing; a redrive by receipts is under way for a while."""
 _ACTS = ENDING | {"visibility"}
@@ -70,6 +70,8 @@ class Track:
     """In the order of their claims."""
     acts: list[Act] = field(default_factory=list)
     """In the order of their beginning."""
+    again_ms: int | None = None
+    """The time of its parcel, if it was delivered again: then it has a life of its own."""
 
     def acts_on(self, delivery: Delivery) -> list[Act]:
         """The acts with this delivery's receipt."""
@@ -120,8 +122,13 @@ class Book:
         self.sent: dict[tuple[str, str], Sent] = {}
         """(send, label) -> the message."""
         self.label_of: dict[str, str] = {}
-        self.tracks: dict[tuple[str, str], Track] = {}
+        self.tracks: dict[tuple[str, str, int | None], Track] = {}
+        """(reader, message's id, time of its coming again) -> the track."""
         self._of_attempt: dict[str, Call] = {}
+        self._first_sent_ms: dict[tuple[str, str], int] = {}
+        """(subscription, message's id) -> the time of the parcel that came with its publish, if the
+        message was asked for again: those of redeliveries are later."""
+        self._note_redelivered(history.calls)
         for call in history.calls:
             self.by_kind[call.kind].append(call)
             if "delete" in call.given:
@@ -143,7 +150,7 @@ class Book:
 
     def track(self, reader: str, message_id: str) -> Track:
         """A message's track; empty where the reader never met it."""
-        return self.tracks.get((reader, message_id)) or Track(reader, message_id)
+        return self.tracks.get((reader, message_id, None)) or Track(reader, message_id)
 
     def sends_of(self, message_id: str) -> list[Call]:
         """All calls that may have sent this message."""
@@ -203,8 +210,28 @@ class Book:
             self._track(delivery).acts.append(Act(call, call.kind, delivery, result))
 
     def _track(self, delivery: Delivery) -> Track:
-        key = (reader_of(delivery), delivery.id)
-        return self.tracks.setdefault(key, Track(*key))
+        reader = reader_of(delivery)
+        again_ms = delivery.sent_ms if self.is_again(reader, delivery) else None
+        track = Track(reader, delivery.id, again_ms=again_ms)
+        return self.tracks.setdefault((reader, delivery.id, again_ms), track)
+
+    def is_again(self, reader: str, delivery: Delivery) -> bool:
+        """Whether a delivery is of a parcel that a redelivery put, by the time that it has."""
+        first_ms = self._first_sent_ms.get((reader, delivery.id))
+        return first_ms is not None and delivery.sent_ms > first_ms
+
+    def _note_redelivered(self, calls: Sequence[Call]) -> None:
+        asked = {
+            (call.place, each)
+            for call in calls
+            if call.kind == REDELIVER and call.effective
+            for each in call.given["ids"]
+        }
+        for call in calls if asked else ():
+            for each in call.answer if call.kind == "receive" and call.known else ():
+                if (call.place, each.id) in asked:
+                    first_ms = self._first_sent_ms.get((call.place, each.id), each.sent_ms)
+                    self._first_sent_ms[call.place, each.id] = min(first_ms, each.sent_ms)
 
 
 def reader_of(delivery: Delivery) -> str:

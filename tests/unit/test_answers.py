@@ -7,12 +7,15 @@ from tests.unit.parcels import NOW_MS
 
 from cirrusmq.model.message import Message
 from cirrusmq.model.queue import DeadLetter, Queue, QueueAttributes
+from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.model.topic import TopicAttributes as Attributes
 from cirrusmq_lambda.answers import queues
 from cirrusmq_lambda.answers.content import Content
 from cirrusmq_lambda.answers.subscriptions import SubscriptionAttributes
 from cirrusmq_lambda.answers.topics import TopicAttributes
+
+SEEN_BY = Onlooker("alice", "alice")
 
 
 def test_a_queue_is_shown_with_its_times() -> None:
@@ -50,6 +53,7 @@ def test_a_topic_is_shown_with_its_times() -> None:
         "partitions": 8,
         "description": "x",
         "labels": {},
+        "sender": "account",
         "created_at": "2026-11-18T11:06:40.000Z",
         "modified_at": "2026-11-18T11:06:40.001Z",
     }
@@ -96,13 +100,13 @@ def test_a_pull_subscription_is_shown_with_its_mode_and_without_an_endpoint() ->
 
 def test_a_message_is_shown_with_its_texts_as_text_and_its_bytes_as_base64() -> None:
     text = Message(body="é", attributes={"a": "1", "b": b"\xff\0"}, tags=("t", "u"), group="g")
-    sent = {"id": "Msg-0", "sent_at": "2026-11-18T11:06:40.000Z"}
-    assert msgspec.to_builtins(Content.of(text, "Msg-0", NOW_MS)) == sent | {
+    sent = {"id": "Msg-0", "sent_at": "2026-11-18T11:06:40.000Z", "sender": "alice"}
+    assert msgspec.to_builtins(Content.of(text, "Msg-0", NOW_MS, SEEN_BY)) == sent | {
         "body": "é",
         "attributes": {"a": "1", "b": {"base64": "/wA="}},
         "tags": ["t", "u"],
         "group": "g",
     }
-    binary = Content.of(Message(body=b"\xff\0"), "Msg-0", NOW_MS)
+    binary = Content.of(Message(body=b"\xff\0"), "Msg-0", NOW_MS, SEEN_BY)
     shown = {"body_base64": "/wA=", "attributes": {}, "tags": []}
     assert msgspec.to_builtins(binary) == sent | shown

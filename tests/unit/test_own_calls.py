@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
+from cirrusmq.base.formats import FORMAT
 from cirrusmq_client.attempts import make_attempt
 from cirrusmq_in_process import calls
 from cirrusmq_in_process.allowances import REST_SECONDS, SECONDS, Allowances
@@ -250,7 +251,8 @@ def test_formats_that_do_not_fit_are_left_to_the_url_within_a_minute(here: Here)
     here.allow()
     assert here.send() is not None
     place = {"pk": {"S": "deployment"}, "sk": {"S": "formats"}}
-    later = place | {"reads": {"N": "3"}, "writes": {"N": "2"}}
+    writes = str(FORMAT + 1)
+    later = place | {"reads": {"N": writes}, "writes": {"N": writes}}
     here.world.engine.execute("PutItem", {"TableName": here.world.tables.directory, "Item": later})
 
     here.seconds += 59.0
@@ -262,7 +264,7 @@ def test_formats_that_do_not_fit_are_left_to_the_url_within_a_minute(here: Here)
 
 
 def test_a_service_that_writes_a_later_format_is_not_asked_for_formats(here: Here) -> None:
-    conditions = Conditions(here.core, ("alice", "CK1"), here.allowances, 2)
+    conditions = Conditions(here.core, ("alice", "CK1"), here.allowances, FORMAT + 1)
     assert not conditions.works()
     assert "get_item" not in here.client.called
 

@@ -164,7 +164,8 @@ def test_what_keeps_to_the_rules_is_kept_as_it_was_given(given: dict[str, Any]) 
         (
             "pull",
             {"dead_letter_queue": "9."},
-            "dead_letter_queue: must be 1 to 80 characters: letters, digits, '-' and '_'",
+            "dead_letter_queue: must be 1 to 80 characters: letters, digits, '-' and '_', at the "
+            "end .fifo",
         ),
         (
             "pull",

@@ -14,12 +14,13 @@ const PLACEHOLDERS = {
   tag_expression: "new || paid",
   binding_keys: "orders.*.paid, orders.#",
   policy: '{"region": ["eu", {"prefix": "us-"}], "amount": [{"numeric": [">=", 100]}]}',
+  body_policy: '{"kind": ["sold"], "item": {"price": [{"numeric": [">=", 100]}]}}',
   sql: "amount > 100 AND region = 'cn'",
   [WHOLE]: '{"tags": ["paid"], "sql": "amount > 100"}',
 };
 const MEMBERS = {
-  tags: ["tags", "tag_expression", "policy", "sql", WHOLE],
-  routing_key: ["binding_keys", "policy", "sql", WHOLE],
+  tags: ["tags", "tag_expression", "policy", "body_policy", "sql", WHOLE],
+  routing_key: ["binding_keys", "policy", "body_policy", "sql", WHOLE],
 };
 
 /**
@@ -70,7 +71,7 @@ export function filterTrial(topic, { given = "", use } = {}) {
 /** The filter as the service takes it. */
 function read(member, text) {
   if (member === WHOLE) return readJson(text, "filter");
-  if (member === "policy") return { policy: readJson(text, "policy") };
+  if (member.endsWith("policy")) return { [member]: readJson(text, member) };
   const isList = member === "tags" || member === "binding_keys";
   return { [member]: isList ? readList(text) : text.trim() };
 }

@@ -31,9 +31,16 @@ export function messageFields(options = {}) {
     max: 1_296_000,
   });
   const group = field(t("group"), { name: "group", maxlength: 128, required: options.grouped });
+  const priority = field(t("priority"), {
+    name: "priority",
+    type: "number",
+    min: 1,
+    max: options.priorities ?? 1,
+  });
   const rest = [
     options.routed ? routing.row : tags.row,
     ...(options.sample ? [] : [delay.row, group.row]),
+    ...(options.priorities ? [priority.row] : []),
   ];
   return {
     element: h(
@@ -51,6 +58,8 @@ export function messageFields(options = {}) {
       if (attributes.input.value.trim()) message.attributes = readPairs(attributes.input.value);
       if (readNumber(delay.input.value) !== undefined)
         message.delay_seconds = Number(delay.input.value);
+      if (readNumber(priority.input.value) !== undefined)
+        message.priority = Number(priority.input.value);
       if (group.input.value) message.group = group.input.value;
       return message;
     },

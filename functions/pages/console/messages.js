@@ -28,6 +28,11 @@ export function messageCard(message, ...actions) {
         message.visible_at && [t("visible_at"), time(message.visible_at)],
         message.expires_at && [t("expires_at"), time(message.expires_at)],
         message.group && [t("group"), message.group],
+        message.priority && [t("priority"), number(message.priority)],
+        message.sender && [
+          t("sender"),
+          [message.sender, message.sender_key].filter(Boolean).join(" / "),
+        ],
         message.routing_key && [t("routing_key"), message.routing_key],
         dead && [
           t("dead.from"),

@@ -1,9 +1,9 @@
 // The last day and week of a resource by the hour: read when somebody opens them, and not again.
 
 import { get, isOfCall } from "./api.js";
-import { counts, legend } from "./charts.js";
 import { h, replace } from "./dom.js";
-import { t, translated } from "./i18n.js";
+import { t } from "./i18n.js";
+import { drawKept, drawRates, legendOf, spans } from "./rates.js";
 import { outcome } from "./ui.js";
 
 const WEEK_HOURS = 168;
@@ -33,25 +33,13 @@ export function pastHours(list, name, kinds) {
 }
 
 function charts(found, kinds) {
-  const [rates] = found.rates;
-  const first = new Date(found.starts_at).getTime();
-  const step = found.interval_seconds * 1000;
-  const points = (kind, hours) =>
-    rates[kind].map((value, place) => [first + place * step, value]).slice(-hours);
-  const names = kinds.map((kind) => translated("rate", kind));
-  const kept = translated("rate", "kept");
-  const chart = (title, hours) => [
-    h("h3", {}, title),
-    counts(title, Object.fromEntries(kinds.map((kind, at) => [names[at], points(kind, hours)]))),
-  ];
+  const [{ span }] = spans(found);
+  const chart = (title, hours) => [h("h3", {}, title), drawRates(title, span, kinds, hours)];
   return [
-    h("p", { class: "quiet" }, legend(names)),
+    legendOf(kinds),
     chart(t("past_hours.day"), DAY_HOURS),
     chart(t("past_hours.week"), WEEK_HOURS),
-    !kinds.includes("published") && [
-      h("h3", {}, t("past_hours.kept")),
-      counts(t("past_hours.kept"), { [kept]: points("kept", WEEK_HOURS) }),
-    ],
+    drawKept(t("past_hours.kept"), span, kinds),
     h("p", { class: "quiet" }, t("past_hours.text")),
   ];
 }

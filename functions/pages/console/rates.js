@@ -39,17 +39,23 @@ async function read(wanted, now) {
   for (const [list, name] of wanted) query[list] = query[list] ? `${query[list]},${name}` : name;
   try {
     const found = await get("/rates", query);
-    const first = new Date(found.starts_at).getTime();
-    const step = found.interval_seconds * 1000;
-    for (const { kind, name, ...rates } of found.rates) {
-      const starts = rates.kept.map((_, place) => first + place * step);
-      held.set(keyOf(`${kind}s`, name), { read: now, hour: { starts, step, ...rates } });
-    }
+    for (const { kind, name, span } of spans(found))
+      held.set(keyOf(`${kind}s`, name), { read: now, hour: span });
   } catch (error) {
     // One of them was deleted meanwhile: the next minute's listing is without it.
     if (!(error instanceof Refused && error.status === 404)) throw error;
     for (const [list, name] of wanted) held.set(keyOf(list, name), { read: now });
   }
+}
+
+/** What `GET /rates` answered, by resource, each with its `span` as `lastHours` has it. */
+export function spans(found) {
+  const first = new Date(found.starts_at).getTime();
+  const step = found.interval_seconds * 1000;
+  return found.rates.map(({ kind, name, ...rates }) => {
+    const starts = rates.kept.map((_, place) => first + place * step);
+    return { kind, name, span: { starts, step, ...rates } };
+  });
 }
 
 /** The head of a column that has a kind's lines. */
@@ -69,26 +75,40 @@ export function hourLine(hour, kind) {
 /** Charts of some kinds and of what is kept, and the sums of what is rare. */
 export function drawHour(hour, kinds) {
   if (!hour) return [];
-  const rates = kinds.map((kind) => [translated("rate", kind), points(hour, kind, 0)]);
   const rare = ALSO.filter((kind) => sum(hour[kind]) > 0);
-  const kept = translated("rate", "kept");
   return [
-    h("p", { class: "quiet" }, legend(rates.map(([name]) => name))),
-    counts(t("counts.title"), Object.fromEntries(rates)),
+    legendOf(kinds),
+    drawRates(t("counts.title"), hour, kinds),
     rare.length > 0 &&
       tiles(rare.map((kind) => [translated("rate", kind), number(sum(hour[kind]))])),
-    !kinds.includes("published") && [
-      h("h3", {}, kept),
-      counts(kept, { [kept]: points(hour, "kept", hour.step) }),
-    ],
+    drawKept(translated("rate", "kept"), hour, kinds),
     h("p", { class: "quiet" }, t("counts.late")),
   ];
 }
 
+/** What the lines of these kinds are. */
+export function legendOf(kinds) {
+  const names = kinds.map((kind) => translated("rate", kind));
+  return h("p", { class: "quiet" }, legend(names));
+}
+
+/** A chart of some kinds in the last intervals of a span, all of them if `last` is left out. */
+export function drawRates(title, span, kinds, last = span.starts.length) {
+  const lines = kinds.map((kind) => [translated("rate", kind), points(span, kind, 0).slice(-last)]);
+  return counts(title, Object.fromEntries(lines));
+}
+
+/** A chart of what is kept, with its title; none for a topic, whose messages are in its readers. */
+export function drawKept(title, span, kinds) {
+  if (kinds.includes("published")) return false;
+  const line = { [translated("rate", "kept")]: points(span, "kept", span.step) };
+  return [h("h3", {}, title), counts(title, line)];
+}
+
 /** Values with their times; `after`: how long after an interval's beginning they are true. */
-function points(hour, kind, after) {
+function points(span, kind, after) {
   const now = Date.now();
-  return hour[kind].map((value, place) => [Math.min(now, hour.starts[place] + after), value]);
+  return span[kind].map((value, place) => [Math.min(now, span.starts[place] + after), value]);
 }
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);

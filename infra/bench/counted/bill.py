@@ -1,8 +1,8 @@
-"""Dollars a month of a whole deployment, idle or with messages, by its own templates.
+"""Monthly dollars of a whole deployment, idle or with messages, by its own templates.
 
-What is billed by the month (alarms' metrics, dashboards, keys, secrets) and what runs by itself
-(the sweep's schedule, the nightly reports) is read of template.yaml and those nested in it, with
-the parameters that are asked for. Sizes of lines and the time of a sweep and of a job are assumed.
+Items billed by the month (alarms' metrics, dashboards, keys, secrets) and scheduled work (the
+sweep, the nightly reports) are read from template.yaml and its nested templates, with the given
+parameters. Sizes of log lines and the times of a sweep and of a job are assumed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ TEMPLATE = Path(__file__).parents[3] / "template.yaml"
 NIGHTS = 30
 TABLES = 3
 SWEEP_SECONDS = 0.25
-"""Assumed: an idle sweep, whose some 40 reads follow each other in part."""
+"""Assumed: an idle sweep, with about 40 reads that are partly sequential."""
 SWEEP_LOG_BYTES = 300
-"""Assumed: what a sweep says when there is nothing to tell."""
+"""Assumed: size of the log lines of an idle sweep."""
 JOBS, JOB_SECONDS, WORKERS = 2, 120, 2
-"""Assumed: of a night, over small tables: a driver and an executor."""
+"""Assumed for a night, over small tables: a driver and an executor."""
 WORKER_CPUS, WORKER_GB = 4, 16
 NIGHT_STEPS = 120
 """Assumed: steps of the state machine of reports, whose rounds are a minute each."""
@@ -49,7 +49,7 @@ LEVELS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """What a deployment has that is paid while nobody uses it."""
+    """The parts of a deployment that cost money without any use."""
 
     alarm_metrics: int
     dashboards: int
@@ -60,7 +60,7 @@ class Fixed:
 
 
 def fixed(given: Mapping[str, str] | None = None) -> Fixed:
-    """Count it in the templates, with these parameters instead of their defaults."""
+    """Counts the parts in the templates, with these parameters instead of the defaults."""
     alarm_metrics = dashboards = keys = secrets = sweeps = 0
     nightly = False
     for kind, held in _resources(given or {}):
@@ -98,9 +98,9 @@ def _resources(given: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def idle_dollars(given: Mapping[str, str] | None = None, *, free: bool = False) -> dict[str, float]:
-    """A month in which nobody calls and nothing is stored, by line.
+    """Returns dollars, by line, for a month without calls and stored messages.
 
-    `free`: with what CloudWatch gives each account for nothing, none of it used by others.
+    `free`: subtract CloudWatch's free tier, which nothing else in the account uses.
     """
     found = fixed(given)
     alarms = found.alarm_metrics - (prices.FREE_ALARM_METRICS if free else 0)
@@ -128,7 +128,7 @@ def idle_dollars(given: Mapping[str, str] | None = None, *, free: bool = False) 
 
 @cache
 def idle_sweep() -> tuple[float, float, int]:
-    """(read units, write units, metrics that are told) of a sweep where there is nothing."""
+    """Returns (read units, write units, reported metrics) of a sweep over an empty service."""
     world = World()
     world.client("alice")
     world.settle()
@@ -151,13 +151,13 @@ def idle_sweep() -> tuple[float, float, int]:
 
 
 def log_dollars(size: float) -> float:
-    """Of lines of so many bytes: taken in, and kept for a year."""
+    """Returns dollars for `size` bytes of log lines: ingested, and kept for a year."""
     gigabytes = size / prices.GB
     return gigabytes * (prices.LOG_GB + 12 * prices.LOG_PACKED * prices.LOG_GB_MONTH)
 
 
 def report_dollars() -> float:
-    """A month's nights over tables that are nearly empty."""
+    """Returns dollars for a month's nightly reports over almost empty tables."""
     hours = NIGHTS * JOBS * JOB_SECONDS * WORKERS / 3_600
     jobs = hours * (WORKER_CPUS * prices.EMR_CPU_HOUR + WORKER_GB * prices.EMR_GB_HOUR)
     exports = NIGHTS * TABLES * prices.EXPORT_LEAST_GB * prices.EXPORT_GB
@@ -166,7 +166,7 @@ def report_dollars() -> float:
 
 
 def idle_rows() -> list[list[str]]:
-    """Each choice of parameters, beside others in an account and alone."""
+    """Returns a row for each choice of parameters, with and without other use of the account."""
     found = []
     for name, given in LEVELS.items():
         for free in (True, False):

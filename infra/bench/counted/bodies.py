@@ -1,4 +1,4 @@
-"""Bodies of messages: text that compresses as random letters do, JSON as records do, and bytes."""
+"""Bodies of messages: random letters, JSON records, and random bytes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def text(size: int) -> dict[str, Any]:
-    """A message of so many random letters and digits: ours compresses them to about two thirds."""
+    """Returns a message of `size` random letters and digits, which compress to two thirds."""
     return {"body": "".join(_RANDOM.choices(_CHARACTERS, k=size))}
 
 
 def json(size: int) -> dict[str, Any]:
-    """A message of JSON, records of one shape, cut to so many bytes: ours packs to a seventh."""
+    """Returns a message of JSON records, cut to `size` bytes, which compress to a seventh."""
     records: list[dict[str, Any]] = []
     while len(formats.dumps(records)) < size:
         records.append(
@@ -34,5 +34,5 @@ def json(size: int) -> dict[str, Any]:
 
 
 def binary(size: int) -> dict[str, Any]:
-    """A message of random bytes."""
+    """Returns a message of random bytes."""
     return {"body_base64": base64.b64encode(_RANDOM.randbytes(size)).decode()}

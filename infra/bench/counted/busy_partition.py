@@ -1,9 +1,9 @@
-"""Units of looking at the head of a busy partition, and how late receivers see messages there.
+"""Units of scans at the head of a busy partition, and the delay of messages there.
 
-Receivers in environments of their own share one partition, in simulated time. So many messages
-are in flight for long; a steady rate of others is sent, received, held for some seconds and
-deleted, but for one of a hundred, which is abandoned: its lease ends. All is counted and
-deterministic.
+Receivers in separate environments share one partition, in simulated time. A number of messages is
+in flight for a long time; others are sent at a steady rate, received, held for some seconds and
+deleted, except one of a hundred, which is abandoned until its lease expires. All figures are
+counted and deterministic.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..drawing.tables import show
 ENVIRONMENTS = (1, 10, 100)
 IN_FLIGHT = (1_000, 9_000)
 RATE = 300
-"""Messages a second."""
+"""Messages sent in a second."""
 SECONDS = 40
 LOOKS_A_SECOND = 5
-"""Of each environment; all together at least enough for the rate."""
+"""Scans by each environment; all together at least enough for the rate."""
 FEWEST_LOOKS = 60
 ABANDONED = 100
-"""One of so many."""
+"""One message of this number is abandoned."""
 BODY = "x" * 100
 HOLD_MS, LEASE_SECONDS = 3_000, 4
 """A consumer deletes a second before its lease ends."""
@@ -46,12 +46,12 @@ class Figures:
     mark_reads: float = 0.0
     mark_writes: float = 0.0
     first_ms: list[int] = field(default_factory=list)
-    """From sending to the first receive."""
+    """Times from a send to the first receive."""
     again_ms: list[int] = field(default_factory=list)
-    """From the end of a lease to the next receive."""
+    """Times from the end of a lease to the next receive."""
 
     def row(self) -> list[object]:
-        """The figures a second, and the delays: median, the worst, and the worst of leases."""
+        """Returns figures per second, and delays: median, maximum, and maximum after leases."""
         first, again = sorted(self.first_ms), sorted(self.again_ms)
         per_second = (self.looks, self.query_units, self.mark_reads, self.mark_writes)
         return [
@@ -64,7 +64,7 @@ class Figures:
 
 
 def run() -> None:
-    """Print the table."""
+    """Prints the table."""
     rows = [
         [environments, in_flight, *measure(environments, in_flight).row()]
         for in_flight in IN_FLIGHT
@@ -91,7 +91,7 @@ def run() -> None:
 def measure(
     environments: int, in_flight: int, *, rate: int = RATE, seconds: float = SECONDS
 ) -> Figures:
-    """Counts over `seconds` of simulated time, from when consumers hold what they will hold."""
+    """Counts over `seconds` of simulated time, after the number of leases is stable."""
     partition = _Partition(environments, in_flight, rate)
     partition.pass_seconds(HOLD_MS / 1000)
     partition.figures = Figures(seconds=seconds)
@@ -109,9 +109,9 @@ class _Partition:
         self._cores = [replace(self.world.core, memories={}) for _ in range(environments)]
         self._sender = replace(self.world.core, memories={})
         self._held: deque[tuple[int, str]] = deque()
-        """(when it is deleted, receipt)"""
+        """(time of the delete, receipt)"""
         self._ended: dict[str, int] = {}
-        """Id of an abandoned message -> when its lease ends."""
+        """Id of an abandoned message -> end of its lease."""
         self._sent: dict[str, int] = {}
         self._send_ms, self._look_ms = (
             1000 / rate,
@@ -136,7 +136,7 @@ class _Partition:
         self.world.engine.execute = count  # type: ignore[method-assign]
 
     def pass_seconds(self, seconds: float) -> None:
-        """Let time pass, from one thing that happens to the next."""
+        """Moves the clock from event to event."""
         end_ms = self.world.clock.now_ms() + seconds * 1000
         while (moment := min(self._next_send, self._next_look)) < end_ms:
             self.world.clock.pass_seconds(max(0.0, moment - self.world.clock.now_ms()) / 1000)
@@ -149,7 +149,7 @@ class _Partition:
             self._delete()
 
     def _fill(self, count: int) -> None:
-        """Put messages in flight for long, as many calls would, into the ten seconds before."""
+        """Writes messages with long leases, sent within the ten seconds before."""
         self.world.core = self._sender
         self._client.send("work", BODY)
         self._client.receive("work")

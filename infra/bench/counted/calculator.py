@@ -20,7 +20,7 @@ DIGITS = 6
 
 
 def run() -> None:
-    """Count, and write the file."""
+    """Counts, and writes the file."""
     found = counted(KINDS, WORKLOADS)
     content = {"prices": price_list(), "waiting": month_of_waiting(), "cases": found}
     FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -28,7 +28,7 @@ def run() -> None:
 
 
 def counted(kinds: Sequence[Kind], workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    """Each case with its use by one message, and a rival's dollars for a million."""
+    """Returns each case with the use of one message, and a rival's dollars for a million."""
     return [
         {
             "name": f"{case.kind.title}; {case.messages}",
@@ -41,7 +41,7 @@ def counted(kinds: Sequence[Kind], workloads: Sequence[Workload]) -> list[dict[s
 
 
 def use_of_one(usage: Usage) -> dict[str, float]:
-    """The use that one message makes."""
+    """Returns the use of one message."""
     whole = {
         "write_units": usage.write_units,
         "read_units": usage.read_units,
@@ -55,9 +55,9 @@ def use_of_one(usage: Usage) -> dict[str, float]:
 
 
 def price_list() -> dict[str, Any]:
-    """Dollars: of units, calls and requests for a million, of memory for a GB second.
+    """Returns prices in dollars: units, calls and requests for a million, memory for a GB second.
 
-    `kept_gigabyte`: of a GB that is in the table all month. `terms`: the shares that they take off.
+    `kept_gigabyte`: for a GB that is in the table all month. `terms`: their discounts.
     """
     kms = prices.KMS_SHARE * prices.KMS_REQUESTS_PER_MILLION
     return {
@@ -79,6 +79,6 @@ def price_list() -> dict[str, Any]:
 
 
 def month_of_waiting() -> float:
-    """Dollars for a consumer that waits all month and gets nothing."""
+    """Returns dollars for a consumer that waits all month without a message."""
     units = idle_units(waiting.PARTITIONS)
     return round(sum(waiting.month_dollars(prices.HOT_GB, units).values()), 4)

@@ -1,4 +1,4 @@
-"""The charts of the manual, from what `growth` counts, up to 100,000 messages.
+"""Draws the manual's charts from the counts of `growth`, up to 100,000 messages.
 
 Two runs write the same files.
 """

@@ -1,11 +1,11 @@
 """Dollars for a million messages by published prices: CirrusMQ beside SQS and SNS.
 
-Units are counted (`lives`), calls follow from the API; only the time that a function runs is
-assumed, and shown in a column of its own. "direct" is without the API, by URLs of the functions. A
-table has the same by the parameter `Capacity`. Large messages are in S3, as a deployment has it by
-default; what S3 and KMS ask for them is a column, and storage, which outlives the messages, a table
-of its own. Left out on both sides: keys, traffic out, empty receives. Left out on ours alone: logs
-and traces, which a deployment may turn down, and the work of each idle minute (sweep, meter).
+Units are counted (`lives`), calls follow from the API; only the run time of functions is assumed,
+and has its own column. "direct" is without the API, by URLs of the functions. Another table has the
+same by the parameter `Capacity`. Large messages are in S3, a deployment's default; the price of S3
+and KMS is a column, and storage, which outlives the messages, has its own table. Left out on both
+sides: keys, traffic out, empty receives. Left out only on ours: logs and traces, which a deployment
+may reduce, and the work of each idle minute (sweep, meter).
 """
 
 from __future__ import annotations
@@ -40,50 +40,50 @@ from .lives import (
 CALL_MS = 25
 """Assumed: a call of a function, with its one or two round trips to DynamoDB."""
 SEND_MS = 25
-"""Assumed: a send, with half the memory of other calls and so half the share of a CPU. Of that it
-needs 4 ms (`call_cpu`) and what signing a request takes, and it makes one round trip."""
+"""Assumed: a send, with half the memory of other calls, and so half the share of a CPU. It needs
+4 ms of that (`call_cpu`), the time to sign a request, and one round trip."""
 RECEIVE_MS = 35
-"""Assumed: a receive, with as much memory and one round trip more."""
+"""Assumed: a receive, with equal memory and one more round trip."""
 CARRYING_MS = 45
-"""Assumed: a receive that first deletes, one more round trip to DynamoDB."""
+"""Assumed: a receive that first deletes, with one more round trip to DynamoDB."""
 PUSH_MS = 100
 """Assumed: a push of one message to a URL that answers at once."""
 SHARING_MS, POSTING_MS = 30, 5
-"""Assumed: so much longer for each further subscription that shares the invocation, and for each
-further post. They wait side by side, so this is their CPU time alone (`push_cpu`)."""
+"""Assumed: extra time for each further subscription in the invocation, and for each further post.
+They wait in parallel, so this is only their CPU time (`push_cpu`)."""
 FANNING_MS = 3
-"""Assumed: so much longer for each further parcel that fan_out puts: its CPU time (`push_cpu`)."""
+"""Assumed: extra time for each further parcel of fan_out: its CPU time (`push_cpu`)."""
 PUT_MS, GET_MS = 30, 20
-"""Assumed: that calls with an object take longer, the writing one and the reading one."""
+"""Assumed: extra time of a call that writes an object, and of one that reads an object."""
 USED_AT_BEST = 0.7
-"""Of provisioned capacity: the share that auto scaling aims at, which no whole day reaches."""
+"""Target share of provisioned capacity of auto scaling, which no whole day reaches."""
 USED_IN_A_DAY = (0.45, 0.6)
-"""What a day with its hours of little use comes to."""
+"""Used share over a day that has hours of little use."""
 DAY_SECONDS = 86_400
 METER_RECORDS = 1_000
-"""Changes that one invocation of the meter takes where there is much to do."""
+"""Changes in one invocation of the meter under load."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """The use that a number of messages makes of Amazon's services on our side."""
+    """The use of Amazon's services by a number of messages on our side."""
 
     messages: int
     write_units: float
     read_units: float
     calls: int
-    """Of the HTTP API, each of which invokes a function."""
+    """Calls of the HTTP API, each of which invokes a function."""
     invocations: float = 0.0
-    """Of functions, apart from those."""
+    """Further invocations of functions."""
     gb_seconds: float
     puts: float = 0.0
-    """Of objects in S3; copies are among them."""
+    """Writes of objects in S3, copies included."""
     gets: float = 0.0
 
     def dollars(self, used: float | None = None) -> dict[str, float]:
-        """By line, for a million messages.
+        """Returns dollars by line, for a million messages.
 
-        `used`: the share of provisioned capacity that is used; None for tables on demand.
+        `used`: the used share of provisioned capacity, or None for tables on demand.
         """
         functions = self.calls + self.invocations
         written, read = prices.WRITE_UNITS_PER_MILLION, prices.READ_UNITS_PER_MILLION
@@ -103,7 +103,7 @@ class Usage:
         return {name: amount / self.messages for name, amount in lines.items()}
 
     def total(self, used: float | None = None, *, direct: bool = False) -> float:
-        """For a million messages; `direct`: by URLs of the functions, which cost nothing."""
+        """Returns dollars for a million messages. `direct`: by functions' URLs, without the API."""
         lines = self.dollars(used)
         return sum(lines.values()) - (lines["HTTP API"] if direct else 0.0)
 
@@ -192,8 +192,9 @@ def _usage(
     pushes: int = 0,
     pushed: int = 0,
 ) -> Usage:
-    """`calls` are those that are neither sends nor receives; `pushed`: the subscriptions that
-    `pushes`, invocations of push, are for."""
+    """Returns the use. `calls`: calls except sends and receives. `pushes`: invocations of push.
+    `pushed`: the number of subscriptions of these invocations.
+    """
     meters = changes / METER_RECORDS
     objects = objects or Requests()
     puts = objects["PutObject"] + objects["CopyObject"]
@@ -237,7 +238,7 @@ def sns_to_queues_dollars(size: int, *, batches: bool, queues: int = SUBSCRIPTIO
 
 
 def sns_to_urls_dollars(size: int, *, batches: bool, urls: int = SUBSCRIPTIONS) -> float:
-    """A million messages published and posted to URLs, each on its own."""
+    """Returns dollars for a million messages published and posted to URLs, each separately."""
     delivery = _requests(size) * prices.SNS_HTTP_DELIVERIES_PER_MILLION
     return _published(size, batches=batches) + urls * delivery
 
@@ -253,7 +254,7 @@ def _requests(size: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A way in which messages are used: a table of ours beside a rival's."""
+    """A way to use messages: our costs beside a rival's, in one table."""
 
     title: str
     short: str
@@ -311,7 +312,7 @@ class Case:
     messages: str
     usage: Usage
     theirs: float
-    """For a million of them."""
+    """Dollars for a million messages."""
 
 
 def cases(
@@ -369,7 +370,7 @@ def run() -> None:
 
 
 def show_capacity(rows: list[list[object]]) -> None:
-    """Print what is paid for a million messages by the parameter `Capacity`."""
+    """Prints the dollars for a million messages by the parameter `Capacity`."""
     shares = ["on demand", *(f"{used:.0%}" for used in (USED_AT_BEST, *reversed(USED_IN_A_DAY)))]
     show(
         "Dollars for a million messages, by Capacity: on demand, and by the share that is used",
@@ -384,7 +385,7 @@ def show_capacity(rows: list[list[object]]) -> None:
 
 
 def show_storage() -> None:
-    """Print what a million messages cost that are received soon and stored for their whole life."""
+    """Prints storage costs of a million messages, received soon but stored for their whole life."""
     rows = []
     for workload in (SINGLE_64_KB_JSON, SINGLE_64_KB, BATCH_64_KB):
         for place, objects in (("the table", None), ("the table or S3, by size", Requests())):
@@ -400,10 +401,10 @@ def show_storage() -> None:
 
 
 def storage_dollars(workload: Workload, objects: Requests | None) -> tuple[float, float]:
-    """For a million messages, in the table and in S3: log records and objects live to their end.
+    """Returns dollars for a million messages, in the table and in S3, for their whole life.
 
-    `objects`: large messages are in objects. One ends at the midnight after its days: on average
-    half a day later.
+    `objects`: large messages are in objects, which expire at the midnight after their days: on
+    average half a day later.
     """
     in_table, in_objects, object_days = left_behind(workload, objects)
     days = limits.RETENTION_SECONDS_DEFAULT / DAY_SECONDS
@@ -415,7 +416,7 @@ def storage_dollars(workload: Workload, objects: Requests | None) -> tuple[float
 
 
 def snapshot_dollars(memory_mb: int) -> tuple[float, float]:
-    """One version's snapshot for a month, and a million starts from it."""
+    """Returns dollars for one version's snapshot in a month, and for a million starts from it."""
     gigabytes = memory_mb / 1_024
     kept = gigabytes * prices.SNAPSHOT_GB_SECOND * waiting.MONTH_SECONDS
     return kept, gigabytes * prices.SNAPSHOT_GB_RESTORED * prices.MILLION

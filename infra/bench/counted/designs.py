@@ -1,18 +1,18 @@
-"""Queues on DynamoDB as public projects build them: their units in closed form, a row a design.
+"""Queues on DynamoDB in the designs of public projects: their units in closed form.
 
-Each keeps a message in one item and its visibility in an attribute. A row has how often the calls
-of one message write its item, write its entry in the index, and read its item; the rules of
-DynamoDB (developer guide, "Capacity unit consumption" and "Using Global Secondary Indexes") do the
-rest:
+Each design keeps a message in one item and its visibility in an attribute. A row has the number of
+writes of the item, writes of its index entry, and reads of the item by the calls for one message.
+The units follow from DynamoDB's rules (developer guide, "Capacity unit consumption" and "Using
+Global Secondary Indexes"):
 
 - a write takes a unit for each KB of the item, a consistent read one for each 4 KB, a query half a
-  unit for each 4 KB of all that it reads, also of what a filter drops; each one unit (a query half)
-  at least;
-- an entry whose index keys change is deleted and put anew: two writes. One whose other attributes
-  change is written once. An item without the index's keys has no entry.
+  unit for each 4 KB of all items that it reads, dropped ones included; the minimum is one unit
+  (half for a query);
+- an entry whose index keys change is deleted and put again: two writes. An entry whose other
+  attributes change is written once. An item without the index's keys has no entry.
 
-Sizes are those of a message that is held, which is when its item has all of its attributes; before
-that it is up to 150 bytes smaller.
+Sizes are for a leased message, whose item has all attributes; before the lease it is up to 150
+bytes smaller.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ _KB = 1_024
 
 @dataclass(frozen=True)
 class Calls:
-    """How often something is done to one message, by call."""
+    """Number of operations on one message, by call."""
 
     send: int = 0
     receive: int = 0
     delete: int = 0
 
     def times(self, receives: int) -> int:
-        """In the life of a message that is received so often."""
+        """Returns the number in the life of a message with `receives` receives."""
         return self.send + self.receive * receives + self.delete
 
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """How a queue uses DynamoDB."""
+    """The use of DynamoDB by a queue."""
 
     beside_body: int
     """Bytes of an item beside the body: names, keys, times, receipt."""
     item_writes: Calls
     entry_writes: Calls = Calls()
-    """Of the index on what can be received."""
+    """Writes of the entry in the index of receivable messages."""
     entry_bytes: int | None = None
-    """Of an entry; None where the index has the whole item, or there is none."""
+    """Size of an entry, or None if the index has the whole item or does not exist."""
     item_reads: Calls = Calls()
-    """Consistent, in a life."""
+    """Consistent reads in a message's life."""
     empty_reads: int = 0
-    """Consistent ones that find nothing, in a life."""
+    """Consistent reads in a message's life that find nothing."""
     queries_one_by_one: bool = False
-    """Whether each message of a batch has a query of its own, from the head."""
+    """True if each message of a batch takes a separate query from the head."""
     reads_held: bool
-    """Whether a query reads messages in flight."""
+    """True if a query reads messages in flight."""
     page: int | None = None
-    """Items that one query reads at most; None: as many as are wanted."""
+    """Maximum items of one query; None for the number of wanted messages."""
 
     def life(self, size: int, batch: int, receives: int = 1) -> tuple[float, float]:
-        """(write units, read units) of a batch that is sent, received and deleted together.
+        """Returns (write units, read units) of a batch that is sent, received and deleted together.
 
-        `size`: bytes of each body. Each message is received so often.
+        `size`: bytes of each body. `receives`: receives of each message.
         """
         item, entry = size + self.beside_body, self._entry(size)
         written = self.item_writes.times(receives) * _units(item, _KB)
@@ -72,7 +72,7 @@ class Design:
         return batch * written, batch * read + queries * _query(together)
 
     def look(self, in_flight: int, size: int, batch: int) -> float:
-        """Read units of a look for a batch where all messages are in flight: it finds nothing."""
+        """Returns read units of a receive while all messages are in flight: it finds nothing."""
         if not self.reads_held:
             return _query(0)
         page, entry = self.page or batch, self._entry(size)

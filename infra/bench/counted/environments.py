@@ -1,7 +1,7 @@
-"""Keys that each execution environment of a function reads or writes by itself, whatever the load.
+"""Keys that each execution environment of a function reads or writes, at any load.
 
-What one environment reads once in `DocumentSeconds` is counted by the engine, for a consumer's
-receive and a producer's send. How often it reports an account's calls is by the code's own rule.
+The engine counts the reads by one environment in `DocumentSeconds`, for a consumer's receive and a
+producer's send. The rate of its reports of an account's calls follows from the code's rule.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .keys import Keys, Units
 
 ENVIRONMENTS = (100, 1_000, 3_500)
 PER_SECOND = 2_000
-"""Environments divided by `DocumentSeconds`, at most: so many reads of one key leave it room."""
+"""Maximum of environments / `DocumentSeconds`, so that reads do not use up a key's capacity."""
 _RATE = 1_000
 _FAMILIES = {"T#": "calls of the account", "K#": "access key", "A#": "queue"}
 
 
 @dataclass(frozen=True)
 class Heat:
-    """Units a second on a key, of so many environments."""
+    """Units per second on a key, by a number of environments."""
 
     environments: int
     seconds: int
@@ -37,13 +37,13 @@ class Heat:
 
 
 def document_seconds(environments: int) -> int:
-    """The life of documents that so many environments of one account need."""
+    """Returns the cache life of documents that a number of environments of one account needs."""
     shortest, longest = DOCUMENT_SECONDS
     return min(max(shortest, -(-environments // PER_SECOND)), longest)
 
 
 def reports_per_second(environments: int) -> float:
-    """Reports of one account's calls, of environments that it calls all the time."""
+    """Returns reports of one account's calls per second, from environments under constant load."""
     interval = INTERVALS[0]
     while (following := next_interval(interval, environments / interval)) != interval:
         interval = following
@@ -51,7 +51,7 @@ def reports_per_second(environments: int) -> float:
 
 
 def heat_by_environments() -> list[Heat]:
-    """Units a second on each key that grows with environments."""
+    """Returns units per second on each key whose load grows with environments."""
     one = _reads_of_one()
     found = []
     for environments in ENVIRONMENTS:
@@ -65,7 +65,7 @@ def heat_by_environments() -> list[Heat]:
 
 
 def _reads_of_one() -> dict[str, Units]:
-    """Units of one environment's call behind the end of its documents' lives: the dearer one."""
+    """Returns units of one environment's call after its cached documents expired: the maximum."""
     world = World(shared_caches=False)
     alice = world.client("alice")
     settings = replace(world.core.settings, account_requests_per_second=_RATE)
@@ -79,7 +79,7 @@ def _reads_of_one() -> dict[str, Units]:
     keys = Keys(world)
     most = dict.fromkeys(_FAMILIES, Units())
     for call in calls:
-        for _ in range(2):  # what is kept for a minute is read by the first alone
+        for _ in range(2):  # documents that are cached for a minute are read only by the first
             world.clock.pass_seconds(SLOW_CACHE_MS / 1_000 / 60 + 0.5)
             keys.take()
             call()

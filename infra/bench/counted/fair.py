@@ -1,8 +1,8 @@
-"""How long messages of quiet groups wait for their first receive, beside one with a large backlog.
+"""The wait of quiet groups' messages for their first receive, beside a group with a large backlog.
 
-Consumers take one message after the other and need a while for each, which leaves half of their
-time: what a noisy group has waiting takes that. Each consumer's receives have an environment of
-their own. Time is simulated: two runs give the same figures.
+Consumers take one message after the other, which uses half of their time; a noisy group's backlog
+uses the rest. Each consumer's receives have a separate environment. Time is simulated: two runs
+give the same figures.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ..drawing.tables import show
 from .polls import environment
 
 GROUPS = 100
-"""One of them may be noisy."""
+"""Number of groups; one of them may be noisy."""
 BACKLOG = 100_000
 SECONDS, WARM_UP_SECONDS = 30, 5
 CONSUMERS = 10
 HANDLER_SECONDS = 0.1
 QUIET_A_SECOND = 50
 LOOK_SECONDS = 0.34
-"""Between two looks of an idle consumer at all partitions, as long polls make them."""
+"""Time between two scans of all partitions by an idle consumer, as in a long poll."""
 _BATCH = 16
 
 
 class Setting(NamedTuple):
-    """A run: with how many groups, and of how long."""
+    """The parameters of a run."""
 
     fair: bool
     backlog: int
@@ -41,18 +41,18 @@ class Setting(NamedTuple):
 
 
 class Dwell(NamedTuple):
-    """Of quiet messages, from the sending to the receive; one that is not received, to the end."""
+    """Waits of quiet messages, from the send to the receive, or to the end of the run."""
 
     seconds: list[float]
     received: int
     noisy: int
-    """Messages of the noisy group that were received meanwhile."""
+    """Number of received messages of the noisy group."""
     units: float
-    """Read units of a receive that got a message."""
+    """Read units of a receive with a message."""
 
 
 def run() -> None:
-    """Print the dwell of a fair and of a plain queue, without and with the noisy group."""
+    """Prints the waits in a fair and in a plain queue, without and with the noisy group."""
     rows: list[tuple[object, ...]] = []
     for fair in (True, False):
         alone, beside = (dwell(Setting(fair, backlog)) for backlog in (0, BACKLOG))
@@ -88,7 +88,7 @@ def run() -> None:
 
 
 def dwell(setting: Setting) -> Dwell:
-    """The dwell of the quiet messages of one run."""
+    """Returns the waits of quiet messages in one run."""
     world = World(seed=1, shared_caches=False)
     client = world.client("alice")
     try:
@@ -110,7 +110,7 @@ class _Run:
         self._begun_ms = world.clock.now_ms()
         self._numbers = count()
         self._events: list[tuple[float, int, int]] = []
-        """(time, number, consumer, or -1 for a send)"""
+        """(time, number, consumer or -1 for a send)"""
         self._sent: dict[str, int] = {}
         self._waited: list[float] = []
         self._noisy = self._taken = 0

@@ -1,7 +1,7 @@
-"""Receives of single messages that lie in several partitions: calls, and read units a message.
+"""Receives of single messages in several partitions: calls and read units for a message.
 
-Each was sent by itself. A consumer receives up to 16 until it has them all. Then 16 consumers, each
-in an environment of its own, receive at once: all read before the first of them claims.
+Each message was sent separately. A consumer receives up to 16 until it has all. Then 16 consumers,
+each in a separate environment, receive at once: all read before the first one claims.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ WAITING = (1, 4, 16, 64)
 CONSUMERS, AT_ONCE_WAITING = 16, (16, 64, 256)
 BATCH = 16
 _TRIALS = 30
-"""Of which a mean is made."""
+"""Number of trials for a mean."""
 _LEASE_SECONDS = 43_200
 
 
 def run() -> None:
-    """Print both tables."""
+    """Prints both tables."""
     show(
         f"Singles that wait, received up to {BATCH} at once: calls / read units a message",
         ["waiting", *map(_partitions, PARTITIONS)],
@@ -46,12 +46,12 @@ def run() -> None:
 
 
 def filled(partitions: int, waiting: int) -> tuple[float, float]:
-    """(calls, read units) a message, until all that wait are received; means."""
+    """Returns means of (calls, read units) for a message, until all are received."""
     world, alice = _queue(partitions)
     calls, units = 0, 0.0
     for _ in range(_TRIALS):
         _send(world, alice, waiting)
-        world.clock.pass_seconds(31)  # receivers have forgotten what they know of heads
+        world.clock.pass_seconds(31)  # receivers' cached heads have expired
         received = 0
         world.engine.reset_capacity()
         receipts: list[str] = []
@@ -69,7 +69,7 @@ def filled(partitions: int, waiting: int) -> tuple[float, float]:
 
 
 def at_once(partitions: int, waiting: int) -> tuple[int, int, int]:
-    """(messages received, empty answers, claims that were refused) of receives at once."""
+    """Returns (received messages, empty answers, refused claims) of simultaneous receives."""
     world, alice = _queue(partitions)
     _send(world, alice, waiting)
     world.clock.pass_seconds(5)
@@ -80,7 +80,7 @@ def at_once(partitions: int, waiting: int) -> tuple[int, int, int]:
 
 
 class _Crowd:
-    """Receives of many environments, each of which begins when the one before is to claim."""
+    """Receives of many environments; each begins when the previous one is about to claim."""
 
     def __init__(self, world: World, client: Client) -> None:
         self._world, self._client = world, client
@@ -90,7 +90,7 @@ class _Crowd:
         world.engine.execute = self._first_the_others  # type: ignore[method-assign]
 
     def receive(self) -> list[int]:
-        """How many messages each got, the first one last."""
+        """Returns the number of messages in each receive, the first one last."""
         answers: list[int] = []
 
         def receive(number: int) -> None:

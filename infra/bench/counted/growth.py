@@ -1,6 +1,6 @@
-"""How the cost of a call grows: with the backlog, in flight, with subscriptions and partitions.
+"""Growth of a call's cost with the backlog, messages in flight, subscriptions and partitions.
 
-All is counted, so that two runs give the same figures.
+All figures are counted, so that two runs give the same ones.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ IDLE = (0, 10, 100, 1_000)
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """Counted units; each row begins with the number that grows."""
+    """Counted units; each row begins with the growing number."""
 
     backlogs: Sequence[tuple[int, float]]
-    """Read units of a receive, by messages that wait in one partition."""
+    """Read units of a receive, by waiting messages in one partition."""
     in_flight: Sequence[tuple[int, float, float]]
-    """Read units of a first look, and a second of looking, by messages in flight in one."""
+    """Read units of a first scan, and of a second of scans, by messages in flight in one."""
     others_in_flight: dict[str, Sequence[tuple[int, float]]]
-    """Read units of a look in queues of other designs, by the same; a design each."""
+    """Read units of a scan in each other design, by messages in flight."""
     subscriptions: Sequence[tuple[int, float, float, float]]
     """Write units of one message of 1 KB, of each of 16, and of one of 64 KB."""
     partitions: Sequence[tuple[int, float, float, float]]
@@ -36,20 +36,20 @@ class Growth:
 
 
 def run() -> None:
-    """Print the tables up to 10,000 messages."""
+    """Prints the tables up to 10,000 messages."""
     show_growth(measure(COUNTS))
     _show_bounds()
 
 
 def measure(counts: Sequence[int]) -> Growth:
-    """Up to the last of these numbers of messages."""
+    """Counts the growth, up to the last of these numbers of messages."""
     return Growth(
         backlogs=list(reads.backlogs(counts)),
         in_flight=list(reads.in_flight(counts)),
         others_in_flight={
             name: [(count, design.look(count, reads.BODY_BYTES, reads.BATCH)) for count in counts]
             for name, design in DESIGNS.items()
-            # A look at an index of keys alone costs what one at an index of all costs.
+            # A scan of an index of keys costs the same as one of an index of all attributes.
             if design.entry_bytes is None
         },
         subscriptions=[(count, *subscriptions(count)) for count in SUBSCRIBERS],
@@ -66,7 +66,7 @@ def subscriptions(count: int) -> tuple[float, float, float]:
 
 
 def show_growth(growth: Growth) -> None:
-    """Print what was counted."""
+    """Prints the counts."""
     show(
         "Read units of one receive, by the backlog of one partition",
         ["backlog", "units"],

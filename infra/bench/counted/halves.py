@@ -1,4 +1,4 @@
-"""Units of half messages: of each of their calls, counted by the embedded engine."""
+"""Units of each call for half messages, counted by the embedded engine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _TERMS = {"check_after_seconds": 1}
 
 
 def half_units(workload: Workload, call: str) -> tuple[float, float, Requests]:
-    """(write units, read units, calls of S3) of one of `CALLS`, caches warm, in a topic with one
-    subscription; large messages are in objects, as a deployment has them by default."""
+    """Returns (write units, read units, calls of S3) of one of `CALLS`, with warm caches.
+    The topic has one subscription; large messages are in objects, the default of a deployment.
+    """
     world = world_with(Requests())
     alice = world.client("alice")
     alice.put("/topics/news")
@@ -22,7 +23,7 @@ def half_units(workload: Workload, call: str) -> tuple[float, float, Requests]:
     _decide(alice, "commit", _prepare(alice, workload))
     handle = "" if call == "prepare" else _prepare(alice, workload)
     world.clock.pass_seconds(1)
-    _decide(alice, "commit", "")  # attributes are at hand
+    _decide(alice, "commit", "")  # attributes are cached
     objects = Requests()
 
     def do() -> None:

@@ -1,4 +1,4 @@
-"""Units of what an operator does by hand: pausing, retrying, looking up, redriving."""
+"""Units of an operator's calls: pausing, retrying, looking up, redriving."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WAITING = 16
 
 
 def hands_rows() -> list[tuple[str, float, float]]:
-    """(call, write units, read units) over all tables; attributes are at hand."""
+    """Returns (call, write units, read units) over all tables; attributes are cached."""
     return [
         ("pause a URL's subscription", *_of_subscription(["pause"])),
         ("resume it, nothing waits (8 partitions)", *_of_subscription(["resume"], ["pause"])),
@@ -59,7 +59,7 @@ def _looked_up(*, moved: bool = False, size: int = 100, lost: int = 0) -> tuple[
 def _taken_back(
     method: str, seconds: int | None = None, before: Sequence[int] = ()
 ) -> tuple[float, float]:
-    """A call on a message with a delay of its own, after it was put off, or not."""
+    """Returns units of a call on a delayed message. `before`: earlier reschedules in seconds."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/work")
@@ -84,7 +84,7 @@ def _peeked(waiting: int) -> tuple[float, float]:
 
 
 def _redriven(*, group: bool = False, ids: int = 0, receipts: int = 0) -> tuple[float, float]:
-    """Units of each message that is moved, with those of starting and ending the operation."""
+    """Returns units for a moved message, including the start and the end of the operation."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/dead")
@@ -155,7 +155,7 @@ def _retried(status: int) -> tuple[float, float]:
 
 
 def _posted(**attributes: int) -> tuple[float, float]:
-    """Of all messages, from their publishing on; a poster waits where there is a rate."""
+    """Returns units of all messages, from their publish on; a rate makes the poster wait."""
     world, alice = with_url(**attributes)
     posted, began = len(world.posts), world.clock.now_ms()
     used = world.units(lambda: _publish(world, alice, WAITING))
@@ -167,7 +167,7 @@ def _posted(**attributes: int) -> tuple[float, float]:
 
 
 def _delayed() -> tuple[float, float]:
-    """Of one message, from its publishing to the end of the execution that posts it."""
+    """Returns units of one message, from its publish to the end of the posting execution."""
     world, alice = with_url()
     body = {"messages": [{"body": "x" * 100, "delay_seconds": 60}]}
     posted = len(world.posts)
@@ -195,15 +195,15 @@ def _matched(**more: Any) -> tuple[float, float]:
 
 
 def with_url(**attributes: int) -> tuple[World, Client]:
-    """A world with a topic and one URL, whose failing messages do not hold others back."""
+    """Returns a world with a topic and one URL, whose failing messages do not block others."""
     world = World()
     alice = world.client("alice")
     alice.put("/topics/news")
     url = {"protocol": "http", "endpoint": "http://127.0.0.1:9/"}
     given = url | {"retry": {"policy": "http_unordered"}} | attributes
     alice.put("/topics/news/subscriptions/web", given)
-    _publish(world, alice, 1)  # until then it is new, and `push` passes it on
-    world.clock.pass_seconds(600)  # what that read is forgotten
+    _publish(world, alice, 1)  # before it the URL is new, and `push` passes it on
+    world.clock.pass_seconds(600)  # cached documents have expired
     alice.get("/topics/news/subscriptions/web")
     return world, alice
 

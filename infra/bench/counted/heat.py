@@ -1,8 +1,8 @@
 """The hottest partition key of a topic at 5,000 single messages a second, from the code's own keys.
 
-A key takes 1,000 write and 3,000 read units a second. A message's units on each kind of key are
-counted by the engine, over its whole life; how many of the messages of a second meet on the hottest
-key of a kind is counted over 5,000 ids, by the code that chooses their partitions.
+A key takes 1,000 write and 3,000 read units a second. The engine counts a message's units on each
+kind of key, over its whole life. The number of messages of a second on the hottest key of a kind is
+counted over 5,000 ids, by the code that chooses their partitions.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from .lives import subscribe
 
 RATE = 5_000
 PARTITIONS = {1: 32, 20: 32, 100: 192}
-"""Of the topic, by its subscriptions."""
+"""Partitions of the topic, by number of subscriptions."""
 QUEUE_PARTITIONS = 32
 PROTOCOLS = ("pull", "queue", "http")
 SAMPLE = 48
 """Messages of one batch of fan_out."""
 ENVIRONMENTS = 100
-"""Of the function that publishes: 5,000 calls a second of 20 ms. Each reads attributes anew once a
-second."""
+"""Environments of the publishing function: 5,000 calls a second of 20 ms. Each reads attributes
+again once a second."""
 METERED = 1_000
-"""Changes in a batch of the meter. A shard of the stream has no more in a second."""
+"""Changes in a batch of the meter; the maximum of a stream's shard in a second."""
 
 
 def run() -> None:
-    """Print the tables."""
+    """Prints the tables."""
     rows = []
     for count, partitions in PARTITIONS.items():
         for protocol in PROTOCOLS:
@@ -76,9 +76,10 @@ def run() -> None:
 
 
 def hottest(protocol: str, count: int, partitions: int) -> dict[str, Units]:
-    """Units a second on the hottest key of each kind: of a topic with so many subscriptions.
+    """Returns units per second on the hottest key of each kind, for a topic with subscriptions.
 
-    The sample is in one partition, so that its batches are full as those of a busy topic are.
+    `count`: number of subscriptions. The sample is in one partition, so that its batches are full,
+    as in a busy topic.
     """
     world = World(shared_caches=False)
     alice = world.client("alice")
@@ -113,10 +114,10 @@ def hottest(protocol: str, count: int, partitions: int) -> dict[str, Units]:
 
 
 def _attributes(world: World, client: Client, keys: Keys, environments: int) -> dict[str, Units]:
-    """Units of a second's reads of the directory, by environments that publish and by fan_out's.
+    """Returns units of a second's directory reads, by publishing environments and fan_out's.
 
-    `environments`: of fan_out, which has one for each shard. Some is kept for a second, some for a
-    minute.
+    `environments`: fan_out's, one for each shard. Some documents are cached for a second, some for
+    a minute.
     """
     functions: tuple[tuple[Callable[[], None], int], ...] = (
         (partial(_publish, client, 1), ENVIRONMENTS),
@@ -141,7 +142,7 @@ def _publish(client: Client, messages: int) -> None:
 
 
 def _live(world: World, client: Client, protocol: str, count: int, messages: int) -> None:
-    """So many messages are published, and everything is received and deleted, or posted."""
+    """Publishes messages, and receives and deletes, or posts, all of them."""
     _publish(client, messages)
     world.run_stream("fan_out")
     if protocol == "http":
@@ -167,16 +168,16 @@ def _take_all(client: Client, source: str) -> None:
 
 @dataclass(frozen=True)
 class Meetings:
-    """Of the messages of a second, how many meet on one key."""
+    """Number of messages of a second on one key."""
 
     in_log: int
     in_source: int
     sources: int
-    """Keys of one subscription's parcels."""
+    """Number of keys of one subscription's parcels."""
 
 
 def _meetings(world: World, topic: Topic, subscription: Subscription, partitions: int) -> Meetings:
-    """Counted over new ids, of a topic with so many partitions."""
+    """Counts over new ids of a topic with this number of partitions."""
     records = [item for item in world.items() if item["pk"]["S"].startswith(f"L#{topic.id}#")]
     record = read_record(next(item for item in records if "g" in item))
     delivery = record.header.deliveries[0]
@@ -200,11 +201,11 @@ def _meetings(world: World, topic: Topic, subscription: Subscription, partitions
 
 
 def _metered(world: World, changes: float, writes: float, sources: int) -> dict[str, Units]:
-    """The meter's writes, given the changes a second, and the writes and keys of a source.
+    """Returns the meter's writes, from changes per second, and a source's writes and keys.
 
     A shard of the stream has the keys of one partition of the table, which takes 1,000 writes a
-    second: it fills one batch of the meter in a second, of few resources where keys are busy. A
-    source is in no more batches a second than it has keys.
+    second: it fills one batch of the meter in a second, with few resources if keys are busy. A
+    source is in at most as many batches a second as it has keys.
     """
     batches = changes / METERED
     keys_of_a_shard = 1 + KEY_WRITES * sources / writes

@@ -1,4 +1,4 @@
-"""Units that calls of the store consume, by partition key."""
+"""Counts units of calls of the store by partition key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Units:
         return Units(self.writes + other.writes, self.reads + other.reads)
 
     def times(self, factor: float) -> Units:
-        """So much more of both."""
+        """Returns both multiplied by a factor."""
         return Units(self.writes * factor, self.reads * factor)
 
 
@@ -34,7 +34,7 @@ class Keys:
         world.engine.execute = self._count  # type: ignore[method-assign]
 
     def take(self) -> dict[str, Units]:
-        """The units that were counted since the last time."""
+        """Returns the units counted since the last call."""
         taken, self.units = self.units, {}
         return taken
 

@@ -24,7 +24,7 @@ Requests: TypeAlias = Counter[str]
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Messages that are sent, received and deleted in single calls of a batch."""
+    """Messages that are sent, received and deleted in batches, one call for each step."""
 
     name: str
     count: int
@@ -33,7 +33,7 @@ class Workload:
     make: Callable[[int], Message] = bodies.text
 
     def messages(self) -> list[Message]:
-        """New ones."""
+        """Returns new messages."""
         return [self.make(self.size) for _ in range(self.count)]
 
 
@@ -43,11 +43,11 @@ SINGLE_64_KB_JSON = Workload(name="one of 64 KB of JSON", count=1, size=65_536, 
 BATCH_40_BYTES = Workload(name="16 of 40 bytes", count=16, size=40)
 BATCH_1_KB = Workload(name="16 of 1 KB", count=16, size=1_024)
 BATCH_64_KB = Workload(name="4 of 64 KB", count=4, size=65_536, make=bodies.binary)
-"""In the table a batch's bodies together have 256 KB at most."""
+"""In the table, a batch's bodies together have at most 256 KB."""
 FULL_64_KB = Workload(name="16 of 64 KB", count=16, size=65_536, make=bodies.binary)
 SINGLE_1_MB = Workload(name="one of 1 MB", count=1, size=1_048_576, make=bodies.binary)
 SINGLE_3_MB = Workload(name="one of 3 MB", count=1, size=3_145_728, make=bodies.binary)
-"""As base64 what an answer holds that is not gzipped."""
+"""In base64, the maximum of an answer that is not gzipped."""
 WORKLOADS = (
     Workload(name="one of 100 bytes", count=1, size=100),
     SINGLE_1_KB,
@@ -59,17 +59,17 @@ WORKLOADS = (
 
 
 def world_with(objects: Requests | None) -> World:
-    """A world; with a counter, large sends are in objects, as a deployment has it by default."""
+    """Returns a world; with a counter, large sends are in objects, a deployment's default."""
     return World(bodies_in_s3_from=0 if objects is None else None)
 
 
 def our_life(
     workload: Workload, objects: Requests | None = None, **fields: Any
 ) -> tuple[float, float]:
-    """(write units, read units) of a batch with warm caches, messages waiting in each partition.
+    """Returns (write units, read units) of a batch, with warm caches and waiting messages.
 
-    The steady state of a queue that is used: the waiting messages were sent before. `objects`: has
-    large messages in objects, whose requests are added to it.
+    This is the steady state of a queue: each partition has earlier messages. `objects`: a counter
+    for requests to S3; with it, large messages are in objects.
     """
     world = world_with(objects)
     alice = world.client("alice")
@@ -82,10 +82,10 @@ def our_life(
 def carried_life(
     workload: Workload, objects: Requests | None = None, turns: int = 10
 ) -> tuple[float, float]:
-    """(write units, read units) of a batch that the receive of the next one deletes.
+    """Returns (write units, read units) of a batch that the next batch's receive deletes.
 
-    The mean of turns of two calls: send, and receive with the deletes of the turn before. `objects`
-    as in `our_life`.
+    The mean over rounds of two calls: send, and receive with the previous round's deletes.
+    `objects` as in `our_life`.
     """
     requests = Requests()
     world = world_with(objects)
@@ -114,9 +114,10 @@ def carried_life(
 
 
 def grouped_life(turns: int = 20, groups: int = 10, **attributes: Any) -> tuple[float, float]:
-    """(write units, read units) of a message of 1 KB in a queue with groups, sent one by one.
+    """Returns (write units, read units) of a message of 1 KB in a queue with groups.
 
-    Received by the call that deletes the message before. `attributes`: `fair` or `ordered`.
+    Messages are sent one by one; a receive deletes the previous message. `attributes`: `fair` or
+    `ordered`.
     """
     world = World()
     alice = world.client("alice")
@@ -141,9 +142,9 @@ def grouped_life(turns: int = 20, groups: int = 10, **attributes: Any) -> tuple[
 
 
 def gathered_life(workload: Workload) -> tuple[float, float]:
-    """(write units, read units) of messages sent one by one, received in one call of 16.
+    """Returns (write units, read units) of messages sent one by one, received in one call of 16.
 
-    The queue has four partitions, as by default, and the receive deletes the batch before.
+    The queue has four partitions, the default, and the receive deletes the previous batch.
     """
     world = World()
     alice = world.client("alice")
@@ -165,12 +166,12 @@ def gathered_life(workload: Workload) -> tuple[float, float]:
 
 
 def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
-    """(write units, read units) of a batch that is sent, handed to a function, and done.
+    """Returns (write units, read units) of a batch that is sent, passed to a function, and done.
 
-    The queue is empty before and after: a worker is woken for it, takes a slot, and leaves.
+    The queue is empty before and after: a worker wakes for it, takes a slot, and ends.
     """
     world = World()
-    # As a deployment has it by default: workers are counted.
+    # The default of a deployment: workers are counted.
     settings = replace(world.core.settings, workers=40)
     world.core = replace(world.core, settings=settings)
     admin = world.client("alice", admin=True)
@@ -191,13 +192,13 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
 
 
 def push_invocations(workload: Workload, count: int = SUBSCRIPTIONS) -> int:
-    """Invocations of push for a batch that is published to so many subscriptions with a URL."""
+    """Returns invocations of push for a batch published to `count` subscriptions with a URL."""
     world = world_with(Requests())
     alice = world.client("alice")
     alice.put("/topics/news")
     for number in range(count):
         subscribe(alice, "http", number)
-    _spread(world, alice, [bodies.text(40)], "http", count)  # until then they are new
+    _spread(world, alice, [bodies.text(40)], "http", count)  # before it the URLs are new
     _put_in(alice, "/topics/news", workload.messages())
     world.run_stream("fan_out")
     return _deliver(world, count * workload.count)
@@ -209,7 +210,7 @@ def published_life(
     count: int = SUBSCRIPTIONS,
     objects: Requests | None = None,
 ) -> tuple[float, float]:
-    """(write units, read units) from publishing to all deletions or deliveries, caches warm.
+    """Returns (write units, read units) from publish to all deletes or posts, with warm caches.
 
     `objects` as in `our_life`.
     """
@@ -225,8 +226,9 @@ def published_life(
 
 
 def pushed_units(count: int) -> tuple[float, float]:
-    """(write units, read units) of delivering so many messages of 100 bytes to a URL, each
-    published by itself, in one invocation."""
+    """Returns (write units, read units) of posting messages to a URL in one invocation.
+    `count`: number of messages of 100 bytes, each published separately.
+    """
     world, alice = _with_url("exponential_decay")
     _publish_singles(alice, 1)
     world.settle()
@@ -238,7 +240,7 @@ def pushed_units(count: int) -> tuple[float, float]:
 
 
 def retried_units(waiting: int) -> tuple[float, float]:
-    """(write units, read units) of one failed attempt of a URL, if so many wait."""
+    """Returns (write units, read units) of one failed attempt of a URL with `waiting` messages."""
     world, alice = _with_url("http_unordered")
     world.endpoint = lambda url: "status 500"
     _publish_singles(alice, waiting)
@@ -266,7 +268,7 @@ def _publish_singles(client: Client, count: int) -> None:
 
 
 def left_behind(workload: Workload, objects: Requests | None = None) -> tuple[int, int, int]:
-    """Bytes in the table, bytes of objects, and their days of life, when a batch was deleted.
+    """Returns bytes in the table and of objects, and the objects' days, after a batch's delete.
 
     `objects` as in `our_life`.
     """
@@ -281,7 +283,7 @@ def left_behind(workload: Workload, objects: Requests | None = None) -> tuple[in
 
 
 def metering_units() -> float:
-    """Write units of one invocation of the meter: the records of one queue and one minute."""
+    """Returns write units of one invocation of the meter: records of one queue in one minute."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/work")
@@ -291,7 +293,7 @@ def metering_units() -> float:
 
 
 def subscribe(client: Client, protocol: str, number: int) -> None:
-    """A subscription of the topic `news`; for a queue or a URL, to one of its own."""
+    """Makes a subscription of the topic `news`, if needed with a new queue or URL."""
     body = {"protocol": protocol}
     if protocol == "queue":
         client.put(f"/queues/in{number}", {"partitions": 1})
@@ -315,7 +317,7 @@ def _spread(
 
 
 def _deliver(world: World, count: int) -> int:
-    """Have so many posts made; in how many invocations."""
+    """Runs invocations until `count` messages are posted. Returns their number."""
     posts, invocations = len(world.posts), 0
     while world.invoked:
         world.run(*world.invoked.popleft())
@@ -336,7 +338,7 @@ def _go_through(client: Client, messages: Sequence[Message], **fields: Any) -> N
 
 
 def _put_in(client: Client, target: str, messages: Sequence[Message]) -> None:
-    """Send to a queue or publish to a topic; what is refused would be missed far from here."""
+    """Sends to a queue or publishes to a topic. Raises RuntimeError if that is refused."""
     reply = client.post(f"{target}/messages", {"messages": messages})
     if reply.status != 201:
         raise RuntimeError(f"{target} refused {len(messages)} messages: {reply.text}")
@@ -354,7 +356,7 @@ def _take(client: Client, source: str, count: int) -> None:
 def units_of(
     world: World, call: Callable[[], object], objects: Requests | None = None
 ) -> tuple[float, float]:
-    """(write units, read units) of a call; its requests to S3 are added to `objects`."""
+    """Returns (write units, read units) of a call; adds its requests to S3 to `objects`."""
     before = Counter(world.bucket.requests())
     used = world.units(call)
     if objects is not None:

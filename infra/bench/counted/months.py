@@ -1,7 +1,7 @@
-"""Dollars a month with everything in them: an idle deployment's, and what messages add.
+"""Monthly dollars with everything included: an idle deployment, and the messages' part.
 
-Beside the units and calls that `cost` counts: lines of logs, the exports of the tables, their
-backup and storage. Messages are single ones of 1 KB, received soon.
+Beside the units and calls of `cost`, this counts log lines, and exports, backup and storage of the
+tables. Messages are single ones of 1 KB, received soon.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from .waiting import MONTH_SECONDS
 MONTHS = (1, 10, 100, 1_000)
 """Millions of messages."""
 ACCESS_BYTES = {"short": 120, "full": 250, "off": 0}
-"""Assumed: of a call, by the parameter AccessLog."""
+"""Assumed: log bytes of a call, by the parameter AccessLog."""
 METER_LOG_BYTES = 900
-"""Assumed: of a batch, which has up to 1,000 changes."""
+"""Assumed: log bytes of a batch, which has up to 1,000 changes."""
 CHANGES = 3
 USAGE_BYTES = 400
-"""Assumed: of a record of usage, which is stored for 40 days, exported and backed up."""
+"""Assumed: size of a usage record, which is stored for 40 days, exported and backed up."""
 OPEN_SECONDS = 60
-"""Assumed, unless another is given: so long a message waits and is in flight, 1 KB and its keys."""
+"""Assumed, unless given: time for which a message, 1 KB and its keys, waits and is in flight."""
 STORED_BYTES = 1_300
 Lines = dict[str, float]
 
@@ -56,11 +56,11 @@ TERMS = {
     "reserved 1 year": prices.RESERVED_OFF[1],
     "reserved 3 years": prices.RESERVED_OFF[3],
 }
-"""What a term takes off the units of tables: savings plans where these are on demand."""
+"""Discount on tables' units by term; savings plans are for tables on demand."""
 
 
 def kept_dollars(gigabytes: float) -> Lines:
-    """A month of what is in the table of messages all the time, which a night exports whole."""
+    """Returns dollars for a month of stored messages, which each night exports in full."""
     return {
         "exports": gigabytes * bill.NIGHTS * prices.EXPORT_GB,
         "storage, backup": gigabytes * (prices.TABLE_GB_MONTH + prices.BACKUP_GB_MONTH),
@@ -75,9 +75,9 @@ def whole_dollars(
     access: str = "short",
     open_seconds: float = OPEN_SECONDS,
 ) -> Lines:
-    """A million messages with all that they add to a month, by line.
+    """Returns a month's dollars for a million messages, everything included, by line.
 
-    open_seconds: how long one waits and is in flight.
+    open_seconds: time for which a message waits and is in flight.
     """
     lines = usage.dollars(used)
     calls = usage.calls / usage.messages * prices.MILLION
@@ -88,7 +88,7 @@ def whole_dollars(
     recorded = batches * USAGE_BYTES / prices.GB
     stored = prices.MILLION * STORED_BYTES * open_seconds / MONTH_SECONDS / prices.GB
     lines["logs"] = bill.log_dollars(logged)
-    # A night has the whole table of messages, and of usage what came in a day, old and new.
+    # A night exports the whole table of messages, and a day's changes of usage, old and new.
     exports = 3 * recorded * prices.EXPORT_GB
     usage_kept = recorded * 40 / prices.MONTH_DAYS
     others = usage_kept * (prices.TABLE_GB_MONTH + prices.BACKUP_GB_MONTH)
@@ -100,13 +100,13 @@ def whole_dollars(
 
 
 def with_terms(lines: Lines, tables_off: float) -> Lines:
-    """The lines with so much less for tables, and a savings plan for Lambda's time."""
+    """Returns the lines with a discount for tables, and a savings plan for Lambda's time."""
     off = {"writes": tables_off, "reads": tables_off, "Lambda time": prices.LAMBDA_PLAN_OFF}
     return {name: amount * (1 - off.get(name, 0.0)) for name, amount in lines.items()}
 
 
 def least_units_dollars() -> float:
-    """A month of the units that provisioned tables have at least, by the template's defaults."""
+    """Returns a month's dollars for the minimum provisioned units of the template's defaults."""
     found = StackTemplate(bill.TEMPLATE, "cirrusmq", "us-east-1").document["Parameters"]
     hours = MONTH_SECONDS / 3_600
     dollars = 0.0
@@ -117,10 +117,10 @@ def least_units_dollars() -> float:
 
 
 def month_dollars(lines: Lines, millions: int, *, least: float = 0.0) -> float:
-    """A month of so many messages, and the idle deployment in an account of its own.
+    """Returns a month's dollars for messages and the idle deployment, in a separate account.
 
-    Below 1,000 changes a minute the meter has a batch a minute, which is not spread over as many.
-    `least`: of tables, whatever is used.
+    Below 1,000 changes a minute the meter has a batch a minute, shared by fewer changes. `least`:
+    minimum dollars for tables, whatever is used.
     """
     tables = (lines["writes"] + lines["reads"]) * millions
     others = sum(lines.values()) * millions - tables
@@ -132,12 +132,12 @@ def month_dollars(lines: Lines, millions: int, *, least: float = 0.0) -> float:
 
 
 def singles() -> Usage:
-    """Messages that are sent, received and deleted one by one."""
+    """Returns the use of messages that are sent, received and deleted one by one."""
     return carried_usage(SINGLE_1_KB, carried_life(SINGLE_1_KB), metering_units())
 
 
 def gathered() -> Usage:
-    """Messages that are sent one by one and received by sixteen."""
+    """Returns the use of messages that are sent one by one and received by sixteen."""
     return gathered_usage(BATCH_1_KB, gathered_life(BATCH_1_KB), metering_units())
 
 
@@ -156,12 +156,12 @@ def own_usage(workload: Workload, *, apart: bool = False) -> Usage:
 
 
 def grouped(**attributes: bool) -> Usage:
-    """Messages that are sent, received and deleted one by one, in a queue with groups."""
+    """Returns the use of messages, one by one, in a queue with groups."""
     return carried_usage(SINGLE_1_KB, grouped_life(**attributes), metering_units())
 
 
 def handed() -> Usage:
-    """Messages that are sent one by one and handed to a function, which takes 0.1 s for each."""
+    """Returns the use of messages sent one by one to a function that takes 0.1 s for each."""
     writes, reads = handed_life(SINGLE_1_KB, waiting.PARTITIONS)
     waits = waiting.HANDLER_SECONDS[0] * prices.PUSH_GB
     return Usage(
@@ -191,7 +191,7 @@ WAYS: tuple[tuple[str, float | None, bool, float | None], ...] = (
     ("direct, 70 %, reserved 1 year", USED_AT_BEST, True, TERMS["reserved 1 year"]),
     ("direct, 70 %, reserved 3 years", USED_AT_BEST, True, TERMS["reserved 3 years"]),
 )
-"""Name, share of provisioned units in use, whether direct, and what a term takes off tables."""
+"""Name, used share of provisioned units, True for direct calls, and a term's table discount."""
 
 
 OWN_ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
@@ -238,7 +238,7 @@ def show_own() -> None:
 
 
 def run() -> None:
-    """Print what a million messages cost with everything, and whole months."""
+    """Prints the cost of a million messages with everything included, and of whole months."""
     rows: list[list[str]] = []
     months: list[list[str]] = []
     heads: list[str] = []

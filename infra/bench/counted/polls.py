@@ -1,7 +1,7 @@
 """The delay of a message that ends a long poll, and the cost of polls without messages.
 
-One consumer polls 20 s at a time, again and again. A message is sent at a random moment by an
-environment with caches and a clock of its own. Time is simulated: two runs give the same figures.
+One consumer repeats polls of 20 s. An environment with separate caches and a separate clock sends a
+message at a random time. Time is simulated: two runs give the same figures.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ TRIALS = 200
 
 
 class Delay(NamedTuple):
-    """How late a message ended a poll, in seconds."""
+    """The delay of a message that ended a poll, in seconds."""
 
     sent: float
-    """Since it was sent."""
+    """Delay since the send."""
     due: float
-    """Since the consumer's clock showed the time at which it can be received."""
+    """Delay since the time at which it is receivable, by the consumer's clock."""
 
 
 def run() -> None:
-    """Print the curve."""
+    """Prints the curve."""
     rows = []
     for partitions in PARTITIONS:
         idle = idle_units(partitions)
@@ -76,7 +76,7 @@ def run() -> None:
 
 
 def idle_units(partitions: int) -> float:
-    """Read units of a poll without any message: the most of three, one after the other."""
+    """Returns read units of a poll without messages: the maximum of three in sequence."""
     world, client = _polled(partitions)
     return max(_poll_units(world, client) for _ in range(3))
 
@@ -86,9 +86,9 @@ def _poll_units(world: World, client: Client) -> float:
 
 
 def delays(partitions: int, skew_ms: int, trials: int) -> Iterator[Delay]:
-    """Of messages sent at random moments, each after a wait of up to `LONGEST_SECONDS`.
+    """Yields delays of messages sent at random times, after a wait of up to `LONGEST_SECONDS`.
 
-    Every second send has an `attempt`, as those of the client library have.
+    Every second send has an `attempt`, as sends by the client library do.
     """
     world, client = _polled(partitions)
     sender = environment(world, skew_ms)
@@ -108,16 +108,16 @@ class _SkewedClock:
         self._clock, self._skew_ms = clock, skew_ms
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, as this machine believes."""
+        """Returns milliseconds since the epoch by this machine's clock."""
         return self._clock.now_ms() + self._skew_ms
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Moves the world's clock."""
         self._clock.pass_seconds(seconds)
 
 
 def environment(world: World, skew_ms: int) -> Core:
-    """The core of another environment, with caches, hints and a clock of its own."""
+    """Returns the core of another environment, with separate caches, hints and clock."""
     clock = _SkewedClock(world.clock, skew_ms)
     cache = Cache(clock, CACHE_MS, shared=False)
     return replace(world.core, clock=clock, cache=cache, memories={})

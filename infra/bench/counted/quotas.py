@@ -1,7 +1,7 @@
-"""What a rate of messages needs of an account's quotas, and which of them says no first.
+"""The needs of a message rate from an account's quotas, and the first quota that is exceeded.
 
-Units are counted by the embedded engine over messages' whole lives; calls follow from the batches.
-How long calls and posts last is assumed, as in `cost`. Other users of the account are not in it.
+The embedded engine counts units over messages' whole lives; calls follow from the batches. Times of
+calls and posts are assumed, as in `cost`. Other use of the account is not included.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SIZE = 1_024
 POST_SECONDS = 0.2
 """Assumed: a post to a URL, with its answer."""
 PUBLISHES_AT_ONCE, MOST_IN_FLIGHT = 4, 16
-"""Assumed: an invocation of push posts the messages of so many calls side by side, and no more
-than `max_in_flight` has by default."""
+"""Assumed: calls whose messages an invocation of push posts in parallel, and the default of
+`max_in_flight`, which limits them."""
 COPY_MS = 0.7
 """CPU of fan_out for a copy, on a whole CPU (`push_cpu`)."""
 MEMORY_MB, WHOLE_CPU_MB = (512, 1_024, 1_769), 1_769
@@ -37,58 +37,58 @@ KMS_SECONDS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """Messages a second and what becomes of them."""
+    """Messages per second, and their use."""
 
     messages: int = 1_000
     batch: int = 1
     """Messages of a send or publish, and of a receive."""
     topics: int = 0
-    """That they are published to, evenly; 0 sends them to queues."""
+    """Number of topics that get them, evenly; 0 for sends to queues."""
     subscriptions: int = 1
-    """Of each topic, which receive."""
+    """Receiving subscriptions of each topic."""
     urls: int = 0
-    """Of each topic, posted to."""
+    """URLs of each topic."""
     failing: float = 0.01
-    """Share of the URLs that begin to fail in the same second."""
+    """Share of the URLs that start to fail in the same second."""
     large: float = 0.0
     """Share of the sends whose messages are in an object."""
     waiting: int = 0
-    """Receives that wait meanwhile."""
+    """Waiting receives beside the load."""
     direct: bool = False
-    """Whether calls go by direct URLs."""
+    """True if calls use the functions' own URLs."""
 
     @property
     def sends(self) -> float:
-        """Calls a second that send or publish."""
+        """Sends or publishes per second."""
         return self.messages / self.batch
 
     @property
     def copies(self) -> int:
-        """That fan_out makes of a message."""
+        """Copies of a message by fan_out."""
         return self.subscriptions + self.urls if self.topics else 0
 
     @property
     def receives(self) -> float:
-        """Calls a second, each of which deletes what the one before it brought."""
+        """Receives per second; each deletes the previous batch."""
         return self.sends * (self.subscriptions if self.topics else 1)
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a load needs of a quota."""
+    """A load's need from a quota."""
 
     quota: Quota
     needed: float
 
     @property
     def share(self) -> float:
-        """Of the default; above 1 the quota says no."""
+        """Share of the quota's default; above 1 the quota is exceeded."""
         return self.needed / self.quota.default
 
 
 @cache
 def units(load: Load) -> tuple[float, float]:
-    """(write units, read units) a second of the table of messages."""
+    """Returns (write units, read units) per second of the table of messages."""
     workload = Workload(name="a call's", count=load.batch, size=SIZE)
     if not load.topics:
         writes, reads = carried_life(workload)
@@ -100,7 +100,7 @@ def units(load: Load) -> tuple[float, float]:
 
 
 def needs(load: Load) -> list[Need]:
-    """What the load needs, the scarcest first."""
+    """Returns the load's needs, the scarcest quota first."""
     writes, reads = units(load)
     calls = load.sends + load.receives
     batches = shards(writes) * 2
@@ -123,17 +123,17 @@ def needs(load: Load) -> list[Need]:
         Need(quotas.GETS, objects * max(1, load.copies)),
         Need(quotas.KEY_REQUESTS, at_once / KMS_SECONDS),
     ]
-    # What the night's jobs may have does not follow from the rate, and nobody waits for it.
+    # The quota of the night's jobs does not depend on the rate, and no caller waits for it.
     return [*sorted(found, key=lambda need: -need.share), Need(quotas.JOB_CPUS, job_cpus())]
 
 
 def shards(writes: float) -> int:
-    """Of the stream, at least: as many as the table has partitions, which take 1,000 writes."""
+    """Returns the stream's minimum shards: the table's partitions, which take 1,000 writes each."""
     return max(1, ceil(writes / quotas.KEY_WRITES))
 
 
 def fan_out_memory(load: Load, writes: float) -> int:
-    """MB of fan_out that put a second's copies of a shard in a second; the most if none does."""
+    """Returns the memory with which fan_out keeps up with a shard, or the maximum."""
     copies = load.messages * load.copies / shards(writes)
     for memory in MEMORY_MB:
         if copies * COPY_MS / 1_000 <= memory / WHOLE_CPU_MB:
@@ -142,7 +142,7 @@ def fan_out_memory(load: Load, writes: float) -> int:
 
 
 def job_cpus() -> float:
-    """vCPUs that a night's job may have by the template."""
+    """Returns the maximum vCPUs of a night's job by the template."""
     stacks = StackTemplate(bill.TEMPLATE, "cirrusmq", "us-east-1").stacks()
     for stack in stacks:
         for held in stack.document["Resources"].values():
@@ -152,7 +152,7 @@ def job_cpus() -> float:
 
 
 def run(arguments: Sequence[str] = ()) -> None:
-    """Print the table for the load of the command line."""
+    """Prints the table for the load of the command line."""
     load = _parse(arguments)
     writes, reads = units(load)
     found = needs(load)

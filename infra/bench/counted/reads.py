@@ -1,6 +1,6 @@
-"""Read units of single calls: by backlog, by messages in flight, by partitions, and of a sweep.
+"""Read units of single calls, by backlog, messages in flight and partitions, and of a sweep.
 
-All is counted in worlds of their own, so that two runs give the same figures.
+Each count has a separate world, so that two runs give the same figures.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from cirrusmq_local.testing.world import Client, World
 BODY_BYTES = 100
 BATCH = 16
 ENOUGH = 8
-"""Messages for each partition, so that hardly one is empty."""
+"""Messages for each partition, so that almost none is empty."""
 BUSY = 10
 """Queues with messages at a sweep."""
 LOOKS_A_SECOND = 5
 _SECONDS = 120
 _LOOKS = 100
-"""Of which a mean is made."""
+"""Number of scans for a mean."""
 _LEASE_SECONDS = 43_200
-"""The longest, so that messages in flight stay so."""
+"""Maximum lease, so that messages stay in flight."""
 
 
 def backlogs(counts: Sequence[int]) -> Iterator[tuple[int, float]]:
-    """(messages that wait in one partition, read units of a receive)."""
+    """Yields (waiting messages in one partition, read units of a receive)."""
     world, alice = _world_with_queue()
     sent = 0
     for count in counts:
@@ -37,7 +37,7 @@ def backlogs(counts: Sequence[int]) -> Iterator[tuple[int, float]]:
 
 
 def in_flight(counts: Sequence[int]) -> Iterator[tuple[int, float, float]]:
-    """(messages in flight, read units of a first look, read units a second of looking)."""
+    """Yields (messages in flight, read units of a first scan, read units of a second of scans)."""
     world, alice = _world_with_queue()
     sent = 0
     for count in counts:
@@ -46,13 +46,13 @@ def in_flight(counts: Sequence[int]) -> Iterator[tuple[int, float, float]]:
         while alice.receive("work", visibility_timeout_seconds=_LEASE_SECONDS):
             pass
         sent = count
-        world.clock.pass_seconds(60)  # receivers have forgotten what they know of the head
+        world.clock.pass_seconds(60)  # receivers' cached heads have expired
         first = _read(world, lambda: alice.receive("work", 1))
         yield count, first, _looking(world, alice)
 
 
 def shown_and_repeated(count: int) -> tuple[float, float]:
-    """Read units of a GET of a queue, and of a receive's repeat 20 receives later."""
+    """Returns read units of a queue's GET, and of a repeated receive 20 receives later."""
     world, alice = _world_with_queue()
     for _ in range(count):
         alice.send("work", "x" * BODY_BYTES)
@@ -67,7 +67,7 @@ def shown_and_repeated(count: int) -> tuple[float, float]:
 
 
 def held_groups(count: int) -> float:
-    """Read units of a look at an ordered queue all of whose groups are held, the dearest of ten."""
+    """Returns the maximum read units of ten scans of an ordered queue with all groups leased."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/work", {"partitions": 1, "ordered": True})
@@ -80,8 +80,9 @@ def held_groups(count: int) -> float:
 
 
 def chores(count: int) -> tuple[float, float, float]:
-    """Seconds until so many used-up messages of a partition are dead letters, where somebody
-    receives each second, and read and write units of each of them."""
+    """Returns seconds until used-up messages are dead letters, and each one's read and write units.
+    `count`: used-up messages of one partition, from which a consumer receives each second.
+    """
     world, alice = _world_with_queue()
     alice.put("/queues/dead")
     alice.patch("/queues/work", {"dead_letter": {"queue": "dead", "max_receives": 1}})
@@ -102,27 +103,27 @@ def chores(count: int) -> tuple[float, float, float]:
 
 
 def partitions(count: int) -> tuple[float, float, float]:
-    """Read units of a receive: nothing waits, one message alone, some in each (means)."""
+    """Returns mean read units of a receive: of no message, of one, of some in each partition."""
     nothing, alone, enough = (receive_units(count, waiting=each) for each in (0, 1, ENOUGH * count))
     return nothing, alone, enough
 
 
 def receive_units(partition_count: int, *, waiting: int) -> float:
-    """Mean read units of a receive of one message without waiting, attributes at hand."""
+    """Returns mean read units of a receive of one message without a wait, attributes cached."""
     world, alice = _world_with_queue(partition_count)
     for _ in range(waiting):
         alice.send("work", "x" * BODY_BYTES)
     alice.receive("work", 1, visibility_timeout_seconds=1)
     used = 0.0
     for _ in range(_LOOKS):
-        # Long enough for the leases and for the receivers' hints about heads.
+        # Longer than the leases and the life of receivers' cached heads.
         world.clock.pass_seconds(31)
         used += _read(world, lambda: alice.receive("work", 1, visibility_timeout_seconds=1))
     return used / _LOOKS
 
 
 def sweep_units(idle: int) -> float:
-    """Read units of a sweep with so many idle queues, half of which give up by age."""
+    """Returns read units of a sweep with `idle` idle queues, half with a maximum age."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/dead")
@@ -134,9 +135,9 @@ def sweep_units(idle: int) -> float:
         alice.send(f"busy-{number}", "x" * BODY_BYTES)
     world.settle()
     world.clock.pass_seconds(7_200)
-    for _ in range(2):  # counters of idle queues are removed, and the hour's gauges are written
+    for _ in range(2):  # idle queues' counters are removed, and the hour's gauges are written
         world.run("sweep")
-    figures.send_to(lambda values: None)  # an account gets them, and the sweep reads for them
+    figures.send_to(lambda values: None)  # so that the sweep reads for them, as in an account
     try:
         return world.units(lambda: world.run("sweep"))[1]
     finally:
@@ -144,7 +145,7 @@ def sweep_units(idle: int) -> float:
 
 
 def _looking(world: World, client: Client) -> float:
-    """Read units a second of a consumer that looks five times a second and finds nothing."""
+    """Returns read units per second of a consumer that scans five times and finds nothing."""
 
     def look() -> None:
         for _ in range(_SECONDS * LOOKS_A_SECOND):
@@ -155,7 +156,7 @@ def _looking(world: World, client: Client) -> float:
 
 
 def _read(world: World, call: Callable[[], object]) -> float:
-    """Read units of the table of messages."""
+    """Returns read units of the table of messages."""
     world.engine.reset_capacity()
     call()
     return float(world.engine.capacity()["by_table"]["Messages"]["read_units"])

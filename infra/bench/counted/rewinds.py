@@ -1,4 +1,4 @@
-"""Units of a group in time, its rewind and receiving from it since; and of an early receiver."""
+"""Units of a group's rewind and the receives after it, and of an early receiver."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _rewound(count: int) -> tuple[float, float]:
 
 
 def _received(*, rewound: bool, ordered: bool) -> tuple[float, float]:
-    """Receiving what was published after a rewind, with a message of before left."""
+    """Returns units of a receive after a rewind, with an earlier message left."""
     world, alice = _with_group({"ordered": ordered})
     _publish(world, alice, 1)
     world.clock.pass_seconds(5)

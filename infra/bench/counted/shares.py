@@ -29,7 +29,7 @@ def _shared() -> tuple[World, Client, Client]:
     alice.put("/topics/news")
     alice.put("/topics/news/grants/bob", {"permission": "publish_subscribe"})
     for each in (alice, bob):
-        each.get("/topics")  # its key is at hand
+        each.get("/topics")  # its key is cached
     return world, alice, bob
 
 

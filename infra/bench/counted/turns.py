@@ -1,4 +1,4 @@
-"""Units of fair queues: of sends and receives, by how many groups there are."""
+"""Units of sends and receives in fair queues, by number of groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ POLL_SECONDS = 20
 
 
 def turn_rows() -> list[tuple[str, float, float]]:
-    """(call, write units, read units) over all tables; attributes are at hand. 4 partitions."""
+    """Returns (call, write units, read units) over all tables: cached attributes, 4 partitions."""
     rows = [
         ("send one message of 100 bytes", *_sent(1, 1)),
         ("send 16 of one group", *_sent(16, 1)),
@@ -34,7 +34,7 @@ def _sent(count: int, groups: int) -> tuple[float, float]:
 
 
 def _received(most: int, groups: int) -> tuple[float, float]:
-    """The mean of four receives of so many messages."""
+    """Returns mean units of four receives of up to `most` messages."""
     world, alice = _queue()
     for number in range(max(8, groups)):
         alice.send("work", *["x" * 100] * 16, group=f"g{number % groups}")
@@ -51,7 +51,7 @@ def _received(most: int, groups: int) -> tuple[float, float]:
 
 
 def _looked(most: int) -> tuple[float, float]:
-    """A receive that gets nothing of a group at its limit."""
+    """Returns units of a receive that gets nothing from a group at its limit."""
     world, alice = _queue(max_in_flight=most)
     for _ in range(most + 16):
         alice.send("work", "x" * 100, group="limited")
@@ -63,7 +63,7 @@ def _looked(most: int) -> tuple[float, float]:
 
 
 def _polled(groups: int) -> tuple[float, float]:
-    """A poll that gets nothing, while each group has a message in flight."""
+    """Returns units of a poll that gets nothing, while each group has a message in flight."""
     world, alice = _queue()
     for number in range(groups):
         alice.send("work", "x" * 100, group=f"g{number}")

@@ -1,4 +1,4 @@
-"""Write and read units of a message by Amazon's rules, and their causes."""
+"""Prints write and read units of a message by Amazon's rules, and their causes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _show_lives() -> None:
 
 
 def _show_objects() -> None:
-    """The units of large messages that are in objects, and the requests to S3."""
+    """Prints units of large messages in objects, and the requests to S3."""
     rows: list[tuple[object, ...]] = []
     for workload in (SINGLE_64_KB, BATCH_64_KB):
         for place, objects in (("the table", None), ("an object", Requests())):
@@ -97,7 +97,7 @@ def _requests(objects: Requests | None) -> tuple[int, int]:
 
 
 def _show_failures() -> None:
-    """The units of failures, beside those of the receives."""
+    """Prints units of failures, without the receives."""
     rows = [
         ("one, within a second of its sending", failure_units(1, held_seconds=0.5)),
         ("one, later", failure_units(1)),
@@ -125,7 +125,7 @@ def failure_units(
     max_age_seconds: int | None = None,
     ordered: bool = False,
 ) -> tuple[float, float]:
-    """(write units, read units) of giving messages of one send back together."""
+    """Returns (write units, read units) of one give-back of messages of one send."""
     world = World()
     alice = world.client("alice")
     attributes: dict[str, Any] = {"partitions": 1, "ordered": ordered}
@@ -135,7 +135,7 @@ def failure_units(
     alice.put("/queues/work", attributes)
     alice.send("work", *["x" * 100] * count, group="g")
     receipts = [message["receipt"] for message in alice.receive("work")]
-    alice.post("/queues/work/messages/delete", {"receipts": ["none"]})  # attributes are at hand
+    alice.post("/queues/work/messages/delete", {"receipts": ["none"]})  # attributes are cached
     world.clock.pass_seconds(held_seconds)
     world.engine.reset_capacity()
     body = {"receipts": receipts, "delay_seconds": delay_seconds}
@@ -147,7 +147,7 @@ def failure_units(
 
 
 def _show_reads() -> None:
-    """The read units of small messages, by call."""
+    """Prints read units of small messages, by call."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/work")
@@ -195,7 +195,7 @@ def _show_published() -> None:
 
 
 def _show_pushed() -> None:
-    """The units of posting to a URL, beside those of publishing and of the parcels."""
+    """Prints units of posts to a URL, without the publish and the parcels."""
     rows: list[tuple[object, ...]] = []
     for count in (1, 16, 200):
         written, read = pushed_units(count)
@@ -212,7 +212,7 @@ def _show_hands() -> None:
 
 
 def _show_halves() -> None:
-    """The units of half messages, beside those of what their subscriptions get."""
+    """Prints units of half messages, without the deliveries to subscriptions."""
     rows = [
         (workload.name, call, written, read, *(objects[f"{each}Object"] for each in _S3))
         for workload in (WORKLOADS[0], SINGLE_64_KB)
@@ -224,7 +224,7 @@ def _show_halves() -> None:
 
 
 def _show_rewinds() -> None:
-    """The units of groups that are rewound."""
+    """Prints units of rewound groups."""
     heads = ["a group of a topic with one partition", "write units", "read units"]
     show("Rewinding a group, over all tables, messages of 100 bytes", heads, rewind_rows())
     heads = ["a receiver of a queue with one partition", "write units", "read units"]
@@ -232,7 +232,7 @@ def _show_rewinds() -> None:
 
 
 def _show_turns() -> None:
-    """The units of fair queues."""
+    """Prints units of fair queues."""
     heads = ["a fair queue of 4 partitions", "write units", "read units"]
     show("Fair queues, messages of 100 bytes", heads, turn_rows())
 

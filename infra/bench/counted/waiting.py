@@ -1,9 +1,9 @@
-"""Dollars for waiting: of a consumer that polls, and of the function that waits for another one.
+"""Dollars for waiting: a consumer that polls, and a function that waits for another one.
 
-A poll of 20 s follows the other. Its function waits for nearly all of that time, and Lambda bills
-waiting as work: memory is what it costs. Reads are counted (`polls`), the month has 30 days. A
-queue whose messages are handed to a function costs nothing while it is empty; for each batch
-`call` waits until the function has done with it.
+Polls of 20 s follow each other. The function waits for almost all of that time, and Lambda bills
+the wait as work, by memory. Reads are counted (`polls`), the month has 30 days. A queue that
+invokes a function costs nothing while it is empty; for each batch `call` waits until the function
+has finished.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ MONTH_SECONDS = 30 * 86_400
 MEMORY_GB = {"512 MB": 0.5, "256 MB": 0.25}
 PARTITIONS = 4
 CALL_SECONDS = 0.025
-"""Assumed of each call of ours, beside the time for which `call` waits for the function."""
+"""Assumed for each of our calls, without the time for which `call` waits for the function."""
 HANDING_GB_SECONDS = CALL_SECONDS * (prices.CALL_GB + prices.HOT_GB + prices.PUSH_GB)
-"""Of the three calls by which a batch is sent, seen by `fan_out` and handed over."""
+"""For the three calls by which a batch is sent, seen by `fan_out` and passed on."""
 HANDLER_SECONDS = (0.1, 1.0)
-"""How long the function may take for a batch."""
+"""Times of the function for a batch."""
 
 
 def month_dollars(memory_gb: float, units_of_a_poll: float) -> dict[str, float]:
-    """What one consumer costs that waits all month and gets nothing, by line."""
+    """Returns dollars, by line, for a consumer that waits all month without a message."""
     polls = MONTH_SECONDS / POLL_SECONDS
     calls = prices.HTTP_API_PER_MILLION + prices.LAMBDA_REQUESTS_PER_MILLION
     return {
@@ -36,7 +36,7 @@ def month_dollars(memory_gb: float, units_of_a_poll: float) -> dict[str, float]:
 
 
 def rows() -> list[list[str]]:
-    """The lines of each memory size, and their sum."""
+    """Returns the lines of each memory size, and their sum."""
     units = idle_units(PARTITIONS)
     found = []
     for name, memory_gb in MEMORY_GB.items():
@@ -46,10 +46,10 @@ def rows() -> list[list[str]]:
 
 
 def handed_dollars(workload: Workload, handler_seconds: float) -> dict[str, float]:
-    """For a million messages that are sent to a queue and handed to its function, by line.
+    """Returns dollars, by line, for a million messages sent to a queue with a function.
 
-    Each batch is sent by a call, seen by `fan_out`, and handed over by `call`; the function's own
-    time is not among them.
+    Each batch is sent by a call, seen by `fan_out`, and passed on by `call`; the function's own
+    time is not included.
     """
     write_units, read_units = handed_life(workload, PARTITIONS)
     lines = {
@@ -67,7 +67,7 @@ def handed_dollars(workload: Workload, handler_seconds: float) -> dict[str, floa
 
 
 def handed_rows() -> list[list[str]]:
-    """The lines of single messages and of batches, by how long the function takes."""
+    """Returns the lines of single messages and of batches, by the function's time."""
     found = []
     for name, workload in (("singles", SINGLE_1_KB), ("batches of 16", BATCH_1_KB)):
         for seconds in HANDLER_SECONDS:

@@ -1,4 +1,4 @@
-"""Charts as SVG, readable on light and dark pages: lines over powers of ten, and panels of bars."""
+"""Draws charts as SVG for light and dark pages: lines over powers of ten, and panels of bars."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Points = Sequence[tuple[float, float]]
 def draw_lines(
     title: str, below: str, series: Mapping[str, Points], colours: Sequence[str] = ()
 ) -> str:
-    """One line a series, both axes in powers of ten; `colours` names the series of all charts."""
+    """Draws a line for each series, both axes in powers of ten. `colours`: series of all charts."""
     points = [point for each in series.values() for point in each]
     x_low, x_high = log10(min(x for x, _ in points)), log10(max(x for x, _ in points))
     y_low, y_high = _powers([y for _, y in points])
@@ -70,7 +70,7 @@ def draw_lines(
 
 
 def draw_bars(title: str, panels: Mapping[str, Mapping[str, float]]) -> str:
-    """A panel for each group, each with a scale of its own; the value is at the bar's end."""
+    """Draws a panel for each group, each with its own scale; the value is at the bar's end."""
     parts = [_text(16, 24, title, "title")]
     y, left, room = 40.0, 180, WIDTH - 180 - 90
     for panel, values in panels.items():
@@ -96,7 +96,7 @@ def _powers(values: Sequence[float]) -> tuple[int, int]:
 
 
 def _apart(wanted: Mapping[str, float]) -> dict[str, float]:
-    """Heights of labels near the wanted ones, none over another."""
+    """Returns heights of labels near the wanted ones, without overlaps."""
     placed: dict[str, float] = {}
     free_above = float("-inf")
     for name, y in sorted(wanted.items(), key=lambda item: item[1]):

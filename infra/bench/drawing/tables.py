@@ -1,4 +1,4 @@
-"""Tables of figures, as a terminal and the manual show them."""
+"""Prints tables of figures for a terminal and the manual."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from statistics import median
 
 
 def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a titled Markdown table; numbers are rounded to their significant digits."""
+    """Prints a titled Markdown table; numbers are rounded to their significant digits."""
     print(f"\n### {title}\n")
     print("| " + " | ".join(heads) + " |")
     print("| " + " | ".join("---" for _ in heads) + " |")
@@ -16,7 +16,7 @@ def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> 
 
 
 def middle(values: Sequence[float]) -> float:
-    """The median: machines are noisy."""
+    """Returns the median, as machines are noisy."""
     return median(values)
 
 

@@ -4,12 +4,12 @@
     python -m infra.bench.measured.backlog_cpu --items 250000 2000000   the full size, ten minutes
     python -m infra.bench.measured.backlog_cpu --items 1000000 2000000 4000000 8000000
 
-Spark and DuckDB must agree on every figure of every resource, else there is no measurement.
+Spark and DuckDB must agree on every figure of every resource; otherwise there is no measurement.
 
-The job's figure is everything that it does: checksums, reading, counting, Parquet, pages. *Cold*
-has the start of Python and Java in it; *warm* is a second pass in the same session. DuckDB's is
-the query alone, without checksums, the better of two passes. Every measurement has a process of
-its own. Memory is the largest that Python and Java have had resident, in all passes.
+The job's figure is for all of its work: checksums, reading, counting, Parquet, pages. *Cold*
+includes the start of Python and Java; *warm* is a second pass in the same session. DuckDB's is for
+the query alone, without checksums, the better of two passes. Every measurement has a separate
+process. Memory is the maximum resident memory of Python and Java in all passes.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ ITEMS = (250_000, 500_000)
 WARM_GOAL, COLD_GOAL, MEMORY_GOAL_MB = 0.90, 1.8, 1_500
 
 Figures: TypeAlias = dict[str, list[Any]]
-"""A resource's id → the figures that `duckdb_backlog` names."""
+"""A resource's id → the figures of `duckdb_backlog`."""
 
 
 def run() -> None:
-    """Measure the sizes that take some minutes, and print a table."""
+    """Measures the sizes that take some minutes, and prints a table."""
     with tempfile.TemporaryDirectory() as temporary:
         _compare_all(Path(temporary), ITEMS)
 
 
 def main() -> None:
-    """Measure the sizes that were asked for, and print a table."""
+    """Measures the sizes of the command line, and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, nargs="+", default=ITEMS)
     parser.add_argument("--folder", type=Path, help="where exports are kept for another run")
@@ -107,7 +107,7 @@ def _measured(name: str, export: Path) -> dict[str, Any]:
 
 
 def measure_spark(export: Path) -> dict[str, Any]:
-    """The job's CPU seconds: from nothing, then again in the warm session."""
+    """Returns the job's CPU seconds: from the start, then again in the warm session."""
     from cirrusmq_reports import backlog_command
     from cirrusmq_reports.session import make_session
     from local_run import LOCAL_CONFIGURATION, prepare_java
@@ -138,7 +138,7 @@ def measure_spark(export: Path) -> dict[str, Any]:
 
 
 def _reported(output: Path) -> Figures:
-    """Without an export of the directory a resource's name is its id."""
+    """Returns the job's figures; without an export of the directory a name is the id."""
     from cirrusmq_reports.figures import AGES, COUNTS
 
     return {
@@ -155,7 +155,7 @@ def _reported(output: Path) -> Figures:
 
 
 def measure_duckdb(export: Path) -> dict[str, Any]:
-    """The query's CPU seconds, twice."""
+    """Returns the query's CPU seconds, twice."""
     import duckdb
 
     from .duckdb_backlog import backlog_query
@@ -205,13 +205,13 @@ def _cpu_seconds() -> float:
 
 
 def _cpu_seconds_of(process: int) -> float:
-    """User and system time of a running process, from the kernel's table of processes."""
+    """Returns user and system time of a running process, from the kernel's table."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _most_resident_megabytes(process: int) -> float:
-    """The most memory that a running process has had resident."""
+    """Returns the maximum resident memory of a running process."""
     status = Path(f"/proc/{process}/status").read_text()
     (kilobytes,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(kilobytes) * 1024 / 1e6

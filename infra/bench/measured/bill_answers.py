@@ -1,12 +1,12 @@
-"""What the billing job's driver does for the answers of `GET /reports/billing`.
+"""The work of the billing job's driver for the answers of `GET /reports/billing`.
 
     python -m infra.bench bill_answers                                            a table, small
     python -m infra.bench.measured.bill_answers --accounts 10000 --lines 50       minutes
 
-Accounts have a year of closed months and an open one, with so many lines each. The first night has
-the lines of all twelve documents to write, as each night had before they were written once; the
-second one is every night since. Seconds are CPU seconds of the driver's Python, which does this
-alone, one account after the other; sums and sorting are Spark's.
+Accounts have a year of closed months and an open one, each with `--lines` lines. The first night
+writes the lines of all twelve documents, as every night did before they were written once; the
+second one is like every later night. Seconds are CPU seconds of the driver's Python, which works
+alone, one account after the other; Spark sums and sorts.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ KINDS_OF_A_RESOURCE = 5
 
 
 def run() -> None:
-    """Measure a few accounts, and print a table."""
+    """Measures a few accounts, and prints a table."""
     _measure(500, 50)
 
 
 def main() -> None:
-    """Measure the accounts that were asked for, and print a table."""
+    """Measures the accounts of the command line, and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--accounts", type=int, default=500)
     parser.add_argument("--lines", type=int, default=50, help="of an account in a month")
@@ -66,7 +66,7 @@ def _measure(accounts: int, lines: int) -> None:
 
 
 def _nights(output: str, accounts: int, lines: int) -> Iterator[tuple[float, int, float]]:
-    """Seconds, files and megabytes of two nights."""
+    """Yields seconds, files and megabytes of two nights."""
     from cirrusmq_reports.billing_plan import Due
     from cirrusmq_reports.billing_show import Showing
     from cirrusmq_reports.billing_state import State
@@ -117,7 +117,7 @@ def _files(output: str) -> dict[str, int]:
 
 
 def _lines(spark: Any, accounts: int, lines: int, months: list[str]) -> Any:
-    """Rows of DOCUMENT_LINE_SCHEMA."""
+    """Returns rows of DOCUMENT_LINE_SCHEMA."""
     from pyspark.sql import functions as sf
 
     from cirrusmq_reports.columns import columns_of
@@ -155,7 +155,7 @@ def _lines(spark: Any, accounts: int, lines: int, months: list[str]) -> Any:
 
 
 def _documents(listed: Any) -> Any:
-    """Rows of DOCUMENT_SCHEMA for all lines."""
+    """Returns rows of DOCUMENT_SCHEMA for all lines."""
     from pyspark.sql import functions as sf
 
     from cirrusmq_reports.columns import columns_of

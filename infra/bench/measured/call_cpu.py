@@ -1,7 +1,7 @@
-"""CPU of a send and of a receive, and how long it lasts on the shares of a CPU that memory brings.
+"""CPU time of a send and of a receive, and its duration on the CPU share of a memory size.
 
-The deployed handlers run in this process; the embedded engine's CPU, which stands for DynamoDB's,
-is taken off. Lambda gives a whole CPU at 1,769 MB, and less memory the same part of it.
+The deployed handlers run in this process; the embedded engine's CPU time, which stands for
+DynamoDB's, is subtracted. Lambda gives a whole CPU at 1,769 MB, and a proportional part below.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def run() -> None:
 
 
 def call_cpu_ms(call: str, size: int, seed: int) -> float:
-    """Milliseconds of CPU, without the engine's, of one warm call with so many messages."""
+    """Returns milliseconds of CPU, without the engine's, of one warm call with `size` messages."""
     world = World(seed=seed, by_sdk=True)
     client = world.client("alice")
     client.put("/queues/work", {"partitions": 1})
-    for _ in range(3):  # the first ones load what is loaded late
+    for _ in range(3):  # the first calls import modules
         _send(client, size)
         _receive(client, size)
     if call == "receive":

@@ -1,9 +1,9 @@
-"""CPU of a call, beside the SDK's own conditional put as many times as the call asks the store.
+"""CPU time of a call, beside the SDK's conditional put, repeated for each store call.
 
-The deployed handlers run in this process, on events that are made before, over the embedded engine
-in memory. The bare put is botocore's default: its client and headers, nothing of ours. Both have
-the engine's work in them, which is DynamoDB's in an account, and neither signing nor sending: the
-engine answers before a request is signed. World runs side by side calls in turn, without threads.
+The deployed handlers run in this process, on prepared events, over the embedded engine in memory.
+The bare put uses botocore's default client and headers, and none of our code. Both include the
+engine's work, which DynamoDB does in an account, but neither signing nor sending: the engine
+answers before a request is signed. World runs parallel calls one after the other, without threads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BATCH = 16
 _SIZE = 1_024
 _WARM = 20
 _WAITING = 32
-"""Messages that wait in the queue meanwhile, of other sends of the same size."""
+"""Waiting messages in the queue, from other sends of the same size."""
 _QUEUE = "/queues/work"
 _PATHS = {
     "send": f"{_QUEUE}/messages",
@@ -44,14 +44,14 @@ _PATHS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of the table: messages of so many sends that are sent, or received and deleted."""
+    """A row of the table: messages of `sends` sends, which are sent, or received and deleted."""
 
     name: str
     goal: float
-    """Times the bare puts of as many store calls."""
+    """Maximum ratio to the bare puts of as many store calls."""
     sends: int
     of: int
-    """Messages of each send."""
+    """Number of messages in each send."""
     consumes: bool
 
 
@@ -74,12 +74,12 @@ class Measured:
 
     @property
     def ratio(self) -> float:
-        """Its CPU to that of bare puts, as many as its calls of the store."""
+        """Ratio of its CPU to the CPU of bare puts, one for each store call."""
         return self.cpu / (self.store_calls * self.bare)
 
 
 def run() -> None:
-    """Print the table."""
+    """Prints the table."""
     measured = {row: measure(row) for row in ROWS}
     show(
         f"CPU of calls with messages of 1 KB, µs (medians of {RUNS}; the engine in memory)",
@@ -92,14 +92,14 @@ def run() -> None:
 
 
 def measure(row: Row, runs: int = RUNS) -> Measured:
-    """Ours and a bare put in turn, so that the ratio holds on a noisy machine."""
+    """Alternates our call and a bare put, so that the ratio is valid on a noisy machine."""
     service = Service()
     put = bare_puts(service.world)
     for _ in range(_WAITING // row.of):
         service.send(row.of)
     ours, bare, calls = [], [], []
     gc.collect()
-    gc.freeze()  # as a function does when it is loaded
+    gc.freeze()  # as a function does after its imports
     try:
         for number in range(_WARM + runs):
             took, called = service.consume(row) if row.consumes else service.produce(row)
@@ -116,7 +116,7 @@ def measure(row: Row, runs: int = RUNS) -> Measured:
 
 @dataclass(frozen=True)
 class Context:
-    """An invocation that has half a minute left."""
+    """An invocation with half a minute left."""
 
     aws_request_id: str = "00000000-0000-0000-0000-000000000000"
 
@@ -126,7 +126,7 @@ class Context:
 
 @dataclass
 class Service:
-    """The functions of a queue with one partition, as Lambda's runtime calls them."""
+    """Calls the functions of a queue with one partition, as Lambda's runtime does."""
 
     world: World = field(default_factory=lambda: World(by_sdk=True))
 
@@ -141,33 +141,33 @@ class Service:
         }
 
     def send(self, count: int) -> None:
-        """Send so many messages in a call."""
+        """Sends `count` messages in a call."""
         self._timed("send", {"messages": [bodies.text(_SIZE) for _ in range(count)]})
 
     def life(self, count: int) -> dict[str, float]:
-        """CPU seconds of each call in the life of so many messages, sent together."""
+        """Returns CPU seconds of each call in the life of `count` messages, sent together."""
         messages = [bodies.text(_SIZE) for _ in range(count)]
         sent, _, _ = self._timed("send", {"messages": messages})
         received, deleted, _ = self._take(count)
         return {"send": sent, "receive": received, "delete": deleted}
 
     def produce(self, row: Row) -> tuple[float, int]:
-        """CPU seconds and store calls of a send; the queue is as long afterwards."""
+        """Returns CPU seconds and store calls of a send; the queue's length does not change."""
         messages = [bodies.text(_SIZE) for _ in range(row.of)]
         took, calls, _ = self._timed("send", {"messages": messages})
         self._take(row.of)
         return took, calls
 
     def consume(self, row: Row) -> tuple[float, int]:
-        """CPU seconds and store calls of a receive and a delete."""
+        """Returns CPU seconds and store calls of a receive and a delete."""
         for _ in range(row.sends):
             self.send(row.of)
         received, deleted, calls = self._take(row.sends * row.of)
         return received + deleted, calls
 
     def _take(self, count: int) -> tuple[float, float, int]:
-        """CPU seconds of a receive and of a delete, and the store calls of both."""
-        # What was sent in one millisecond is in the order of random ids.
+        """Returns CPU seconds of a receive and of a delete, and the store calls of both."""
+        # Messages sent in one millisecond are in the order of random ids.
         self.world.clock.pass_seconds(0.001)
         asked = {"max": count, "wait_seconds": 0}
         receive, reads, received = self._timed("receive", asked)
@@ -177,7 +177,7 @@ class Service:
         return receive, delete, reads + deletes
 
     def _timed(self, name: str, body: Any) -> tuple[float, int, Any]:
-        """CPU seconds, store calls and answer of a call."""
+        """Returns CPU seconds, store calls and answer of a call."""
         headers = {"authorization": self._authorization, "content-type": "application/json"}
         _, event, _ = self.world.event("POST", _PATHS[name], msgspec.json.encode(body), headers)
         before = self._calls()
@@ -202,7 +202,7 @@ def _count_calls(world: World) -> Callable[[], int]:
 
 
 def bare_puts(world: World) -> Callable[[], object]:
-    """A put of 1 KB under a key that is free, by the SDK alone, each under a key of its own."""
+    """Returns a call that puts 1 KB under a new key, by the SDK alone."""
     session = botocore.session.Session()
     client = session.create_client("dynamodb", region_name="us-east-1")
     attach(world.engine, client)

@@ -1,9 +1,9 @@
-"""The cost of the client library beside bare httpx, the calls that its producers and consumers
-make, and the rate of one consumer process.
+"""The client library's cost beside bare httpx, its producers' and consumers' calls, and the rate of
+one consumer process.
 
 Calls of both kinds alternate in one run, and the medians of their times are compared, so that a
-noisy machine troubles both alike. The bare calls carry no `attempt`: its cost at the service
-counts as the library's.
+noisy machine affects both equally. The bare calls have no `attempt`: its cost in the service counts
+for the library.
 """
 
 from __future__ import annotations
@@ -133,11 +133,11 @@ class Counting(BaseClient):
 
 
 class CountingClient(Counting, Client):
-    """Of threads."""
+    """Counts the calls of a client for threads."""
 
 
 class CountingAsyncClient(Counting, AsyncClient):
-    """Of one event loop."""
+    """Counts the calls of a client for asyncio."""
 
 
 def run() -> None:
@@ -168,7 +168,7 @@ def run() -> None:
 
 
 def measure_calls_made(client: CountingClient) -> Iterator[tuple[str, int, float]]:
-    """(what is done with so many messages, calls made, messages a second)."""
+    """Yields (work with COUNTED messages, number of calls, messages per second)."""
     producer = Producer(client)
 
     def singles() -> None:
@@ -233,7 +233,7 @@ def measure_calls(stack: Stack, client: Client) -> list[tuple[str, float, float,
     sides = {"bare": Bare(stack), "library": Library(client)}
     times: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for number in range(ROUNDS):
-        # The order alternates, for the first one may warm something for the second.
+        # The order alternates, because the first one may warm caches for the second.
         for name in QUEUES if number % 2 else reversed(QUEUES):
             side: Bare | Library = sides[name]  # type: ignore[assignment]
             _timed(times[name, "send 1"], lambda side=side: side.send(1))  # type: ignore[misc]

@@ -1,12 +1,12 @@
 """Cold starts: the built layer and a function, from the start of a process to its first answer.
 
-Beside them is the least that a program on DynamoDB can do: `boto3.client("dynamodb")` and one put.
-Both talk HTTP to the same endpoint, the embedded engine in this process. CPU seconds are those of
-the measured process alone, up to that point: what others do on the machine counts little, and the
-end of a process, which Lambda never comes to, counts nothing.
+Beside them is the minimum of a program on DynamoDB: `boto3.client("dynamodb")` and one put. Both
+use HTTP to the same endpoint, the embedded engine in this process. CPU seconds are of the measured
+process alone, up to its first answer: other load of the machine has little effect, and the end of a
+process, which does not happen in Lambda, is not included.
 
-The dialects' function loads the dialect of a call with that call; its row is of a message sent by
-SQS's SDK, whose key is opened by KMS.
+The dialects' function loads a dialect at its first call; its row is for a message sent by SQS's
+SDK, whose key KMS decrypts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[3]
 _TOLD = "; import os, time; print(time.process_time(), flush=True); os._exit(0)"
 _IMPORT_BOTO3 = "import boto3" + _TOLD
 _LOAD = "import app" + _TOLD
-# Its imports alone: without making what calls need.
+# Only its imports, without the objects that calls need.
 _IMPORT = "import cirrusmq_lambda.loading as l; l.finish_loading = lambda: None; " + _LOAD
 _BARE_PUT = """
 import boto3
@@ -64,7 +64,7 @@ assert answer["statusCode"] in (200, 201), answer
 
 
 def run() -> None:
-    """Print both tables; all columns are of one run, in turn."""
+    """Prints both tables; all columns are from one run, alternating."""
     with tempfile.TemporaryDirectory() as name, _endpoint() as (url, events):
         folder = Path(name)
         layer = build_layer(folder / "layer")
@@ -76,7 +76,7 @@ def run() -> None:
 
 
 def build_layer(folder: Path) -> Path:
-    """The layer as `sam build` makes it, but for this interpreter and this processor."""
+    """Builds the layer as `sam build` does, for this interpreter and this processor."""
     major, minor = sys.version_info[:2]
     machine = "aarch64" if platform.machine() == "arm64" else platform.machine()
     given = {
@@ -146,12 +146,12 @@ def _show_first_answers(
 
 
 def _installed() -> list[Path]:
-    """The packages of this environment, which pip has compiled."""
+    """Returns the packages of this environment, which pip has compiled."""
     return [Path(each) for each in site.getsitepackages()]
 
 
 def _seconds(code: str, *path: Path, url: str = "", event: str = "") -> float:
-    """CPU seconds of a new interpreter up to the code's end."""
+    """Returns CPU seconds of a new interpreter up to the code's end."""
     environment = {
         "AWS_LAMBDA_FUNCTION_NAME": "cold",
         "AWS_ACCESS_KEY_ID": "cold",
@@ -166,7 +166,7 @@ def _seconds(code: str, *path: Path, url: str = "", event: str = "") -> float:
         "EVENT": event,
         "POWERTOOLS_SERVICE_NAME": "cirrusmq",
         "PATH": os.environ["PATH"],
-        # As in Lambda, where what is loaded cannot be written to.
+        # As in Lambda, whose code folder is read-only.
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.pathsep.join(map(str, path)),
     }
@@ -184,7 +184,7 @@ def _seconds(code: str, *path: Path, url: str = "", event: str = "") -> float:
 
 @contextmanager
 def _endpoint() -> Iterator[tuple[str, dict[str, str]]]:
-    """The URL of an endpoint of DynamoDB and KMS with keys and a queue; a send to each function."""
+    """Yields the URL of DynamoDB and KMS, with keys and a queue, and an event for each function."""
     world = World()
     client = world.client("acme")
     assert client.put("/queues/orders", {}).status in (200, 201)
@@ -212,7 +212,7 @@ def _endpoint() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _handler(world: World) -> type[BaseHTTPRequestHandler]:
-    """The protocols of DynamoDB and KMS on HTTP, in front of a world's engine and key."""
+    """Returns a handler of DynamoDB's and KMS's HTTP protocols for a world's engine and key."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -245,14 +245,14 @@ def _handler(world: World) -> type[BaseHTTPRequestHandler]:
 
 
 def _opened(world: World, asked: dict[str, Any]) -> dict[str, Any]:
-    """What KMS answers that is asked to decrypt a signing key's secret."""
+    """Returns KMS's answer to the decryption of a signing key's secret."""
     (key_id,) = asked["EncryptionContext"].values()
     sealed = base64.b64decode(asked["CiphertextBlob"])
     return {"Plaintext": world.core.sealing.unseal(key_id, sealed).encode()}
 
 
 def _from_wire(value: Any) -> Any:
-    """A request with its binaries, which JSON has in base64, as bytes."""
+    """Returns a request with binaries as bytes; in JSON they are in base64."""
     match value:
         case {"B": str(text)} if len(value) == 1:
             return {"B": base64.b64decode(text)}

@@ -1,4 +1,4 @@
-"""How long a message takes: to a consumer that waits, beside other queues, and to a URL."""
+"""The delay of a message: to a waiting consumer, beside other queues, and to a URL."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..rivals.servers import our_stack
 from .subscriber import TAKEN, delays, subscriber
 
 MESSAGES = 60
-"""To each waiting consumer."""
+"""Messages for each waiting consumer."""
 PAUSE_SECONDS = 0.1
-"""Between two of them, so that each meets a consumer that has been waiting."""
+"""Pause between two messages, so that the consumer waits again."""
 PUSHED = 200
 HEADS = ("median, ms", "95 %, ms", "slowest, ms")
 
 
 def run() -> None:
-    """Print both tables."""
+    """Prints both tables."""
     rows: list[Sequence[object]] = []
     for service in all_services():
         try:
@@ -51,7 +51,7 @@ def _summary(found: list[float]) -> tuple[float, float, float]:
 
 
 def _waited(service: Service, place: Any) -> list[float]:
-    """Milliseconds; each body is the time of its sending."""
+    """Returns milliseconds; each body is the time of its send."""
     found: list[float] = []
 
     def consume() -> None:
@@ -75,7 +75,7 @@ def _waited(service: Service, place: Any) -> list[float]:
 
 
 def _pushed() -> list[float]:
-    """Milliseconds from the publish call to the subscriber's request."""
+    """Returns milliseconds from the publish call to the subscriber's request."""
     with (
         subscriber() as at,
         our_stack() as stack,

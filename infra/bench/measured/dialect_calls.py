@@ -1,7 +1,6 @@
-"""The life of messages by calls of an SDK, signed before its clock starts, and by native calls.
+"""The life of messages by an SDK's calls, signed before the clock starts, and by native calls.
 
-All of them are made of the deployed handlers of one world. A life answers the CPU seconds of each
-of its calls.
+All calls go to the deployed handlers of one world. A life returns the CPU seconds of each call.
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ class Lives(Protocol):
     """Messages that are sent, received and deleted."""
 
     def life(self, count: int) -> Life:
-        """CPU seconds of each call in the life of so many messages."""
+        """Returns CPU seconds of each call in the life of `count` messages."""
         ...
 
 
 class Functions:
-    """A world with a queue, a topic, and a key that signs; its functions, as Lambda calls them."""
+    """A world with a queue, a topic and a signing key; calls its functions as Lambda does."""
 
     def __init__(self) -> None:
         self.world = world = World(by_sdk=True)
-        # Signatures are of the machine's time.
+        # Signatures use the machine's time.
         world.core = replace(world.core, real_seconds=lambda: int(time.time()))
         rights = keys.KeyRights(manages_keys=False)
         key, self.secret = keys.create_key(world.core, _ACCOUNT, rights, signing=True)
@@ -65,7 +64,7 @@ class Functions:
         self._handlers = {name: load_handler(functions[name]) for name in _FUNCTIONS}
 
     def native(self, function: str, path: str, body: Any) -> tuple[float, Any]:
-        """CPU seconds and answer of a native call."""
+        """Returns CPU seconds and answer of a native call."""
         headers = {"authorization": self.authorization, "content-type": "application/json"}
         content = msgspec.json.encode(body)
         took, answer = self.timed(function, "POST", path, content, headers)
@@ -80,7 +79,7 @@ class Functions:
         headers: Mapping[str, str],
         query: str = "",
     ) -> tuple[float, str]:
-        """CPU seconds and answer of a call, which is not refused."""
+        """Returns CPU seconds and answer of a call, which must succeed."""
         api = DIALECT_API if function == "dialects" else API
         _, event, _ = self.world.event(method, path, body, dict(headers), query, api=api)
         with bootstrap.serving(self.world.core):
@@ -91,7 +90,7 @@ class Functions:
         return took, answer.get("body") or "{}"
 
     def later(self) -> None:
-        """What was sent in one millisecond is in the order of random ids."""
+        """Moves the clock by a millisecond: within one, messages are in the order of random ids."""
         self.world.clock.pass_seconds(0.001)
 
 
@@ -111,7 +110,7 @@ class Native:
 
 
 def native_take(functions: Functions, queue: str, count: int) -> Life:
-    """CPU seconds of a receive and a delete of so many messages that wait."""
+    """Returns CPU seconds of a receive and a delete of `count` waiting messages."""
     path = f"/queues/{queue}/messages"
     asked = {"max": count, "wait_seconds": 0}
     receive, received = functions.native("receive", f"{path}/receive", asked)
@@ -122,7 +121,9 @@ def native_take(functions: Functions, queue: str, count: int) -> Life:
 
 
 class Sqs:
-    """The same by calls of SQS's JSON protocol."""
+    """Messages of a queue, by calls of SQS's JSON protocol."""
+
+    queue = _QUEUE
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -132,15 +133,19 @@ class Sqs:
         texts = [bodies.text(_SIZE)["body"] for _ in range(count)]
         took_send, _ = self._each("SendMessage", "MessageBody", texts)
         self._functions.later()
+        return {"send": took_send, **self.take(count)}
+
+    def take(self, count: int) -> Life:
+        """CPU seconds of a receive and a delete of so many messages that wait."""
         asked = {"MaxNumberOfMessages": count, "WaitTimeSeconds": 0}
         took_receive, received = self._call("ReceiveMessage", asked)
         receipts = [each["ReceiptHandle"] for each in received["Messages"]]
         assert len(receipts) == count
         took_delete, _ = self._each("DeleteMessage", "ReceiptHandle", receipts)
-        return {"send": took_send, "receive": took_receive, "delete": took_delete}
+        return {"receive": took_receive, "delete": took_delete}
 
     def _each(self, action: str, name: str, values: Sequence[str]) -> tuple[float, Any]:
-        """A call of an action with one value, or of its batch."""
+        """Calls an action with one value, or its batch action."""
         if len(values) == 1:
             return self._call(action, {name: values[0]})
         entries = [{"Id": str(place), name: value} for place, value in enumerate(values)]
@@ -149,7 +154,7 @@ class Sqs:
         return took, answer
 
     def _call(self, action: str, members: dict[str, Any]) -> tuple[float, Any]:
-        url = f"http://{_HOST}/{_ACCOUNT}/{_QUEUE}"
+        url = f"http://{_HOST}/{_ACCOUNT}/{self.queue}"
         key = self._functions.key_id, self._functions.secret
         body, headers = signed_call(*key, action, {"QueueUrl": url, **members})
         took, answer = self._functions.timed("dialects", "POST", "/", body, headers)
@@ -159,7 +164,7 @@ class Sqs:
 def signed_call(
     key_id: str, secret: str, action: str, members: dict[str, Any]
 ) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of a call of SQS."""
+    """Returns body and headers of a signed call of SQS."""
     body = msgspec.json.encode(members)
     headers = {
         "content-type": "application/x-amz-json-1.0",
@@ -171,7 +176,7 @@ def signed_call(
 
 
 class Cmq:
-    """The same by calls of CMQ, as its SDK sends and signs them by default."""
+    """Messages of a queue, by calls of CMQ, as its SDK sends and signs them by default."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -223,6 +228,68 @@ class Cmq:
         return took, told
 
 
+class NativeTopic:
+    """Messages of a topic, published together, in a queue that is subscribed."""
+
+    _TOPIC, _QUEUE = "drinks", "teas"
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+        client = functions.world.client(_ACCOUNT)
+        client.put(f"/queues/{self._QUEUE}", {"partitions": 1})
+        client.put(f"/topics/{self._TOPIC}", {"partitions": 1})
+        copy = {"protocol": "queue", "endpoint": self._QUEUE}
+        client.put(f"/topics/{self._TOPIC}/subscriptions/copy", copy)
+
+    def life(self, count: int) -> Life:
+        """CPU seconds of a publish, of a receive and a delete."""
+        request = {"messages": [bodies.text(_SIZE) for _ in range(count)]}
+        took, _ = self._functions.native("publish", f"/topics/{self._TOPIC}/messages", request)
+        self._functions.later()
+        self._functions.world.settle()
+        return {"publish": took, **native_take(self._functions, self._QUEUE, count)}
+
+
+class Sns(Sqs):
+    """The same by calls of SNS, whose messages SQS's caller gets as notifications."""
+
+    queue = "tolds"
+    _TOPIC = f"arn:aws:sns:eu-central-1:{_ACCOUNT}:tales"
+
+    def __init__(self, functions: Functions) -> None:
+        super().__init__(functions)
+        functions.world.client(_ACCOUNT).put(f"/queues/{self.queue}", {"partitions": 1})
+        endpoint = f"arn:aws:sqs:eu-central-1:{_ACCOUNT}:{self.queue}"
+        self._publish({"Action": "CreateTopic", "Name": "tales"})
+        named = {"TopicArn": self._TOPIC, "Protocol": "sqs", "Endpoint": endpoint}
+        self._publish({"Action": "Subscribe", **named})
+
+    def life(self, count: int) -> Life:
+        """CPU seconds of a publish, of a receive and a delete."""
+        texts = [bodies.text(_SIZE)["body"] for _ in range(count)]
+        given = {"Action": "Publish", "TopicArn": self._TOPIC, "Message": texts[0]}
+        if count > 1:
+            given = {"Action": "PublishBatch", "TopicArn": self._TOPIC}
+            for place, text in enumerate(texts, 1):
+                entry = f"PublishBatchRequestEntries.member.{place}"
+                given |= {f"{entry}.Id": str(place), f"{entry}.Message": text}
+        took = self._publish(given)
+        self._functions.later()
+        self._functions.world.settle()
+        return {"publish": took, **self.take(count)}
+
+    def _publish(self, form: dict[str, str]) -> float:
+        """CPU seconds of a call of SNS."""
+        body = urlencode({**form, "Version": "2010-03-31"}).encode()
+        headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+        request = AWSRequest("POST", f"http://{_HOST}/", headers=headers, data=body)
+        credentials = Credentials(self._functions.key_id, self._functions.secret)
+        SigV4Auth(credentials, "sns", "eu-central-1").add_auth(request)
+        sent = {"host": _HOST, **dict(request.headers.items())}
+        took, _ = self._functions.timed("dialects", "POST", "/", body, sent)
+        return took
+
+
 class NativeGroup:
     """Messages of a topic, published one by one, in the queue of a consumer group."""
 
@@ -240,7 +307,7 @@ class NativeGroup:
 
 
 class RocketMq:
-    """The same by calls of RocketMQ over HTTP, as the SDK for Python sends and signs them."""
+    """Messages of a topic, by calls of RocketMQ over HTTP, as the SDK for Python makes them."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -278,7 +345,7 @@ class RocketMq:
 
 
 def _document(root: str, elements: Sequence[str]) -> str:
-    """XML as the SDK for Python writes it; an element as `name>text`."""
+    """Returns XML as the SDK for Python writes it; an element is given as `name>text`."""
     inner = "".join(f"<{each}</{each.partition('>')[0]}>" for each in elements)
     space = "http://mq.aliyuncs.com/doc/v1/"
     return f'<?xml version="1.0" encoding="utf-8"?><{root} xmlns="{space}">{inner}</{root}>'

@@ -1,8 +1,8 @@
-"""CPU of a call of other services' SDKs beside the same native call, both by the deployed handlers.
+"""CPU time of a call by another service's SDK beside the native call, in the deployed handlers.
 
-The calls are signed before the clock starts, and run in turn over the embedded engine in memory.
-All send, receive and delete messages of 1 KB in queues of one partition of the same service; what
-the engine needs is in both. RocketMQ's are published to a topic whose group has such a queue.
+The calls are signed before the clock starts, and alternate over the embedded engine in memory. All
+send, receive and delete messages of 1 KB in queues of one partition of the same service; both
+include the engine's time. RocketMQ's are published to a topic whose group has such a queue.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ import gc
 from collections.abc import Callable
 
 from ..drawing.tables import middle, show
-from .dialect_calls import Cmq, Functions, Lives, Native, NativeGroup, RocketMq, Sqs
+from .dialect_calls import (
+    Cmq,
+    Functions,
+    Lives,
+    Native,
+    NativeGroup,
+    NativeTopic,
+    RocketMq,
+    Sns,
+    Sqs,
+)
 
 GOAL = 1.3
 _RUNS, _WARM = 300, 30
@@ -19,7 +29,7 @@ _COUNTS = (1, 10)
 
 
 def run() -> None:
-    """Print the tables."""
+    """Prints the tables."""
     rows: list[tuple[str | float, ...]] = []
     for count in _COUNTS:
         native, sqs, cmq = _measured(count, Native, Sqs, Cmq)
@@ -31,6 +41,13 @@ def run() -> None:
     show(f"CPU of calls with messages of 1 KB, µs (medians of {_RUNS}; ≤ {GOAL})", heads, rows)
     rows = []
     for count in _COUNTS:
+        native, sns = _measured(count, NativeTopic, Sns)
+        for call, ours in native.items():
+            rows.append((f"{call} {count}", ours, sns[call], sns[call] / ours))
+    heads = ["", "native", "SNS, and SQS with its notifications", "times native"]
+    show(f"The same of a topic's copies, µs (medians of {_RUNS}; ≤ {GOAL})", heads, rows)
+    rows = []
+    for count in _COUNTS:
         native, mq = _measured(count, NativeGroup, RocketMq)
         for call, ours in native.items():
             if call != "send" or count == 1:
@@ -40,12 +57,12 @@ def run() -> None:
 
 
 def _measured(count: int, *kinds: Callable[[Functions], Lives]) -> list[dict[str, float]]:
-    """Of each kind the middle microseconds of each call; all in turn, in one service."""
+    """Returns, for each kind, the median microseconds of each call; kinds alternate."""
     functions = Functions()
     lives = [kind(functions) for kind in kinds]
     taken: list[dict[str, list[float]]] = [{} for _ in kinds]
     gc.collect()
-    gc.freeze()  # as a function does when it is loaded
+    gc.freeze()  # as a function does after its imports
     try:
         for number in range(_WARM + _RUNS):
             for into, each in zip(taken, lives, strict=True):

@@ -34,7 +34,7 @@ _ITEM = (
 
 
 def backlog_query(files: Sequence[str], at_ms: int) -> str:
-    """A row a resource: its id and FIGURES."""
+    """Returns a query with a row for each resource: its id and FIGURES."""
     histograms = [
         f"count_if(kept AND {value} BETWEEN {low} AND {2**60 if high is None else high}) "
         f"AS {range_name(name, low, high)}"

@@ -1,4 +1,4 @@
-"""The usage of exports by the hour as one query of DuckDB over the same data files."""
+"""The hourly usage of exports as one query of DuckDB over the same data files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _ITEM = f"STRUCT(pk {_TEXT}, sk {_TEXT}, records STRUCT(L STRUCT(M {_ENTRY})[]))
 
 
 def usage_query(whole: Sequence[str], windows: Sequence[str]) -> str:
-    """A row an account, resource, kind and hour (epoch): sums of messages and bytes.
+    """Returns a query with sums of messages and bytes by account, resource, kind and hour (epoch).
 
-    `whole`, `windows`: the data files of exports. A record counts once, whatever shows it.
+    `whole`, `windows`: the data files of exports. A record counts once, also if several exports
+    have it.
     """
     shown = [
         f"SELECT {image} AS item FROM read_json({list(found)}, format = 'newline_delimited', "
@@ -37,7 +38,7 @@ def usage_query(whole: Sequence[str], windows: Sequence[str]) -> str:
 
 
 def kept_query(output: str) -> str:
-    """The same rows, of the table that the runs of billing have kept in this folder."""
+    """Returns a query of the same rows over the table that runs of billing keep in this folder."""
     return f"""
     SELECT account, resource, kind, (epoch(hour) // 3600)::BIGINT AS hour,
         {_SUMS.format("count", "bytes")}

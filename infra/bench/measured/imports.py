@@ -15,7 +15,7 @@ _FUNCTIONS = Path(__file__).resolve().parents[3] / "functions"
 
 
 def run() -> None:
-    """Print the table; both run in turn, so that the ratio holds on a noisy machine."""
+    """Prints the table; both alternate, so that the ratio is valid on a noisy machine."""
     rows = []
     for name in HOT:
         ours, theirs = [], []

@@ -16,7 +16,7 @@ BATCH = 10
 
 
 def run() -> None:
-    """Print B's delays without A, and with A failing on a backlog, in one run."""
+    """Prints B's delays without A, and while A fails on a backlog, in one run."""
     with (
         subscriber() as at,
         our_stack() as stack,
@@ -43,7 +43,7 @@ def run() -> None:
 
 
 def _publish_backlog(http: httpx.Client, at: Subscriber) -> None:
-    """Messages that A refuses; all of them reach B."""
+    """Publishes messages that A refuses; all of them reach B."""
     sent = []
     for _ in range(WAITING // BATCH):
         batch = {"messages": [{"body": "waits"}] * BATCH}

@@ -1,11 +1,11 @@
-"""Memory of the functions that carry the largest messages: peaks of whole processes.
+"""Memory of functions with the largest messages: peaks of whole processes.
 
-Each case is a process of its own, which has the service in memory and has served one small call.
-So the tables, the bucket and the caller's copies are in it too: a function has less. Calls that a
-function makes side by side are made one after the other here: what they hold together has bounds
-of its own (push: `POSTED_BYTES`; receive: of objects four times what is answered).
+Each case has a separate process with the service in memory, which has served one small call. So it
+includes the tables, the bucket and the caller's copies, and a function needs less. Parallel calls
+of a function run one after the other here; other limits bound the memory that they share (push:
+`POSTED_BYTES`; receive: objects of four times the answer's size).
 
-Linux alone tells a process's peak.
+Only Linux reports a process's peak.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _bytes(size: int = BATCH_BYTES) -> dict[str, Any]:
 
 
 def _text() -> dict[str, Any]:
-    """Of which each byte takes nearly six of JSON."""
+    """Returns a body of which each byte takes almost six bytes of JSON."""
     to = bytes(1 + code % 31 for code in range(256))
     return {"body": _chance.randbytes(BATCH_BYTES).translate(to).decode()}
 
@@ -49,7 +49,7 @@ CALLS = ("send", "receive", "publish", "push")
 
 
 def run() -> None:
-    """Print the table."""
+    """Prints the table."""
     rows = []
     for call in CALLS:
         for name in MESSAGES:
@@ -69,7 +69,7 @@ def run() -> None:
 
 
 def measure(call: str, name: str) -> tuple[float, int]:
-    """Of one case: the peak in megabytes, and what the template gives the function."""
+    """Returns one case's peak in megabytes, and the function's memory by the template."""
     world = World(by_sdk=True)
     client = world.client("bench")
     client.gzips = True
@@ -92,7 +92,7 @@ def measure(call: str, name: str) -> tuple[float, int]:
 def _prepare(
     world: World, client: Client, call: str, messages: list[dict[str, Any]]
 ) -> Callable[[], object]:
-    """What the function does, with all that is before it done."""
+    """Prepares a case. Returns the function's call."""
     path = "/queues/bench/messages" if call in ("send", "receive") else "/topics/bench/messages"
     if call in ("send", "publish"):
         return lambda: client.post(path, {"messages": messages})

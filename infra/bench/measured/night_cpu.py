@@ -1,15 +1,15 @@
-"""CPU seconds, jobs and bytes of what a night makes: the jobs on the exports of the state machine.
+"""CPU seconds, jobs and bytes of a night: the jobs on the state machine's exports.
 
     python -m infra.bench night_cpu                                   a table, small; by name alone
     python -m infra.bench.measured.night_cpu --items 2000000 --records 300000      ten minutes
 
-Messages are exported whole each night; of Usage a whole export begins a week, and seven nights
-after it show a day each, all of which a night's job is given. Bytes are those of Spark's event log:
-of files that were read, and of shuffles. Each job has a process of its own, so that the start of
-Java is in its seconds. `--without` takes a setting of ours away, to see what it is worth.
+Messages are exported in full each night. For Usage a full export begins a week, and the next seven
+nights export a day each; a night's job gets all of them. Bytes are from Spark's event log: read
+files, and shuffles. Each job has a separate process, so that its seconds include the start of Java.
+`--without` removes a setting of ours, to measure its effect.
 
-DuckDB's seconds are those of the aggregation alone, of the same files, without ledger, prices,
-checks and pages. The usage by the hour must be the same, else there is no measurement.
+DuckDB's seconds are for the aggregation alone, over the same files, without ledger, prices, checks
+and pages. The hourly usage must be equal; otherwise there is no measurement.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ DAY_MS = 86_400_000
 NIGHTS = 7
 SEED = 1
 SETTINGS = ("compiler", "collector", "entries")
-"""Ours: late thorough compiling; the parallel collector; numbers that are cut out of their text."""
+"""Our settings: late thorough compiling, the parallel collector, numbers cut out of their text."""
 
 
 def run() -> None:
-    """Measure a small night, and print a table."""
+    """Measures a small night, and prints a table."""
     _measure_all(100_000, 30_000, [])
 
 
 def main() -> None:
-    """Measure the night that was asked for, and print a table."""
+    """Measures the night of the command line, and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100_000, help="of Messages; 0 = no backlog")
     parser.add_argument("--records", type=int, default=30_000, help="of Usage a week; 0 = no bill")
@@ -74,7 +74,7 @@ def _measure_all(items: int, records: int, without: list[str], folder: Path | No
 
 
 def _backlogs(home: Path, items: int) -> Iterator[tuple[str, list[str]]]:
-    """The backlog's job of a night, and the same with a window behind a whole export."""
+    """Yields the backlog job of a night, and the same with a window after a full export."""
     if not items:
         return
     whole, window = _message_exports(home / f"messages-{items}", items)
@@ -83,7 +83,7 @@ def _backlogs(home: Path, items: int) -> Iterator[tuple[str, list[str]]]:
 
 
 def _bills(home: Path, records: int) -> Iterator[tuple[str, list[str]]]:
-    """The billing job at the week's begin, in its nights as it is asked then, and at the next."""
+    """Yields the billing job at the week's begin, in its nights, and at the next week's begin."""
     if not records:
         return
     whole, *windows, next_whole = map(str, _usage_exports(home / f"usage-{records}", records))
@@ -123,7 +123,7 @@ def _usage_exports(root: Path, records: int) -> list[Path]:
             entries_most=20,
         )  # fmt: skip
         written = list(usage.written())
-        # By their times: the next whole export is a minute behind the last night's window.
+        # By time: the next full export is a minute after the last night's window.
         for at_ms in (AT_MS, end_ms + 60_000):
             whole = ExportWriter(root=root, table="Usage", at_ms=at_ms)
             lines = (f'{{"Item":{item}}}' for item, when_ms in written if when_ms < at_ms)
@@ -140,7 +140,7 @@ def _usage_exports(root: Path, records: int) -> list[Path]:
 
 
 def _found(root: Path) -> list[Path]:
-    """The exports below a folder, by their times."""
+    """Returns the exports below a folder, by time."""
     return sorted(path.parent for path in root.glob("AWSDynamoDB/*/manifest-summary.json"))
 
 
@@ -152,7 +152,7 @@ def _measured(job: list[str], output: Path, without: list[str]) -> tuple[float |
 
 
 def _process(arguments: list[str]) -> dict[str, float]:
-    """The figures of a process of this program."""
+    """Returns the figures of a process of this program."""
     command = [sys.executable, "-m", "infra.bench.measured.night_cpu", *arguments]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=REPOSITORY)
     found: dict[str, float] = json.loads(ended.stdout.splitlines()[-1])
@@ -160,7 +160,7 @@ def _process(arguments: list[str]) -> dict[str, float]:
 
 
 def _beside_backlog(places: list[str], _: list[str]) -> dict[str, float]:
-    """DuckDB's seconds for a whole export; none for windows, which it does not merge."""
+    """Returns DuckDB's seconds for a full export; nothing for windows, which it does not merge."""
     from .backlog_cpu import measure_duckdb
 
     exports = places[1:]
@@ -170,7 +170,7 @@ def _beside_backlog(places: list[str], _: list[str]) -> dict[str, float]:
 
 
 def _beside_billing(places: list[str], _: list[str]) -> dict[str, float]:
-    """DuckDB's seconds; raises SystemExit if its sums are not those that the job has kept."""
+    """Returns DuckDB's seconds. Raises SystemExit if its sums differ from the job's."""
     import duckdb
 
     from .duckdb_usage import kept_query, usage_query
@@ -189,7 +189,7 @@ def _beside_billing(places: list[str], _: list[str]) -> dict[str, float]:
 
 
 def _run_job(name: str, places: list[str], without: list[str]) -> dict[str, float]:
-    """One job in this process: its figures."""
+    """Runs one job in this process. Returns its figures."""
     from cirrusmq_reports import backlog_command, billing_command
     from cirrusmq_reports.session import make_session
     from local_run import LOCAL_CONFIGURATION, prepare_java
@@ -253,14 +253,14 @@ def _read_as_json(text: Any) -> Any:
 
 
 def _files_of(export: Path) -> list[Path]:
-    """The data files that an export's listing names."""
+    """Returns the data files that an export's listing names."""
     root = export.parents[1]
     lines = (export / "manifest-files.json").read_text().splitlines()
     return [root / json.loads(line)["dataFileS3Key"] for line in lines]
 
 
 def _logged(log: Path) -> Counter[str]:
-    """Jobs, and bytes that tasks read of files and wrote for shuffles."""
+    """Returns jobs, and bytes that tasks read from files and wrote for shuffles."""
     seen = Counter[str]()
     for path in log.glob("[!.]*"):
         for event in map(json.loads, path.read_text().splitlines()):
@@ -273,7 +273,7 @@ def _logged(log: Path) -> Counter[str]:
 
 
 def _cpu_seconds(java: int) -> float:
-    """User and system time of this process and of Java's."""
+    """Returns user and system time of this process and of Java's."""
     own = os.times()
     fields = Path(f"/proc/{java}/stat").read_text().rpartition(")")[2].split()
     return own.user + own.system + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

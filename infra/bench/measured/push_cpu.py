@@ -1,10 +1,10 @@
-"""CPU of a push that several subscriptions share, and how long it lasts on its share of a CPU.
+"""CPU time of a push for several subscriptions, and its duration on the share of a CPU.
 
 The deployed handler runs in this process and in one thread; the embedded engine answers before a
-request is signed, and its CPU is taken off. On top come, each measured by itself, what that leaves
-out of a call of the store, its signing and an exchange on a connection that is kept, and one such
-exchange for each post; TLS is left out. Lambda gives a whole CPU at 1,769 MB, and less memory the
-same part of it. An exchange waits, and on a busy machine waits cost CPU time: compare calm runs.
+request is signed, and its CPU time is subtracted. Added are, each measured separately, the rest of
+a call of the store, which is signing and an exchange on a kept connection, and one such exchange
+for each post; TLS is left out. Lambda gives a whole CPU at 1,769 MB, and a proportional part below.
+An exchange waits, and on a busy machine waits cost CPU time: compare calm runs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Handled:
     store_calls: float
     posts: int
     fanned_ms: float
-    """Of fan_out, before it, which puts a parcel for each subscription."""
+    """CPU of the fan_out before it, which puts a parcel for each subscription."""
 
 
 def run() -> None:
@@ -116,7 +116,7 @@ def handler(subscriptions: int, messages: int) -> Handled:
 
     engine.execute = timed  # type: ignore[method-assign]
     cpu, called, fanned = [], [], []
-    for number in range(3 + RUNS):  # the first ones load what is loaded late
+    for number in range(3 + RUNS):  # the first runs import modules
         sent = [bodies.text(1_024) for _ in range(messages)]
         client.post("/topics/news/messages", {"messages": sent})
         inside, began = 0.0, time.process_time()
@@ -131,7 +131,7 @@ def handler(subscriptions: int, messages: int) -> Handled:
             cpu.append(1_000 * (time.process_time() - began - inside))
             called.append(calls)
             fanned.append(fanned_ms)
-        while world.invoked:  # the first time all are new, and passed on
+        while world.invoked:  # at first all URLs are new, and passed on
             world.run(*world.invoked.popleft())
     return Handled(
         cpu_ms=middle(cpu),
@@ -142,7 +142,7 @@ def handler(subscriptions: int, messages: int) -> Handled:
 
 
 def signed_call_ms() -> float:
-    """CPU that signing a call of DynamoDB and reading its answer take, by our configuration."""
+    """Returns CPU for signing a call of DynamoDB and reading its answer, by our configuration."""
     session = botocore.session.Session()
     session.set_credentials("nobody", "nothing")
     client = session.create_client("dynamodb", region_name="us-east-1", config=awaited_config())
@@ -173,7 +173,7 @@ class _Raw(io.BytesIO):
 
 
 def kept_post_ms(port: int) -> float:
-    """CPU of a post of 1 KB on a connection that is kept, without TLS."""
+    """Returns CPU of a post of 1 KB on a kept connection, without TLS."""
     poster = Poster(AddressPolicy([ip_network("127.0.0.0/8")]))
     headers = {"webhook-id": "Msg-0", "content-type": "text/plain"}
     url, body = f"http://127.0.0.1:{port}/", b"x" * 1_024
@@ -189,7 +189,7 @@ def kept_post_ms(port: int) -> float:
 
 
 def _update(client: Any) -> None:
-    """As the lease of a poster is written."""
+    """Writes as for the lease of a poster."""
     client.update_item(
         TableName="messages",
         Key={"pk": {"S": "S#17"}, "sk": {"S": "0123456789ab"}},
@@ -213,7 +213,7 @@ def _cpu_ms(call: Callable[[], object]) -> float:
 
 @contextlib.contextmanager
 def _server() -> Iterator[int]:
-    """A server in a process of its own that answers every POST with `{}`; its port."""
+    """Starts a server in a separate process that answers every POST with `{}`. Yields its port."""
     with subprocess.Popen([sys.executable, "-c", _SERVER], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         try:

@@ -1,4 +1,4 @@
-"""How long messages take to a subscriber by HTTP."""
+"""Measures the delay of messages to a subscriber by HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TAKEN = "taken"
 
 
 def subscriber() -> Subscriber:
-    """Takes what is posted to `url(TAKEN)`, answers 500 at `url(REFUSED)`."""
+    """Returns a subscriber that takes posts to `url(TAKEN)` and answers 500 at `url(REFUSED)`."""
 
     def answer(delivery: Delivery) -> int:
         return 204 if delivery.path == TAKEN else 500

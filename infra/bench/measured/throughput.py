@@ -1,9 +1,9 @@
-"""Messages a second beside other queues: the same clients, messages and machine, in turn.
+"""Messages per second beside other queues: the same clients, messages and machine, alternating.
 
-For each service, in each round, four client processes send for a while, one message a call, and
-then receive and delete what they sent, one message a call; then both again in the service's largest
-batches up to 16. Only one service works at a time, but all of them run. A machine is not as fast in
-each round: a second table has the ratios within the rounds.
+For each service, in each round, four client processes send for some seconds, one message in a call,
+then receive and delete these messages, one in a call; then both again in the service's largest
+batches up to 16. Only one service works at a time, but all of them run. A machine is not equally
+fast in each round, so a second table has the ratios within the rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECONDS = 1.5
 ROUNDS = 9
 BODY_BYTES = 1_024
 EMPTY_LOOKS = 3
-"""A client that found nothing so many times takes the queue for empty."""
+"""Empty receives after which a client takes the queue for empty."""
 PHASES = (("send", 1), ("receive and delete", 1), ("send", 16), ("receive and delete", 16))
 _BODY = "x" * BODY_BYTES
 _FORK = multiprocessing.get_context("fork")
@@ -66,7 +66,7 @@ def run() -> None:
 
 def _measure(service: Service, place: Any, name: str, rates: dict[Any, list[float]]) -> None:
     for phase, batch in PHASES:
-        # Singles that are left over would else be what is received in batches.
+        # Otherwise left-over single messages would be received in batches.
         queue = f"{name}_{batch}"
         if phase == "send":
             with contextlib.closing(service.queue(place, queue)) as maker:
@@ -80,7 +80,7 @@ def _measure(service: Service, place: Any, name: str, rates: dict[Any, list[floa
 
 
 def _rate(service: Service, place: Any, queue: str, phase: str, count: int) -> float:
-    """Messages a second of all clients together."""
+    """Returns messages per second of all clients together."""
     ready = _FORK.Barrier(CLIENTS)
     results = _FORK.SimpleQueue()
     given = (service, place, queue, phase, count, ready, results)

@@ -1,8 +1,8 @@
-"""The queues that are measured side by side, each over its own protocol.
+"""The measured queues, each over its own protocol.
 
 All have a message on disk, with fsync, when they answer its send. They keep it until its consumer
-deletes it, and give it to another one when a lease (or, with procrastinate, a worker) ends before
-that.
+deletes it, and deliver it to another consumer if a lease (or, with procrastinate, a worker) ends
+before that.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Queue(Protocol):
         ...
 
     def take(self, most: int) -> int:
-        """Receive up to so many messages in one call and delete them in another; how many."""
+        """Receives up to `most` messages in a call, deletes them in another. Returns how many."""
         ...
 
     def consume(self, count: int, handle: Callable[[str], None]) -> None:
-        """Wait for so many messages one by one, hand over each body, delete each."""
+        """Waits for `count` messages one by one, passes each body to `handle`, deletes each."""
         ...
 
     def close(self) -> None:
@@ -47,19 +47,19 @@ class Service:
 
     name: str
     send_batch: int
-    """Messages that one call sends at most; 1: there are no batches."""
+    """Maximum messages of a send; 1 for a service without batches."""
     take_batch: int
-    """Messages that one call receives at most; 1: there are no batches."""
+    """Maximum messages of a receive; 1 for a service without batches."""
     running: Callable[[], AbstractContextManager[Any]]
     """Starts the server; yields the argument of `queue`. Raises NotInstalled."""
     queue: Callable[[Any, str], Queue]
-    """A client's queue by its name."""
+    """Returns a client's queue by its name."""
     settle: Callable[[Any], None] = lambda place: None
-    """Work that the server would do by itself within a minute of a change of load."""
+    """Does work that the server would do within a minute after a change of load."""
 
 
 def all_services() -> list[Service]:
-    """Ours first."""
+    """Returns all services, ours first."""
     from . import beanstalkd, ours, procrastinate_jobs, skip_locked
 
     modules = (ours, skip_locked, procrastinate_jobs, beanstalkd)

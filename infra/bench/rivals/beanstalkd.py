@@ -16,21 +16,21 @@ Address = tuple[str, int]
 
 
 class BeanstalkTube:
-    """A connection of its own."""
+    """A tube over one connection."""
 
     def __init__(self, address: Address, name: str) -> None:
         self._client = greenstalk.Client(address, use=name, watch=name)
 
     def create(self) -> None:
-        """Tubes need not be made."""
+        """Does nothing: tubes need not be made."""
 
     def send(self, bodies: Sequence[str]) -> None:
-        """One put each: the protocol has no batches."""
+        """Puts each message: the protocol has no batches."""
         for body in bodies:
             self._client.put(body)
 
     def take(self, most: int) -> int:
-        """One reserve and one delete."""
+        """Makes one reserve and one delete."""
         try:
             job = self._client.reserve(timeout=0)
         except greenstalk.TimedOutError:
@@ -39,7 +39,7 @@ class BeanstalkTube:
         return 1
 
     def consume(self, count: int, handle: Callable[[str], None]) -> None:
-        """A reserve that blocks."""
+        """Reserves with a blocking call."""
         for _ in range(count):
             job = self._client.reserve()
             handle(str(job.body))

@@ -1,7 +1,7 @@
 """A queue of the local stack, by HTTP.
 
-The client is the standard library's, on one connection: httpx takes as much CPU time for a call as
-the service, and would be measured in its place.
+The client is the standard library's, on one connection: httpx uses as much CPU time for a call as
+the service, and would dominate the measurement.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WAIT_SECONDS = 10
 
 
 class OurQueue:
-    """A connection of its own."""
+    """A queue over one connection."""
 
     def __init__(self, stack: Stack, name: str) -> None:
         self._http = HTTPConnection(urlsplit(stack.url).netloc, timeout=60)
@@ -31,18 +31,18 @@ class OurQueue:
         self._call("PUT", self._path, {})
 
     def send(self, bodies: Sequence[str]) -> None:
-        """One send."""
+        """Makes one send."""
         self._post("messages", {"messages": [{"body": body} for body in bodies]})
 
     def take(self, most: int) -> int:
-        """One receive and one delete."""
+        """Makes one receive and one delete."""
         held = self._receive(most, 0.2)
         if held:
             self._delete(held)
         return len(held)
 
     def consume(self, count: int, handle: Callable[[str], None]) -> None:
-        """Long polling."""
+        """Receives by long polls."""
         while count:
             held = self._receive(1, WAIT_SECONDS)
             if held:

@@ -1,4 +1,4 @@
-"""A PostgreSQL for one measurement or test, from the system's package, removed with its data."""
+"""Runs a PostgreSQL from the system's package for a measurement or test, then removes its data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = Path("/usr/lib/postgresql")
 
 
 def find_programs() -> Path | None:
-    """The folder of `initdb` and `pg_ctl`; None where PostgreSQL is not installed."""
+    """Returns the folder of `initdb` and `pg_ctl`, or None if PostgreSQL is not installed."""
     packaged = sorted(PACKAGES.glob("*/bin"), key=lambda path: path.parent.name)
     for folder in reversed(packaged):
         if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
@@ -27,7 +27,7 @@ def find_programs() -> Path | None:
 
 @contextlib.contextmanager
 def run_postgres(programs: Path, *, durable: bool) -> Iterator[str]:
-    """A cluster on a free port; its URL. Durable: an answered commit survives a loss of power."""
+    """Yields the URL of a cluster on a free port. `durable`: commits survive a loss of power."""
     user = _unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="cirrusmq-postgres-"))
     if user is not None:
@@ -62,7 +62,7 @@ def run_postgres(programs: Path, *, durable: bool) -> Iterator[str]:
 
 
 def _unprivileged() -> str | None:
-    """The user that runs it where we are root: PostgreSQL refuses to run as root."""
+    """Returns a user to run it if we are root, which PostgreSQL refuses, else None."""
     if os.geteuid() != 0:
         return None
     try:

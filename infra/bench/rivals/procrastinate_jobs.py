@@ -1,7 +1,7 @@
-"""A queue of procrastinate's, a library of jobs on PostgreSQL: a message is a job.
+"""A queue of procrastinate, a library for jobs on PostgreSQL: a message is a job.
 
-Sending defers jobs. Taking makes the calls that its worker makes for each job: fetch, then finish
-and delete; it fetches them one by one. Waiting is its worker's own.
+A send defers jobs. A take makes its worker's calls for each job: fetch, then finish and delete; it
+fetches jobs one by one. Its own worker waits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TASK = "take"
 
 
 class ProcrastinateQueue:
-    """An event loop and a connection of its own."""
+    """A queue over one connection, with its own event loop."""
 
     def __init__(self, url: str, name: str) -> None:
         self._name = name
@@ -34,20 +34,20 @@ class ProcrastinateQueue:
         self._worker: int | None = None
 
     def create(self) -> None:
-        """Queues need not be made."""
+        """Does nothing: queues need not be made."""
 
     def send(self, bodies: Sequence[str]) -> None:
-        """One statement that defers all."""
+        """Defers all messages in one statement."""
         task = self._app.tasks[TASK]
         jobs: list[dict[str, JSONValue]] = [{"body": body} for body in bodies]
         self._runner.run(task.batch_defer_async(*jobs))
 
     def take(self, most: int) -> int:
-        """One job."""
+        """Takes one job."""
         return self._runner.run(self._take())
 
     def consume(self, count: int, handle: Callable[[str], None]) -> None:
-        """Its worker, which listens."""
+        """Runs the library's worker, which listens."""
         self._runner.run(self._work(count, handle))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Servers that are measured, each in a process of its own, on free ports of this machine."""
+"""Starts the measured servers, each in a separate process, on free ports of this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stack:
 
 @contextlib.contextmanager
 def our_stack(scale: float = 1.0) -> Iterator[Stack]:
-    """The whole service, on a fresh data folder that is removed after it."""
+    """Runs the whole service, on a new data folder that is removed after it."""
     with tempfile.TemporaryDirectory() as data:
         port = free_port()
         cirrusmq = str(Path(sys.executable).with_name("cirrusmq"))
@@ -39,7 +39,7 @@ def our_stack(scale: float = 1.0) -> Iterator[Stack]:
 
 
 def free_port() -> int:
-    """A port that is free on the loopback address now."""
+    """Returns a port that is free on the loopback address now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -47,7 +47,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def run_server(command: list[str], wait: Callable[[], None]) -> Iterator[None]:
-    """A server in a process of its own, from when `wait` returns; it ends with the block."""
+    """Runs a server in a separate process within the block, which begins when `wait` returns."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             wait()
@@ -58,7 +58,7 @@ def run_server(command: list[str], wait: Callable[[], None]) -> Iterator[None]:
 
 
 def wait_for_port(address: tuple[str, int], seconds: float = 30) -> None:
-    """Wait until a server listens there."""
+    """Waits until a server listens at the address."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError), socket.create_connection(address):

@@ -34,7 +34,7 @@ _DELETE = "DELETE FROM {queue} WHERE id = ANY(%s)"
 
 
 class SqlQueue:
-    """A table of its own; each call is one transaction."""
+    """A queue in one table; each call is one transaction."""
 
     def __init__(self, url: str, name: str) -> None:
         self._name = name
@@ -45,17 +45,17 @@ class SqlQueue:
         self._connection.execute(self._for_queue(_CREATE))
 
     def send(self, bodies: Sequence[str]) -> None:
-        """One INSERT. No NOTIFY: it takes a lock that all commits share."""
+        """Makes one INSERT, without NOTIFY, which takes a lock that all commits share."""
         self._connection.execute(self._for_queue(_SEND), [list(bodies)])
 
     def take(self, most: int) -> int:
-        """One UPDATE that leases, and one DELETE."""
+        """Makes one UPDATE for the lease, and one DELETE."""
         held = self._receive(most)
         self._delete(held)
         return len(held)
 
     def consume(self, count: int, handle: Callable[[str], None]) -> None:
-        """Looking again and again."""
+        """Polls again and again."""
         while count:
             held = self._receive(1)
             for _, body in held:
@@ -83,7 +83,7 @@ class SqlQueue:
 
 @contextlib.contextmanager
 def durable_postgres() -> Iterator[str]:
-    """A server that answers a commit when it is on disk."""
+    """Yields the URL of a server that answers a commit when it is on disk."""
     programs = find_programs()
     if programs is None:
         raise NotInstalled("PostgreSQL (Debian: postgresql)")
@@ -92,7 +92,7 @@ def durable_postgres() -> Iterator[str]:
 
 
 def analyze(url: str) -> None:
-    """Fresh statistics, which autovacuum brings later: the plans depend on them."""
+    """Updates statistics, as autovacuum would later: the plans depend on them."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ANALYZE")
 

@@ -1,6 +1,6 @@
 """The bucket in the place of the network: botocore's `before-call` event answers for S3.
 
-As the engine's attachment does for DynamoDB: nothing is signed, repeated by the SDK, or sent.
+As with the engine's attachment for DynamoDB, nothing is signed, retried by the SDK, or sent.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _COPIED = "x-amz-copy-source"
 
 
 class Answering(Protocol):
-    """What does operations: the bucket, or a guard before it."""
+    """Does operations: the bucket, or a guard in front of it."""
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation, or raise S3Error."""
+        """Does one operation. Raises S3Error."""
         ...
 
 
 def attach_bucket(bucket: Answering, target: Any) -> Callable[[], None]:
-    """Let the bucket answer every call of S3 of `target`; the result detaches it again.
+    """Lets the bucket answer every call of S3 of `target`. Returns a call that detaches it.
 
     `target` is a botocore client, or a session, for the clients that it makes from now on.
     """
@@ -46,7 +46,7 @@ def attach_bucket(bucket: Answering, target: Any) -> Callable[[], None]:
 def answer(
     bucket: Answering, operation: str, params: Mapping[str, Any]
 ) -> tuple[AWSResponse, dict[str, Any]]:
-    """The answer that botocore would have parsed from S3's response to this request."""
+    """Returns the answer that botocore would have parsed from S3's response to this request."""
     try:
         parsed = bucket.execute(operation, _request(params))
     except S3Error as error:
@@ -69,7 +69,7 @@ def _answer(status: int, parsed: dict[str, Any]) -> tuple[AWSResponse, dict[str,
 
 
 def _request(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The SDK's arguments, from the HTTP request that it made of them."""
+    """Returns the SDK's arguments, read back from its HTTP request."""
     url = urlsplit(params["url"])
     headers = params["headers"]
     # https://<bucket>.s3.<region>…/<key>, or https://s3.<region>…/<bucket>/<key>

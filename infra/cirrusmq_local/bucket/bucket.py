@@ -1,4 +1,4 @@
-"""S3's operations on one bucket, as far as the service calls them."""
+"""The operations of S3 on one bucket that the service uses."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _TO_ITSELF = (
 
 
 class Bucket:
-    """Objects in a folder, or in memory where `folder` is None; for any number of threads.
+    """Objects in a folder, or in memory if `folder` is None; for any number of threads.
 
-    An object is gone from the moment at which the first of `rules` ends it. `now_ms` is the only
-    clock. `on_failure` is told of a file that cannot be written or read; that call fails.
+    An object is gone when the first of `rules` expires it. `now_ms` is the only clock. If a file
+    cannot be written or read, `on_failure` gets the error and the call fails.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Bucket:
         now_ms: Callable[[], int],
         on_failure: Callable[[OSError], None] = lambda error: None,
     ) -> None:
-        """Raises OSError where the folder cannot be made or read."""
+        """Raises OSError if the folder cannot be made or read."""
         self.name = name
         self._rules = rules
         self._now_ms = now_ms
@@ -56,7 +56,7 @@ class Bucket:
         self._swept_day = -1
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation; request and answer as the SDK has them, bodies as bytes.
+        """Does one operation. Request and answer are in the SDK's shapes, bodies as bytes.
 
         Raises S3Error.
         """
@@ -84,19 +84,19 @@ class Bucket:
             raise S3Error("InternalError", f"The bucket failed: {error.strerror}") from error
 
     def requests(self) -> dict[str, int]:
-        """Calls by operation since the start, refused ones among them."""
+        """Returns the number of calls by operation since the start, with refused ones."""
         with self._lock:
             return dict(self._counted)
 
     def keys(self) -> list[str]:
-        """The keys of all objects that have not ended."""
+        """Returns the keys of all objects that have not expired."""
         return sorted(filter(self._find, self._objects.keys()))
 
     def remove_expired(self, limit: int = 1_000) -> int:
-        """Look at some objects, and remove those that have ended; how many were looked at.
+        """Checks some objects and removes expired ones. Returns the number of checked objects.
 
-        Objects end at midnight, so that all are looked at once a day, and once after the start.
-        Less than `limit` means: that is done. For one thread at a time. Raises OSError.
+        Objects expire at midnight, so all are checked once a day, and once after the start. A
+        result below `limit` means that all are checked. For one thread at a time. Raises OSError.
         """
         now_ms = self._now_ms()
         if self._sweep is None:
@@ -170,10 +170,10 @@ class Bucket:
 
 
 def _etag(found: Found) -> str:
-    """As opaque as that of S3 for what is encrypted by a key of KMS."""
+    """Returns an opaque ETag, as S3 has for objects that a key of KMS encrypts."""
     return f'"{found.checksum:08x}{found.size:x}"'
 
 
 def _moment(found: Found) -> datetime:
-    """To the second, as in an HTTP header."""
+    """Returns the time of the write to the second, as in an HTTP header."""
     return datetime.fromtimestamp(found.written_ms // 1_000, UTC)

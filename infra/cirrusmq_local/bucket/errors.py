@@ -1,4 +1,4 @@
-"""Errors of the embedded S3: code, text and status as S3 answers them."""
+"""Errors of the embedded S3, with S3's codes, texts and statuses."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ STATUSES = {
 
 
 class S3Error(Exception):
-    """A call was refused; S3 answers the code."""
+    """A call was refused; `code` is S3's."""
 
     def __init__(self, code: str, message: str, **told: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.told = told
-        """What S3 says besides: the key, the bucket."""
+        """Further members of S3's answer: the key, the bucket."""
 
     @property
     def status(self) -> int:

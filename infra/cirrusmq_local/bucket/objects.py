@@ -1,12 +1,12 @@
-"""Objects by key: in memory, or in a folder with a file for each.
+"""Stores objects by key: in memory, or in a folder with a file for each.
 
-A file is 12 bytes of our own (when it was written, and a checksum), then the object. It is written
-beside, synced, renamed and its folder synced, before the write is answered:
+A file has a header of 12 bytes (time of the write, and a checksum), then the object. Before a write
+is answered, the file is written in another place, synced and renamed, and its folder is synced:
 
-    killed   while it is written beside   the object before, or none; the start removes the rest
-             after the rename             the object, whole
+    killed   before the rename   the previous object, or none; the next start removes the file
+             after the rename    the new object, complete
 
-`d01/1f3/a b` is the file `d01/1f3%2Fa%20b`: as many folders as there are prefixes, no more.
+`d01/1f3/a b` is the file `d01/1f3%2Fa%20b`: there is one folder for each prefix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote
 
 _HEAD = struct.Struct(">QI")
 _WRITING = ".writing"
-"""The folder of what is being written; no prefix begins with a dot."""
+"""The folder of unfinished files; no prefix begins with a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +37,35 @@ class Found:
 
 
 class DamagedError(Exception):
-    """The content is not what was written."""
+    """The content does not match its checksum."""
 
 
 class Objects(Protocol):
-    """Keys and what is under them, whole or not at all."""
+    """Objects by key; each is complete or absent."""
 
     def put(self, key: str, data: bytes, written_ms: int) -> Found:
-        """Write an object, or write it over; it is durable when this returns."""
+        """Writes or overwrites an object, which is durable when this returns."""
         ...
 
     def find(self, key: str) -> Found | None:
-        """The object of a key, if there is one."""
+        """Returns the object of a key, or None if it does not exist."""
         ...
 
     def read(self, key: str) -> tuple[Found, bytes] | None:
-        """An object with its content, if there is one; raises DamagedError."""
+        """Returns an object with its content, or None. Raises DamagedError."""
         ...
 
     def remove_if(self, key: str, is_over: Callable[[Found], bool]) -> None:
-        """Remove an object, unless it was written anew meanwhile."""
+        """Removes an object if `is_over` returns True for its present version."""
         ...
 
     def keys(self) -> Iterator[str]:
-        """All keys, in any order; what comes or goes meanwhile may be missing."""
+        """Yields all keys in any order; keys that change during the iteration may be missing."""
         ...
 
 
 class MemoryObjects:
-    """Objects of this process."""
+    """Objects in the memory of this process."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Found, bytes]] = {}
@@ -100,16 +100,16 @@ class MemoryObjects:
 
 
 class FolderObjects:
-    """Objects of a folder, which is made where it is missing; raises OSError.
+    """Objects in a folder, which is made if it is missing. Raises OSError.
 
-    One process at a time may have it.
+    One process at a time may use the folder.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._writing = folder / _WRITING
         self._lock = threading.Lock()
-        """Held while a file takes or leaves its place."""
+        """Held while a file is renamed or removed."""
         self._made: set[Path] = set()
         self._written = 0
         if not folder.exists():
@@ -204,7 +204,7 @@ def _write(path: Path, head: bytes, data: bytes) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Makes the names in a folder durable."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(opened)

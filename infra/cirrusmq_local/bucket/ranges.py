@@ -1,4 +1,4 @@
-"""The header `Range` of one range of bytes, as S3 reads it."""
+"""Reads the header `Range` with one range of bytes, as S3 does."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class UnsatisfiableError(Exception):
 
 
 def read_range(text: str | None, size: int) -> tuple[int, int] | None:
-    """The first byte, and that behind the last one; None for all of the object.
+    """Returns the index of the first byte and of the byte behind the last, or None for all bytes.
 
-    What is not a range is passed by. Raises UnsatisfiableError.
+    A header that is no range is ignored. Raises UnsatisfiableError if the object has no such byte.
     """
     match = _RANGE.fullmatch(text or "")
     if match is None:

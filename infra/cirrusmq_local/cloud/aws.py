@@ -1,4 +1,4 @@
-"""The product's AWS session on one machine: calls end at the stack, none leaves it."""
+"""The product's AWS session on one machine: the stack answers all calls, none leaves it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NotOnOneMachineError(Exception):
 
 
 def isolate_environment() -> None:
-    """Let nothing that is set up for a real account reach the product's clients."""
+    """Keeps the settings of a real account away from the product's clients."""
     os.environ |= {
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
@@ -62,10 +62,10 @@ def make_session(
     bucket: Answering | None = None,
     sealing: SealingKey | None = None,
 ) -> botocore.session.Session:
-    """A session whose clients invoke functions, start executions, read what failed and the secret.
+    """Returns a session for the product on one machine.
 
-    And those of S3 keep objects in the bucket, those of KMS encrypt by `sealing`. They do nothing
-    else.
+    Its clients invoke functions, start executions, read failed events and the secret; clients of S3
+    keep objects in the bucket, clients of KMS encrypt by `sealing`. They do nothing else.
 
     A client that the embedded engine is attached to answers before the refusal: botocore asks
     the handler of the more specific event first.
@@ -120,7 +120,7 @@ def _invoke(functions: Functions, params: dict[str, Any]) -> tuple[AWSResponse, 
     except UnknownFunctionError as error:
         return _error(404, "ResourceNotFoundException", str(error))
     invocation = running.get()
-    # To IAM a version or an alias is a resource of its own.
+    # To IAM a version or an alias is a separate resource.
     targets = [
         f"{arn}:{qualifier}" if qualifier else arn
         for arn in (called.arn, f"{called.logical_id}.Arn")
@@ -145,7 +145,7 @@ def _invoke(functions: Functions, params: dict[str, Any]) -> tuple[AWSResponse, 
 def _invoked(
     status: int, payload: bytes, more: dict[str, Any] | None = None
 ) -> tuple[AWSResponse, dict[str, Any]]:
-    """The answer to an invocation; `more` says that the function's own error is its payload."""
+    """Returns the answer to an invocation. `more`: set if the payload is the function's error."""
     told = {
         "StatusCode": status,
         "ExecutedVersion": "$LATEST",
@@ -213,7 +213,7 @@ def _show_secret(
 def _seal(
     sealing: SealingKey, model: Any, params: dict[str, Any]
 ) -> tuple[AWSResponse, dict[str, Any]]:
-    """Encrypt or Decrypt."""
+    """Does the operation Encrypt or Decrypt."""
     asked = json.loads(params["body"])
     ((_, key_id),) = asked["EncryptionContext"].items()
     invocation, action = running.get(), f"kms:{model.name}"
@@ -230,7 +230,7 @@ def _seal(
 
 
 def _may(invocation: Invocation | None, action: str, *targets: str, partition: str = "") -> bool:
-    """Whether the running function may do this, and still has time to."""
+    """Returns True if the running function may do this. Raises if its time is over."""
     if invocation is None:
         return True
     invocation.check_time()

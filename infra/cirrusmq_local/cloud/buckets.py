@@ -1,4 +1,4 @@
-"""The bucket of the template that the service keeps messages in, embedded."""
+"""The template's bucket for message bodies, embedded in the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cirrusmq_local.cloud.cloudformation import TemplateError
 
 
 def bodies_bucket(template: declared.Template) -> declared.Bucket:
-    """The bucket that functions are told as `BODIES_BUCKET`."""
+    """Returns the bucket that functions know as `BODIES_BUCKET`."""
     name = template.environment()["BODIES_BUCKET"]
     for each in template.buckets:
         if each.name == name:
@@ -25,6 +25,6 @@ def open_bucket(
     now_ms: Callable[[], int],
     on_failure: Callable[[OSError], None] = lambda error: None,
 ) -> Bucket:
-    """Open it in a folder, or in memory; raises OSError."""
+    """Opens the bucket in a folder, or in memory if `folder` is None. Raises OSError."""
     rules = [Rule(prefix=each.prefix, days=each.days) for each in bucket.rules]
     return Bucket(bucket.name, rules, folder, now_ms=now_ms, on_failure=on_failure)

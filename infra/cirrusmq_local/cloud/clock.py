@@ -1,4 +1,4 @@
-"""The stack's time: it may run faster than real time, and never decreases, also over restarts."""
+"""The stack's time: may run faster than real time, never decreases, also over restarts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cirrusmq_local.hub import caller, current
 
 KEEP_EVERY_SECONDS = 1.0
 KEPT_AHEAD_SECONDS = 3.0
-"""Of real time: how long a keeping may fail before the clock stops."""
+"""Seconds of real time for which writes of the kept time may fail before the clock stops."""
 LEVEL_MS = 100
-"""A clock that is no further ahead of the machine's need not be kept ahead of itself."""
+"""Up to this lead over the machine's clock, the kept time need not be ahead of the clock."""
 LAST_MS = 9_000_000_000_000
-"""In the year 2255: keys have 13 digits of milliseconds."""
+"""Last time, in the year 2255: keys have 13 digits of milliseconds."""
 STANDSTILL_PAUSE_SECONDS = 0.05
 
 _KEPT_BYTES = 64
@@ -33,23 +33,23 @@ class ClockStopped(BaseException):
 
 
 class CallerGone(ClockStopped):
-    """Nobody waits for the call's answer any more: the call ends where it sleeps."""
+    """Nobody waits for the call's answer any more: the call ends at its sleep."""
 
 
 class ScaledClock:
     """Real time times the scale, from max(now, the last time kept).
 
     While it runs, the file holds a time that the clock does not pass, so that a stack which was
-    killed starts at no earlier time than it said. Where the file cannot be written, as on a full
-    disk, the clock stops at that time until it can:
+    killed starts at no earlier time than it returned before. If the file cannot be written, as on
+    a full disk, the clock stops at that time until a write succeeds:
 
         kept ─────────┐ (now + what the scale adds until some keepings later)
         now ──┬───────┴──┬─────────┐············┌──> time
               keep       keep      keepings fail keep
 
-    A clock that is level with the machine's needs no such bound, for a restart begins with that.
-    The file is written in its place, which takes no space. Until the first keeping nothing bounds
-    the clock.
+    A clock that is level with the machine's needs no such bound, because a restart begins with the
+    machine's time. The file is overwritten in place, which takes no space. Before the first write
+    nothing bounds the clock.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ScaledClock:
         system_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises DataError where `kept` is there and holds no time."""
+        """Raises DataError if the file `kept` exists and holds no time."""
         self.scale = scale
         self._kept = kept
         self._system_ms = system_ms
@@ -69,7 +69,7 @@ class ScaledClock:
         kept_ms = _read(kept)
         self._started_ms = max(system_ms(), kept_ms)
         self.started_ahead_ms = self._started_ms - system_ms()
-        """How far it was ahead of the machine's clock when it started."""
+        """Lead over the machine's clock at the start."""
         self._bound_ms: int | None = None
         self._said_ms = 0
         self._saying = threading.Lock()
@@ -82,7 +82,7 @@ class ScaledClock:
         if bound_ms is None or running_ms <= bound_ms:
             return running_ms
         if running_ms <= self._said_ms:
-            return self._said_ms  # said before, as most calls ask several times within one
+            return self._said_ms  # returned before: most calls ask several times within one
         with self._saying:
             # The machine's clock may have been set back since the last time was said.
             now_ms = min(running_ms, max(bound_ms, self._system_ms()))
@@ -90,15 +90,15 @@ class ScaledClock:
             return self._said_ms
 
     def start_after(self, moment_ms: int) -> None:
-        """Continue from `moment_ms` at least: a stored item has this time."""
+        """Continues from `moment_ms` at least: a stored item has this time."""
         missing_ms = max(0, moment_ms - self._running_ms())
         self._started_ms += missing_ms
         self.started_ahead_ms += missing_ms
 
     def sleep(self, seconds: float) -> None:
-        """Let `seconds` of the stack's time pass.
+        """Sleeps for `seconds` of the stack's time.
 
-        Raises ClockStopped if the stack ends meanwhile, CallerGone if the call's caller does.
+        Raises ClockStopped if the stack ends during the sleep, CallerGone if the caller goes.
         """
         real_seconds = max(0.0, seconds) / self.scale
         if self._stands():
@@ -117,11 +117,11 @@ class ScaledClock:
 
     @property
     def stopped(self) -> bool:
-        """Whether the stack is ending."""
+        """True if the stack is ending."""
         return self._stopped.is_set()
 
     def keep(self) -> None:
-        """Note a time that is not passed before one of the next calls; OSError if that fails."""
+        """Writes a time that the clock does not pass before a later call. Raises OSError."""
         running_ms = self._running_ms()
         level = self.scale == 1 and running_ms - self._system_ms() <= LEVEL_MS
         ahead_ms = 0 if level else int(KEPT_AHEAD_SECONDS * 1_000 * self.scale)
@@ -132,7 +132,7 @@ class ScaledClock:
                 self._bound_ms = bound_ms
 
     def keep_until_stopped(self, failed: Callable[[OSError], None]) -> None:
-        """Keep noting the time, and tell each failure to do so; for a thread of its own."""
+        """Keeps the time again and again, and calls `failed` with each failure; for a thread."""
         while not self._stopped.wait(KEEP_EVERY_SECONDS):
             try:
                 self.keep()
@@ -140,11 +140,11 @@ class ScaledClock:
                 failed(error)
 
     def stop(self) -> None:
-        """Wake every sleeper, and stop at the time that is noted as the last."""
+        """Wakes every sleeper, and stops at the time that is written last."""
         self._stopped.set()
         with self._keeping:
             last_ms = self._stand_still()
-            # If this fails, a later time is noted.
+            # If this fails, the file has a later time.
             with contextlib.suppress(OSError):
                 _write(self._kept, last_ms)
 
@@ -155,10 +155,10 @@ class ScaledClock:
         return self._bound_ms is not None and self._running_ms() - self.now_ms() > LEVEL_MS
 
     def _stand_still(self) -> int:
-        """Bound the clock to now, which is no earlier than any time that it has told."""
+        """Bounds the clock to now, which is no earlier than any time that it has returned."""
         with self._saying:
             bound_ms, self._bound_ms = self._bound_ms, -1
-            # A thread that still uses the bound before has read the time before this line.
+            # A thread that still uses the previous bound has read the time before this line.
             last_ms = self._running_ms()
             if bound_ms is not None:
                 last_ms = min(last_ms, max(bound_ms, self._system_ms()))
@@ -189,7 +189,7 @@ def _read(kept: Path) -> int:
 
 
 def _write(kept: Path, now_ms: int) -> None:
-    """Overwrite the file in its place: a write within one sector is done whole or not at all."""
+    """Overwrites the file in place: a write within one sector is done whole or not at all."""
     text = json.dumps({"now_ms": now_ms}).ljust(_KEPT_BYTES - 1) + "\n"
     descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -1,7 +1,7 @@
 """A CloudFormation template as values: its tags read, its references resolved for one machine.
 
-Only what a SAM template of this project uses is understood; anything else raises TemplateError
-where its value is needed, so that the local stack never guesses.
+Only the parts that this project's SAM templates use are understood. Anything else raises
+TemplateError when its value is needed, so that the local stack never guesses.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def _parsed(text: str) -> Any:
 class StackTemplate:
     """A template with its references resolved, and the applications that are nested in it.
 
-    What is `AWS::NoValue` is left out.
+    A property that is `AWS::NoValue` is left out.
 
     A reference to a resource is its name if the template gives it one, else its logical id; one to
     a function's alias or version (`<logical id>.Alias`, which SAM makes) is the function, which has
-    one version here; one to what else SAM makes is its logical id. An attribute of a resource is
+    one version here; one to another resource that SAM makes is its logical id. An attribute is
     `<logical id>.<attribute>`; an output of a nested application is the output's value. A parameter
     has the value that the stack above passes, else its default.
     """
@@ -90,7 +90,7 @@ class StackTemplate:
         self.path = path
         self.document = read(path)
         self.made = True
-        """False of a nested one whose condition does not hold."""
+        """False for a nested stack whose condition does not hold."""
         self._name = name
         self._region = region
         self._resources: Mapping[str, Any] = self.document["Resources"]
@@ -106,7 +106,7 @@ class StackTemplate:
         }
 
     def _parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of the parameters; all have one, and no other is given."""
+        """Returns the parameters' values. Raises TemplateError if one is missing or unknown."""
         declared = self.document.get("Parameters") or {}
         defaults = {
             name: parameter["Default"]
@@ -123,14 +123,14 @@ class StackTemplate:
         return values
 
     def stacks(self) -> Iterator[StackTemplate]:
-        """This stack, then those nested in it, at any depth."""
+        """Yields this stack, then the nested stacks at any depth."""
         yield self
         for logical_id, resource in self._resources.items():
             if resource.get("Type") == APPLICATION:
                 yield from self._application(logical_id).stacks()
 
     def _application(self, logical_id: str) -> StackTemplate:
-        """The stack of a nested application."""
+        """Returns the stack of a nested application."""
         if logical_id not in self._nested:
             self._nested[logical_id] = None
             resource = self._require_resource(logical_id)
@@ -151,7 +151,7 @@ class StackTemplate:
         return stack
 
     def _output(self, attribute: str) -> Any:
-        """The value of `Outputs.<name>`, for the stack above."""
+        """Returns the value of `Outputs.<name>`, for the stack above."""
         kind, _, name = attribute.partition(".")
         outputs = self.document.get("Outputs") or {}
         if kind != "Outputs" or name not in outputs:
@@ -159,7 +159,7 @@ class StackTemplate:
         return self.resolve(outputs[name]["Value"])
 
     def resolve(self, value: Any) -> Any:
-        """The value with every function in it replaced by its result."""
+        """Returns the value with every function in it replaced by its result."""
         match value:
             case Intrinsic():
                 return self._apply(value)
@@ -204,7 +204,7 @@ class StackTemplate:
         raise TemplateError(f"!{intrinsic.function} is not understood on one machine")
 
     def holds(self, condition: str) -> bool:
-        """Whether a condition of the template is true with its parameters."""
+        """Returns True if a condition of the template holds with its parameters."""
         if condition not in self._conditions:
             raise TemplateError(f"the template has no condition {condition}")
         return bool(self.resolve(self._conditions[condition]))

@@ -1,4 +1,4 @@
-"""Execution environments on one machine: one for all functions, or as the cloud has them.
+"""Execution environments on one machine: one for all functions, or separate ones as in the cloud.
 
 shared   send ── receive ── delete            one cache: a change is seen at once
 cloud    send 1 | send 2 | receive 1 | …      each call its own while it runs, idle ones again
@@ -24,21 +24,21 @@ class Environments(Protocol):
     """The execution environments of functions."""
 
     def serving(self, function: str) -> contextlib.AbstractContextManager[None]:
-        """The environment of one invocation of a function, as a context."""
+        """Returns the environment of one invocation of a function, as a context."""
         ...
 
 
 class SharedEnvironment:
-    """All functions remember together what one of them has seen."""
+    """One environment: all functions share their caches."""
 
     def serving(self, function: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
 
 class SeparateEnvironments:
-    """Caches and hints of their own for each function, and for each call that runs beside others.
+    """Separate caches and hints for each function, and for each call that runs beside others.
 
-    `start` makes a core that remembers nothing.
+    `start` makes a core with empty caches.
     """
 
     def __init__(self, start: Callable[[], Core]) -> None:
@@ -61,7 +61,7 @@ class SeparateEnvironments:
 
 
 def start_environment() -> Core:
-    """A core with empty caches and hints; it shares the process's connections and threads."""
+    """Returns a core with empty caches, but with the process's connections and threads."""
     first = bootstrap.service()
     return replace(
         bootstrap.wire(),

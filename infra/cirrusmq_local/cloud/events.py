@@ -1,4 +1,4 @@
-"""HTTP requests as events of an HTTP API or of a function's URL (payload format 2.0), and answers.
+"""HTTP requests as events of an HTTP API or a function URL (payload format 2.0), and answers.
 
 Sources: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
@@ -21,12 +21,12 @@ from cirrusmq_local.cloud.invocation import EventTooLargeError, FunctionError, T
 from cirrusmq_local.cloud.routing import Match
 
 DEFAULT = "$default"
-"""The route key where nothing says which route it is."""
+"""The route key of an event that belongs to no declared route."""
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript")
 
 
 class BadAnswerError(Exception):
-    """A function answered something that an HTTP API cannot send."""
+    """A function's answer is not one that an HTTP API can send."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> dict[str, Any]:
-    """The event that a function of the API is invoked with: its path is decoded."""
+    """Returns the event for a function of the API; its path is decoded."""
     path = unquote(request.raw_path, errors="replace")
     event = _event(request, match.route.key, path, request_id, now_ms)
     if match.parameters:
@@ -60,9 +60,9 @@ def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> 
 
 
 def make_url_event(request: Request, request_id: str, now_ms: int) -> dict[str, Any]:
-    """The event that a function is invoked with at its own URL, which knows no routes.
+    """Returns the event for a function at its own URL, which has no routes.
 
-    The path is as it came, and whoever calls is anonymous.
+    The path is not decoded, and the caller is anonymous.
     """
     event = _event(request, DEFAULT, request.raw_path, request_id, now_ms)
     event["requestContext"] |= {"accountId": "anonymous"}
@@ -118,7 +118,7 @@ def _format_time(now_seconds: int) -> str:
 
 
 def read_answer(answer: Any) -> Answer:
-    """A function's answer, decoded. Raises BadAnswerError where the shape is wrong."""
+    """Returns a function's answer, decoded. Raises BadAnswerError if its shape is wrong."""
     try:
         text = answer.get("body") or ""
         body = base64.b64decode(text) if answer.get("isBase64Encoded") else text.encode()
@@ -140,7 +140,7 @@ _FAILURES_OF_URLS: dict[type[FunctionError], tuple[int, str]] = {
 
 
 def answer_failure(error: FunctionError, *, direct: bool = False) -> Answer:
-    """The answer where Lambda has none of the function's: an HTTP API's, or that of a URL."""
+    """Returns the answer for a failed function, as an HTTP API or a function URL sends it."""
     if direct:
         status, message = _FAILURES_OF_URLS.get(type(error), (502, "Internal Server Error"))
     else:
@@ -150,7 +150,7 @@ def answer_failure(error: FunctionError, *, direct: bool = False) -> Answer:
 
 
 def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Values of one name together, separated by commas, as the API hands them over."""
+    """Joins values of one name by commas, as the API passes them on."""
     together: dict[str, str] = {}
     for name, value in pairs:
         together[name] = f"{together[name]},{value}" if name in together else value
@@ -158,7 +158,7 @@ def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _body(body: bytes, content_type: str) -> tuple[str, bool]:
-    """The body as text where it is one, else in base64 (and True)."""
+    """Returns the body as text and False, or in base64 and True if it is no text."""
     if not content_type or content_type.lower().startswith(_TEXT_TYPES):
         try:
             return body.decode(), False

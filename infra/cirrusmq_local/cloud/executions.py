@@ -1,6 +1,6 @@
 """Step Functions in one process: executions of the template's state machines, in memory.
 
-They end with the stack. Their state is in the store, and the sweep starts them anew.
+They end with the stack. Their state is in the store, and the sweep starts them again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cirrusmq_local.cloud.interpreter import Ending
 
 NAMES_KEPT = 100_000
-"""Step Functions keeps the names of executions for 90 days; memory sets an end here."""
+"""Number of names that are kept; Step Functions keeps the names of executions for 90 days."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,11 +32,11 @@ class UnknownStateMachineError(Exception):
 
 
 class ExecutionExistsError(Exception):
-    """An execution of this name has ended, or was given something else."""
+    """An execution of this name has ended, or has another input."""
 
 
 class Executions:
-    """Executions by name, each in a thread of its own."""
+    """Executions by name, each in its own thread."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class Executions:
             return list(self._threads)
 
     def find(self, machine_arn: str) -> StateMachine:
-        """The state machine of an ARN, or UnknownStateMachineError."""
+        """Returns the state machine of an ARN. Raises UnknownStateMachineError."""
         if machine_arn not in self._machines:
             raise UnknownStateMachineError(f"the template has no state machine {machine_arn}")
         return self._machines[machine_arn]
 
     def start(self, machine_arn: str, name: str, given: str) -> str:
-        """Start an execution and return its ARN; the same one again while it runs.
+        """Starts an execution. Returns its ARN, also for the same name and input while it runs.
 
-        Raises UnknownStateMachineError, ExecutionExistsError, ValueError where the input is not
+        Raises UnknownStateMachineError, ExecutionExistsError, or ValueError if the input is not
         JSON.
         """
         machine = self.find(machine_arn)
@@ -93,12 +93,12 @@ class Executions:
         return arn
 
     def warm_up(self) -> None:
-        """Import the interpreter, which the first execution would have to wait for."""
+        """Imports the interpreter, so that the first execution does not wait for it."""
         if self._machines:
             import_interpreter()
 
     def stop(self) -> None:
-        """Wait for running executions; stop the clock before."""
+        """Waits for running executions to end. Stop the clock before."""
         with self._lock:
             self._stopping = True
             threads = list(self._threads.values())
@@ -133,7 +133,7 @@ class Executions:
         return ending
 
     def _note(self, arn: str, status: str) -> None:
-        """Write one line to the journal for each beginning and end."""
+        """Writes one line to the journal for each beginning and end."""
         line = {"execution": arn, "status": status, "at_ms": self._clock.now_ms()}
         self._journal.write(json.dumps(line) + "\n")
 
@@ -142,10 +142,10 @@ _importing = threading.Lock()
 
 
 def import_interpreter() -> Any:
-    """Import the interpreter without EC2, which costs 0.8 s and 130 MB.
+    """Imports the interpreter without EC2, which would cost 0.8 s and 130 MB.
 
-    It wants the names of the states of Batch's jobs, from a module whose package brings EC2 along.
-    Found but not run, that package gives way to its modules.
+    The interpreter needs the states of Batch's jobs, from a module whose package imports EC2. So
+    that package is found but not run, and only the module is imported.
     """
     with _importing:
         left_out = "moto.batch" not in sys.modules

@@ -24,7 +24,7 @@ from cirrusmq_local.cloud.invocation import (
 )
 from cirrusmq_local.cloud.template import Function
 
-# A call that does not give way holds a thread, and each that is invoked asynchronously another.
+# A call that does not give way holds a thread, and each asynchronous invocation another.
 CALL_THREADS = 512
 EVENT_THREADS = 128
 
@@ -40,9 +40,9 @@ class StackStoppingError(Exception):
 
 
 def load_handler(function: Function) -> Handler:
-    """The function's handler. Its module has a name of its own, for all are called `app`.
+    """Returns the function's handler. Its module gets a unique name, as all are called `app`.
 
-    It is loaded once in a process, as in an execution environment.
+    The module is loaded once in a process, as in an execution environment.
     """
     module_name, _, handler_name = function.handler.partition(".")
     path = function.folder / f"{module_name}.py"
@@ -64,7 +64,7 @@ def load_handler(function: Function) -> Handler:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Name and qualifier (`live`, or empty) in a name or an ARN that Lambda's API takes."""
+    """Returns name and qualifier (`live`, or empty) of a name or ARN that Lambda's API takes."""
     own = name.rpartition("function:")[2]
     function, _, qualifier = own.partition(":")
     return function, qualifier
@@ -86,7 +86,7 @@ class Functions:
             if function.reserved is not None
         }
         self._calls = ThreadPoolExecutor(CALL_THREADS, thread_name_prefix="call")
-        # An event of one that is busy must not wait in a thread that another's event needs.
+        # An event of a busy function must not wait in a thread that another's event needs.
         self._events = {
             name: ThreadPoolExecutor(function.reserved, thread_name_prefix=f"event-{name}")
             for name, (function, _) in self._handlers.items()
@@ -99,49 +99,49 @@ class Functions:
     def load(
         cls, functions: Sequence[Function], environments: Environments | None = None
     ) -> Functions:
-        """Import every function's module."""
+        """Imports every function's module."""
         return cls({each.name: (each, load_handler(each)) for each in functions}, environments)
 
     def add(self, function: Function, handler: Handler) -> None:
-        """Take in a function that no folder holds."""
+        """Adds a function that has no folder."""
         self._handlers[function.name] = (function, handler)
 
     def find(self, name: str) -> Function:
-        """The function of a name, or UnknownFunctionError."""
+        """Returns the function of a name. Raises UnknownFunctionError."""
         if name not in self._handlers:
             raise UnknownFunctionError(f"the template has no function {name}")
         return self._handlers[name][0]
 
     def run(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
-        """Run a function in this thread and return its answer.
+        """Runs a function in this thread. Returns its answer.
 
-        Raises a FunctionError where Lambda would end it, pass its answer by or not run it at all.
-        `chain`: the functions that led here.
+        Raises a FunctionError if Lambda would end it, reject its answer or not run it at all.
+        `chain`: names of the functions that led to this invocation.
         """
         with self._reserve(name, wait=False):
             return self._invoke(name, event, chain)
 
     def run_in_turn(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
-        """As `run`; where as many run as are reserved, wait, as Lambda's own queue does."""
+        """As `run`, but waits while the reserved concurrency is used up, as Lambda's queue does."""
         with self._reserve(name, wait=True):
             return self._invoke(name, event, chain)
 
     def run_until_stopped(self, name: str, event: Any) -> Any:
-        """As `run`; StackStoppingError where the stack ends before the function does."""
+        """As `run`. Raises StackStoppingError if the stack ends before the function does."""
         try:
             return self.run(name, event)
         except ClockStopped as stopped:
             raise StackStoppingError from stopped
 
     def start(self, work: Callable[[], object]) -> None:
-        """Have work done that calls functions, in a thread that `stop` waits for."""
+        """Runs work that calls functions, in a thread that `stop` waits for."""
         self._calls.submit(work)
 
     def send(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> None:
-        """Run a function later and forget its answer.
+        """Runs a function later and ignores its answer.
 
-        Lambda would try again after an error; here nothing does but what the product does itself
-        about a lost event, so that is tried all the time.
+        Lambda would retry after an error. Here nothing retries except the product, which has to
+        handle a lost event; so this code of the product is exercised all the time.
         """
         check_event(self.find(name), event)
         if self._stopping.is_set():
@@ -155,7 +155,7 @@ class Functions:
         events.submit(self._run_and_log, name, copied, chain)
 
     def stop(self) -> None:
-        """Wait for running calls, and drop those that have not started. Stop the clock before."""
+        """Waits for running calls, and drops calls that have not started. Stop the clock before."""
         self._stopping.set()
         for events in (*self._events.values(), self._other_events):
             events.shutdown(cancel_futures=True)
@@ -167,7 +167,7 @@ class Functions:
             return invoke(function, handler, event, time.monotonic, chain)
 
     def _reserve(self, name: str, *, wait: bool) -> contextlib.AbstractContextManager[None]:
-        """Be one of those that may run at once."""
+        """Returns a context that holds one unit of the reserved concurrency."""
         self.find(name)
         reserved = self._reserved.get(name)
         return contextlib.nullcontext() if reserved is None else _taken(name, reserved, wait=wait)

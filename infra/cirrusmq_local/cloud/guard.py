@@ -1,6 +1,6 @@
-"""The policies of the template, in force on one machine too.
+"""Applies the policies of the template on one machine, too.
 
-A function that lacks a permission fails in every test that uses it, not first in an account.
+A function without a needed permission fails in every test that uses it, not first in an account.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ PARTITION_KEY = "pk"
 
 
 class GuardedEngine:
-    """Does operations as the engine does, but only what the running function's policies allow.
+    """Does operations as the engine does, if the running function's policies allow them.
 
-    What runs outside of a function, such as the stack itself, may do anything.
+    Code outside of a function, such as the stack itself, may do anything.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation, or raise AccessDeniedException; none after the function's timeout."""
+        """Does one operation. Raises AccessDeniedException, or an error after the timeout."""
         invocation = running.get()
         if invocation is not None:
             invocation.check_time()
@@ -42,10 +42,10 @@ class GuardedEngine:
 
 
 class GuardedBucket:
-    """Does operations as the bucket does, but only what the running function's policies allow.
+    """Does operations as the bucket does, if the running function's policies allow them.
 
-    A missing permission is no answer of S3, as which the service would pass it by: it is a fault of
-    the template.
+    A missing permission raises PermissionError, not an error of S3, which the service would handle:
+    it is a fault of the template.
     """
 
     def __init__(self, bucket: Bucket, declaration: declared.Bucket) -> None:
@@ -53,7 +53,7 @@ class GuardedBucket:
         self._declaration = declaration
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation, or raise PermissionError; none after the function's timeout."""
+        """Does one operation. Raises PermissionError, or an error after the timeout."""
         invocation = running.get()
         if invocation is None:
             return self._bucket.execute(operation, request)
@@ -64,7 +64,7 @@ class GuardedBucket:
             return self._bucket.execute(operation, request)
         except S3Error as error:
             if error.code == "NoSuchKey":
-                # S3 hides what is missing from those who may not list.
+                # Without the right to list, S3 answers 403 for a missing object.
                 listed = f"{self._declaration.name}.Arn"
                 self._require(invocation.function, LIST_BUCKET, listed)
             raise
@@ -88,9 +88,9 @@ _KEY_ACTIONS = {"s3:GetObject": "kms:Decrypt", "s3:PutObject": "kms:GenerateData
 
 
 def bucket_needs(bucket: declared.Bucket, operation: str) -> Iterator[tuple[str, str, str]]:
-    """What an operation takes: the target, the action on it, and the service that does it for us.
+    """Yields each need of an operation: target, action, and the service that acts for us or "".
 
-    S3 encrypts and decrypts with the rights of its caller.
+    S3 encrypts and decrypts with its caller's permissions.
     """
     for action in _OBJECT_ACTIONS.get(operation, ()):
         yield f"{bucket.name}.Arn/*", action, ""
@@ -99,9 +99,9 @@ def bucket_needs(bucket: declared.Bucket, operation: str) -> Iterator[tuple[str,
 
 
 def needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Table, action on it, and partition key where the request is about one.
+    """Yields table, action on it, and partition key (empty if the request has none).
 
-    IAM knows no transaction, only its parts.
+    IAM has no permission for a transaction, only for its parts.
     """
     if "RequestItems" in request:
         for table, held in request["RequestItems"].items():

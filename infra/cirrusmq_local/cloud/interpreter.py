@@ -1,10 +1,10 @@
 """One execution of a state machine: moto's interpreter, on the stack's clock and functions.
 
-Three parts of a program are replaced after it was read: waits and the pauses before a retry pass
-on the stack's clock (moto's last whole seconds of real time), and calls of Lambda run the function
-in this process (moto would make a client for each call).
+Three parts of a program are replaced after parsing: waits and the pauses before a retry pass on
+the stack's clock (moto's last whole seconds of real time), and calls of Lambda run the function in
+this process (moto would make a client for each call).
 
-Import it through `executions`, which leaves out what it has no use for.
+Import it through `executions`, which leaves out packages that it does not use.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ from cirrusmq_local.cloud.template import REGION
 Run: TypeAlias = Callable[[str, Any], Any]
 
 HISTORY_EVENTS = 25_000
-"""Step Functions fails an execution whose history grows to this."""
+"""Step Functions fails an execution whose history has this number of events."""
 
-# It tells one failure once for each part of the program that it passes through.
+# moto logs a failure once for each part of the program that it passes through.
 logging.getLogger("moto.stepfunctions").setLevel(logging.CRITICAL)
 
 
@@ -63,7 +63,7 @@ class Ending:
     """How an execution ended."""
 
     status: str
-    """SUCCEEDED, FAILED, or ABORTED when the stack ended before it."""
+    """SUCCEEDED, FAILED, or ABORTED if the stack ended before the execution."""
     output: Any = None
     error: str | None = None
     events: int
@@ -86,7 +86,7 @@ class Interpretation:
         self._run = run
         self._clock = clock
         self._stopped = False
-        # A program of its own: it is adapted, and keeps what its execution does.
+        # Each execution has its own program, which is adapted and holds the execution's state.
         self._program = cast(Any, Preprocessor().visit(_parsed(definition)))
         for state in self._program.states.states.values():
             self._adapt(state)
@@ -95,7 +95,7 @@ class Interpretation:
         self._environment.event_manager = self._events
 
     def run(self) -> Ending:
-        """Run from the first state to the end, without a limit of time."""
+        """Runs from the first state to the end, without a time limit."""
         self._program.eval(self._environment)
         if self._stopped:
             return Ending(status="ABORTED", events=self._events.count)
@@ -113,7 +113,7 @@ class Interpretation:
         if isinstance(state, StateTaskServiceLambda):
             cast(Any, state)._eval_service_task = self._call
         for retrier in getattr(getattr(state, "retry", None), "retriers", ()):
-            # The last to change the seconds that moto is about to sleep.
+            # The last place that can change the seconds that moto is about to sleep.
             retrier.jitter_strategy = _Pause(retrier.jitter_strategy, self._let_pass)
 
     def _let_pass(self, seconds: float) -> None:
@@ -123,13 +123,13 @@ class Interpretation:
             self._stop()
 
     def _stop(self) -> None:
-        # The program's own state says so too, until an error that the stop causes overwrites it.
+        # The program's own state has this too, until an error that the stop causes overwrites it.
         self._stopped = True
         self._environment.set_stop(stop_date=datetime.now(UTC), error=None, cause=None)
 
     def _call(self, env: Any, normalised_parameters: dict[str, Any], **_: Any) -> None:
-        """Invoke a function and put down its answer, as Lambda's API words it."""
-        # moto notes all its threads for ever, and never reads the notes.
+        """Invokes a function and pushes its answer, in the form of Lambda's API."""
+        # moto collects its threads in this list, and never reads or empties it.
         TMP_THREADS.clear()
         try:
             answer = self._run(
@@ -147,7 +147,7 @@ class Interpretation:
 
 @lru_cache(maxsize=8)
 def _parsed(definition: str) -> Any:
-    """The tree of a definition: parsing takes three quarters of the time that a program takes."""
+    """Returns a definition's tree. Parsing is three quarters of the time to make a program."""
     return AmazonStateLanguageParser.parse(definition)[1]
 
 
@@ -166,7 +166,7 @@ class _Wait(WaitFunction):
 
 
 class _Pause(EvalComponent):
-    """Passes the seconds before a retry on the stack's clock, and leaves none to moto's."""
+    """Waits before a retry on the stack's clock, and leaves moto zero seconds."""
 
     def __init__(self, jitter: Any, let_pass: Callable[[float], None]) -> None:
         self._jitter = jitter
@@ -179,7 +179,7 @@ class _Pause(EvalComponent):
 
 
 class _CountedEvents(EventManager):
-    """Counts the events of an execution; kept, they would take megabytes each day."""
+    """Counts the events of an execution and drops them: they would take megabytes each day."""
 
     def __init__(self, environment: Any, most: int) -> None:
         super().__init__()

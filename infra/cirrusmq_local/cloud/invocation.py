@@ -19,15 +19,15 @@ from cirrusmq_local.cloud.template import Function
 Handler: TypeAlias = Callable[[Any, Any], Any]
 
 PAYLOAD_BYTES = 6_291_556
-"""Of an event, and of an answer as Lambda's runtime encodes it."""
+"""Maximum size of an event, and of an answer as Lambda's runtime encodes it."""
 LINKS = 16
-"""So often a function runs in one chain of invocations, unless it is allowed to loop."""
+"""Maximum runs of a function in one chain of invocations, unless it is allowed to loop."""
 _ESCAPED_BYTES = 12
-"""Of one character in an answer's JSON at most: a pair of `\\uXXXX`."""
+"""Maximum size of one character in an answer's JSON: a pair of `\\uXXXX`."""
 
 
 class FunctionError(Exception):
-    """Lambda ended the invocation or threw its answer away; its caller learns no more."""
+    """Lambda ended the invocation or dropped its answer; the caller learns nothing else."""
 
 
 class EventTooLargeError(FunctionError):
@@ -43,35 +43,35 @@ class TimedOutError(FunctionError):
 
 
 class TooManyRequestsError(FunctionError):
-    """As many of the function run as are reserved for it; this one has not run."""
+    """The function's reserved concurrency is used up; this call has not run."""
 
 
 class _Ended(BaseException):
-    """The time is over. Nothing in the product catches it."""
+    """The function's time is over. Nothing in the product catches this."""
 
 
 class MeasuredEvent(dict[str, Any]):
-    """An event that who made it has measured: it is no larger than Lambda takes."""
+    """An event whose size its maker has checked: Lambda takes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Invocation:
-    """A function at work. `now` and `ends` are seconds of one clock."""
+    """A running function. `now` and `ends` are seconds of one clock."""
 
     function: Function
     now: Callable[[], float]
     ends: float
     chain: tuple[str, ...]
-    """Names of the functions that led here, itself the last."""
+    """Names of the functions that led to this invocation; the last is its own."""
 
     def check_time(self) -> None:
-        """End the calling thread after the timeout, so that no later call of it takes effect."""
+        """Ends the calling thread after the timeout, so that its later calls take no effect."""
         if self.now() > self.ends:
             raise _Ended
 
 
 running: ContextVar[Invocation | None] = ContextVar("running", default=None)
-"""The invocation that runs in this context; None outside of any."""
+"""The invocation that runs in this context, or None outside of an invocation."""
 
 
 class Context:
@@ -107,9 +107,9 @@ def invoke(
     now: Callable[[], float],
     chain: tuple[str, ...] = (),
 ) -> Any:
-    """The handler's answer, or a FunctionError in its place; its own errors are raised.
+    """Runs a handler. Returns its answer, or raises its own error or a FunctionError.
 
-    `chain`: the functions that led here.
+    `chain`: names of the functions that led to this invocation.
     """
     check_event(function, event)
     invocation = Invocation(
@@ -142,17 +142,17 @@ def check_event(function: Function, event: Any) -> None:
 
 
 def answer_bytes(answer: Any) -> int:
-    """The least size of an answer for Lambda: its runtime escapes all characters beyond ASCII.
+    """Returns the size of an answer for Lambda, whose runtime escapes characters beyond ASCII.
 
-    Answers that are small however much is escaped are not encoded, and count as nothing.
+    Returns 0, without encoding, for an answer that is small however much is escaped.
     """
     return 0 if _is_small(answer) else len(json.dumps(answer, default=str))
 
 
 def _is_small(held: Any) -> bool:
-    """Whether it is a call of HTTP or its answer, and small however much is escaped.
+    """Returns True for an HTTP request or answer that is small however much is escaped.
 
-    What they have beside a body is headers, far below the limit.
+    Beside the body there are only headers, which are far below the limit.
     """
     if not isinstance(held, dict) or not ("requestContext" in held or "statusCode" in held):
         return False
@@ -167,5 +167,5 @@ def _encoded_bytes(event: Any) -> int:
 
 
 def goes_on(function: Function, chain: tuple[str, ...]) -> bool:
-    """Whether Lambda lets a chain of invocations lead to the function once more."""
+    """Returns True if Lambda lets a chain of invocations lead to the function once more."""
     return function.may_loop or chain.count(function.name) < LINKS

@@ -1,9 +1,9 @@
-"""Functions that a user brings along, in the place of those in an account: Python callables.
+"""A user's own functions on one machine: Python callables in the place of Lambda functions.
 
     cirrusmq up --function shop=lambda_consumer:handler
 
-A queue then names `shop` in its attribute `invoke`. The module is imported before the stack takes
-its environment over: clients of AWS that it makes while it is imported are those of its user.
+A queue then names `shop` in its attribute `invoke`. The module is imported before the stack sets
+its environment: AWS clients that the module makes during import use the user's own settings.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _TIMEOUT_SECONDS = 900
 
 
 class OwnFunctionError(Exception):
-    """A function that was given cannot be used; the text says why."""
+    """A user's function cannot be used; the text says why."""
 
 
 def load_own(texts: Iterable[str]) -> dict[str, Handler]:
-    """The callables of `name=module:callable`, by name; modules of the working folder, too."""
+    """Imports callables given as `name=module:callable`. Returns them by name."""
     found: dict[str, Handler] = {}
     for text in texts:
         match = _GIVEN.fullmatch(text)
@@ -48,7 +48,7 @@ def load_own(texts: Iterable[str]) -> dict[str, Handler]:
 
 
 def as_function(name: str) -> Function:
-    """A user's function as the stack keeps it."""
+    """Returns the description of a user's function for the stack."""
     return Function(
         name=name,
         folder=Path.cwd(),
@@ -60,5 +60,5 @@ def as_function(name: str) -> Function:
 
 
 def arns(own: Mapping[str, Handler]) -> str:
-    """Their ARNs, as the template's parameter InvokeFunctions takes them."""
+    """Returns the functions' ARNs for the template's parameter InvokeFunctions."""
     return ",".join(f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}" for name in own)

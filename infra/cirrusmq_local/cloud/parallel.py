@@ -1,4 +1,4 @@
-"""Calls of the store side by side, on one machine."""
+"""Runs calls of the store in parallel on one machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 class Together:
-    """Greenlets, where a greenlet has them made: one commit takes what they write. Else threads."""
+    """Runs calls in greenlets, whose writes share a commit, or in threads outside of a hub."""
 
     def __init__(self) -> None:
         self._in_threads = InParallel()
@@ -26,13 +26,13 @@ class Together:
 
 
 class AsideBucket:
-    """A bucket whose files hold up no greenlet but the one that wants them."""
+    """A bucket whose files are read and written in a thread, so that other greenlets go on."""
 
     def __init__(self, bucket: Answering) -> None:
         self._bucket = bucket
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation."""
+        """Does one operation."""
         work = partial(self._bucket.execute, operation, request)
         hub = current()
         return work() if hub is None else hub.aside(work)

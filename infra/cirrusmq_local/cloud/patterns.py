@@ -1,4 +1,4 @@
-"""Filters of an event source mapping: which records of a stream a function wants.
+"""Filters of an event source mapping: they select records of a stream for a function.
 
 Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
 """
@@ -16,10 +16,10 @@ _FIELDS = {"eventName", "dynamodb", "dynamodb.Keys", "dynamodb.NewImage"}
 
 
 def compile_patterns(patterns: Sequence[Mapping[str, Any]]) -> Predicate:
-    """Whether a record matches any of the patterns; without patterns every record does.
+    """Returns a predicate for records that match a pattern; without patterns all records match.
 
-    Understood are exact values and `prefix`, of an event's name, an item's keys and its new image,
-    as the template uses them. Anything else raises TemplateError here, not a wrong choice later.
+    Supports exact values and `prefix`, for an event's name, an item's keys and its new image, as
+    the template uses them. Anything else raises TemplateError here.
     """
     if not patterns:
         return lambda record: True
@@ -36,7 +36,7 @@ def _any(predicates: Sequence[Predicate]) -> Predicate:
         return predicates[0]
 
     def matches(value: Any) -> bool:
-        # A loop: every change of an item comes by here, and a generator costs more than the rest.
+        # A loop: this runs for every change of an item, and a generator costs more than the rest.
         for predicate in predicates:  # noqa: SIM110
             if predicate(value):
                 return True
@@ -46,7 +46,7 @@ def _any(predicates: Sequence[Predicate]) -> Predicate:
 
 
 def _all(leaves: Sequence[tuple[tuple[str, ...], Predicate]]) -> Predicate:
-    """Whether what lies at each path is as its predicate wants it; what is missing never is."""
+    """Returns a predicate that is True if each path has a value that its predicate accepts."""
 
     def matches(record: Any) -> bool:
         for path, predicate in leaves:
@@ -66,7 +66,7 @@ def _all(leaves: Sequence[tuple[tuple[str, ...], Predicate]]) -> Predicate:
 def _leaves(
     pattern: Mapping[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Predicate]]:
-    """The paths of a pattern, each with what is wanted at its end."""
+    """Yields the paths of a pattern, each with the predicate for its value."""
     for name, wanted in pattern.items():
         if isinstance(wanted, Mapping):
             yield from _leaves(wanted, (*above, name))

@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 from cirrusmq_local.cloud.cloudformation import TemplateError
 
 Permissions: TypeAlias = Mapping[str, Mapping[str, frozenset[str]]]
-"""Resource (`Messages.Arn`) -> action -> what it is confined to.
+"""Resource (`Messages.Arn`) -> action -> values to which the action is confined.
 
-That is: beginnings of partition keys of a table; of a key of KMS, services that use it for a role,
-and beginnings of the ids of signing keys whose secrets it encrypts.
+For a table, the values are prefixes of partition keys. For a key of KMS, they are services that use
+it for a role, and prefixes of the ids of signing keys whose secrets it encrypts.
 """
 
 
 def allowed(policies: Sequence[Any], named: Mapping[str, Any]) -> Permissions:
-    """The permissions of inline policies, and of those that are named; `named` has their texts."""
+    """Returns the permissions of inline policies and of named ones. `named`: their documents."""
     found: dict[str, dict[str, frozenset[str]]] = {}
     for policy in policies:
         document = policy if isinstance(policy, dict) else named.get(policy, {"Statement": ()})
@@ -29,7 +29,7 @@ def allowed(policies: Sequence[Any], named: Mapping[str, Any]) -> Permissions:
 
 
 def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
-    """Beginnings of what a statement confines its actions to; the empty one where it does not."""
+    """Returns the prefixes to which a statement confines its actions; "" if it does not."""
     if "Condition" not in statement:
         return frozenset({""})
     match statement["Condition"]:

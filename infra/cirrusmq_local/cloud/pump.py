@@ -1,4 +1,4 @@
-"""Feeds a table's change stream to a function, as a Lambda event source mapping does."""
+"""Passes a table's change stream to a function, as a Lambda event source mapping does."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Park: TypeAlias = Callable[[StreamSource, Sequence[LambdaRecord]], None]
 
 READ_RECORDS = 1_000
 _EVENT_BYTES = 100
-"""Of an event beside its records."""
+"""Size of an event without its records."""
 # A stop or a flush is noticed within this time.
 WAKE_SECONDS = 0.25
-# With many records that the function does not want, reading each alone would cost more than they:
-# a first pause, which doubles while there are no others, and the longest one.
+# If the function's filter drops many records, to read each record alone would cost too much. The
+# first pause, which doubles while all records are dropped, and the longest pause.
 UNWANTED_PAUSE_SECONDS = (0.01, 0.04)
-# Skipping unwanted records changes nothing, so the position is then saved now and then only.
+# Skipped records need no exact position, so it is then saved at this interval only.
 SAVE_EVERY_SECONDS = 5.0
 RETRY_SECONDS = (0.1, 30.0)
 
@@ -74,10 +74,10 @@ class PumpClock(Clock, Protocol):
 
 
 class Pump:
-    """One function's reading of one stream.
+    """Reads one stream for one function.
 
-    The position is saved when a batch is done, never before: a stack that is killed in between
-    gives the function the same records again.
+    The position is saved after a batch is done, never before: a stack that was killed in between
+    passes the same records to the function again.
     """
 
     def __init__(
@@ -98,19 +98,19 @@ class Pump:
         self._flushes_done = 0
 
     def run_until_stopped(self) -> None:
-        """Feed the function until the stack's clock stops; for a thread of its own."""
+        """Passes records to the function until the stack's clock stops; runs in its own thread."""
         while not self._clock.stopped:
             try:
                 self.step()
             except ClockStopped:
                 return
             except Exception:
-                # The position is that of the last batch done: nothing is skipped.
+                # The position is behind the last batch that is done: nothing is skipped.
                 _log.exception("reading the stream for %s failed", self.source.function)
                 time.sleep(WAKE_SECONDS)
 
     def step(self) -> None:
-        """Collect one batch, or what the window lets wait no longer, and have it processed."""
+        """Collects a batch that is full or whose window is over, and processes it."""
         flushing = self._flush.is_set()
         batch, read_to, at_end = self._collect()
         if batch:
@@ -123,7 +123,7 @@ class Pump:
             self._end_flush()
 
     def flush(self) -> None:
-        """Have everything processed that is in the stream now; returns when it is."""
+        """Has all records in the stream processed. Returns when this is done."""
         with self._flushed:
             awaited = self._flushes_done + 1
             self._flush.set()
@@ -131,7 +131,7 @@ class Pump:
                 self._flushed.wait(WAKE_SECONDS)
 
     def drain(self) -> None:
-        """As `flush`, in this thread; no other one may run the pump."""
+        """As `flush`, in this thread; no other thread may run the pump."""
         self._flush.set()
         while self._flush.is_set():
             self.step()
@@ -148,7 +148,7 @@ class Pump:
         self._saved_at = time.monotonic()
 
     def _collect(self) -> tuple[list[LambdaRecord], int, bool]:
-        """A batch, how far it reaches, and whether that was the end of the stream."""
+        """Returns a batch, the position behind it, and True if that is the stream's end."""
         batch: list[LambdaRecord] = []
         size = _EVENT_BYTES
         read_to = self._position
@@ -187,13 +187,13 @@ class Pump:
     def _wait(self, read_to: int, seconds: float) -> None:
         seconds = min(seconds, WAKE_SECONDS)
         if self.source.window_seconds:
-            # The batch may wait anyway: no reason to read each record at once.
+            # The batch may wait, so there is no reason to read each record at once.
             self._flush.wait(seconds)
         else:
             self._stream.wait_for_stream(self.source.table, read_to, seconds)
 
     def _process(self, batch: Sequence[LambdaRecord]) -> None:
-        """Have every record of the batch processed, or parked after its last retry."""
+        """Processes every record of the batch, or parks it after its last retry."""
         plan = Plan(self.source, batch)
         pause_seconds = RETRY_SECONDS[0]
         while (piece := plan.next()) is not None:
@@ -208,7 +208,7 @@ class Pump:
                 pause_seconds = min(2 * pause_seconds, RETRY_SECONDS[1])
 
     def _try(self, records: Sequence[LambdaRecord]) -> tuple[int, bool]:
-        """How many of the records, from the first, the function is done with; whether it raised."""
+        """Returns how many records, from the first, are done, and True if the function raised."""
         try:
             event = MeasuredEvent(Records=list(records))
             answer = self._run(self.source.function, event)
@@ -223,7 +223,7 @@ class Pump:
 
 
 class Plan(Generic[T]):
-    """How a batch is tried until every record of it is done or given up.
+    """The tries of a batch until every record of it is done or given up.
 
     a b c d ──c raises──> a b ──> c d ──c raises──> c ──c raises──> given up ──> d
     a b c d ──c reported──> c d ──c reported──> c d … given up
@@ -236,16 +236,16 @@ class Plan(Generic[T]):
     def __init__(self, source: StreamSource, batch: Sequence[T]) -> None:
         self._source = source
         self._pieces: list[tuple[Sequence[T], int]] = [(batch, 0)]
-        """The pieces that are left, the next one at the end, each with its retries so far."""
+        """The remaining pieces, the next one at the end, each with the number of its retries."""
 
     def next(self) -> Sequence[T] | None:
-        """The records to try now; None when nothing is left."""
+        """Returns the records to try now, or None if nothing is left."""
         return self._pieces[-1][0] if self._pieces else None
 
     def settle(self, done: int, raised: bool, age_seconds: float) -> Sequence[T]:
-        """Of the piece that was tried the first `done` records are done; answers what is given up.
+        """Notes that the piece's first `done` records are done. Returns the records to give up.
 
-        `age_seconds`: how old its first record is.
+        `age_seconds`: age of the piece's first record.
         """
         records, tries = self._pieces.pop()
         rest = records[done:]
@@ -264,7 +264,7 @@ class Plan(Generic[T]):
 
 
 def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: Any) -> int:
-    """How many of the records, from the first, a function's answer says are done."""
+    """Returns how many records, from the first, are done by a function's answer."""
     if not source.reports_failures or not answer:
         return len(records)
     failed = {held.get("itemIdentifier") for held in answer.get("batchItemFailures") or []}
@@ -273,14 +273,14 @@ def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: 
     for place, record in enumerate(records):
         if record["dynamodb"]["SequenceNumber"] in failed:
             return place
-    # It names none of ours: as in the cloud, the whole batch counts as failed.
+    # The answer names no record of the batch: as in the cloud, the whole batch counts as failed.
     return 0
 
 
 class _Change(Mapping[str, Any]):
-    """The part of a record that filters read, its binaries as they are; read when it is asked for.
+    """The part of a record that filters read, with binaries as bytes; read only if a filter asks.
 
-    Many records are told apart by their event's name alone.
+    For many records the event's name alone decides.
     """
 
     def __init__(self, record: StreamRecord) -> None:

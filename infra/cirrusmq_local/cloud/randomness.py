@@ -1,4 +1,4 @@
-"""The system's randomness, drawn ahead."""
+"""The system's randomness, read in advance."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ _CHUNKS = 256
 
 
 class DrawnAhead(random.SystemRandom):
-    """Numbers of the system's own randomness, of which each call takes bytes that no other gets.
+    """Random numbers from the system's randomness; each byte is used once.
 
-    A call of the system for each number lets another thread go on, and waits for its turn again:
-    on one machine that costs more than the number. Not for a process that is copied while it
-    runs, such as one that a snapshot is made of: copies would draw the same numbers.
+    A system call for each number lets another thread run, and this one waits to run again: on one
+    machine that costs more than the number. Not for a process that is copied while it runs, such
+    as by a snapshot: the copies would draw the same numbers.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        # Taking one out of a deque is one step, which no other thread comes into.
+        # `pop` of a deque is atomic, also between threads.
         self._drawn: deque[bytes] = deque()
 
     def random(self) -> float:
-        """A number from 0.0 to below 1.0."""
+        """Returns a number from 0.0 to below 1.0."""
         return self.getrandbits(53) * 2.0**-53
 
     def getrandbits(self, k: int) -> int:
-        """An integer of `k` random bits."""
+        """Returns an integer of `k` random bits."""
         if k < 0:
             raise ValueError("a number of bits is not negative")
         size = (k + 7) // 8
         return int.from_bytes(self.randbytes(size)) >> (size * 8 - k)
 
     def randbytes(self, n: int) -> bytes:
-        """So many random bytes."""
+        """Returns `n` random bytes."""
         if n > _CHUNK_BYTES:
             return os.urandom(n)
         try:

@@ -1,4 +1,4 @@
-"""Which route of the HTTP API a request belongs to."""
+"""Finds the route of the HTTP API for a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cirrusmq_local.cloud.cloudformation import TemplateError
 from cirrusmq_local.cloud.template import Route
 
 _REMEMBERED_PATHS = 1_024
-"""A client asks for the same few paths again and again."""
+"""Number of paths whose match is cached: a client uses a few paths again and again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,30 +24,30 @@ class Match:
 
 @dataclass(kw_only=True)
 class _Node:
-    """The parts that may follow a path so far."""
+    """The parts that may follow a path's beginning."""
 
     static: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None
     routes: dict[str, Route] = field(default_factory=dict)
-    """By method, for paths that end here."""
+    """By method, for paths that end at this node."""
     greedy: dict[str, Route] = field(default_factory=dict)
-    """By method, for paths that have one part or more after this."""
+    """By method, for paths with one or more parts after this node."""
 
 
 class Router:
     """The routes as a tree of path parts.
 
-    A static part has precedence over a parameter, and that over a greedy one (`{name+}`), which
-    takes the rest of the path.
+    A static part has precedence over a parameter, and a parameter over a greedy parameter
+    (`{name+}`), which takes the rest of the path.
     """
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
         self._default: Route | None = None
         self.match = lru_cache(_REMEMBERED_PATHS)(self._match)
-        """The route of a request by method and raw path, `$default` where no other fits.
+        """Returns the match for a method and raw path: `$default` or None if no route fits.
 
-        The path is taken apart before it is decoded: an encoded slash is part of a name.
+        The path is split before it is decoded: an encoded slash is part of a name.
         """
         for route in routes:
             if route.path:
@@ -77,7 +77,7 @@ class Router:
 
 
 def _below(node: _Node, part: str) -> _Node:
-    """The node of a route's next part, which is made where there is none."""
+    """Returns the node of a route's next part, and makes it if it is missing."""
     if part.startswith("{"):
         node.parameter = node.parameter or _Node()
         return node.parameter

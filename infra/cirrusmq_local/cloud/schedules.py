@@ -1,4 +1,4 @@
-"""Functions that run again and again, on the stack's clock."""
+"""Runs functions by their schedules, on the stack's clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.template import Schedule
 
-# However fast the stack's time runs, the machine must do something else too.
+# Also with a fast time scale, other work of the machine needs time between two runs.
 LEAST_PAUSE_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
@@ -31,14 +31,14 @@ class Repeater:
         self._running = threading.Lock()
 
     def run_now(self) -> None:
-        """Run the function once; returns when it has run."""
+        """Runs the function once. Returns when it has run."""
         with self._running:
             self._run(self.schedule.function, self._event())
 
     def run_until_stopped(self) -> None:
-        """Run the function at each turn of the schedule; for a thread of its own.
+        """Runs the function by its schedule; runs in its own thread.
 
-        The first turn is at once: after a restart there may be something overdue.
+        The first run is at once: after a restart some work may be overdue.
         """
         try:
             while True:

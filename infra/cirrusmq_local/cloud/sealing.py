@@ -1,4 +1,4 @@
-"""What KMS does for signing keys: their secrets encrypted, each under its key's id."""
+"""Encrypts the secrets of signing keys, each under its key's id, as KMS does."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq_local.cloud.invocation import running
 
 KEY = "Key.Arn"
-"""The key that encrypts, as permissions name it."""
+"""The key's name in permissions."""
 KEY_BYTES = 32
 _NONCE_BYTES = 12
 
 
 class NotSealedError(Exception):
-    """This key has not encrypted that, or not for this id."""
+    """This key has not encrypted the bytes, or not for this id."""
 
 
 class SealingKey:
@@ -24,15 +24,15 @@ class SealingKey:
         self._key = key
 
     def encrypt(self, key_id: str, plain: bytes) -> bytes:
-        """The bytes, encrypted for a signing key."""
-        # Few commands encrypt anything, and its import takes long.
+        """Returns the bytes, encrypted for a signing key."""
+        # Imported here: few commands encrypt anything, and the import takes long.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + AESGCM(self._key).encrypt(nonce, plain, key_id.encode())
 
     def decrypt(self, key_id: str, sealed: bytes) -> bytes:
-        """What was encrypted for a signing key; NotSealedError."""
+        """Returns the decrypted bytes of a signing key. Raises NotSealedError."""
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -44,18 +44,18 @@ class SealingKey:
 
 
 class GuardedSealing:
-    """Seals as the deployment does, for functions alone whose policies allow it."""
+    """Seals as the deployment does, only for functions whose policies allow it."""
 
     def __init__(self, key: SealingKey) -> None:
         self._key = key
 
     def seal(self, key_id: str, secret: str) -> bytes:
-        """The secret, encrypted."""
+        """Returns the encrypted secret."""
         _require("kms:Encrypt", key_id)
         return self._key.encrypt(key_id, secret.encode())
 
     def unseal(self, key_id: str, sealed: bytes) -> str:
-        """The secret that was sealed for the key of this id; Unavailable."""
+        """Returns the secret that was sealed for this key id. Raises Unavailable if it was not."""
         _require("kms:Decrypt", key_id)
         try:
             return self._key.decrypt(key_id, sealed).decode()

@@ -1,7 +1,7 @@
-"""Names that a stack can have: the names of its parts begin with it, and have limits.
+"""Names that a stack can have: the names of its resources begin with it, and have limits.
 
-CloudFormation takes 128 characters, but a rule of a template sees parameters alone, not the stack's
-name: a longer one than this allows would be refused by Lambda in the midst of the deployment.
+CloudFormation takes 128 characters, and a template's rules cannot check the stack's name. Without
+this check Lambda would refuse a name that is too long in the middle of a deployment.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ CHARACTERS = {
     ("AWS::CloudWatch::Dashboard", "DashboardName"): 255,
     ("AWS::EMRServerless::Application", "Name"): 64,
 }
-"""Of the names that the templates give, by type and property."""
+"""Maximum length of names in the templates, by resource type and property."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _SHORT, _LONG = "s", "ss"
 
 
 class StackNameError(Exception):
-    """A stack cannot have this name; the text says why."""
+    """A stack cannot have this name; the text has the reason."""
 
 
 def most_characters(template: Path) -> tuple[int, str]:
-    """How long the name of a stack may be, and the part of it that allows no more."""
+    """Returns the maximum length of a stack's name, and the resource that sets it."""
     short, long = _names(template, _SHORT), _names(template, _LONG)
     limits = []
     for part, (limit, name) in short.items():
@@ -41,7 +41,7 @@ def most_characters(template: Path) -> tuple[int, str]:
 
 
 def check_stack_name(template: Path, name: str) -> None:
-    """Raises StackNameError where a stack of the template cannot have this name."""
+    """Raises StackNameError if a stack of the template cannot have this name."""
     most, part = most_characters(template)
     if not _NAME.fullmatch(name):
         raise StackNameError(
@@ -55,7 +55,7 @@ def check_stack_name(template: Path, name: str) -> None:
 
 
 def _names(template: Path, stack_name: str) -> dict[str, tuple[int, str]]:
-    """The named parts of a deployment: the limit of each name, and the name."""
+    """Returns the named resources of a deployment: each name's limit, and the name."""
     found = {}
     for stack in StackTemplate(template, stack_name, "local").stacks():
         for part, resource in stack.document["Resources"].items():

@@ -1,4 +1,4 @@
-"""The template's tables, as the engine is told of them."""
+"""The template's tables as specifications for the engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cirrusmq_local.engine import TableSpec
 
 
 def table_specs(template: Template) -> list[TableSpec]:
-    """Key, expiry and stream of each table."""
+    """Returns key, expiry and stream of each table."""
     return [
         TableSpec(
             table.name,

@@ -16,13 +16,13 @@ from cirrusmq_local.cloud.permissions import Permissions, allowed
 _HERE = Path(__file__).resolve()
 _REPOSITORY, _INSTALLED = _HERE.parents[3], _HERE.parents[2] / "cirrusmq_service"
 ROOT = _REPOSITORY if (_REPOSITORY / "template.yaml").is_file() else _INSTALLED
-"""The folder of the template and of what it names; a wheel has it beside the packages."""
+"""The folder of the template and its files; a wheel has it beside the packages."""
 TEMPLATE = ROOT / "template.yaml"
 STACK_NAME = "cirrusmq"
 API, DIALECT_API = "Api", "DialectApi"
 """The HTTP API, and the one for the SDKs of other services, by their names in the templates."""
 ALL_DIALECTS = "aliyun,cmq,sns,sqs"
-"""The value of the parameter `Dialects` that has all of these services."""
+"""The value of the parameter `Dialects` for all services."""
 REGION = "local"
 
 _RATE = re.compile(r"rate\((\d+) (second|minute|hour|day)s?\)")
@@ -34,32 +34,32 @@ class Function:
     """A Lambda function."""
 
     name: str
-    """The name that it is invoked by."""
+    """The name for invocations."""
     folder: Path
     """The folder of its code."""
     handler: str
-    """`module.function`, the module a file in the folder."""
+    """`module.function`; the module is a file in the folder."""
     timeout_seconds: int
     memory_mb: int
     environment: Mapping[str, str]
     logical_id: str = ""
     """Its name in the template."""
     permissions: Permissions = field(default_factory=dict)
-    """The permissions that its own policies give."""
+    """The permissions from the function's own policies."""
     reserved: int | None = None
-    """How many of it may run at once; None where it has no bound of its own."""
+    """Reserved concurrency, or None if the function has no limit."""
     may_loop: bool = False
-    """Whether Lambda lets it invoke itself without end."""
+    """True if Lambda lets the function invoke itself without end."""
 
     @property
     def arn(self) -> str:
-        """Its name in full."""
+        """The function's ARN."""
         return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{self.name}"
 
     def may(self, action: str, *targets: str, partition: str = "") -> bool:
-        """Whether its policies allow an action on a resource, by any of its names.
+        """Returns True if the policies allow an action on a resource, by any of its names.
 
-        One without policies that is in no template, but of the stack or of a test, may do anything.
+        A function of the stack or of a test, which is in no template, may do anything.
         """
         if not self.permissions:
             return not self.logical_id
@@ -95,13 +95,13 @@ class StreamSource:
     """The function gets a record if any of these patterns matches it."""
     batch_size: int
     window_seconds: int
-    """How long a batch may wait for more records; 0 = not at all."""
+    """Maximum time that a batch waits for more records; 0 for none."""
     retries: int
     max_age_seconds: int
     bisect: bool
-    """Whether a batch that failed is halved before it is tried again."""
+    """True if a failed batch is halved before its retry."""
     reports_failures: bool
-    """Whether the function answers `batchItemFailures`."""
+    """True if the function's answer has `batchItemFailures`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class StateMachine:
     logical_id: str
     arn: str
     definition: str
-    """In the Amazon States Language, its substitutions made."""
+    """In the Amazon States Language, with its substitutions done."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,10 +135,10 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class LifecycleRule:
-    """Ends objects of a bucket by their age."""
+    """A rule that expires objects of a bucket by their age."""
 
     prefix: str
-    """Of the keys that it holds for."""
+    """Prefix of the keys to which the rule applies."""
     days: int
 
 
@@ -148,14 +148,14 @@ class Bucket:
 
     name: str
     rules: Sequence[LifecycleRule]
-    """Those that end objects; there are no versions and no uploads in parts on one machine."""
+    """Rules that expire objects; one machine has no versions and no multipart uploads."""
     key: str
-    """The key of KMS that encrypts it, as permissions name it; empty for one of S3's own."""
+    """Name, in permissions, of the KMS key that encrypts the bucket; empty for S3's own key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """The deployment, as far as one machine runs it."""
+    """The parts of the deployment that run on one machine."""
 
     functions: Sequence[Function]
     routes: Sequence[Route]
@@ -165,14 +165,14 @@ class Template:
     tables: Sequence[Table]
     buckets: Sequence[Bucket] = ()
     urls: Sequence[str] = ()
-    """Names of the functions that have a URL of their own beside the API."""
+    """Names of the functions with their own URL beside the API."""
 
     def routes_of(self, api: str) -> list[Route]:
-        """The routes of one API."""
+        """Returns the routes of one API."""
         return [route for route in self.routes if route.api == api]
 
     def environment(self) -> dict[str, str]:
-        """The variables of all functions, for they share one process here."""
+        """Returns the variables of all functions, which share one process here."""
         together: dict[str, str] = {}
         for function in self.functions:
             for name, value in function.environment.items():
@@ -184,9 +184,9 @@ class Template:
 
 
 def load(path: Path, given: Mapping[str, Any] | None = None) -> Template:
-    """Read the template and those nested in it; paths are relative to the template they are in.
+    """Reads the template and its nested templates; each path is relative to its template.
 
-    `given`: the values of parameters; the others have their defaults.
+    `given`: values of parameters; the other parameters have their defaults.
     """
     stacks = list(StackTemplate(path, STACK_NAME, REGION, given).stacks())
     _require_one_of_each(stacks)
@@ -202,7 +202,7 @@ def load(path: Path, given: Mapping[str, Any] | None = None) -> Template:
 
 
 def _named_policies(stack: StackTemplate) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Logical id and text of each managed policy of a stack."""
+    """Yields logical id and document of each managed policy of a stack."""
     for name, resource in stack.document["Resources"].items():
         properties = resource.get("Properties") or {}
         if resource.get("Type") == "AWS::IAM::ManagedPolicy" and properties:
@@ -210,7 +210,7 @@ def _named_policies(stack: StackTemplate) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _read(reader: _Reader) -> Template:
-    """The parts of one stack, without its nested applications."""
+    """Returns the parts of one stack, without its nested applications."""
     found = dict(reader.resources("AWS::Serverless::Function"))
     return Template(
         functions=[reader.function(name, held) for name, held in found.items()],
@@ -232,7 +232,7 @@ def _read(reader: _Reader) -> Template:
 
 
 def _require_one_of_each(stacks: Sequence[StackTemplate]) -> None:
-    """Permissions name a resource by its logical id, whichever of the stacks it is in."""
+    """Raises TemplateError if two stacks use a logical id, by which permissions name resources."""
     counts = Counter(name for stack in stacks for name in stack.document["Resources"])
     for name, count in counts.items():
         if count > 1:
@@ -249,7 +249,7 @@ class _Reader:
         self._shared: Mapping[str, Any] = globals_.get("Function") or {}
 
     def resources(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Logical id and properties of each resource of a type."""
+        """Yields logical id and properties of each resource of a type."""
         for name, resource in self._stack.document["Resources"].items():
             is_made = "Condition" not in resource or self._stack.holds(resource["Condition"])
             if resource.get("Type") == kind and is_made:
@@ -352,7 +352,7 @@ class _Reader:
         )
 
     def target(self, properties: Mapping[str, Any]) -> str:
-        """The function of a URL, by its name."""
+        """Returns the name of a URL's function."""
         return str(self._stack.resolve(properties["TargetFunctionArn"]))
 
     def _name(self, properties: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The queue that Lambda tells its failures to, on one machine: a file with a message a line."""
+"""The queue for Lambda's failed events on one machine: a file with a message in each line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECEIVED_AT_ONCE = 10
 
 
 class UnprocessedQueue:
-    """As SQS has it, for one reader; without a path, in memory."""
+    """A queue like one of SQS, for one reader. `path`: its file; None keeps it in memory."""
 
     def __init__(self, now_ms: Callable[[], int], path: Path | None = None) -> None:
         self._now_ms = now_ms
@@ -31,17 +31,17 @@ class UnprocessedQueue:
             self._messages = [json.loads(line) for line in lines]
 
     def give_up(self, source: StreamSource, records: Sequence[dict[str, Any]]) -> None:
-        """Tell of a batch that a function did not take, as Lambda does."""
+        """Adds Lambda's record of a batch that a function did not process."""
         self.put(stream_failure(source, records, self._now_ms()))
 
     def put(self, body: dict[str, Any]) -> None:
-        """Add a message."""
+        """Adds a message with this body."""
         with self._lock:
             self._messages.append({"id": str(uuid.uuid4()), "receives": 0, "body": body})
             self._write()
 
     def receive(self, hidden_seconds: int = 5) -> Sequence[GivenUp]:
-        """Up to ten messages, hidden for a while from the next call."""
+        """Returns up to ten messages, and hides them from other calls for `hidden_seconds`."""
         now_ms = self._now_ms()
         with self._lock:
             visible = [
@@ -60,14 +60,14 @@ class UnprocessedQueue:
             ]
 
     def remove(self, handle: str) -> None:
-        """Delete a message."""
+        """Deletes a message."""
         with self._lock:
             self._messages = [each for each in self._messages if each["id"] != handle]
             self._hidden_until_ms.pop(handle, None)
             self._write()
 
     def bodies(self) -> list[dict[str, Any]]:
-        """What is in it, hidden or not."""
+        """Returns the bodies of all messages, hidden or not."""
         with self._lock:
             return [each["body"] for each in self._messages]
 
@@ -84,7 +84,7 @@ class UnprocessedQueue:
 def stream_failure(
     source: StreamSource, records: Sequence[dict[str, Any]], now_ms: int
 ) -> dict[str, Any]:
-    """Lambda's record of a batch of a stream that a function gave up."""
+    """Returns Lambda's record of a batch of a stream that was given up."""
     changes = [record["dynamodb"] for record in records]
     came = [float(change["ApproximateCreationDateTime"]) for change in changes]
     return {

@@ -68,7 +68,7 @@ DATA, MOST = Path(".local"), 100
 
 def read_attributes(texts: list[str] | None) -> Any:
     """`name=value` options, the values in JSON."""
-    return {name: _value(value) for name, value in map(_pair, texts or [])}
+    return {name: _value(value) for name, value in map(read_pair, texts or [])}
 
 
 def read_changes(texts: list[str] | None) -> Any:
@@ -90,7 +90,7 @@ def read_source(text: str, receiver: str | None = None) -> MessageSource:
 
 def read_texts(texts: list[str] | None) -> dict[str, str | bytes]:
     """`name=value` options, the values as they are."""
-    return dict(map(_pair, texts or []))
+    return dict(map(read_pair, texts or []))
 
 
 def read_moment(text: str) -> str | int:
@@ -124,18 +124,20 @@ def read_filter(
     binding_keys: list[str] | None,
     sql: str | None,
     policy: str | None = None,
+    body_policy: str | None = None,
 ) -> dict[str, Any] | None:
-    """A filter of these options; None where none is given. `policy`: its JSON."""
+    """A filter of these options; None where none is given. `policy`, `body_policy`: JSON."""
     wanted = {
         "tags": tags,
         "binding_keys": binding_keys,
         "policy": read_json("--policy", policy),
+        "body_policy": read_json("--body-policy", body_policy),
         "sql": sql,
     }
     given = {name: value for name, value in wanted.items() if value}
     if len(given.keys() - {"sql"}) > 1:
         raise typer.BadParameter(
-            "give one of --tag, --binding-key and --policy", param_hint="filter"
+            "give one of --tag, --binding-key, --policy and --body-policy", param_hint="filter"
         )
     return given or None
 
@@ -157,10 +159,11 @@ def ask(question: str | Callable[[], str], yes: bool) -> None:
         fail("nothing was done")
 
 
-def _pair(text: str) -> tuple[str, str]:
+def read_pair(text: str, option: str = "--attribute") -> tuple[str, str]:
+    """A `name=value` option."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise typer.BadParameter(f"{text}: must be name=value", param_hint="--attribute")
+        raise typer.BadParameter(f"{text}: must be name=value", param_hint=option)
     return name, value
 
 

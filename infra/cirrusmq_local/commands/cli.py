@@ -124,6 +124,15 @@ def up(
             max=65535,
         ),
     ] = None,
+    stand_in: Annotated[
+        bool,
+        typer.Option(
+            "--stand-in",
+            envvar="CIRRUSMQ_STAND_IN",
+            help="In the place of an emulator of AWS, for tests: SDKs are answered at port 4566,"
+            " and the key with the id test and the secret test is good.",
+        ),
+    ] = False,
     function: Annotated[
         list[str] | None,
         typer.Option(
@@ -168,6 +177,7 @@ def up(
             own_functions=load_own(function or []),
             direct_urls=direct_urls,
             dialect_port=dialect_port,
+            stand_in=stand_in,
             tell=tell,
             give_up=ending.give_up,
         )

@@ -19,14 +19,15 @@ from cirrusmq_local.commands.console import fail
 
 _SDKS = {
     "sqs": {
-        "url": "AWS_ENDPOINT_URL_SQS",
-        "access_key_id": "AWS_ACCESS_KEY_ID",
-        "secret": "AWS_SECRET_ACCESS_KEY",
+        "AWS_ENDPOINT_URL_SQS": "url",
+        "AWS_ENDPOINT_URL_SNS": "url",
+        "AWS_ACCESS_KEY_ID": "access_key_id",
+        "AWS_SECRET_ACCESS_KEY": "secret",
     },
-    "cmq": {"url": "CMQ_ENDPOINT", "access_key_id": "SECRET_ID", "secret": "SECRET_KEY"},
-    "rocketmq": {"url": "MQ_ENDPOINT", "access_key_id": "ACCESS_KEY", "secret": "SECRET_KEY"},
+    "cmq": {"CMQ_ENDPOINT": "url", "SECRET_ID": "access_key_id", "SECRET_KEY": "secret"},
+    "rocketmq": {"MQ_ENDPOINT": "url", "ACCESS_KEY": "access_key_id", "SECRET_KEY": "secret"},
 }
-"""The names of what a program for another service reads."""
+"""Variables that a program for another service reads, by its own names; SNS is read beside SQS."""
 _BESIDE = {"sqs": {"AWS_DEFAULT_REGION": "eu-central-1"}}
 """What an SDK wants set, whatever it is."""
 _HOST = "host.docker.internal"
@@ -93,7 +94,7 @@ def _of_sdk(program: str, data: Path) -> dict[str, str]:
             "start the service on this machine first: cirrusmq up",
         )
     values = found["signing_key"] | {"url": found["dialect_url"]}
-    named = {variable: str(values[name]) for name, variable in _SDKS[program].items()}
+    named = {variable: str(values[name]) for variable, name in _SDKS[program].items()}
     return named | _BESIDE.get(program, {})
 
 

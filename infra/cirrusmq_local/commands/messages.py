@@ -18,6 +18,7 @@ from cirrusmq_local.commands.arguments import (
     Data,
     Json,
     check_single,
+    read_pair,
     read_source,
     read_texts,
 )
@@ -35,6 +36,9 @@ def send(
     attribute: arguments.MessageAttributes = None,
     delay_seconds: Annotated[int | None, typer.Option(help="Hidden for so long.")] = None,
     group: arguments.Group = None,
+    priority: Annotated[
+        int | None, typer.Option(help="In a queue with priorities; the higher comes first.", min=1)
+    ] = None,
     deduplication_id: arguments.DeduplicationId = None,
     as_json: Json = False,
     data: Data = DATA,
@@ -51,6 +55,7 @@ def send(
             attributes=attributes,
             delay_seconds=delay_seconds,
             group=group,
+            priority=priority,
             deduplication_id=deduplication_id,
         )
 
@@ -68,6 +73,11 @@ def receive(
         str | None,
         typer.Option(help="An independent receiver.", autocompletion=completion.receivers),
     ] = None,
+    group: Annotated[str | None, typer.Option(help="Only messages of this group.")] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=VALUE", help="Only messages with this attribute."),
+    ] = None,
     follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = False,
     delete: Annotated[bool, typer.Option(help="Delete what was printed.")] = False,
     as_json: Json = False,
@@ -76,14 +86,20 @@ def receive(
     """Receive messages: one line each. They are delivered again later unless deleted."""
     wanted = read_source(source, receiver)
     client = connect(data)
+    printing = _Printing(client, wanted, delete, as_json)
+    if where is not None:
+        if follow or wait_seconds or group is not None:
+            raise typer.BadParameter("waits for nothing, and has no group", param_hint="--where")
+        printing.show_where(most, *read_pair(where, "--where"))
+        return
     if not follow:
-        _receive_once(client, wanted, most, wait_seconds, delete, as_json)
+        printing.show(most, wait_seconds, group)
         return
     waits = FOLLOW_WAIT_SECONDS if wait_seconds is None else wait_seconds
     # Ctrl-C is how following ends, not a failure.
     with contextlib.suppress(KeyboardInterrupt):
         while True:
-            _receive_once(client, wanted, 16, waits, delete, as_json)
+            printing.show(16, waits, group)
 
 
 def message_line(message: Received) -> str:
@@ -98,21 +114,37 @@ def show_body(message: Received) -> str:
     return show(message.json.get("body", f"base64:{message.json.get('body_base64')}"))
 
 
-def _receive_once(
-    client: Client,
-    source: Source,
-    most: int,
-    wait_seconds: float | None,
-    delete: bool,
-    as_json: bool,
-) -> None:
-    messages = client.receive(source, most, wait_seconds=wait_seconds)
-    for message in messages:
-        if as_json:
-            print_json(dict(message.json))
-        else:
-            print(message_line(message), flush=True)
-    if delete and messages:
-        outcome = client.delete(source, [message.receipt for message in messages])
-        for failed in outcome.failed:
-            print(f"cirrusmq: not deleted: {show(failed.detail)}", file=sys.stderr)
+class _Printing:
+    """Prints what is received, and deletes it if that is wanted."""
+
+    def __init__(self, client: Client, source: Source, delete: bool, as_json: bool) -> None:
+        self._client, self._source = client, source
+        self._delete, self._as_json = delete, as_json
+
+    def show(self, most: int, wait_seconds: float | None, group: str | None) -> None:
+        """Receive once."""
+        self._print(
+            self._client.receive(self._source, most, wait_seconds=wait_seconds, group=group)
+        )
+
+    def show_where(self, most: int, name: str, value: str) -> None:
+        """Receive by an attribute until there are enough, or everything was looked at."""
+        after: str | None = None
+        seen_all = False
+        while most > 0 and not seen_all:
+            found = self._client.receive_where(self._source, name, value, most, after=after)
+            self._print(found.messages)
+            most -= len(found.messages)
+            # Without a key to go on behind, the queue is paused, or the next call would begin anew.
+            seen_all, after = found.seen_all or found.after is None, found.after
+
+    def _print(self, messages: list[Received]) -> None:
+        for message in messages:
+            if self._as_json:
+                print_json(dict(message.json))
+            else:
+                print(message_line(message), flush=True)
+        if self._delete and messages:
+            receipts = [message.receipt for message in messages]
+            for failed in self._client.delete(self._source, receipts).failed:
+                print(f"cirrusmq: not deleted: {show(failed.detail)}", file=sys.stderr)

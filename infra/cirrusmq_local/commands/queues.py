@@ -25,6 +25,7 @@ from cirrusmq_local.commands.arguments import (
 from cirrusmq_local.commands.backlogs import MOST, counted_columns, with_counts
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_record
+from cirrusmq_local.commands.summaries import print_changed, print_made
 
 _COLUMNS = (
     "name",
@@ -54,7 +55,8 @@ def create(
 ) -> None:
     """Make a queue, or see that it is there with these attributes."""
     attributes = read_attributes(attribute) | ({"fair": True} if fair else {})
-    print_record(connect(data).create_queue(name, attributes, exact=exact), as_json)
+    made = connect(data).create_queue(name, attributes, exact=exact)
+    print_made("queue", name, made, attributes, as_json)
 
 
 @queues.command("list")
@@ -93,7 +95,9 @@ def change(
     name: Queue, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
 ) -> None:
     """Change some of a queue's attributes; null unsets one."""
-    print_record(connect(data).change_queue(name, read_changes(attribute)), as_json)
+    changes = read_changes(attribute)
+    changed = connect(data).change_queue(name, changes)
+    print_changed("queue", name, changed, changes, as_json)
 
 
 @queues.command("message")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,9 +23,16 @@ from cirrusmq_local.commands.arguments import (
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
 from cirrusmq_local.commands.following import follow
+from cirrusmq_local.commands.summaries import print_made
 
 ReceiverName = Annotated[
     str, typer.Argument(help="The receiver's name.", autocompletion=completion.receivers)
+]
+OfReceiver = Annotated[
+    str | None,
+    typer.Option(
+        "--receiver", help="An independent receiver.", autocompletion=completion.receivers
+    ),
 ]
 receivers = typer.Typer()
 
@@ -47,9 +55,35 @@ def add_receiver(
     attributes: Any = {key: value for key, value in wanted.items() if value is not None}
     client = connect(data)
     added = client.create_receiver(name, receiver, attributes, exact=exact)
-    print_record(added, as_json)
+    print_made("receiver", f"{name}/{receiver}", added, attributes, as_json)
     if "operation" in added and not as_json:
         follow(client, added["operation"], as_json)
+
+
+@receivers.command("pause")
+def pause(
+    name: Queue, receiver: OfReceiver = None, as_json: Json = False, data: Data = DATA
+) -> None:
+    """Let the messages of a queue, or of one of its receivers, wait; sends go on."""
+    _set_paused(name, receiver, True, as_json, data)
+
+
+@receivers.command("resume")
+def resume(
+    name: Queue, receiver: OfReceiver = None, as_json: Json = False, data: Data = DATA
+) -> None:
+    """Have messages received again."""
+    _set_paused(name, receiver, False, as_json, data)
+
+
+def _set_paused(name: str, receiver: str | None, paused: bool, as_json: bool, data: Path) -> None:
+    client = connect(data)
+    changed = (
+        client.change_queue(name, {"paused": paused})
+        if receiver is None
+        else client.change_receiver(name, receiver, {"paused": paused})
+    )
+    print_record(changed, as_json)
 
 
 @receivers.command("receivers")

@@ -26,6 +26,7 @@ from cirrusmq_local.commands.arguments import (
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_record
 from cirrusmq_local.commands.following import Wait, begun
+from cirrusmq_local.commands.summaries import print_changed, print_made
 
 Named = Annotated[
     str, typer.Argument(help="The subscription's name.", autocompletion=completion.subscriptions)
@@ -51,7 +52,8 @@ def change_subscription(
 ) -> None:
     """Change some of a subscription's attributes; null unsets one."""
     changes = read_changes(attribute)
-    print_record(connect(data).change_subscription(name, subscription, changes), as_json)
+    changed = connect(data).change_subscription(name, subscription, changes)
+    print_changed("subscription", f"{name}/{subscription}", changed, changes, as_json)
 
 
 @subscriptions.command("confirm")
@@ -87,13 +89,15 @@ def show_secret(
 @subscriptions.command("pause")
 def pause(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
     """Have a subscription's messages wait until it is resumed."""
-    print_record(connect(data).pause_subscription(name, subscription), as_json)
+    paused = connect(data).pause_subscription(name, subscription)
+    print_changed("subscription", f"{name}/{subscription}", paused, {"paused": True}, as_json)
 
 
 @subscriptions.command("resume")
 def resume(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
     """Deliver a paused subscription's messages again."""
-    print_record(connect(data).resume_subscription(name, subscription), as_json)
+    resumed = connect(data).resume_subscription(name, subscription)
+    print_changed("subscription", f"{name}/{subscription}", resumed, {"paused": False}, as_json)
 
 
 @subscriptions.command("retry")
@@ -145,6 +149,9 @@ def subscribe(
     policy: Annotated[
         str | None, typer.Option(help="Only what this filter policy lets pass, in JSON.")
     ] = None,
+    body_policy: Annotated[
+        str | None, typer.Option(help="Only what this policy lets pass by its body, in JSON.")
+    ] = None,
     sql: OnlySql = None,
     broadcasting: Annotated[
         bool, typer.Option(help="Every consumer gets everything (pull alone).")
@@ -189,7 +196,7 @@ def subscribe(
     wanted: dict[str, Any] = {
         "protocol": protocol,
         "endpoint": queue or url,
-        "filter": read_filter(tag, binding_key, sql, policy),
+        "filter": read_filter(tag, binding_key, sql, policy, body_policy),
         "mode": "broadcasting" if broadcasting else None,
         "ordered": ordered or None,
         "start": start,
@@ -203,7 +210,7 @@ def subscribe(
     }
     attributes: Any = {key: value for key, value in wanted.items() if value is not None}
     made = connect(data).create_subscription(topic, name, attributes, exact=exact)
-    print_record(made, as_json)
+    print_made("subscription", f"{topic}/{name}", made, attributes, as_json)
 
 
 def unsubscribe(topic: Topic, name: Named, yes: Yes = False, data: Data = DATA) -> None:

@@ -21,6 +21,7 @@ from cirrusmq_local.commands.arguments import (
 )
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_record, print_table
+from cirrusmq_local.commands.summaries import print_changed, print_made
 
 topics = typer.Typer()
 _COLUMNS = ("name", "filter", "max_message_bytes", "created_at")
@@ -46,7 +47,8 @@ def create(
 ) -> None:
     """Make a topic, or see that it is there with these attributes."""
     attributes = read_attributes(attribute)
-    print_record(connect(data).create_topic(name, attributes, exact=exact), as_json)
+    made = connect(data).create_topic(name, attributes, exact=exact)
+    print_made("topic", name, made, attributes, as_json)
 
 
 @topics.command("list")
@@ -80,7 +82,9 @@ def change(
     name: Topic, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
 ) -> None:
     """Change some of a topic's attributes; null unsets one."""
-    print_record(connect(data).change_topic(name, read_changes(attribute)), as_json)
+    changes = read_changes(attribute)
+    changed = connect(data).change_topic(name, changes)
+    print_changed("topic", name, changed, changes, as_json)
 
 
 @topics.command("trace")

@@ -1,4 +1,4 @@
-"""The resources that an account has, read through the client library."""
+"""Reads an account's resources through the client library."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _WAITING = ("active", "inactive", "delayed")
 
 
 def read_account(client: Client) -> dict[Place, Found]:
-    """Every queue, receiver, grant, topic and subscription of the key's account.
+    """Returns every queue, receiver, grant, topic and subscription of the key's account.
 
-    Two calls a queue and a topic, beside the listings. What is deleted meanwhile is left out.
+    Makes two calls for each queue and topic, beside the listings. A resource that is deleted
+    during the reads is left out.
     """
     found: dict[Place, Found] = {}
     own_queues = set()
@@ -53,9 +54,9 @@ def read_account(client: Client) -> dict[Place, Found]:
 
 
 def exported(found: Mapping[Place, Found]) -> dict[Place, Attributes]:
-    """The resources that belong into a file.
+    """Returns the resources that belong into a file.
 
-    Without the queues that the service made for subscriptions, which it makes again when needed.
+    Leaves out queues that the service made for subscriptions: it makes them again when needed.
     """
     automatic = {place.name for place, each in found.items() if each.automatic}
     return {
@@ -66,7 +67,7 @@ def exported(found: Mapping[Place, Found]) -> dict[Place, Attributes]:
 
 
 def count_waiting(client: Client, place: Place) -> int:
-    """The messages that are gone with a resource: active, held or delayed. None is no resource."""
+    """Returns how many messages, active, held or delayed, a resource has; 0 if it is gone."""
     try:
         return sum(_counts(client, place))
     except GONE:
@@ -74,7 +75,7 @@ def count_waiting(client: Client, place: Place) -> int:
 
 
 def is_pending(client: Client, place: Place) -> bool:
-    """Whether a subscription waits for its endpoint to confirm."""
+    """Returns True if a subscription waits for its endpoint to confirm."""
     return client.show_subscription(place.parent, place.name)["state"] == "unconfirmed"
 
 
@@ -107,7 +108,7 @@ def _found(place: Place, answer: Mapping[str, Any], own_queue: str | None = None
 
 
 def _entries(listed: Iterator[Any]) -> list[Any]:
-    """The entries of a listing; none where what they belong to is gone."""
+    """Returns the entries of a listing; none if their queue or topic is gone."""
     try:
         return list(listed)
     except GONE:

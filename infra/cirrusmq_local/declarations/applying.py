@@ -1,7 +1,7 @@
-"""The steps of a plan, done: one call each, in their order, each of which may be made again.
+"""Does the steps of a plan: one call each, in order; each call may be repeated.
 
-apply      1 done ── 2 done ── 3 fails, or the process ends: tells what was done
-again      the plan is made anew: 1 and 2 are as the file says ── 3 ── 4
+apply      1 done ── 2 done ── 3 fails, or the process ends: reports the done steps
+again      a new plan: 1 and 2 are as the file says ── 3 ── 4
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cirrusmq_local.declarations.resources import messages_text
 
 
 class Stopped(Exception):
-    """A step failed; those before it are done, those from it on are not."""
+    """A step failed; earlier steps are done, this and later ones are not."""
 
     def __init__(self, step: Step, reason: str, *, uncertain: bool) -> None:
         super().__init__(reason)
@@ -24,10 +24,10 @@ class Stopped(Exception):
 
 
 def apply_step(client: Client, step: Step, *, force: bool) -> str | None:
-    """Do one step; Stopped. Answers the secret of a new URL's signatures, which is told once.
+    """Does one step. Returns the secret of a new URL's signatures, shown once, or None.
 
-    A call whose answer was lost is made again by the client; it then finds what it made, and there
-    is no secret.
+    Raises Stopped. If the answer was lost, the client repeats the call and finds the subscription
+    made: then the secret is not known.
     """
     try:
         if step.action == "create":
@@ -81,7 +81,7 @@ def _change(client: Client, step: Step) -> None:
 
 def _delete(client: Client, step: Step, force: bool) -> None:
     place = step.place
-    # Messages may have come since the plan was made; one that comes from now on is deleted.
+    # Messages may have come since the plan was made; a later message is deleted.
     held = 0 if force else count_waiting(client, place)
     if held:
         raise Stopped(step, f"holds {messages_text(held)} by now", uncertain=False)
@@ -96,4 +96,4 @@ def _delete(client: Client, step: Step, force: bool) -> None:
     try:
         deletes[place.kind]()
     except GONE:
-        return  # somebody else did
+        return  # somebody else has deleted it

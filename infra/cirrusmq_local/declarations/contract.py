@@ -1,7 +1,7 @@
 """The attributes of each kind of resource, by the structs of the contract.
 
-The structs say which attributes there are, what they may be and what they are where nothing is
-said, so that an attribute that is added to one of them is read, compared and written here too.
+The structs define the attributes, their ranges and defaults, so that a new attribute of a struct is
+read, compared and written here, too.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ _DEFAULT_RECEIVER = "default"
 
 
 def check_place(place: Place) -> None:
-    """Raise InvalidParameter unless a resource of this kind may have this name."""
+    """Raises InvalidParameter if a resource of this kind may not have this name."""
     check_name("name", place.name, _NAMES[place.kind])
     if place.kind == "receiver" and place.name.lower() == _DEFAULT_RECEIVER:
         raise InvalidParameter("name", "must not be default, which is the queue itself")
 
 
 def complete(place: Place, given: Attributes, topic: Attributes | None = None) -> Attributes:
-    """All attributes of a resource of which some are given, in the form that the service keeps.
+    """Returns all attributes of a resource from the given ones, in the service's form.
 
-    `topic`: a subscription's topic. Raises what the service would: InvalidParameter or
-    InvalidFilter, with the parameter and what it may be.
+    `topic`: attributes of a subscription's topic. Raises the service's error, InvalidParameter or
+    InvalidFilter, with the parameter and its range.
     """
     match place.kind:
         case "queue":
@@ -92,7 +92,7 @@ def complete(place: Place, given: Attributes, topic: Attributes | None = None) -
 
 
 def defaults(place: Place, attributes: Attributes) -> Attributes:
-    """The attributes of such a resource where nothing is said; without those that must be said."""
+    """Returns the default attributes of such a resource, without required attributes."""
     if place.kind in GRANTS:
         return {}
     if place.kind != "subscription":
@@ -103,7 +103,7 @@ def defaults(place: Place, attributes: Attributes) -> Attributes:
 
 
 def differing(place: Place, attributes: Attributes) -> Attributes:
-    """The attributes that differ from their defaults."""
+    """Returns the attributes that differ from their defaults."""
     usual = defaults(place, attributes)
     return {
         name: held for name, held in attributes.items() if name not in usual or usual[name] != held
@@ -111,7 +111,7 @@ def differing(place: Place, attributes: Attributes) -> Attributes:
 
 
 def of_answer(place: Place, answer: Attributes) -> Attributes:
-    """The attributes in an answer of the service, without its ids, times and counts."""
+    """Returns the attributes in an answer of the service, without ids, times and counts."""
     if place.kind in GRANTS:
         return {"permission": answer["permission"]}
     if place.kind == "subscription":
@@ -128,9 +128,9 @@ def of_answer(place: Place, answer: Attributes) -> Attributes:
 def changes(
     place: Place, before: Attributes, after: Attributes, topic: Attributes | None = None
 ) -> Attributes:
-    """The attributes to change; none where both mean the same.
+    """Returns the attributes to change; none if both mean the same.
 
-    Raises InvalidParameter or InUse where an attribute is fixed.
+    Raises InvalidParameter or InUse if an attribute cannot be changed.
     """
     changed = {name: held for name, held in after.items() if before.get(name) != held}
     if not changed:
@@ -182,7 +182,7 @@ def _subscription(place: Place, given: Attributes, topic: Attributes) -> Subscri
     )
     subscription = create_subscription(held, place.name, _decode(given, SubscriptionInput))
     if subscription.protocol == "http" and subscription.endpoint is not None:
-        # Whether http: and which networks are allowed is known to the deployment alone.
+        # Only the deployment knows if http: is allowed, and which networks are.
         every = ("0.0.0.0/0", "::/0")
         check_endpoint(subscription.endpoint, http_allowed=True, allowed_networks=every)
     elif subscription.endpoint is not None:
@@ -192,7 +192,7 @@ def _subscription(place: Place, given: Attributes, topic: Attributes) -> Subscri
 
 
 def _check_start(start: str) -> None:
-    """Whether it is a time of the log is known to the service alone."""
+    """Checks the form of a start; only the service knows if the time is in the log."""
     if start not in (LATEST, EARLIEST):
         parse_time("start", start)
 

@@ -1,4 +1,4 @@
-"""The file: from its text to resources, every value checked; from resources to its text.
+"""The file: parsed to resources, with every value checked, and written from resources.
 
     version: 1
     queues:
@@ -13,7 +13,7 @@
           billing: {protocol: queue, endpoint: orders}
         grants: {partner: publish}
 
-Attributes have the names and values of the HTTP contract; those at their defaults are left out.
+Attributes have the names and values of the HTTP contract; defaults are left out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Path = tuple[str, ...]
 
 
 class BadFile(Exception):
-    """The file cannot be applied: one text for each thing that is wrong, with its line."""
+    """The file cannot be applied: one text for each fault, with its line."""
 
     def __init__(self, problems: list[tuple[int, str]]) -> None:
         self.problems = sorted(problems)
@@ -44,7 +44,7 @@ class BadFile(Exception):
 
 
 def parse(text: str) -> dict[Place, Declared]:
-    """The resources that a file declares, each with all its attributes; BadFile."""
+    """Returns the resources that a file declares, each with all attributes. Raises BadFile."""
     try:
         held, lines = yaml_text.load(text)
     except TextError as error:
@@ -57,7 +57,7 @@ def parse(text: str) -> dict[Place, Declared]:
 
 
 def write(resources: Mapping[Place, Attributes]) -> str:
-    """The file that declares these resources, sorted by name, without what is at its default."""
+    """Returns the file that declares these resources, sorted by name, without defaults."""
     held: dict[str, Any] = {"version": VERSION}
     for section, kind in _SECTIONS.items():
         held[section] = {
@@ -86,7 +86,7 @@ def _short(place: Place, attributes: Attributes) -> Any:
 
 
 class _Reader:
-    """Reads what is right, and notes what is wrong, so that one look shows all of it."""
+    """Reads valid parts, and notes each fault, so that one read shows all faults."""
 
     def __init__(self, lines: Mapping[_Path, int]) -> None:
         self.resources: dict[Place, Declared] = {}
@@ -115,7 +115,7 @@ class _Reader:
             for name, inner, inner_path in self._mappings(
                 _granted(kind, given.get(section)), (*path, section)
             ):
-                # Without its topic's kind a filter cannot be judged: the topic's fault is enough.
+                # Without its topic's kind a filter cannot be checked: the topic's fault is enough.
                 if attributes is not None:
                     self._resource(Place(kind, name, place.name), inner, inner_path, attributes)
 
@@ -146,7 +146,7 @@ class _Reader:
                 yield at, line
 
     def _mappings(self, held: Any, path: _Path) -> Iterator[tuple[str, dict[str, Any], _Path]]:
-        """The entries of a mapping of mappings; an empty entry is `{}`."""
+        """Yields the entries of a mapping of mappings; an empty entry is `{}`."""
         if held is None:
             return
         if not isinstance(held, dict):

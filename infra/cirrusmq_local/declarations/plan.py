@@ -1,14 +1,14 @@
-"""The steps from what an account has to what a file says, and what stands in their way.
+"""The steps from an account's resources to a file's, and the conflicts.
 
-In this order, since the service checks references whenever it writes:
+The steps are in this order, since the service checks references at each write:
 
     queues without dead_letter      they may be the dead-letter queues of others
-    queues with it                  those that nothing uses for its own dead letters now
+    queues with it                  if no other resource uses them for its dead letters now
     receivers, grants, topics, subscriptions, grants on topics
     deletes                         subscriptions and topics, receivers and grants, queues last
-    queues with it, used so now     their users have left them by now
+    queues with it, used so now     their users have changed by then
 
-A queue that takes dead letters has no dead-letter queue of its own, so there are no circles.
+A dead-letter queue has no dead-letter queue itself, so there are no circles.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DELETES = ("topic_grant", "subscription", "topic", "receiver", "grant", "queue"
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One call. Of a change `before` and `after` hold what changes, else what there is."""
+    """One call. `before` and `after`: for a change only the changed attributes, else all."""
 
     action: Action
     place: Place
@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Conflict:
-    """A resource that cannot become what the file says. Nothing is done while there is one."""
+    """A resource that cannot become as the file says. With a conflict no step is done."""
 
     place: Place
     reason: str
@@ -55,7 +55,7 @@ class Conflict:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """`unchanged`: how many are as the file says. `left`: those that the file does not name."""
+    """`unchanged`: number of equal resources. `left`: resources that the file does not name."""
 
     steps: tuple[Step, ...]
     conflicts: tuple[Conflict, ...]
@@ -71,10 +71,10 @@ def make_plan(
     force: bool = False,
     waiting: Callable[[Place], int] = lambda place: 0,
 ) -> Plan:
-    """The plan; BadFile where the file names queues that there will not be.
+    """Returns the plan. Raises BadFile if the file names queues that will not exist.
 
-    `delete`: what the file does not name is deleted, what holds messages only with `force`;
-    `waiting` tells how many messages a resource holds.
+    `delete`: deletes resources that the file does not name; with messages only if `force`.
+    `waiting`: returns the number of messages in a resource.
     """
     unnamed = _unnamed(declared, found)
     final = {
@@ -111,7 +111,7 @@ def make_plan(
 def _compare(
     declared: Mapping[Place, Declared], found: Mapping[Place, Found]
 ) -> tuple[list[Step], list[Conflict]]:
-    """What makes each resource of the file what the file says, and what cannot."""
+    """Returns the steps for the file's resources, and the conflicts."""
     steps, conflicts = [], []
     twins = {place.folded: place for place in found}
     for place, each in declared.items():
@@ -166,13 +166,13 @@ def _in_order(steps: list[Step], found: Mapping[Place, Found]) -> list[Step]:
 
 
 def _kept(step: Step, found: Mapping[Place, Found]) -> object:
-    """The `dead_letter` that a step leaves as it is."""
+    """Returns the `dead_letter` that a step does not change."""
     present = found.get(step.place)
     return present and present.attributes.get("dead_letter")
 
 
 def _unnamed(declared: Mapping[Place, Declared], found: Mapping[Place, Found]) -> set[Place]:
-    """What the file does not name. A queue that the service made goes with its subscription."""
+    """Returns resources that the file does not name. A subscription's own queue goes with it."""
     folded = {place.folded for place in declared}
     gone = {place for place in found if place.folded not in folded}
     kept = {each.own_queue for place, each in found.items() if place not in gone}
@@ -180,5 +180,5 @@ def _unnamed(declared: Mapping[Place, Declared], found: Mapping[Place, Found]) -
 
 
 def _whole(places: set[Place]) -> list[Place]:
-    """Without what goes along with its queue or topic."""
+    """Returns the resources without those deleted along with their queue or topic."""
     return sorted(place for place in places if place.container not in places)

@@ -1,4 +1,4 @@
-"""The queues that a file's resources name: they must be there, and of the right kind."""
+"""Checks the queues that a file's resources name: they must exist and be of the right kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cirrusmq_local.declarations.resources import Attributes, Declared, Place, d
 def check_references(
     declared: Mapping[Place, Declared], final: Mapping[Place, Attributes]
 ) -> list[tuple[int, str]]:
-    """What is wrong, with lines of the file. `final`: all that there will be."""
+    """Returns the faults, with lines of the file. `final`: all resources after the plan."""
     problems = []
     others = {place: held for place, held in final.items() if place not in declared}
     for place, each in declared.items():
@@ -61,7 +61,7 @@ def _wrong_target(
 
 
 def _used(place: Place, others: Mapping[Place, Attributes]) -> Iterator[tuple[str, str]]:
-    """Of a queue with dead_letter: what uses it so, and is not in the file to be told there."""
+    """Yields the fault that a resource outside of the file uses this queue for dead letters."""
     for other, attributes in others.items():
         if dead_letters_of(attributes) == place.name:
             yield "dead_letter", f"must be null: {other} uses this queue for its dead letters"

@@ -1,4 +1,4 @@
-"""A resource that a file declares or an account has: its place, and its attributes."""
+"""A resource of a file or of an account: its place and its attributes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Kind: TypeAlias = Literal["queue", "receiver", "grant", "topic", "subscription",
 GRANTS: tuple[Kind, ...] = ("grant", "topic_grant")
 _OF_TOPICS: tuple[Kind, ...] = ("topic", "subscription", "topic_grant")
 Attributes: TypeAlias = Mapping[str, Any]
-"""All attributes of a resource, as JSON values, in the form that the service keeps."""
+"""All attributes of a resource, as JSON values, in the service's form."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where a resource is: `parent` is the queue or topic of a receiver, grant or subscription.
+    """Key of a resource. `parent`: the queue or topic of a receiver, grant or subscription.
 
-    The name of a grant is the account that it is for.
+    The name of a grant is the account that gets the permission.
     """
 
     kind: Kind
@@ -30,23 +30,23 @@ class Place:
 
     @property
     def folded(self) -> Place:
-        """The same for all places that the service takes for one: names ignore their case.
+        """The place in lower case, equal for places that are one to the service.
 
-        Accounts do not, of which a grant is for one.
+        A grant's name is an account, whose case matters.
         """
         name = self.name if self.kind in GRANTS else self.name.lower()
         return Place(self.kind, name, self.parent.lower())
 
     @property
     def container(self) -> Place | None:
-        """The queue or topic that it belongs to."""
+        """The queue or topic of the resource, or None if it is one itself."""
         if not self.parent:
             return None
         return Place("topic" if self.kind in _OF_TOPICS else "queue", self.parent)
 
     @property
     def queue(self) -> str | None:
-        """The queue that it is, or is of; None for a topic and what belongs to one."""
+        """Name of the queue that it is or belongs to, or None for a topic and its parts."""
         return None if self.kind in _OF_TOPICS else self.parent or self.name
 
 
@@ -58,7 +58,7 @@ class Declared:
     lines: Mapping[str, int]
 
     def line_of(self, parameter: str | None) -> int:
-        """The line of an attribute, or of the nearest thing around it."""
+        """Returns the line of an attribute, or of the nearest element around it."""
         path = parameter or ""
         while path not in self.lines:
             path = path.rpartition(".")[0] if "[" not in path else path.partition("[")[0]
@@ -69,8 +69,8 @@ class Declared:
 class Found:
     """A resource of an account.
 
-    `automatic`: the service made it, for a subscription's dead letters; `own_queue`: the name of
-    the queue that the service makes for this subscription, if it has to.
+    `automatic`: True if the service made it for a subscription's dead letters. `own_queue`: name
+    of the queue that the service makes for this subscription when needed.
     """
 
     attributes: Attributes
@@ -79,11 +79,11 @@ class Found:
 
 
 def dead_letters_of(attributes: Attributes) -> str | None:
-    """The queue that gets the dead letters of a resource with these attributes."""
+    """Returns the dead-letter queue of a resource with these attributes, or None."""
     dead_letter = attributes.get("dead_letter")
     return dead_letter["queue"] if dead_letter else attributes.get("dead_letter_queue")
 
 
 def messages_text(count: int) -> str:
-    """`1 message`, `2 messages`."""
+    """Returns `1 message`, `2 messages`."""
     return f"{count:,} message{'s' * (count != 1)}"

@@ -12,11 +12,11 @@ from cirrusmq_local.declarations.resources import Place
 
 _SIGNS = {"create": "+", "change": "~", "delete": "-"}
 _NOT_NAMED = 10
-"""So many names of what the file does not name are shown."""
+"""Number of shown names of resources that the file does not name."""
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """The plan for a reader: a line for each step, one more for each attribute."""
+    """Yields the plan as text: a line for each step, and one for each attribute."""
     for step in plan.steps:
         yield step_line(step)
         if step.action != "delete":
@@ -35,17 +35,17 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def step_line(step: Step) -> str:
-    """`+ queue orders`."""
+    """Returns a step as `+ queue orders`."""
     return f"{_SIGNS[step.action]} {step.place}"
 
 
 def step_json(step: Step) -> dict[str, Any]:
-    """A step that is done, for a program."""
+    """Returns a step as JSON, for a program."""
     return {"action": step.action, **place_json(step.place)}
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """The plan for a program."""
+    """Returns the plan as JSON, for a program."""
     return {
         "steps": [
             {
@@ -65,7 +65,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
 
 
 def place_json(place: Place) -> dict[str, str]:
-    """A resource, for a program; `of`: the queue or topic that it is of."""
+    """Returns a resource as JSON, for a program; `of` is its queue or topic."""
     within = {"of": place.parent} if place.parent else {}
     return {"kind": place.kind, "name": place.name, **within}
 

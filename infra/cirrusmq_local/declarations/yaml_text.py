@@ -1,7 +1,7 @@
-"""YAML in the part of it that means one thing: texts, numbers, true, false, null, lists, mappings.
+"""The unambiguous part of YAML: texts, numbers, true, false, null, lists, mappings.
 
-YAML 1.1 takes `no` for false, `12:30` for 750 and `2026-11-20` for a date. Here they are texts, as
-in JSON. Every value knows its line.
+YAML 1.1 reads `no` as false, `12:30` as 750 and `2026-11-20` as a date. Here they are texts, as in
+JSON. Every value has its line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLAIN = {
 
 
 class TextError(Exception):
-    """The text is not such YAML; with the line where it stops being it."""
+    """The text is not such YAML; with the line of the first fault."""
 
     def __init__(self, line: int, detail: str) -> None:
         super().__init__(detail)
@@ -49,7 +49,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # Line breaks of other alphabets survive in double quotes alone.
+    # Line breaks of other alphabets are kept only in double quotes.
     style = None if text.isprintable() else '"'
     return dumper.represent_scalar(_TAG + "str", text, style=style)
 
@@ -58,12 +58,12 @@ _Dumper.add_representer(str, _represent_text)
 for _name, (_pattern, _first) in _PLAIN.items():
     _whole = re.compile(f"(?:{_pattern})\\Z")
     _Loader.add_implicit_resolver(_TAG + _name, _whole, _first)
-    # A text that is something else to any reader is quoted.
+    # A text that any reader would take for another type is quoted.
     _Dumper.add_implicit_resolver(_TAG + _name, _whole, _first)
 
 
 def load(text: str) -> tuple[Any, Mapping[tuple[str, ...], int]]:
-    """The value in a text, and the line of each value by its path; TextError."""
+    """Returns the value of a text, and the line of each value by its path. Raises TextError."""
     try:
         loader = _Loader(text)
     except yaml.reader.ReaderError as error:
@@ -86,14 +86,14 @@ def load(text: str) -> tuple[Any, Mapping[tuple[str, ...], int]]:
 
 
 def dump(value: Any) -> str:
-    """The value as a text: mappings in their order, one entry a line."""
+    """Returns the value as a text: mappings in their order, one entry in a line."""
     return yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False
     )
 
 
 def _check_keys(node: yaml.Node, above: tuple[int, ...]) -> None:
-    """Refuse keys that are given twice or are no texts, and values that hold themselves."""
+    """Refuses duplicate keys, keys that are no texts, and values that contain themselves."""
     if id(node) in above:
         raise TextError(node.start_mark.line + 1, "a value must not hold itself")
     above = (*above, id(node))
@@ -116,7 +116,7 @@ def _check_keys(node: yaml.Node, above: tuple[int, ...]) -> None:
 def _lines(
     node: yaml.Node, path: tuple[str, ...], line: int
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Of an entry the line of its key; merged mappings are in the node by now."""
+    """Yields each path and its line: an entry's is its key's. Merged mappings are in the node."""
     yield path, line
     if isinstance(node, yaml.MappingNode):
         for key, held in node.value:

@@ -9,7 +9,7 @@ from cirrusmq_local.engine.wire import AttributeValue
 
 
 def summed(left: AttributeValue, right: AttributeValue, sign: str) -> AttributeValue:
-    """`left + right` or `left - right`; InvalidRequestError unless both are numbers."""
+    """Returns `left + right` or `left - right`. Raises InvalidRequestError if one is no number."""
     if "N" not in left or "N" not in right:
         raise _mismatch()
     combine = add_numbers if sign == "+" else subtract_numbers
@@ -17,14 +17,14 @@ def summed(left: AttributeValue, right: AttributeValue, sign: str) -> AttributeV
 
 
 def appended(first: AttributeValue, second: AttributeValue) -> AttributeValue:
-    """One list behind the other; InvalidRequestError unless both are lists."""
+    """Returns `first` followed by `second`. Raises InvalidRequestError if one is no list."""
     if "L" not in first or "L" not in second:
         raise _mismatch()
     return {"L": [*first["L"], *second["L"]]}
 
 
 def added(current: AttributeValue | None, operand: AttributeValue) -> AttributeValue:
-    """ADD: a number onto a number, elements into a set; onto nothing it is the operand itself."""
+    """Returns ADD's result: a sum, a larger set, or the operand if there is no current value."""
     if current is None:
         return operand
     tag = type_of(operand)
@@ -38,7 +38,7 @@ def added(current: AttributeValue | None, operand: AttributeValue) -> AttributeV
 def removed_from_set(
     current: AttributeValue | None, operand: AttributeValue
 ) -> AttributeValue | None:
-    """DELETE: the set without the operand's elements, or None when none is left."""
+    """Returns DELETE's result: the set without the operand's elements, or None if it is empty."""
     if current is None:
         return None
     tag = type_of(operand)

@@ -1,9 +1,9 @@
 """The engine in the place of the network: botocore's `before-call` event answers for DynamoDB.
 
-The event is between the serialising of a request and its signing and sending. So nothing is
-signed, retried or sent; a client needs a region, but no credentials. PynamoDB however makes a new
-client for each call as long as there are none, and botocore looks for them in the network when it
-makes a client: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` to anything.
+The event comes after a request is serialised and before it is signed and sent. So nothing is
+signed, retried or sent; a client needs a region, but no credentials. However, without credentials
+PynamoDB makes a new client for each call, and botocore looks for credentials in the network each
+time: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` to anything.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HttpAnswer:
 
 
 def attach(engine: Engine, target: Any) -> Callable[[], None]:
-    """Let the engine answer every DynamoDB call of `target`; the result detaches it again.
+    """Lets the engine answer every DynamoDB call of `target`. Returns a call that detaches it.
 
     `target` is a botocore client, a botocore or boto3 session (for the clients that it makes from
     now on), or a connection of PynamoDB.
@@ -51,11 +51,11 @@ _global_engine: Engine | None = None
 
 
 def attach_globally(engine: Engine) -> Callable[[], None]:
-    """Let the engine answer for every client of this process; the result detaches it again.
+    """Lets the engine answer every client of this process. Returns a call that detaches it.
 
-    Holds for clients of sessions made after the first call in the process, so also for those that
-    PynamoDB's models make for themselves. A later call puts another engine in the place of this
-    one, for the existing clients too. Once detached, calls take the ordinary way.
+    Applies to clients of sessions made after the first call in the process, so also to the clients
+    that PynamoDB's models make. A later call replaces this engine by another one, for existing
+    clients, too. After the detaching, calls go to the network.
     """
     global _global_engine
     _global_engine = engine
@@ -71,7 +71,7 @@ def attach_globally(engine: Engine) -> Callable[[], None]:
 
 
 def answer(engine: Engine, model: OperationModel, body: bytes) -> tuple[HttpAnswer, dict[str, Any]]:
-    """The answer that botocore would have parsed from DynamoDB's response to this body."""
+    """Returns the answer that botocore would have parsed from DynamoDB's response to this body."""
     try:
         parsed = engine.execute(model.name, decode_body(model.name, body))
         status = 200

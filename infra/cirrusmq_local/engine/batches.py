@@ -1,4 +1,4 @@
-"""BatchGetItem and BatchWriteItem: many items at once, each for itself."""
+"""BatchGetItem and BatchWriteItem: many items in one request, each independent."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Reading:
         self.units = 0.0
 
     def add(self, row: tuple[int, bytes] | None) -> None:
-        """Take one row that was read."""
+        """Adds one row that was read; None for a missing item."""
         size, data = (0, None) if row is None else row
         self.units += read_units(size, self.consistent)
         if data is not None:
@@ -53,7 +53,7 @@ class _Reading:
 
 
 def batch_get_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """BatchGetItem; keys of items that do not fit into 16 MB are answered as unprocessed."""
+    """Does BatchGetItem; keys of items beyond 16 MB are in `UnprocessedKeys`."""
     check_members("BatchGetItem", request, _BATCH_GET, ("RequestItems",))
     _check_not_empty(request)
     readings = [_Reading(core, name, wanted) for name, wanted in request["RequestItems"].items()]
@@ -84,7 +84,7 @@ def batch_get_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def batch_write_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """BatchWriteItem; all of it is processed."""
+    """Does BatchWriteItem; no write is left unprocessed."""
     check_members("BatchWriteItem", request, _BATCH_WRITE, ("RequestItems",))
     _check_not_empty(request)
     writes: list[Write] = []

@@ -1,7 +1,7 @@
 """Request bodies as JSON, decoded to wire shapes with binary values as bytes.
 
-The types name every member that DynamoDB's model knows, supported or not: members named here
-reach the engine, which refuses those it does not know; any other would be dropped unseen.
+The types name every member of DynamoDB's model, supported or not. Members named here reach the
+engine, which refuses unsupported ones; any other member would be dropped silently.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ _decoders = {operation: msgspec.json.Decoder(body) for operation, body in BODY_T
 
 
 def decode_body(operation: str, body: bytes) -> dict[str, Any]:
-    """The request in a body; msgspec.ValidationError where its shape is none of the operation's.
+    """Returns the request in a body. Raises msgspec.ValidationError if its shape is wrong.
 
-    The body of an operation that the engine does not know is not looked at.
+    For an operation that the engine does not know the body is ignored.
     """
     decoder = _decoders.get(operation)
     if decoder is None:

@@ -12,12 +12,12 @@ TRANSACTION_FACTOR = 2.0
 
 
 def write_units(size: int) -> float:
-    """Units of a write, by the larger of the item's sizes before and after; at least one."""
+    """Returns the units of a write, at least one. `size`: the larger one of old and new item."""
     return float(max(1, -(-size // WRITE_UNIT_BYTES)))
 
 
 def read_units(size: int, consistent: bool) -> float:
-    """Units of a read of so many bytes; at least one, and half when eventually consistent."""
+    """Returns the units of a read of `size` bytes: at least one, half if eventually consistent."""
     units = float(max(1, -(-size // READ_UNIT_BYTES)))
     return units if consistent else units / 2
 
@@ -30,7 +30,7 @@ def consumed(
     write: float = 0.0,
     transaction: bool = False,
 ) -> dict[str, Any] | None:
-    """The `ConsumedCapacity` of one table, as the request wants it; None when it does not."""
+    """Returns one table's `ConsumedCapacity`, or None if the request does not ask for it."""
     level = request.get("ReturnConsumedCapacity") or "NONE"
     if level == "NONE":
         return None
@@ -43,21 +43,21 @@ def consumed(
 
 
 class Meter:
-    """Counts what all requests consumed; refused conditions count as well."""
+    """Counts the units of all requests; requests with a failed condition count, too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: dict[tuple[str, str], list[float]] = {}
 
     def add(self, operation: str, table: str, *, read: float = 0.0, write: float = 0.0) -> None:
-        """Count units of one operation on one table."""
+        """Counts units of one operation on one table."""
         with self._lock:
             counted = self._calls.setdefault((operation, table), [0.0, 0.0])
             counted[0] += read
             counted[1] += write
 
     def totals(self) -> dict[str, Any]:
-        """`read_units` and `write_units`: in all, `by_operation` and `by_table`."""
+        """Returns `read_units` and `write_units`: in total, `by_operation` and `by_table`."""
         with self._lock:
             calls = {key: tuple(counted) for key, counted in self._calls.items()}
         totals: dict[str, Any] = _units(0.0, 0.0) | {"by_operation": {}, "by_table": {}}
@@ -72,7 +72,7 @@ class Meter:
         return totals
 
     def reset(self) -> None:
-        """Start counting anew."""
+        """Sets all counts to zero."""
         with self._lock:
             self._calls.clear()
 

@@ -1,4 +1,4 @@
-"""The change stream: reading it, waiting for it, trimming it, and the readers' positions."""
+"""The change stream: reads, waits and trims, and the readers' positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SERVICE_IDENTITY = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 class StreamRecord:
     """One change of one item; images and keys in wire shape, binary as bytes.
 
-    Images are decoded when they are looked at: most readers want few of a stream's records.
+    Images are decoded on first use: most readers want few of a stream's records.
     """
 
     def __init__(
@@ -111,18 +111,18 @@ class StreamClock:
         self._newest: dict[str, int] = {}
 
     def advance(self, sequences: Mapping[str, int]) -> None:
-        """Take the last changes of a commit, and wake who waits."""
+        """Takes the last sequences of a commit, and wakes all waiters."""
         with self._changed:
             self._newest.update(sequences)
             self._changed.notify_all()
 
     def newest(self, table: str) -> int:
-        """The sequence of the last change; 0 before the first one."""
+        """Returns the sequence of the last change, or 0 if there is none."""
         with self._changed:
             return self._newest.get(table, 0)
 
     def wait(self, table: str, after: int, timeout_seconds: float) -> bool:
-        """Wait for a change behind `after`; False when there was none in that time."""
+        """Waits for a change behind `after`. Returns False if none came in time."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: self._newest.get(table, 0) > after, timeout_seconds
@@ -130,7 +130,7 @@ class StreamClock:
 
 
 def read_stream(core: Core, table: Table, after: int, limit: int) -> list[StreamRecord]:
-    """The first `limit` changes behind `after` that are not trimmed, in their order."""
+    """Returns the first `limit` changes behind `after` that are not trimmed, in order."""
     sql = (
         f"SELECT sequence, at_ms, by_service, old, new FROM {table.changes} WHERE sequence > "
         "MAX(?, (SELECT trimmed FROM tables WHERE name = ?)) ORDER BY sequence LIMIT ?"
@@ -141,7 +141,7 @@ def read_stream(core: Core, table: Table, after: int, limit: int) -> list[Stream
 
 
 def trim_stream(core: Core, table: Table, up_to: int) -> None:
-    """Give up the changes up to a sequence; those that exports may want stay on disk a day."""
+    """Trims the changes up to a sequence; for exports they stay on disk for a day."""
 
     def job(transaction: Transaction) -> None:
         transaction.connection.execute(
@@ -153,7 +153,7 @@ def trim_stream(core: Core, table: Table, up_to: int) -> None:
 
 
 def forget_changes(transaction: Transaction, table: Table) -> None:
-    """Delete some of the changes that neither a stream's reader nor an export can want."""
+    """Deletes some of the changes that no stream reader and no export needs."""
     spec, connection = table.spec, transaction.connection
     (trimmed,) = connection.execute(
         "SELECT trimmed FROM tables WHERE name = ?", (spec.name,)
@@ -178,7 +178,7 @@ def forget_changes(transaction: Transaction, table: Table) -> None:
 
 
 def save_position(core: Core, reader: str, position: int) -> None:
-    """Store a reader's position, durably."""
+    """Stores a reader's position durably."""
 
     def job(transaction: Transaction) -> None:
         transaction.connection.execute(
@@ -190,7 +190,7 @@ def save_position(core: Core, reader: str, position: int) -> None:
 
 
 def load_position(core: Core, reader: str) -> int:
-    """A reader's position; 0 where none is stored."""
+    """Returns a reader's position, or 0 if none is stored."""
     with core.store.reading() as connection:
         row = connection.execute(
             "SELECT position FROM positions WHERE reader = ?", (reader,)
@@ -199,7 +199,7 @@ def load_position(core: Core, reader: str) -> int:
 
 
 def newest_sequence(core: Core, table: Table) -> int:
-    """The sequence of the last change ever made to a table."""
+    """Returns the sequence of the last change ever made to a table."""
     with core.store.reading() as connection:
         row = connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = ?", (table.sequence_name,)
@@ -208,7 +208,7 @@ def newest_sequence(core: Core, table: Table) -> int:
 
 
 def newest_write_ms(core: Core) -> int:
-    """The time of the last change to any table, as far as changes are kept; 0 without any."""
+    """Returns the time of the last kept change of any table, or 0 if there is none."""
     newest_ms = 0
     with core.store.reading() as connection:
         for table in core.tables.values():

@@ -1,8 +1,8 @@
-"""A client of DynamoDB that has the engine do its calls, without botocore's way through JSON.
+"""A client of DynamoDB whose calls the engine does, without botocore's way through JSON.
 
-The service makes the same calls of it, in the same shapes, as of botocore's client. What a call's
-body could not carry to DynamoDB it does not carry here: members and types are those of `bodies`.
-Nothing is repeated, since nothing is sent: a transaction needs no token of the SDK's.
+The service calls it as it calls botocore's client, in the same shapes. Members and types are
+checked by `bodies`, so a call can pass only what a body to DynamoDB could. Nothing is sent, so
+nothing is retried: a transaction needs no token of the SDK.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from cirrusmq_local.engine.errors import EngineError
 
 
 class Executing(Protocol):
-    """What does operations: the engine, or a guard before it."""
+    """Does operations: the engine, or a guard in front of it."""
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation, or raise EngineError."""
+        """Does one operation. Raises EngineError."""
         ...
 
 
 class EngineClient:
     """A method for each operation, named as botocore names it: `put_item(TableName=…, Item=…)`.
 
-    Each answers what DynamoDB does, or raises botocore's ClientError.
+    Each returns DynamoDB's answer, or raises botocore's ClientError.
     """
 
     def __init__(self, engine: Executing) -> None:

@@ -10,7 +10,7 @@ from cirrusmq_local.hub import current
 
 
 class Entry:
-    """A write that waits for its commit: a job, and later its result or its error."""
+    """A write that waits for its commit: its job, then its result or error."""
 
     __slots__ = ("done", "error", "job", "result", "wake")
 
@@ -19,19 +19,19 @@ class Entry:
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
-        # Held until a leader has done this entry, or has appointed its thread as the next leader.
+        # Held until a leader has committed this entry, or has made its thread the next leader.
         self.wake = threading.Lock()
         self.wake.acquire()
 
     def outcome(self) -> Any:
-        """The job's result; raises what the job raised."""
+        """Returns the job's result, or raises its error."""
         if self.error is not None:
             raise self.error
         return self.result
 
 
 class CommitQueue:
-    """Lets one waiting thread at a time, the leader, commit for all that wait.
+    """Lets one waiting thread at a time, the leader, commit for all waiting writers.
 
     ::
 
@@ -39,19 +39,19 @@ class CommitQueue:
         B      |-- waits -----------|-- leads: commits B and C --|
         C         |-- waits ------------------------------------|-- answered
 
-    There is no thread of its own, so a lone writer commits at once, without a change of threads.
-    Greenlets of one thread that wait in the same turn wait as one writer.
+    There is no commit thread: a single writer commits at once, without a thread switch. Greenlets
+    of one thread that wait in the same turn of the event loop count as one writer.
     """
 
     def __init__(self, commit: Callable[[Sequence[Entry]], None]) -> None:
-        """`commit` does the jobs of all the entries given, durably; it never raises."""
+        """`commit` does the jobs of all its entries durably; it never raises."""
         self._commit = commit
         self._mutex = threading.Lock()
         self._waiting: list[Entry] = []
         self._led = False
 
     def submit(self, job: Callable[[Any], Any]) -> Any:
-        """Do the job in the next commit, and give its result once that is durable."""
+        """Does the job in the next commit. Returns its result when the commit is durable."""
         entry = Entry(job)
         hub = current()
         if hub is None:
@@ -61,7 +61,7 @@ class CommitQueue:
         return entry.outcome()
 
     def _submit(self, entries: Sequence[Entry]) -> None:
-        """They are in one commit: a leader takes all that wait."""
+        """Commits the entries together: a leader takes all waiting entries."""
         with self._mutex:
             self._waiting += entries
             leads, self._led = not self._led, True

@@ -27,7 +27,7 @@ _ORDERINGS: dict[str, Callable[[int, int], bool]] = {
 
 
 def compile_condition(tree: Tree[Token], scope: Scope) -> Test:
-    """Compile a `condition` tree to a test; an absent item is tested as an empty one."""
+    """Compiles a `condition` tree to a test; an absent item is tested as an empty one."""
     return _test(tree.children[0], scope)
 
 

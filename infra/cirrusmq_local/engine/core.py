@@ -20,10 +20,10 @@ class Core:
     tables: Mapping[str, Table]
     meter: Meter
     folder_id: str = ""
-    """What tells the events and tables of one data folder from those of others."""
+    """Random id that distinguishes this data folder's events and tables from another folder's."""
 
     def table(self, name: Any) -> Table:
-        """The table of that name; MissingTableError."""
+        """Returns the table of this name. Raises MissingTableError."""
         table = self.tables.get(name)
         if table is None:
             raise MissingTableError(str(name))

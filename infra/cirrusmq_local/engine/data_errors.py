@@ -51,7 +51,7 @@ def _explain(path: Path, error: OSError) -> str:
 
 
 def _owner(path: Path) -> str:
-    """The owner of the file, or of the nearest folder above it that can be read."""
+    """Returns the owner of the file, or of the nearest folder above it that can be read."""
     for each in (path, *path.parents):
         with contextlib.suppress(OSError, KeyError):
             return f", {each} is of user {pwd.getpwuid(each.stat().st_uid).pw_name}"
@@ -59,7 +59,7 @@ def _owner(path: Path) -> str:
 
 
 def explain_store(path: Path, error: Exception) -> str:
-    """The fault of a store that cannot be opened, and its remedy."""
+    """Returns the fault of a store that cannot be opened, and its remedy."""
     match code_of(error):
         case sqlite3.SQLITE_FULL:
             return f"{path}: {_ADVICE[errno.ENOSPC]}"

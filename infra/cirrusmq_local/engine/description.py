@@ -13,7 +13,7 @@ from cirrusmq_local.engine.tables import TableSpec
 
 
 def describe_table(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """DescribeTable; items and bytes are counted, so it takes longer the larger the table is."""
+    """Does DescribeTable. It counts items and bytes, so a larger table takes longer."""
     check_members("DescribeTable", request, frozenset({"TableName"}), ("TableName",))
     table = core.table(request["TableName"])
     with core.store.reading() as connection:
@@ -28,7 +28,7 @@ def describe_table(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_id(core: Core, spec: TableSpec) -> str:
-    """A UUID that a table has by its name and its data folder."""
+    """Returns a UUID made of the table's name and its data folder's id."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{core.folder_id}{spec.arn}"))
 
 

@@ -1,4 +1,4 @@
-"""The embedded DynamoDB: one object for all that it does."""
+"""The embedded DynamoDB: one class for all of its functions."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Engine:
     Usable from any number of threads; one process at a time may have a file open. `now_ms` is
     the only clock, and must never decrease: expiry, tokens, streams and exports use it.
 
-    `on_failure` is told SQLite's error for a file that fails later; calls that meet that error
-    raise StorageFailedError.
+    `on_failure` gets SQLite's error if the file fails later; the failed calls raise
+    StorageFailedError.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Engine:
         on_damage: Callable[[str], None] = lambda sentence: None,
         like: Engine | None = None,
     ) -> None:
-        """`on_damage` is told if SQLite will drop a part of the log of an engine that was killed.
+        """`on_damage` gets a sentence if SQLite will drop a part of a damaged log.
 
-        `like`: for one in memory, another one whose content it begins with, of the same tables.
+        `like`: an engine of the same tables with whose content this one, in memory, begins.
 
-        Raises sqlite3.Error where the file cannot be opened, OtherFormError where it has a table
-        with other columns, keys or another TTL attribute.
+        Raises sqlite3.Error if the file cannot be opened, OtherFormError if it has a table with
+        other columns, other keys or another TTL attribute.
         """
         if path is not None:
             _check_log(path.with_name(f"{path.name}-wal"), now_ms(), on_damage)
@@ -103,7 +103,7 @@ class Engine:
         )
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation. Request and answer are in DynamoDB's wire shapes, binary as bytes.
+        """Does one operation. Request and answer are in DynamoDB's wire shapes, binary as bytes.
 
         Raises EngineError.
         """
@@ -113,58 +113,58 @@ class Engine:
         return run(self._core, request)
 
     def newest_write_ms(self) -> int:
-        """The time of the last write that is kept; 0 before the first one."""
+        """Returns the time of the last kept write, or 0 if there is none."""
         return changes.newest_write_ms(self._core)
 
     def capacity(self) -> dict[str, Any]:
-        """Units consumed since the start: `write_units`, `read_units`, `by_operation`, `by_table`.
+        """Returns consumed units: `write_units`, `read_units`, `by_operation` and `by_table`.
 
         The latter two map a name to its own `write_units` and `read_units`.
         """
         return self._core.meter.totals()
 
     def reset_capacity(self) -> None:
-        """Start counting units anew."""
+        """Sets the counts of units to zero."""
         self._core.meter.reset()
 
     def read_stream(self, table: str, after: int, limit: int) -> list[StreamRecord]:
-        """The first `limit` changes of a table with a stream behind the sequence `after`."""
+        """Returns the first `limit` changes of a table's stream behind the sequence `after`."""
         return changes.read_stream(self._core, self._streamed(table), after, limit)
 
     def stream_position(self, table: str) -> int:
-        """The sequence of the newest change; 0 before the first one."""
+        """Returns the sequence of the newest change, or 0 if there is none."""
         return self._streams.newest(self._streamed(table).spec.name)
 
     def wait_for_stream(self, table: str, after: int, timeout_seconds: float) -> bool:
-        """Wait until there is a change behind `after`; False when there was none in time."""
+        """Waits for a change behind `after`. Returns False if none came in time."""
         return self._streams.wait(self._streamed(table).spec.name, after, timeout_seconds)
 
     def trim_stream(self, table: str, up_to: int) -> None:
-        """Give up the changes up to and with a sequence: no reader will ask for them again."""
+        """Trims the changes up to and including a sequence: no reader will ask for them again."""
         changes.trim_stream(self._core, self._streamed(table), up_to)
 
     def save_position(self, reader: str, position: int) -> None:
-        """Store a reader's position, durably."""
+        """Stores a reader's position durably."""
         changes.save_position(self._core, reader, position)
 
     def load_position(self, reader: str) -> int:
-        """A reader's position; 0 where none is stored."""
+        """Returns a reader's position, or 0 if none is stored."""
         return changes.load_position(self._core, reader)
 
     def remove_expired(self, limit: int = 1000) -> int:
-        """Remove items whose TTL attribute is before now; how many were removed."""
+        """Removes items whose TTL attribute is before now. Returns their number."""
         return expiry.remove_expired(self._core, limit)
 
     def export(self, table: str, folder: Path, *, since_ms: int | None = None) -> Path:
-        """Export a table to a folder in Amazon's layout; the path of the export's own folder.
+        """Exports a table to a folder in Amazon's layout. Returns the export's own folder.
 
-        All items, or with `since_ms` what changed from then (inclusive) to now (exclusive).
-        Raises EngineError where the changes of that window are not kept.
+        Exports all items, or with `since_ms` the changes from then (inclusive) to now (exclusive).
+        Raises EngineError if the changes of that window are not kept.
         """
         return export_table(self._core, self._core.table(table), folder, since_ms=since_ms)
 
     def close(self) -> None:
-        """Close the file. Nothing may be under way, and nothing may follow."""
+        """Closes the file. No call may be under way or follow."""
         self._core.store.close()
 
     def _streamed(self, name: str) -> Table:

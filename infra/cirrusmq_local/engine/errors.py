@@ -11,8 +11,8 @@ from cirrusmq_local.engine.wire import Item
 class EngineError(Exception):
     """A request that the engine refused.
 
-    `code` and `message` are what a client reads in `Error`, `status` is the HTTP status, and
-    `extra` holds further members of the answer (`Item`, `CancellationReasons`).
+    `code` and `message` are the members of `Error` in the client's answer, `status` is the HTTP
+    status, and `extra` holds further members of the answer (`Item`, `CancellationReasons`).
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class InvalidRequestError(EngineError):
 
 
 class ConditionFailedError(EngineError):
-    """The item is not as the request's condition wants it.
+    """The item does not match the request's condition.
 
-    `item` is the stored item, where the request asked for it; `units` is the attempt's cost.
+    `item` is the stored item if the request asked for it, else None; `units` is the cost.
     """
 
     def __init__(self, item: Item | None, units: float) -> None:
@@ -53,11 +53,10 @@ class ConditionFailedError(EngineError):
 
 
 class TransactionCanceledError(EngineError):
-    """At least one write of a transaction could not be done, so none was.
+    """At least one write of a transaction failed, so none was done.
 
-    `reasons` has one entry for each write, in their order: `Code` (`None` for a write that
-    was not to blame), and if it was, `Message` and perhaps `Item`. `units` is the attempt's
-    cost, by table.
+    `reasons` has one entry for each write, in their order: `Code` (`None` for a write that did
+    not fail), and for a failed one `Message` and perhaps `Item`. `units` is the cost by table.
     """
 
     def __init__(self, reasons: Sequence[Mapping[str, Any]], units: Mapping[str, float]) -> None:
@@ -107,8 +106,8 @@ class OtherFormError(Exception):
 class UnsupportedError(EngineError):
     """DynamoDB can do this, the embedded engine cannot.
 
-    The code is none of Amazon's: code that handles DynamoDB's errors must not mistake a gap
-    of the engine for an answer of the store.
+    The code is none of Amazon's: code that handles DynamoDB's errors must not take a gap of the
+    engine for an answer of the store.
     """
 
     def __init__(self, what: str) -> None:

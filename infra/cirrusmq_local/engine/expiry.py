@@ -1,4 +1,4 @@
-"""Time to live: items whose time is over are removed, free of charge."""
+"""Time to live: removes expired items, free of charge."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from cirrusmq_local.engine.schema import Table
 from cirrusmq_local.engine.store import Transaction
 from cirrusmq_local.engine.writes import Outcome, Write, do
 
-# DynamoDB leaves older times alone: they are taken for a mistake.
+# DynamoDB does not expire items by older times: it takes them for a mistake.
 OLDEST_EXPIRY_SECONDS = 5 * 365 * 24 * 60 * 60
 
 
 def remove_expired(core: Core, limit: int) -> int:
-    """Remove up to `limit` items whose expiry is before now; how many were removed.
+    """Removes up to `limit` items whose expiry is before now. Returns their number.
 
-    Changes that no reader or export can ask for any more are deleted, too.
+    Deletes changes that no reader or export needs any more, too.
     """
     removed = 0
     for table in core.tables.values():

@@ -1,4 +1,4 @@
-"""Point-in-time exports in Amazon's layout: all items, or what changed within a window."""
+"""Point-in-time exports in Amazon's layout: all items, or the changes within a window."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class _Window:
 
 
 def export_table(core: Core, table: Table, folder: Path, *, since_ms: int | None) -> Path:
-    """Write an export under `folder`, in place of the bucket; the export's own folder.
+    """Writes an export under `folder`, in place of the bucket. Returns the export's own folder.
 
-    Where that fails, as with OSError on a full disk, nothing of it is left.
+    If it fails, as with OSError on a full disk, no file of it is left.
     """
-    # The time is that of a commit, not the clock's: a write that took an earlier time and is
-    # not committed yet would be in no window, neither in this one nor in the next.
+    # The time is taken in a commit, not from the clock: otherwise a write with an earlier time
+    # that is not committed yet would be in no window, neither in this one nor in the next.
     now_ms = core.store.write(lambda transaction: transaction.now_ms)
     export_id = f"{now_ms:014d}-{secrets.token_hex(4)}"
     home = folder / ROOT / export_id
@@ -84,10 +84,10 @@ def _items(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[dict[
 def _changes(
     connection: sqlite3.Connection, table: Table, window: _Window
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """The first old and the last new image of each item that changed in the window.
+    """Yields the first old and the last new image of each item that changed in the window.
 
-    The state at the window's end is the image that the item's next change replaced, or else the
-    one in the table::
+    The state at the window's end is the image that the item's next change replaced, or the image
+    in the table if there is no later change::
 
         since            to        now
         | change  change |  change |
@@ -114,7 +114,7 @@ def _changes(
 def _first_changes_from(
     connection: sqlite3.Connection, table: Table, from_ms: int
 ) -> dict[tuple[Any, Any], int]:
-    """The sequence of the first change from then on, by key: the few made during the export."""
+    """Returns, by key, the sequence of the first change from then on: few, during the export."""
     rows = connection.execute(
         f"SELECT pk, sk, MIN(sequence) FROM {table.changes} WHERE at_ms >= ? GROUP BY pk, sk",
         (from_ms,),
@@ -123,7 +123,7 @@ def _first_changes_from(
 
 
 def _replaced(connection: sqlite3.Connection, table: Table, sequence: int) -> bytes | None:
-    """The image that a change replaced."""
+    """Returns the image that a change replaced."""
     (old,) = connection.execute(
         f"SELECT old FROM {table.changes} WHERE sequence = ?", (sequence,)
     ).fetchone()
@@ -132,7 +132,7 @@ def _replaced(connection: sqlite3.Connection, table: Table, sequence: int) -> by
 
 
 def _standing(connection: sqlite3.Connection, table: Table, key: tuple[Any, Any]) -> bytes | None:
-    """The image in the table."""
+    """Returns the image in the table, or None if the item is gone."""
     row = connection.execute(table.select, key).fetchone()
     return None if row is None else row[1]
 

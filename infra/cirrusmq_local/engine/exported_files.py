@@ -21,8 +21,8 @@ _encode = msgspec.json.Encoder().encode
 class DataFiles:
     """Takes records and cuts them into files of at most ITEMS_IN_A_FILE each.
 
-    `root` is the folder in place of the bucket, `folder` that of the files. An export of nothing
-    has one file without lines, as Amazon's has for partitions without items.
+    `root` is the folder in place of the bucket, `folder` the folder of the files. An empty export
+    has one file without lines, as Amazon's has for a partition without items.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -51,7 +51,7 @@ class DataFiles:
             self._finish()
 
     def add(self, record: dict[str, Any], size: int) -> None:
-        """Write one record; `size` is its billed size in bytes."""
+        """Writes one record; `size` is its billed size in bytes."""
         if self._count == ITEMS_IN_A_FILE:
             self._finish()
             self._open()
@@ -62,7 +62,7 @@ class DataFiles:
         self.bytes_exported += size
 
     def discard(self) -> None:
-        """Remove every file after a failure."""
+        """Removes every file after a failure."""
         if self._lines is not None:
             with contextlib.suppress(OSError):
                 self._lines.close()
@@ -70,13 +70,13 @@ class DataFiles:
             path.unlink(missing_ok=True)
 
     def manifest(self) -> bytes:
-        """One line of JSON for each file."""
+        """Returns the manifest: one line of JSON for each file."""
         return b"".join(_encode(entry) + b"\n" for entry in self._listed)
 
     def _open(self) -> None:
         self._path = self._folder / f"{secrets.token_hex(13)}.json.gz"
         self._paths.append(self._path)
-        # No time of its own in the header: equal content is an equal file.
+        # No time in the header: equal content makes an equal file.
         self._lines = gzip.GzipFile(self._path, "wb", compresslevel=6, mtime=0)
         self._count = 0
 
@@ -96,7 +96,7 @@ class DataFiles:
 
 
 def write_with_checksum(path: Path, content: bytes) -> None:
-    """Write a manifest, and beside it the base64 text of its MD5 digest."""
+    """Writes a manifest, and beside it the base64 text of its MD5 digest."""
     path.write_bytes(content)
     digest = hashlib.md5(content, usedforsecurity=False).digest()
     path.with_suffix(".md5").write_bytes(b64encode(digest))

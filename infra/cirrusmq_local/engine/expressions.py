@@ -47,8 +47,8 @@ class Compiled(Generic[T]):
 class Expressions:
     """The expressions of one request, or of one element of a transaction.
 
-    Each method compiles the expression of one member (None where the request has none); `close`
-    then refuses placeholders that nothing used. All raise InvalidRequestError.
+    Each method returns the compiled expression of one member, or None if the request has none;
+    `close` then refuses unused placeholders. All raise InvalidRequestError.
     """
 
     def __init__(self, request: Mapping[str, Any]) -> None:
@@ -59,28 +59,28 @@ class Expressions:
         self._unused = {"Names": set(names), "Values": set(values)}
 
     def condition(self) -> Test | None:
-        """The request's condition."""
+        """Returns the request's condition."""
         return self._compiled("ConditionExpression", _condition)
 
     def filter(self, keys: Mapping[str, str] | None = None) -> Test | None:
-        """The request's filter, which a query does not let name the `keys`."""
+        """Returns the request's filter. `keys`: a query's key attributes, which it may not name."""
         test = self._compiled("FilterExpression", _condition, forbidden=keys or {})
         return test
 
     def update(self) -> Update | None:
-        """The request's update."""
+        """Returns the request's update."""
         return self._compiled("UpdateExpression", _update)
 
     def projection(self) -> PathTree | None:
-        """The paths that the request wants to see."""
+        """Returns the paths that the answer shows."""
         return self._compiled("ProjectionExpression", _projection)
 
     def key_condition(self) -> KeyCondition | None:
-        """The range of keys that the request wants to see."""
+        """Returns the range of keys that the query reads."""
         return self._compiled("KeyConditionExpression", _key_condition)
 
     def close(self) -> None:
-        """Refuse placeholders that no expression used."""
+        """Refuses placeholders that no expression used."""
         for kind, unused in self._unused.items():
             if unused:
                 raise InvalidRequestError(

@@ -23,7 +23,7 @@ _SETS = frozenset({"SS", "NS", "BS"})
 
 
 def size_operand(nodes: Sequence[Node], scope: Scope) -> Operand:
-    """`size(path)`: characters of a text, bytes of a binary, elements of a set, list or map."""
+    """Compiles `size(path)`: characters of a text, bytes of a binary, elements of a collection."""
     _check_count("size", nodes, 1, scope)
     if not isinstance(nodes[0], Token) and nodes[0].data == "call":
         raise scope.refusal(

@@ -16,8 +16,8 @@ Node: TypeAlias = Tree[Token] | Token
 MAX_EXPRESSION_BYTES = 4096
 MAX_OPERATORS = 300
 
-# A condition's rules are from the loosest binding to the tightest. A function is told from a
-# path by its bracket, so that an attribute may carry a function's name.
+# A condition's rules are in order from the loosest binding to the tightest. A bracket marks a
+# function, so that an attribute may have a function's name.
 _GRAMMAR = r"""
 condition: _either
 _either: either | _both
@@ -78,7 +78,7 @@ _making = threading.Lock()
 
 
 def _parser() -> Lark:
-    # The threads of a start would else each spend a tenth of a second on a parser of their own.
+    # Otherwise each thread of a start would spend a tenth of a second on its own parser.
     with _making:
         return _make_parser()
 
@@ -89,7 +89,7 @@ def _make_parser() -> Lark:
 
 
 def parse(text: str, start: str, parameter: str) -> Tree[Token]:
-    """The tree of an expression; `start` is condition, update or projection.
+    """Returns the tree of an expression. `start`: condition, update or projection.
 
     `parameter` is the request's member that holds the text; an InvalidRequestError names it.
     """

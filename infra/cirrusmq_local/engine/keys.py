@@ -1,4 +1,4 @@
-"""Primary keys: checked, and as columns that SQLite orders as DynamoDB orders sort keys."""
+"""Primary keys: checks them, and makes columns that SQLite orders as DynamoDB orders sort keys."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAX_SORT_KEY_BYTES = 1024
 
 
 def column_of(value: AttributeValue) -> Column:
-    """A key value as stored in SQLite: text and bytes as they are, numbers as sorting bytes."""
+    """Returns a key value for SQLite: text and bytes unchanged, numbers as sortable bytes."""
     ((tag, content),) = value.items()
     column: Column = sortable_number(content) if tag == "N" else content
     return column
 
 
 def item_key(spec: TableSpec, item: Item) -> Key:
-    """The key of an item to be put (canonical), checked against the table."""
+    """Returns the key of a canonical item to put, checked against the table."""
     for name, tag in spec.key_types.items():
         if name not in item:
             raise InvalidRequestError(
@@ -41,7 +41,7 @@ def item_key(spec: TableSpec, item: Item) -> Key:
 
 
 def request_key(spec: TableSpec, key: Item) -> tuple[Item, Key]:
-    """The `Key` member of a request: canonical, and as columns."""
+    """Returns the `Key` member of a request in canonical form, and as columns."""
     types = spec.key_types
     if key.keys() != types.keys():
         raise InvalidRequestError("The provided key element does not match the schema")
@@ -52,12 +52,12 @@ def request_key(spec: TableSpec, key: Item) -> tuple[Item, Key]:
 
 
 def key_attributes(spec: TableSpec, item: Item) -> Item:
-    """The key attributes of an item alone."""
+    """Returns the key attributes of an item."""
     return {name: item[name] for name in spec.key_types}
 
 
 def prefix_end(prefix: Column) -> Column | None:
-    """The first column value behind all that begin with the prefix; None when there is none."""
+    """Returns the first column value behind all values with the prefix, or None if none exists."""
     if isinstance(prefix, bytes):
         stripped = prefix.rstrip(b"\xff")
         return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

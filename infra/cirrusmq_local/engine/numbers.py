@@ -12,18 +12,18 @@ MAX_SIGNIFICANT_DIGITS = 38
 MAX_EXPONENT = 125
 MIN_EXPONENT = -130
 
-# Wide enough for the sum of the largest and the smallest number; anything lost would raise.
+# Wide enough for the sum of the largest and the smallest number; a loss of digits raises.
 _EXACT = Context(prec=300, traps=[Inexact, InvalidOperation])
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def _normalize(text: str) -> str:
-    """The canonical text of a number: no exponent, no needless zero, no sign on zero.
+    """Returns the canonical text of a number: no exponent, no extra zeros, no sign on zero.
 
     >>> _normalize("-01.50E1")
     '-15'
 
-    Raises InvalidRequestError for text that is no number, or one of too many digits or too large.
+    Raises InvalidRequestError if the text is no number, has too many digits or is out of range.
     """
     if text == "0" or (text.isdecimal() and text.isascii() and text[0] != "0" and len(text) <= 38):
         return text
@@ -31,7 +31,7 @@ def _normalize(text: str) -> str:
 
 
 def canonical_text(number: Decimal) -> str:
-    """The canonical text of an exact decimal within DynamoDB's range (else InvalidRequestError)."""
+    """Returns a decimal's canonical text. Raises InvalidRequestError outside DynamoDB's range."""
     if not number:
         return "0"
     exponent = number.adjusted()
@@ -52,27 +52,27 @@ def canonical_text(number: Decimal) -> str:
 
 
 def add_numbers(left: str, right: str) -> str:
-    """The exact sum of two canonical numbers, as canonical text."""
+    """Returns the exact sum of two canonical numbers, as canonical text."""
     return canonical_text(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract_numbers(left: str, right: str) -> str:
-    """The exact difference of two canonical numbers, as canonical text."""
+    """Returns the exact difference of two canonical numbers, as canonical text."""
     return canonical_text(_EXACT.subtract(Decimal(left), Decimal(right)))
 
 
 @lru_cache(maxsize=4_096)
 def normalize_and_measure(text: str) -> tuple[str, int]:
-    """The canonical text of a number, and the bytes that it counts for; InvalidRequestError.
+    """Returns a number's canonical text and its billed bytes. Raises InvalidRequestError.
 
-    Many numbers come again and again: times and sizes are in an item several times.
+    Cached: many numbers repeat, as times and sizes are in an item several times.
     """
     number = _normalize(text)
     return number, _size(number)
 
 
 def _size(text: str) -> int:
-    """Bytes that a canonical number counts for: one for every two digits, one more, one for minus.
+    """Returns a canonical number's billed bytes: one for two digits, one more, one for minus.
 
     Zeros at either end are free.
     """
@@ -81,7 +81,7 @@ def _size(text: str) -> int:
 
 
 def sortable_number(text: str) -> bytes:
-    """Bytes that compare as the canonical numbers do: sign, exponent, digits."""
+    """Returns bytes that sort as the numbers do: sign, exponent, digits."""
     number = Decimal(text)
     if not number:
         return b"\x80"
@@ -89,7 +89,7 @@ def sortable_number(text: str) -> bytes:
     magnitude = (number.adjusted() - MIN_EXPONENT).to_bytes(2, "big") + digits
     if number > 0:
         return b"\x81" + magnitude
-    # Complemented bytes turn the order round; the last byte puts -1 behind -1.5.
+    # Complemented bytes reverse the order; the last byte puts -1 behind -1.5.
     return b"\x7f" + bytes(255 - byte for byte in magnitude) + b"\xff"
 
 

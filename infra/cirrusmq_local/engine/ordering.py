@@ -1,4 +1,4 @@
-"""The order of two values, where DynamoDB orders them at all."""
+"""The order of two values, for types that DynamoDB orders."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ORDERED_TYPES = frozenset("SNB")
 
 
 def order(left: AttributeValue | None, right: AttributeValue | None) -> int | None:
-    """Below, at or above 0 as left is before, equal to or after right.
+    """Returns a number below, equal to or above 0 if left is before, equal to or after right.
 
-    None where they have no order: one is absent, the types differ, or the type has none. Texts
-    are ordered as their UTF-8 bytes, which is the order of their code points.
+    Returns None if they have no order: one is absent, the types differ, or the type is not
+    ordered. Texts are ordered as their UTF-8 bytes, which is the order of their code points.
     """
     if left is None or right is None:
         return None
@@ -32,7 +32,7 @@ def order(left: AttributeValue | None, right: AttributeValue | None) -> int | No
 
 
 def check_bounds(low: str, high: str, parameter: str) -> Check:
-    """The check that two placeholders can be the bounds of a BETWEEN."""
+    """Returns a check that two placeholders can be the bounds of a BETWEEN."""
 
     def check(values: Values) -> None:
         found = order(values[low], values[high])

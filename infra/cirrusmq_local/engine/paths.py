@@ -1,4 +1,4 @@
-"""Document paths (`a.b[0].c`): reading, writing, removing, and cutting an item down to some."""
+"""Document paths (`a.b[0].c`): reads, writes and removes values, and projects items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INVALID_FOR_UPDATE = "The document path provided in the update expression is in
 
 
 def read(item: Item, path: Path) -> AttributeValue | None:
-    """The value at a path, or None where there is none."""
+    """Returns the value at a path, or None if the path does not exist."""
     value = item.get(path[0])  # type: ignore[arg-type]
     for step in path[1:]:
         if value is None:
@@ -27,7 +27,7 @@ def read(item: Item, path: Path) -> AttributeValue | None:
 
 
 def write(item: Item, path: Path, value: AttributeValue) -> None:
-    """Put a value at a path, in place; a list index beyond the end appends.
+    """Writes a value at a path, in place; a list index beyond the end appends.
 
     Raises InvalidRequestError where the path leads through something that is not there.
     """
@@ -39,7 +39,7 @@ def write(item: Item, path: Path, value: AttributeValue) -> None:
 
 
 def remove(item: Item, path: Path) -> None:
-    """Take the value at a path away, in place; nothing happens where the last step is missing.
+    """Removes the value at a path, in place; does nothing if the last step is missing.
 
     Raises InvalidRequestError where the path leads through something that is not there.
     """
@@ -51,10 +51,10 @@ def remove(item: Item, path: Path) -> None:
 
 
 def path_tree(paths: Iterable[Path], parameter: str) -> PathTree:
-    """The paths as a tree.
+    """Returns the paths as a tree.
 
-    Raises InvalidRequestError where one contains another, or where two use one place as a map and
-    as a list.
+    Raises InvalidRequestError if a path contains another one, or if two paths use one value as a
+    map and as a list.
     """
     tree: PathTree = {}
     seen: list[Path] = []
@@ -78,7 +78,7 @@ def path_tree(paths: Iterable[Path], parameter: str) -> PathTree:
 
 
 def project(item: Item, tree: PathTree) -> Item:
-    """The parts of the item at the tree's paths; lists keep the named elements, closed up."""
+    """Returns the parts of the item at the tree's paths; lists have only the named elements."""
     cut: Item = {}
     for name, below in tree.items():
         value = item.get(name)  # type: ignore[arg-type]

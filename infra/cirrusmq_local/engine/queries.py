@@ -40,7 +40,7 @@ _QUERY = _SCAN | {"KeyConditionExpression", "ScanIndexForward"}
 
 @dataclass(slots=True)
 class _Page:
-    """The items that were looked at, up to a limit or a megabyte; `last` when more may follow."""
+    """The items read, up to a limit or a megabyte. `last`: the last one, or None at the end."""
 
     items: list[Item]
     size: int = 0
@@ -49,7 +49,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The part of the items read that an answer shows: the filter and the projection."""
+    """The filter and the projection: they select the part of the read items that is shown."""
 
     test: Test | None
     values: Values
@@ -57,7 +57,7 @@ class _Selection:
     counts_only: bool
 
     def answer(self, page: _Page) -> dict[str, Any]:
-        """`Items`, `Count`, `ScannedCount` and `LastEvaluatedKey`."""
+        """Returns `Items`, `Count`, `ScannedCount` and `LastEvaluatedKey`."""
         kept = page.items
         if self.test is not None:
             kept = [item for item in kept if self.test(item, self.values)]
@@ -117,7 +117,7 @@ def _answer(
     limit = _limit(request)
     sql = f"SELECT size, item FROM {table.items} {clauses} LIMIT ?"
     with core.store.reading() as connection:
-        # A limit of -1 is none.
+        # A limit of -1 means no limit.
         cursor = connection.execute(sql, (*parameters, -1 if limit is None else limit))
         page = _page(table, cursor, limit)
         cursor.close()
@@ -135,7 +135,7 @@ def _page(table: Table, cursor: sqlite3.Cursor, limit: int | None) -> _Page:
             return page
         page.items.append(decode_item(data))
         page.size += size
-    # A page that is full does not know whether anything follows.
+    # After a full page it is unknown if items follow.
     if page.items and len(page.items) == limit:
         page.last = key_attributes(table.spec, page.items[-1])
     return page

@@ -22,7 +22,7 @@ Bound: TypeAlias = tuple[str, Column]
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """The partition's column, and bounds that a sort key's column has to keep."""
+    """The partition's column, and bounds for the sort key's column."""
 
     partition: Column
     bounds: tuple[Bound, ...]
@@ -41,7 +41,7 @@ class _Part:
 
 
 def compile_key_condition(tree: Tree[Token], scope: Scope) -> KeyCondition:
-    """Compile a `condition` tree to a range of keys, when it is one for keys at all."""
+    """Compiles a `condition` tree to a range of keys. Raises InvalidRequestError if it is none."""
     parts = _parts(tree.children[0], scope)
     by_attribute = {part.attribute: part for part in parts}
     if len(by_attribute) < len(parts):

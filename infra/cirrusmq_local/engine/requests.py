@@ -1,4 +1,4 @@
-"""Requests turned into checked writes and keys, and the parameters that the engine knows."""
+"""Turns requests into checked writes and keys, and checks their parameters."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ _CHOICES = {
 def check_members(
     what: str, request: Mapping[str, Any], known: frozenset[str], required: tuple[str, ...] = ()
 ) -> None:
-    """Refuse members of a request that the engine does not know, rather than ignore them.
+    """Checks the members of a request: an unknown one is refused, not ignored.
 
-    Raises UnsupportedError for those, InvalidRequestError for missing ones and for unknown choices.
+    Raises UnsupportedError for an unknown member, InvalidRequestError for a missing one and for an
+    unknown choice.
     """
     for name, value in request.items():
         if name not in known and value is not None:
@@ -54,7 +55,7 @@ def check_members(
 
 
 def put_of(table: Table, request: Mapping[str, Any]) -> Write:
-    """The write of a request with an `Item`."""
+    """Returns the write of a request with an `Item`."""
     expressions = Expressions(request)
     condition = expressions.condition()
     expressions.close()
@@ -65,7 +66,7 @@ def put_of(table: Table, request: Mapping[str, Any]) -> Write:
 
 
 def delete_of(table: Table, request: Mapping[str, Any]) -> Write:
-    """The write of a request that deletes its `Key`."""
+    """Returns the write of a request that deletes its `Key`."""
     expressions = Expressions(request)
     condition = expressions.condition()
     expressions.close()
@@ -74,7 +75,7 @@ def delete_of(table: Table, request: Mapping[str, Any]) -> Write:
 
 
 def check_of(table: Table, request: Mapping[str, Any]) -> Write:
-    """The check of a transaction: a condition on a `Key`, and no change."""
+    """Returns a transaction's check: a condition on a `Key`, without a change."""
     expressions = Expressions(request)
     condition = expressions.condition()
     expressions.close()
@@ -83,7 +84,7 @@ def check_of(table: Table, request: Mapping[str, Any]) -> Write:
 
 
 def update_of(table: Table, request: Mapping[str, Any]) -> tuple[Write, Update | None]:
-    """The write of a request that updates its `Key`, and its compiled update."""
+    """Returns the write of a request that updates its `Key`, and the compiled update."""
     expressions = Expressions(request)
     condition, update = expressions.condition(), expressions.update()
     expressions.close()
@@ -105,7 +106,7 @@ def update_of(table: Table, request: Mapping[str, Any]) -> tuple[Write, Update |
 
 
 def get_of(table: Table, request: Mapping[str, Any]) -> tuple[Key, PathTree | None]:
-    """The key of a request that reads its `Key`, and the paths that it wants."""
+    """Returns the key of a request that reads its `Key`, and the paths to show."""
     expressions = Expressions(request)
     projection = expressions.projection()
     expressions.close()
@@ -116,7 +117,7 @@ def get_of(table: Table, request: Mapping[str, Any]) -> tuple[Key, PathTree | No
 def _updated(update: Update | None, old: bytes | None, key_item: Item, values: Values) -> Item:
     new = dict(key_item) if old is None else decode_item(old)
     if update is not None:
-        # Decoded once more: the item that operands read must not change under the assignments.
+        # Decoded again: the item that operands read must not change by the assignments.
         update.apply({} if old is None else decode_item(old), new, values)
     return new
 

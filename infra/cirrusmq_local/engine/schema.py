@@ -1,4 +1,4 @@
-"""The SQL of the engine: which tables there are, and every statement that names one of them."""
+"""The SQL of the engine: its tables, and every statement that names one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from functools import cache
 from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.engine.tables import TableSpec
 
-# One row for each table: `definition` refuses a change of keys, `trimmed` is the last sequence
-# that stream readers have given up, and changes since `kept_since_ms` are all there. `folder` has
-# one row: "" in a database of a release that knew no ids, whose events keep theirs.
+# One row for each table: `definition` detects a change of keys, `trimmed` is the last sequence
+# that was trimmed, and all changes since `kept_since_ms` are kept. `folder` has one row: "" in a
+# database of a release without folder ids, whose events keep their ids.
 _SHARED = """
 CREATE TABLE IF NOT EXISTS tables (
     name TEXT PRIMARY KEY, definition TEXT NOT NULL, created_ms INTEGER NOT NULL,
@@ -48,7 +48,7 @@ NEVER_KEPT = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with the statements that work on it."""
+    """A table and its SQL statements."""
 
     spec: TableSpec
     select: str = field(init=False)
@@ -77,16 +77,16 @@ class Table:
 
     @property
     def sequence_name(self) -> str:
-        """The name under which SQLite counts this table's changes."""
+        """SQLite's name for the sequence of this table's changes."""
         return f"changes:{self.spec.name}"
 
 
 def create_tables(
     connection: sqlite3.Connection, tables: list[Table], now_ms: int, folder_id: str
 ) -> None:
-    """Make what is missing; an empty database gets `folder_id`.
+    """Makes missing tables; an empty database gets `folder_id`.
 
-    Raises OtherFormError if something is there in another form.
+    Raises OtherFormError if a table exists in another form.
     """
     wanted = _wanted(tuple(tables))
     # Checked first: tables of another version stay as they are.
@@ -103,14 +103,14 @@ def create_tables(
 
 
 def read_folder_id(connection: sqlite3.Connection) -> str:
-    """The id of the folder that the database is in; "" if an earlier release made it."""
+    """Returns the id of the database's folder, or "" if an earlier release made the database."""
     (folder_id,) = connection.execute("SELECT id FROM folder").fetchone()
     return str(folder_id)
 
 
 @cache
 def _wanted(tables: tuple[Table, ...]) -> dict[str, list[str]]:
-    """The columns of each table of a database that is made anew."""
+    """Returns the columns of each table of a new database."""
     with closing(sqlite3.connect(":memory:")) as model:
         _create(model, tables)
         return _columns(model)
@@ -129,7 +129,7 @@ def _create(connection: sqlite3.Connection, tables: Sequence[Table]) -> None:
 
 
 def _columns(connection: sqlite3.Connection) -> dict[str, list[str]]:
-    """The columns of each table of a database."""
+    """Returns the columns of each table of a database."""
     found: dict[str, list[str]] = {}
     for table, column in connection.execute(
         "SELECT held.name, info.name FROM sqlite_schema AS held, pragma_table_info(held.name) "

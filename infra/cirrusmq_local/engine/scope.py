@@ -1,4 +1,4 @@
-"""The scope of a compiled expression: names resolved, placeholders counted, operand values."""
+"""The scope of a compiled expression: its names, its placeholders and its operands' values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Check: TypeAlias = Callable[[Values], None]
 
 @dataclass(slots=True)
 class Scope:
-    """The surroundings of one expression while it is compiled.
+    """The state of one expression while it is compiled.
 
     `names` are the request's `#` placeholders, `parameter` is the member that holds the text.
     """
@@ -35,18 +35,18 @@ class Scope:
     checks: list[Check] = field(default_factory=list)
 
     def path(self, node: Tree[Token]) -> Path:
-        """The document path of a `path` node, placeholders resolved."""
+        """Returns the document path of a `path` node, placeholders resolved."""
         steps: list[str | int] = [self._step(token) for token in node.children]  # type: ignore[arg-type]
         self.attributes.add(str(steps[0]))
         return tuple(steps)
 
     def value(self, token: Token) -> str:
-        """Note that a value's placeholder is used, and give its name."""
+        """Notes that a value's placeholder is used. Returns its name."""
         self.used_values.add(str(token))
         return str(token)
 
     def plain_operand(self, node: Node) -> Operand:
-        """An operand that is a path or a value's placeholder."""
+        """Returns the operand for a path or a value's placeholder."""
         if isinstance(node, Token):
             name = self.value(node)
             return lambda item, values: values[name]
@@ -57,7 +57,7 @@ class Scope:
         return lambda item, values: read(item, path)
 
     def check_literal(self, node: Node, operator: str, allowed: frozenset[str]) -> None:
-        """Refuse the request where this operand is a value of another type than `allowed`."""
+        """Refuses the request if this operand is a value whose type is not in `allowed`."""
         if not isinstance(node, Token):
             return
         name = str(node)
@@ -74,7 +74,7 @@ class Scope:
         self.checks.append(check)
 
     def require_path(self, node: Node, operator: str) -> Path:
-        """The path that a function's operand must be."""
+        """Returns an operand's path. Raises InvalidRequestError if the operand is no path."""
         if isinstance(node, Token) or node.data != "path":
             raise self.refusal(
                 f"Operator or function requires a document path; operator or function: {operator}"
@@ -82,7 +82,7 @@ class Scope:
         return self.path(node)
 
     def refusal(self, reason: str) -> InvalidRequestError:
-        """The error for an expression that breaks a rule."""
+        """Returns the error for an expression that breaks a rule."""
         return InvalidRequestError(f"Invalid {self.parameter}: {reason}")
 
     def _step(self, token: Token) -> str | int:

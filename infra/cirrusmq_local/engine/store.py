@@ -19,11 +19,11 @@ from cirrusmq_local.engine.errors import EngineError, StorageFailedError
 T = TypeVar("T")
 
 BUSY_TIMEOUT_SECONDS = 10.0
-"""No other program should have the file open; below the 30 s after which a call is given up."""
+"""Wait for a lock by another program; below the 30 s after which a call is given up."""
 PAGE_BYTES = 8192
 CACHED_STATEMENTS = 256
 CHECKED_BYTES = 64 * 1_024 * 1_024
-"""A larger file would take seconds to check; its damage is found when it is met."""
+"""Maximum size of a file that is checked at the start; a larger one would take seconds."""
 
 
 @dataclass(slots=True)
@@ -41,8 +41,8 @@ class Transaction:
 class Store:
     """One database: on disk with WAL and a full sync at every commit, or in memory.
 
-    `on_commit` is told, after each commit, the last sequence of each table that changed, and
-    `on_failure` each time that the file could not be read or written.
+    `on_commit` gets, after each commit, the last sequence of each changed table; `on_failure` gets
+    the error each time that the file cannot be read or written.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class Store:
         self._on_failure = on_failure
         self._writer = _connect(path, create=True)
         if path is None:
-            # It ends with its last user: Python 3.13 warns of a connection that nobody closed.
+            # Closed with its last user: Python 3.13 warns of a connection that nobody closed.
             weakref.finalize(self, self._writer.close)
         self._broken = False
-        """Whether the writer could not be rolled back: its transaction ends with the connection."""
+        """True if a rollback failed: then the transaction ends with the connection."""
         self._queue = CommitQueue(self._commit)
         # In memory there is one connection, so a reader has to wait for a writer.
         self._memory_lock = threading.Lock()
@@ -69,7 +69,7 @@ class Store:
         self._readers: list[sqlite3.Connection] = []
 
     def prepare(self, create: Callable[[sqlite3.Connection], None]) -> None:
-        """Let `create` make the schema, before anything else is done; closed where it fails."""
+        """Lets `create` make the schema, before any other call. Closes the store if that fails."""
         try:
             check_file(self._writer)
             create(self._writer)
@@ -78,15 +78,15 @@ class Store:
             raise
 
     def copy_to(self, connection: sqlite3.Connection) -> None:
-        """Make another database, still empty, what this one is now."""
+        """Copies this database to another one, which is empty."""
         with self.reading() as source:
             source.backup(connection)
 
     def write(self, job: Callable[[Transaction], T]) -> T:
-        """Run the job inside a transaction, and give its result once that is durable.
+        """Runs the job inside a transaction. Returns its result when the commit is durable.
 
-        A job checks all that can fail (EngineError) before it writes anything, and may be run
-        again: a commit that many share must not fail for one of them.
+        A job must do all checks (EngineError) before its first write, and may be run again: a
+        commit that many jobs share must not fail because of one.
         """
         if self._path is not None:
             result: T = self._queue.submit(job)
@@ -99,7 +99,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees every answered write; for one statement, or with `snapshot`."""
+        """Yields a connection that sees every answered write; for one statement."""
         if self._path is None:
             with self._memory_lock:
                 yield self._writer
@@ -113,7 +113,7 @@ class Store:
             try:
                 yield connection
             except sqlite3.Error:
-                # No other reader gets the rest of its transaction: a snapshot of an earlier moment.
+                # No other reader may get its open transaction: a snapshot of an earlier moment.
                 self._readers.remove(connection)
                 connection.close()
                 raise
@@ -124,7 +124,7 @@ class Store:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection on which all statements see the same moment."""
+        """Yields a connection on which all statements see the same moment."""
         with self.reading() as connection:
             connection.execute("BEGIN")
             try:
@@ -134,7 +134,7 @@ class Store:
                     connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close every connection; nothing may be under way."""
+        """Closes every connection. No call may be under way."""
         for connection in (*self._readers, self._writer):
             connection.close()
 
@@ -145,7 +145,7 @@ class Store:
             error = self._told(failure)
             self._roll_back()
             if len(entries) > 1:
-                # One job broke the commit of all; alone, it breaks its own only.
+                # One job broke the shared commit; alone, it breaks only its own.
                 for entry in entries:
                     self._commit([entry])
                 return
@@ -155,7 +155,7 @@ class Store:
             self._on_commit(sequences)
 
     def _roll_back(self) -> None:
-        """Leave no transaction open: the next writer begins its own."""
+        """Rolls back an open transaction: the next writer begins its own."""
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -173,7 +173,7 @@ class Store:
             raise told from error
 
     def _told(self, error: Exception) -> Exception:
-        """StorageFailedError for what SQLite says of its file; else it is a fault here."""
+        """Returns StorageFailedError for SQLite's error about its file, else the error itself."""
         if not isinstance(error, sqlite3.Error) or not is_of_the_file(error):
             return error
         self._on_failure(error)
@@ -201,7 +201,7 @@ class Store:
 
 
 def check_file(connection: sqlite3.Connection) -> None:
-    """Raises sqlite3.DatabaseError where the file is damaged, as far as that is soon seen."""
+    """Raises sqlite3.DatabaseError if a quick check finds damage in the file."""
     pages, size = (
         connection.execute(f"PRAGMA {of}").fetchone()[0] for of in ("page_count", "page_size")
     )
@@ -229,18 +229,18 @@ _FILE_CODES = {
 
 
 def code_of(error: Exception) -> int:
-    """SQLite's primary result code; 0 where the error has none."""
+    """Returns SQLite's primary result code, or 0 if the error has none."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
 def is_of_the_file(error: sqlite3.Error) -> bool:
-    """Whether the file or its disk is to blame, not the statement."""
+    """Returns True if the error is about the file or its disk, not about the statement."""
     return code_of(error) in _FILE_CODES
 
 
 def _connect(path: Path | None, *, create: bool = False) -> sqlite3.Connection:
-    # A file that is gone must not be begun anew under a running service.
+    # A file that is gone must not be created again under a running service.
     mode = "rwc" if create else "rw"
     connection = sqlite3.connect(
         ":memory:" if path is None else f"file://{quote(bytes(path.absolute()))}?mode={mode}",

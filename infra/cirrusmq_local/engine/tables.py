@@ -10,7 +10,7 @@ class TableSpec:
     """One table: its key, its expiry, its stream and its exports.
 
     Key types are `S`, `N` or `B`. `ttl_attribute` holds epoch seconds. A table with a stream
-    shows its changes to readers; one with point-in-time recovery keeps a day of them for
+    shows its changes to readers; a table with point-in-time recovery keeps a day of changes for
     incremental exports.
     """
 
@@ -25,7 +25,7 @@ class TableSpec:
 
     @property
     def key_types(self) -> dict[str, str]:
-        """The key attributes and their types, partition key first."""
+        """Key attributes and their types, partition key first."""
         types = {self.partition_key: self.partition_key_type}
         if self.sort_key is not None:
             types[self.sort_key] = self.sort_key_type
@@ -33,5 +33,5 @@ class TableSpec:
 
     @property
     def arn(self) -> str:
-        """The name of the table in records and manifests."""
+        """Name of the table in records and manifests."""
         return f"arn:aws:dynamodb:local:000000000000:table/{self.name}"

@@ -1,4 +1,4 @@
-"""TransactGetItems and TransactWriteItems: all of it at one moment, or nothing."""
+"""TransactGetItems and TransactWriteItems: all parts at one moment, or none."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CONDITIONAL = frozenset(
         "ReturnValuesOnConditionCheckFailure",
     }
 )
-# The members that each kind of write knows, and those that it needs.
+# For each kind of write: its known members, and its required members.
 _WRITES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "Put": (_CONDITIONAL | {"Item"}, ("TableName", "Item")),
     "Delete": (_CONDITIONAL | {"Key"}, ("TableName", "Key")),
@@ -90,7 +90,7 @@ def transact_get_items(core: Core, request: Mapping[str, Any]) -> dict[str, Any]
 
 
 def transact_write_items(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """TransactWriteItems; the same token and content again, within ten minutes, changes nothing."""
+    """Does TransactWriteItems; the same token and content within ten minutes changes nothing."""
     check_members("TransactWriteItems", request, _TRANSACT_WRITE, ("TransactItems",))
     _check_count(request["TransactItems"])
     writes = [_write_of(core, element) for element in request["TransactItems"]]
@@ -195,7 +195,7 @@ def _keep_token(transaction: Transaction, token: str, digest: bytes) -> None:
 
 
 def _repeated(core: Core, writes: Sequence[Write]) -> dict[str, float]:
-    """The units of a repetition: it reads the items, as they are now."""
+    """Returns the units of a repetition: reads of the items as they are now."""
     units: dict[str, float] = {}
     with core.store.snapshot() as connection:
         for write in writes:

@@ -27,7 +27,7 @@ _SETS = frozenset({"SS", "NS", "BS"})
 class Update:
     """A compiled update.
 
-    `written` and `touched` are path trees: of paths that get a value, and of all that change.
+    `written` and `touched` are path trees: paths that get a value, and all changed paths.
     """
 
     assignments: Sequence[tuple[Path, Operand]]
@@ -36,10 +36,10 @@ class Update:
     touched: PathTree
 
     def apply(self, old: Item, new: Item, values: Values) -> None:
-        """Change `new`, a copy of `old` that shares nothing with it, in place.
+        """Changes `new`, a deep copy of `old`, in place.
 
-        Every operand is read from the old item, in any order of the clauses. Raises
-        InvalidRequestError where the item lacks a value that an operand or a path needs.
+        Every operand is read from the old item, whatever the order of the clauses. Raises
+        InvalidRequestError if the item lacks a value that an operand or a path needs.
         """
         results = [(path, operand(old, values)) for path, operand in self.assignments]
         for path, value in results:
@@ -89,7 +89,7 @@ class _Clauses:
 
 
 def compile_update(tree: Tree[Token], scope: Scope) -> Update:
-    """Compile an `update` tree to an update."""
+    """Compiles an `update` tree to an update."""
     clauses = _Clauses(scope)
     seen: set[str] = set()
     for clause in tree.children:
@@ -103,9 +103,9 @@ def compile_update(tree: Tree[Token], scope: Scope) -> Update:
         getattr(clauses, clause.data)(clause)
     written = [path for path, _ in clauses.assignments]
     return Update(
-        # Indexes beyond a list's end append, so the smaller index has to be first.
+        # An index beyond a list's end appends, so the smaller index has to be first.
         assignments=sorted(clauses.assignments, key=lambda pair: _last_index(pair[0])),
-        # From the back and from the inside, so that no removal shifts what another one means.
+        # From the back and from the inside, so that no removal shifts another one's index.
         removals=sorted(
             clauses.removals, key=lambda path: (len(path), _last_index(path)), reverse=True
         ),

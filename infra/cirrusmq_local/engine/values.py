@@ -11,7 +11,7 @@ from cirrusmq_local.engine.wire import AttributeValue, Item
 
 MAX_ITEM_BYTES = 400 * 1024
 MAX_NESTING = 32
-# A list or a map counts for this much, and for one byte more with each of its elements.
+# Size of a list or a map, and of each of its elements beside the element's content.
 CONTAINER_BYTES = 3
 ELEMENT_BYTES = 1
 
@@ -19,15 +19,15 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 def text_size(text: str) -> int:
-    """Bytes of a text in UTF-8."""
+    """Returns the bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def admit_item(item: Item) -> tuple[Item, int]:
-    """The item in canonical form, and its size in bytes (names and values).
+    """Returns the item in canonical form, and its size in bytes (names and values).
 
     Canonical: numbers in their shortest text and sets sorted, so that two equal items are equal
-    dictionaries. The item given is not changed. Raises InvalidRequestError.
+    dictionaries. Does not change the item that was passed. Raises InvalidRequestError.
     """
     admitted: Item = {}
     size = 0
@@ -38,7 +38,7 @@ def admit_item(item: Item) -> tuple[Item, int]:
 
 
 def admit(value: AttributeValue, depth: int = 0) -> tuple[AttributeValue, int]:
-    """One value in canonical form, and its size in bytes."""
+    """Returns one value in canonical form, and its size in bytes. Raises InvalidRequestError."""
     if type(value) is not dict or len(value) != 1:
         raise InvalidRequestError(
             "Supplied AttributeValue has more than one datatypes set, must contain exactly one of "
@@ -57,7 +57,7 @@ def admit(value: AttributeValue, depth: int = 0) -> tuple[AttributeValue, int]:
 
 
 def item_size(item: Item) -> int:
-    """Bytes of an item that is canonical: what `admit_item` says of it."""
+    """Returns the size of a canonical item in bytes, as `admit_item` does."""
     size = 0
     for name, value in item.items():
         size += _size(value) + (len(name) if name.isascii() else len(name.encode()))
@@ -65,17 +65,17 @@ def item_size(item: Item) -> int:
 
 
 def type_of(value: AttributeValue) -> str:
-    """The type's tag: S, N, B, SS, NS, BS, L, M, BOOL or NULL."""
+    """Returns the type's tag: S, N, B, SS, NS, BS, L, M, BOOL or NULL."""
     return next(iter(value))
 
 
 def same_element_tag(set_tag: str) -> str:
-    """The tag of a set's elements: S for SS."""
+    """Returns the tag of a set's elements: S for SS."""
     return set_tag[0]
 
 
 def make_set(tag: str, elements: list[Any]) -> AttributeValue:
-    """A set in canonical order, from elements that are canonical and distinct."""
+    """Returns a set in canonical order, made of canonical and distinct elements."""
     return {tag: sorted(elements, key=_numerically if tag == "NS" else None)}
 
 
@@ -89,7 +89,7 @@ def _size(value: AttributeValue) -> int:
         case "B":
             return len(content)
         case "L":
-            # Most lists are of numbers, and a call for each would cost more than they.
+            # Most lists hold numbers, and a call for each would cost more than its work.
             size = CONTAINER_BYTES + ELEMENT_BYTES * len(content)
             for element in content:
                 if "N" in element:
@@ -158,7 +158,7 @@ def _list(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeVal
 
 
 def _listed_number(element: Any) -> tuple[AttributeValue, int] | None:
-    """What `admit` says of a number in canonical form, as most elements are; else None."""
+    """Returns `admit`'s result for a canonical number, as most elements are, or None."""
     if type(element) is dict and len(element) == 1 and type(text := element.get("N")) is str:
         number, size = normalize_and_measure(text)
         if number == text:

@@ -1,16 +1,16 @@
-"""Whether the log that SQLite goes on from is whole, looked at before SQLite opens it.
+"""Checks SQLite's write-ahead log for damage before SQLite opens it.
 
 SQLite takes the transactions of the log (`-wal`) up to the first frame whose checksum is wrong, and
-forgets the rest without a word. After a kill that is right: frames are written one after the other,
-so the last one of the log's generation may be cut. A wrong frame with others of its generation
-behind it was whole once, and what they hold was answered as stored:
+drops the rest silently. After a kill that is right: frames are written one after the other, so the
+last frame of the log's generation may be cut. A wrong frame that is followed by frames of its
+generation was complete once, and its content was answered as stored:
 
     killed     ok  ok  ok  wrong | frames of an older generation, which have other salts
     damaged    ok  ok  wrong  ok  ok  ok
 
-Damage to the very last frame looks like a kill. A machine that loses its power may leave the frames
-of the one transaction that was not synced yet in any order, which looks like damage: the copy that
-is kept then holds nothing that was answered.
+Damage to the very last frame looks like a kill. After a loss of power, the frames of the one
+transaction that was not synced may be there in any order, which looks like damage: the copy that is
+kept then holds nothing that was answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MAGIC = (0x377F0682, 0x377F0683)
-"""Of logs whose checksums are of words with the low byte first, and with the high byte first."""
+"""First words of logs with little-endian checksums, and with big-endian checksums."""
 _HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
 _WORD = 0xFFFFFFFF
 _Sums = tuple[int, int]
@@ -33,9 +33,9 @@ class Damage(NamedTuple):
     """A log that SQLite would not take to its end."""
 
     frame: int
-    """The first wrong frame, from 1; 0: the log's own header is wrong."""
+    """Number of the first wrong frame, from 1, or 0 if the log's header is wrong."""
     lost_frames: int
-    """How many frames of the log's generation are not taken: that one and those behind it."""
+    """Number of frames that SQLite drops: the wrong frame and the later ones of its generation."""
 
 
 def find_damage(log: Path) -> Damage | None:
@@ -64,7 +64,7 @@ def find_damage(log: Path) -> Damage | None:
 
 
 def keep_aside(log: Path, now_ms: int) -> Path:
-    """Copy a log before SQLite overwrites it. Returns the copy; raises OSError."""
+    """Copies a log before SQLite overwrites it. Returns the copy's path. Raises OSError."""
     copy = log.with_name(f"{log.name}.damaged-{now_ms}")
     shutil.copyfile(log, copy)
     return copy
@@ -76,7 +76,7 @@ def _read_header(data: bytes) -> tuple[int, int, int, int, bytes, _Sums]:
 
 
 def _add(sums: _Sums, data: bytes, *, swapped: bool) -> _Sums:
-    """SQLite's checksum of `sums` and of eight bytes after eight."""
+    """Returns SQLite's checksum of `sums` and of the data, eight bytes at a time."""
     words = array("I", data)
     if swapped:
         words.byteswap()

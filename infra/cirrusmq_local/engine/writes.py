@@ -1,7 +1,7 @@
-"""One write of one item: looked at first, done afterwards.
+"""One write of one item, in two steps: check, then write.
 
-The two steps are apart so that a transaction can look at all its items before it changes any,
-and so that a refused write has written nothing when it shares a commit with others.
+The steps are separate so that a transaction can check all its items before it changes any, and so
+that a refused write has written nothing to a commit that it shares.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Image(msgspec.Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A write that its request is checked for.
+    """A write of a checked request.
 
-    `change` makes the new image (None: no item) from the old item's bytes; in a check, which
-    changes nothing, it is None itself.
+    `change` makes the new image (None: no item) from the old item's bytes; for a check, which
+    changes nothing, `change` is None.
     """
 
     table: Table
@@ -66,16 +66,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def make_image(table: Table, item: Item, size: int, too_large: str) -> Image:
-    """The image of a canonical item; InvalidRequestError (`too_large`) above 400 KB."""
+    """Returns a canonical item's image. Raises InvalidRequestError (`too_large`) above 400 KB."""
     if size > MAX_ITEM_BYTES:
         raise InvalidRequestError(too_large)
     return Image(encode_item(item), size, _expiry(table, item))
 
 
 def look(transaction: Transaction, write: Write) -> Outcome:
-    """Read the item, check the condition, make the new image; nothing is written yet.
+    """Reads the item, checks the condition and returns the outcome; does not write.
 
-    Raises ConditionFailedError (which carries the units that it costs) and InvalidRequestError.
+    Raises ConditionFailedError, which has the units of the attempt, and InvalidRequestError.
     """
     row = transaction.connection.execute(write.table.select, write.key).fetchone()
     old_size, old = (0, None) if row is None else row
@@ -91,10 +91,10 @@ def look(transaction: Transaction, write: Write) -> Outcome:
 
 
 def do(transaction: Transaction, outcome: Outcome, *, by_service: bool = False) -> None:
-    """Write what `look` found to be the outcome, and record the change."""
+    """Writes the outcome of `look`, and records the change."""
     write, old, new = outcome.write, outcome.old, outcome.new
     if write.change is None or old == (None if new is None else new.data):
-        # DynamoDB's stream does not show a write that changed nothing either.
+        # As in DynamoDB, the stream does not show a write that changed nothing.
         return
     table, connection = write.table, transaction.connection
     if new is None:

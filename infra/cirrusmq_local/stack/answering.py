@@ -1,4 +1,4 @@
-"""What is done with a connection, in a greenlet of its own: requests are read and answered."""
+"""Serves a connection in its own greenlet: reads requests and answers them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _log = logging.getLogger(__name__)
 
 
 class Answering:
-    """Answers what comes on connections. All of it is for the hub's thread.
+    """Serves the server's connections. All methods are for the hub's thread.
 
-    A function that does not give way runs in a thread; when its time is over, its call is answered
-    without it. One that does ends in time by itself, as each call of the store looks at the time.
+    A function that does not give way runs in a thread; after its timeout, its call is answered
+    without it. A function that gives way ends in time, as each call of the store checks the time.
 
         read ─ function ─ send ─ read ─ function ······························> (no answer)
                                             └ late, or the stack stops ─ send
@@ -35,33 +35,33 @@ class Answering:
 
     @property
     def connected(self) -> int:
-        """How many clients are connected."""
+        """Number of connected clients."""
         return len(self._connections)
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way."""
+        """True if a call is under way."""
         return self._working > 0
 
     def begin(self, connection: Connection) -> None:
-        """Answer a client until the connection ends."""
+        """Serves a client, in a new greenlet, until the connection ends."""
         self._connections.add(connection)
         self._hub.start(lambda: self._serve(connection))
 
     def refuse(self) -> None:
-        """Let clients go that ask nothing now, and others when they are answered."""
+        """Closes idle connections now, and the others after their answers."""
         self._refusing = True
         for connection in self._connections:
             connection.leave_if_idle()
 
     def stop(self) -> None:
-        """Answer the calls under way that the service is stopping."""
+        """Refuses all calls under way, because the service is stopping."""
         self._stopping = True
         for task in self._aside:
             task.give_up()
 
     def end(self) -> None:
-        """Break off all connections."""
+        """Breaks off all connections."""
         for connection in self._connections:
             connection.end()
 
@@ -78,7 +78,7 @@ class Answering:
             connection.close()
 
     def _answer_next(self, connection: Connection) -> bool:
-        """Answer what comes next; whether the connection goes on."""
+        """Reads once and answers complete requests. Returns True if the connection goes on."""
         incoming = connection.incoming
         if self._refusing and not incoming.begun:
             return False
@@ -100,7 +100,7 @@ class Answering:
         return True
 
     def _answer_whole(self, connection: Connection) -> bool:
-        """Answer the requests that have come; whether the connection goes on."""
+        """Serves all complete requests. Returns True if the connection goes on."""
         incoming = connection.incoming
         while incoming.requests:
             request = incoming.requests.popleft()
@@ -142,16 +142,16 @@ class Answering:
         return not closing
 
     def _run(self, call: Call) -> Answer | None:
-        """The function's answer; None where it takes too long."""
+        """Returns the function's answer, or None if the function takes too long."""
         return self._gateway.run(call) if call.gives_way else self._run_aside(call)
 
     def _run_watched(self, connection: Connection, call: Call) -> Answer | None:
-        """As `_run`, unless the client has gone; its end also ends the call where it sleeps."""
+        """As `_run` unless the client has gone; if it goes later, a waiting call ends at once."""
         with connection.watched():
             return None if connection.has_gone() else self._run(call)
 
     def _run_aside(self, call: Call) -> Answer | None:
-        """The function's answer; None where it takes too long."""
+        """Runs a function in a thread. Returns its answer, or None if it takes too long."""
         task = self._hub.start_aside(lambda: self._gateway.run(call))
         self._aside.add(task)
         try:
@@ -160,7 +160,7 @@ class Answering:
             self._aside.discard(task)
 
     def _end(self, connection: Connection) -> bool:
-        """Its time is over."""
+        """Ends a connection whose request did not arrive in time."""
         connection.incoming.give_up()
         if connection.incoming.refuses:
             self._refuse(connection)

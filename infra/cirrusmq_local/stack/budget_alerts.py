@@ -1,4 +1,4 @@
-"""Telling a topic of budgets that are exceeded: its subscriptions are webhooks, queues, groups."""
+"""Publishes exceeded budgets to a topic; its subscriptions are webhooks, queues or groups."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from cirrusmq_client import Client, Message
 
 OPEN = "open"
 _TOLD = "budgets.told"
-"""In the reports' folder: account, month and state of each alert that the topic has."""
+"""File in the reports' folder with account, month and state of each published alert."""
 _MOST = 16
-"""Messages of one publish."""
+"""Maximum number of messages in one publish."""
 
 
 def tell_budgets(client: Client, topic: str, run: Path, data: Path) -> int:
-    """Publish the budgets of a run that are exceeded and were not told; how many.
+    """Publishes a run's exceeded budgets that were not published before. Returns their number.
 
-    Noted after the publish: what stops between the two is told again. A message has the account's
-    state as JSON, and the state as its tag: `forecast` or `spent`.
+    They are noted after the publish: after a stop between the two they are published again. A
+    message has the account's state as JSON, and the state as its tag: `forecast` or `spent`.
     """
     path = data / "reports" / _TOLD
     told = set(path.read_text().splitlines()) if path.exists() else set()

@@ -1,4 +1,4 @@
-"""One client's connection: what it sends and what it is answered."""
+"""One client's connection: reads from its socket and writes to it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cirrusmq_local.stack.incoming import Incoming
 
 RECEIVED_BYTES = 64 * 1_024
 SEND_SECONDS = 30.0
-"""A client that takes no byte of its answer for so long is left."""
+"""A connection is closed if its client takes no byte of an answer for this time."""
 KEEP_ALIVE_SECONDS = 65.0
-"""So long a connection may be idle between two requests."""
+"""Maximum time that a connection may be idle between two requests."""
 
 
 class Connection:
@@ -36,14 +36,14 @@ class Connection:
         self._idle_until: float | None = None
 
     def receive(self) -> bytes | None:
-        """What comes next, empty where the client has ended its side; None if it took too long."""
+        """Returns the next bytes, empty if the client ended its side, None after the deadline."""
         while self._hub.wait_for(self._channel, READ, self._deadline):
             with contextlib.suppress(BlockingIOError):
                 return self._socket.recv(RECEIVED_BYTES)
         return None
 
     def send(self, data: bytes) -> None:
-        """Send all of it, or raise OSError."""
+        """Sends all of the data. Raises OSError if the client has gone or takes too long."""
         rest = memoryview(data)
         while True:
             with contextlib.suppress(BlockingIOError):
@@ -54,16 +54,16 @@ class Connection:
                 raise TimeoutError("the client takes nothing of its answer")
 
     def note_answered(self) -> None:
-        """The client may take its time now until its next request."""
+        """Notes that a request was answered: from now on the connection is idle."""
         self._idle_until = time.monotonic() + KEEP_ALIVE_SECONDS
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Have what sleeps in here end if the client ends its side.
+        """Ends sleeps within the context if the client ends its side.
 
-        A client that ends its sending side alone, to read the answer to what it asked, cannot be
-        told from one that has gone, and gets none. What it sends in the meantime is its next
-        request: then its end is seen no more.
+        A client that ends only its sending side, to read the answer, cannot be distinguished from
+        one that has gone, and gets no answer. If it sends bytes in the meantime, they are its next
+        request, and its end is no longer noticed.
         """
         self._hub.watch(self._channel)
         token = caller.set(self._channel)
@@ -73,30 +73,30 @@ class Connection:
             caller.reset(token)
 
     def has_gone(self) -> bool:
-        """Whether the client has ended its side, as far as it was watched or can be seen now."""
+        """Returns True if the client has ended its side, by the watch or by a look now."""
         if not self._channel.ended:
             self._channel.look()
         return self._channel.ended
 
     def leave_if_idle(self) -> None:
-        """Wait no longer for a request that has not begun."""
+        """Stops the wait for the next request if none has begun."""
         if not self.incoming.begun:
             self._hub.leave(self._channel)
 
     def end(self) -> None:
-        """Break it off; its greenlet goes on."""
+        """Breaks the connection off; its greenlet goes on."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._hub.leave(self._channel)
 
     def close(self) -> None:
-        """Close it; its greenlet may not use it any more."""
+        """Closes the socket; its greenlet may not use it after this."""
         self._hub.forget(self._channel)
         self._socket.close()
 
     @property
     def _deadline(self) -> float:
-        """When it is left, if nothing more comes, by the monotonic clock."""
+        """Time, by the monotonic clock, at which the connection ends if no bytes come."""
         if self.incoming.begun or self._idle_until is None:
             return self.incoming.deadline
         return self._idle_until

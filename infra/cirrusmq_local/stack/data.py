@@ -1,4 +1,4 @@
-"""The folder that keeps all of a stack: one stack at a time, and the connection for its clients."""
+"""The folder with all data of a stack, for one stack at a time, and its clients' connection."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class DataFolder:
         self._lock: int | None = None
 
     def lock(self) -> None:
-        """Make the folder and take it, or raise DataInUseError.
+        """Makes the folder and locks it. Raises DataInUseError if another stack has it.
 
-        The lock is the system's and ends with the process, however that ends.
+        The lock is the system's: it ends with the process, also when that is killed.
         """
         path = self.path / "lock"
         # Secrets and messages are in it: they are for the owner alone.
@@ -70,13 +70,13 @@ class DataFolder:
                 self.path.chmod(0o700)
 
     def unlock(self) -> None:
-        """Give the folder free."""
+        """Releases the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def check_store(self) -> None:
-        """Open the store's files before SQLite does, whose errors say less; only we may read them.
+        """Opens the store's files before SQLite does, for clearer errors; only we may read them.
 
         SQLite gives the files that it makes beside the store the same mode.
         """
@@ -91,10 +91,10 @@ class DataFolder:
                     os.close(opened)
 
     def damage(self, *, now: bool) -> str | None:
-        """What was lost of the store, and what to do; None if nothing is known.
+        """Returns what part of the store was lost and what to do, or None if no loss is known.
 
-        Of an earlier start it is told as long as the copy of its log is in the folder. `now`:
-        whether this start lost something, of which there may be no copy.
+        A loss at an earlier start is reported until the copy of its log leaves the folder. `now`:
+        True if this start lost something, of which there may be no copy.
         """
         name = f"{self.store.name}-wal"
         copies = sorted(each.name for each in self.path.glob(f"{name}.damaged-*"))
@@ -109,7 +109,7 @@ class DataFolder:
         )
 
     def missing(self) -> Path | None:
-        """The part of a locked folder that is gone or was replaced; None where all are in place."""
+        """Returns a part of the locked folder that is gone or was replaced, or None."""
         assert self._lock is not None
         lock = self.path / "lock"
         try:
@@ -120,16 +120,16 @@ class DataFolder:
         return next((path for path in (self.store, self.bodies) if not path.exists()), None)
 
     def read_connection(self) -> dict[str, Any] | None:
-        """The content of `connection.json`, or None if there is none yet."""
+        """Returns the content of `connection.json`, or None if the file does not exist yet."""
         return read_connection(self.connection)
 
     def write_connection(self, connection: Mapping[str, Any]) -> None:
-        """Write `connection.json`, whole or not at all, for its owner's eyes alone."""
+        """Writes `connection.json`, whole or not at all, readable by its owner alone."""
         write_private(self.connection, json.dumps(connection, indent=2) + "\n")
 
 
 def owner(path: Path) -> int | None:
-    """The process whose stack has a data folder; None where none has, however it ended."""
+    """Returns the id of the process whose stack has a data folder, or None if it is free."""
     try:
         held = os.open(path / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -145,10 +145,10 @@ def owner(path: Path) -> int | None:
 
 
 def read_connection(path: Path) -> dict[str, Any] | None:
-    """The connection in a file, or None where there is no such file.
+    """Returns the connection in a file, or None if the file does not exist.
 
-    It may have a `dialect_url`, and a `signing_key` with the id and the secret of one. Raises
-    DataError where it does not hold a connection.
+    It may have a `dialect_url`, and a `signing_key` with its id and secret. Raises DataError if
+    the file does not hold a connection.
     """
     with naming(path):
         try:
@@ -175,7 +175,7 @@ def read_connection(path: Path) -> dict[str, Any] | None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file by one that only its owner reads; DataError where that fails."""
+    """Replaces a file by one that only its owner may read. Raises DataError if that fails."""
     with naming(path):
         _replace(path, text)
 

@@ -1,5 +1,4 @@
-"""The HTTP API on one machine, and the functions' own URLs: requests, answered by the template's
-functions."""
+"""The HTTP API on one machine, and the functions' own URLs."""
 
 from __future__ import annotations
 
@@ -34,16 +33,16 @@ from cirrusmq_local.stack.unread import receipts_of, receives
 CALL_SECONDS = 30.0
 BODY_SECONDS = 30.0
 GIVING_WAY_BYTES = 64 * 1_024
-"""A longer request is worked on in a thread of its own, whatever its function does."""
+"""A longer request runs in its own thread, whatever its function does."""
 _HEALTH = "/health"
 URLS = "/local/urls"
-"""Below it is the URL of each function that has one: a cloud has a host for each."""
+"""Path above the functions' own URLs: in the cloud each of these has its own host."""
 
 _log = logging.getLogger(__name__)
 
 
 class Problems(Protocol):
-    """Makes the answer that tells an error."""
+    """Makes the answer for an error."""
 
     def __call__(self, error: CirrusMQError, request_id: str, /) -> dict[str, Any]: ...
 
@@ -54,21 +53,21 @@ class Call:
 
     id: str
     head_only: bool
-    """Whether its answer is to have no body."""
+    """True if the answer has no body (a HEAD request)."""
     began: float
-    """By the monotonic clock, as `ends`, after which it is answered without its function."""
+    """By the monotonic clock, like `ends`: after that the call is answered without its function."""
     ends: float
     function: str = ""
-    """Empty: there is none to call."""
+    """Empty if no route matches: no function is called."""
     role: str = ""
     """The name of the function's folder."""
     event: Mapping[str, Any]
     direct: bool = False
-    """Whether the function is called at its own URL."""
+    """True if the function is called at its own URL."""
     gives_way: bool = False
-    """Whether it gives way to other calls while it waits, and needs no thread of its own."""
+    """True if the function gives way to other calls while it waits, and needs no thread."""
     receives: bool = False
-    """Whether it asks for messages: it ends with its client, all others do what they have begun."""
+    """True if the call receives messages: only such a call ends when its client goes."""
 
 
 class Gateway:
@@ -96,16 +95,16 @@ class Gateway:
         note_call: Callable[[str, int, float], None] = lambda function, status, seconds: None,
         give_back: Callable[[Sequence[str]], None] = lambda receipts: None,
     ) -> None:
-        """`trouble` returns the reason for which calls fail now, `damage` what was lost of the
-        data; None if nothing is known.
+        """`trouble` returns the reason for which calls fail now, `damage` the part of the data that
+        was lost; both return None if nothing is known.
 
-        `urls`: the functions that have a URL of their own, by their names in it. `giving_way`:
-        those that wait for the store and the clock alone. `note_call` is told of each answer: the
-        function's folder (empty: none was called), status and seconds. `give_back` gets receipts of
-        answers that nobody reads.
+        `urls`: functions with their own URL, by their names in it. `giving_way`: functions that
+        wait for the store and the clock alone. `note_call` gets the function's folder (empty: none
+        was called), status and seconds of each answer. `give_back` gets the receipts of answers
+        that nobody reads.
         """
         self.body_seconds = body_seconds
-        """The time that a body has to arrive."""
+        """Maximum time in which a body must arrive."""
         self._note_call, self._give_back = note_call, give_back
         self._urls = {f"{URLS}/{name}": function for name, function in (urls or {}).items()}
         self._giving_way = frozenset(giving_way)
@@ -118,11 +117,11 @@ class Gateway:
 
     @property
     def functions(self) -> Functions:
-        """The functions that it calls."""
+        """The functions that the gateway calls."""
         return self._functions
 
     def open(self, request: Request) -> Call:
-        """Find the function of a request."""
+        """Returns the call for a request, with its function."""
         call = self._call()
         call.head_only = request.method == "HEAD"
         found = self._find(request, call.id)
@@ -137,11 +136,11 @@ class Gateway:
         return call
 
     def open_refused(self) -> Call:
-        """A call for a request that is refused as it is."""
+        """Returns a call for a request that is refused without a function."""
         return self._call()
 
     def run(self, call: Call) -> Answer:
-        """The function's answer, or what is told in its place."""
+        """Runs the call's function. Returns its answer, or the answer for its failure."""
         if not call.function:
             return Answer(status=404, headers=[], body=b"")
         try:
@@ -157,7 +156,7 @@ class Gateway:
             return self._checked(call, self._failed(call))
 
     def late(self, call: Call) -> Answer:
-        """The answer to a call whose time is over while its function goes on."""
+        """Returns the answer to a call whose timeout passed while its function still runs."""
         function = self._functions.find(call.function)
         if function.timeout_seconds <= self._call_seconds:
             error = TimedOutError(call.function)
@@ -165,15 +164,15 @@ class Gateway:
         return self.refuse(Unavailable(f"no answer within {self._call_seconds:g} s"), call)
 
     def stopping(self, call: Call) -> Answer:
-        """The answer to a call while the stack ends."""
+        """Returns the answer to a call while the stack ends."""
         return self.refuse(Unavailable("the service is stopping"), call)
 
     def refuse(self, error: CirrusMQError, call: Call) -> Answer:
-        """The answer that tells an error; the trouble's reason in its place where there is one."""
+        """Returns the answer for an error, or the reason of the trouble if there is one."""
         return self._checked(call, read_answer(self._problems(error, call.id)))
 
     def encode(self, call: Call, answer: Answer, *, closing: bool) -> bytes:
-        """The bytes of an answer; `closing`: the connection ends with it."""
+        """Returns the bytes of an answer. `closing`: the connection ends after it."""
         now_ms = self._clock.now_ms()
         try:
             return encode_answer(answer, call.id, now_ms, closing=closing, head_only=call.head_only)
@@ -183,11 +182,11 @@ class Gateway:
             return encode_answer(failed, call.id, now_ms, closing=closing, head_only=call.head_only)
 
     def note(self, call: Call, answer: Answer) -> None:
-        """Count a call that is answered."""
+        """Counts an answered call."""
         self._note_call(call.role, answer.status, time.monotonic() - call.began)
 
     def take_back(self, answer: Answer | None) -> None:
-        """Have the messages in an answer that nobody reads given back; in a thread."""
+        """Gives the messages in an answer that nobody reads back, in a thread."""
         receipts = receipts_of(answer) if answer is not None else []
         if receipts:
             with contextlib.suppress(RuntimeError):  # the stack ends, and so do their leases
@@ -215,7 +214,7 @@ class Gateway:
         return read_answer(self._problems(Unavailable(reason), call.id))
 
     def _degraded(self, answer: Answer) -> Answer:
-        """The answer to who asks for the service's health, with what was lost of its data."""
+        """Returns the answer to a health check, with the part of the data that was lost."""
         damage = self._damage()
         if damage is None:
             return answer
@@ -227,7 +226,7 @@ class Gateway:
         return Answer(status=500, headers=refused.headers, body=refused.body)
 
     def _find(self, request: Request, request_id: str) -> tuple[str, dict[str, Any], bool] | None:
-        """The function, its event, and whether it is called at its own URL."""
+        """Returns the function, its event, and True if it is called at its own URL."""
         now_ms = self._clock.now_ms()
         for url, function in self._urls.items():
             if request.raw_path.startswith(f"{url}/"):

@@ -11,60 +11,60 @@ from cirrusmq.base.errors import CirrusMQError, MalformedRequest, RequestTooLarg
 from cirrusmq_local.cloud.events import Request
 
 HEADER_BYTES = 10_240
-"""Of the request line and the headers, by the API's own limit."""
+"""Maximum size of the request line and the headers, by the API's own limit."""
 HEAD_BYTES = 16 * 1_024
 """A head that is longer is not read to its end."""
 BODY_BYTES = 10 * 1_024 * 1_024
 
-# How much of a refused body is read before the answer, for a client that sends all of it first
-# would not see an answer on a connection that was closed under it.
+# Limits for reading a refused body before the answer: a client that sends all of its body first
+# would not see an answer on a connection that was closed in the middle.
 _DRAIN_SECONDS = 2.0
 _DRAIN_BYTES = 64 * 1_024 * 1_024
 
 
 class NotHttpError(Exception):
-    """What came is no request; the text says why."""
+    """The bytes are no HTTP request; the text says why."""
 
 
 class Incoming:
-    """What came on one connection so far: whole requests, and the beginning of the next one.
+    """The received bytes of one connection: complete requests, and the beginning of the next one.
 
     ::
 
         head ──> body ──> a request
-          │        └── too long: what is left of it is read for a while ──> a refusal
+          │        └── too long: its rest is read for a while ──> a refusal
           └── too long, or not HTTP ──> NotHttpError
     """
 
     def __init__(self, source: str, head_seconds: float, body_seconds: float) -> None:
-        """`source`: the client's address. A head and a body have so many seconds each."""
+        """`source`: the client's address. A head and a body each have a time limit in seconds."""
         self._source = source
         self._head_seconds = head_seconds
         self._body_seconds = body_seconds
         self._parser = httptools.HttpRequestParser(self)
         self.requests: deque[Request] = deque()
-        """Whole, in their order."""
+        """Complete requests, in their order."""
         self.refusal: CirrusMQError | None = None
-        """Why the request after them is not taken: no other is read."""
+        """The error for the request after these; nothing after it is read."""
         self.keeps_alive = True
-        """Whether the client may send another request."""
+        """True if the client may send another request."""
         self.awaits_go_ahead = False
-        """Whether the client sends its body only when it is told to go on."""
+        """True if the client sends its body only after `100 Continue`."""
         self.begun = False
-        """Whether a part of a request has come, but not all."""
+        """True if a part of a request has come, but not all of it."""
         self.deadline = time.monotonic() + head_seconds
-        """When what has begun must have come, by the monotonic clock."""
+        """Time, by the monotonic clock, at which the begun request must be complete."""
         self._in_body = False
         self._begin()
 
     @property
     def refuses(self) -> bool:
-        """Whether a refusal is to be answered now."""
+        """True if the refusal is to be sent now."""
         done = not self._in_body or self.awaits_go_ahead or self._body_bytes > _DRAIN_BYTES
         return self.refusal is not None and done
 
     def feed(self, data: bytes) -> None:
-        """Take bytes in. Raises NotHttpError; whole requests before the fault stay."""
+        """Parses bytes. Raises NotHttpError for a fault; complete requests before it stay."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -78,7 +78,7 @@ class Incoming:
                 raise NotHttpError("The request line and headers are too long.")
 
     def give_up(self) -> None:
-        """Refuse the request that is under way: its time is over."""
+        """Refuses the begun request: it did not arrive in time."""
         if self._in_body and self.refusal is None:
             self.refusal = MalformedRequest(
                 f"the body did not arrive within {self._body_seconds:g} s"

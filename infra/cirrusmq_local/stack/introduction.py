@@ -1,4 +1,4 @@
-"""The account's first key, and the file that tells clients how to connect."""
+"""The account's first key, and the file with which clients connect."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def introduce(
     *,
     sealed_anew: bool,
 ) -> None:
-    """Make the account's first admin key as in the cloud, and tell clients how to connect.
+    """Makes the account's first admin key as in the cloud, and writes the clients' connection.
 
-    And a signing key, for the SDKs of other services. `sealed_anew`: the file is new that opens the
-    secrets of signing keys, so that those from before are of no use any more.
+    Makes a signing key, too, for the SDKs of other services. `sealed_anew`: the file that decrypts
+    the secrets of signing keys is new, so that earlier signing keys are useless.
     """
     before = data.read_connection()
     connection: dict[str, Any] = dict(before or {})
@@ -49,7 +49,7 @@ def introduce(
 
 
 def _is_known(connection: Mapping[str, Any]) -> bool:
-    """Whether the store knows the connection's key; not where the store was begun anew."""
+    """Returns True if the store knows the connection's key; a new store does not."""
     key = f"Bearer {connection['access_key_id']}:{connection['secret']}"
     try:
         keys.verify(bootstrap.service(), key)

@@ -78,7 +78,7 @@ class LocalRoutes:
         self._problems = problems
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Answer one request."""
+        """Handles one event of an HTTP API. Returns the answer."""
         try:
             if not self._verify(event["headers"].get("authorization")).admin:
                 raise Forbidden("only an admin key may ask this")
@@ -119,7 +119,7 @@ class LocalRoutes:
                 for table in self._tables
             }
         except OSError as error:
-            # The table whose export failed has left nothing, those before it are whole.
+            # The table whose export failed has left nothing; earlier tables are complete.
             raise Unavailable(
                 f"The export cannot be written to {self._exports}: {error.strerror}."
             ) from error

@@ -14,7 +14,7 @@ FILE_BYTES = 16 * 1_024 * 1_024
 class LogFile(io.TextIOBase):
     """A text stream into a file; a full one is kept as `<name>.1`, the one before is dropped.
 
-    What cannot be written is dropped, and `failed` is told why: no call fails for its log.
+    Text that cannot be written is dropped, and `failed` gets the error: no call fails for its log.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class LogFile(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Append a text. Its lines are not cut by those of other threads."""
+        """Appends a text. Lines of other threads do not cut its lines."""
         data = text.encode(errors="replace")
         with self._lock:
             if self._closed:
@@ -53,7 +53,7 @@ class LogFile(io.TextIOBase):
         return len(text)
 
     def close(self) -> None:
-        """Close the file; later output is dropped."""
+        """Closes the file; later output is dropped."""
         with self._lock:
             self._closed = True
             if self._file is not None:

@@ -1,7 +1,7 @@
-"""`GET /metrics`: the figures that functions told, and those of this machine, for Prometheus.
+"""`GET /metrics`: the figures of the functions and of this machine, for Prometheus.
 
-A scrape reads nothing of the store: it shows what was told last, as CloudWatch does. The sweep
-tells once a minute, the meter up to a minute after what it counts.
+A scrape does not read the store: it shows the last figures, as CloudWatch does. The sweep reports
+once a minute, the meter up to a minute after the counted event.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 MOST_RESOURCES = 1_000
-"""With labels of their own; the others are counted together."""
+"""Maximum number of resources with their own labels; the others are counted together."""
 OTHERS = Resource(account="", kind="", name="(others)")
 WAIT_BUCKETS = (0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 21_600.0, 86_400.0)
-"""Seconds, of figures with a spread."""
+"""Bounds in seconds, for figures with a spread."""
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Seconds. A receive may wait for 30."""
+"""Bounds in seconds. A receive may wait for 30."""
 
 Rows: TypeAlias = Mapping[tuple[str, ...], float]
-"""Values of a figure, by those of its labels."""
+"""Values of a figure, by the values of its labels."""
 
 SECONDS = Figure("cirrusmq_call_seconds", "Time from a call to its answer, waits included.")
 READS = Figure("cirrusmq_read_units_total", "Read units of DynamoDB that calls consumed.")
@@ -43,7 +43,7 @@ ONE_MACHINE = (SECONDS, READS, WRITES)
 
 
 class _Spread:
-    """How many values were up to each bound, as a histogram of Prometheus has them."""
+    """Number of values up to each bound, as in a histogram of Prometheus."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
@@ -55,12 +55,12 @@ class _Spread:
         self.sum += value
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Each bound with how many are not above it."""
+        """Returns each bound with the number of values that are not above it."""
         names = (*map(str, self._bounds), "+Inf")
         return list(zip(names, map(float, accumulate(self._counts)), strict=True))
 
     def family(self, figure: Figure) -> Metric:
-        """It alone, without labels."""
+        """Returns the histogram as a metric without labels."""
         from prometheus_client.core import HistogramMetricFamily
 
         return HistogramMetricFamily(
@@ -71,7 +71,7 @@ class _Spread:
 class Metrics:
     """Keeps figures from the stack's start on. Its methods may be called by any thread.
 
-    `capacity` answers the units consumed so far, as `/local/capacity` does.
+    `capacity` returns the units consumed since the start, as `/local/capacity` does.
     """
 
     def __init__(self, capacity: Callable[[], Mapping[str, Any]]) -> None:
@@ -79,9 +79,9 @@ class Metrics:
         self._lock = threading.Lock()
         self._values: dict[Figure, dict[Resource | None, float]] = defaultdict(dict)
         self._shown: dict[tuple[Figure, Resource | None], float] = {}
-        """Of what only grows: a move between messages takes back what is counted again."""
+        """Values of counters as last shown: they never fall, also if a move takes a count back."""
         self._resources: set[Resource] = set()
-        """Those with labels of their own in what only grows."""
+        """Resources with their own labels in counters."""
         self._calls: dict[tuple[str, int], int] = defaultdict(int)
         self._durations: dict[str, _Spread] = defaultdict(partial(_Spread, BUCKETS))
         self._spreads: dict[Figure, _Spread] = defaultdict(partial(_Spread, WAIT_BUCKETS))
@@ -89,7 +89,7 @@ class Metrics:
         self._registry: CollectorRegistry | None = None
 
     def tell(self, values: Values) -> None:
-        """Take figures from a function."""
+        """Takes figures from a function."""
         with self._lock:
             for figure, value in values.items():
                 if isinstance(value, Sequence):
@@ -103,18 +103,18 @@ class Metrics:
                     self._values[figure] = {None: value}
 
     def note_call(self, function: str, status: int, seconds: float) -> None:
-        """Count a call that was answered; `function`: its folder's name."""
+        """Counts an answered call. `function`: the name of its folder."""
         with self._lock:
             self._calls[function, status] += 1
             self._durations[function].add(seconds)
 
     def note_error(self) -> None:
-        """Count an error in a log."""
+        """Counts an error in a log."""
         with self._lock:
             self._errors += 1
 
     def render(self, accept: str) -> tuple[bytes, str]:
-        """The figures in the format that `accept` asks for, and its content type."""
+        """Returns the figures in the format that `accept` asks for, and the content type."""
         # A twelfth of a second that no start waits for.
         from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
         from prometheus_client.exposition import choose_encoder
@@ -128,11 +128,11 @@ class Metrics:
         return encode(self._registry), content_type
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: what there is only collecting shows."""
+        """Returns nothing: only `collect` knows the figures."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """All figures now, for `prometheus_client`."""
+        """Returns all figures now, for `prometheus_client`."""
         with self._lock:
             kept = [*self._told(), *self._served()]
         yield from kept
@@ -200,21 +200,21 @@ class Metrics:
 
 
 class _ErrorCounter(logging.Handler):
-    """Counts the errors that are logged, each once: also below several loggers."""
+    """Counts logged errors, each once, also if several loggers handle it."""
 
     def __init__(self, metrics: Metrics) -> None:
         super().__init__(logging.ERROR)
         self._metrics = metrics
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count it."""
+        """Counts the record if it was not counted before."""
         if not hasattr(record, "counted"):
             record.counted = True
             self._metrics.note_error()
 
 
 def count_errors(metrics: Metrics) -> Callable[[], None]:
-    """Count errors from now on, of functions and of the stack; the result ends that."""
+    """Counts errors of functions and of the stack from now on. Returns a call that ends it."""
     counter = _ErrorCounter(metrics)
     # Powertools keeps the functions' lines from the root's handlers.
     loggers = logging.root, logging.getLogger(os.environ["POWERTOOLS_SERVICE_NAME"])

@@ -1,4 +1,4 @@
-"""Answers as bytes of HTTP/1.1."""
+"""Encodes answers as bytes of HTTP/1.1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cirrusmq_local.cloud.events import Answer
 
 GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BARE = frozenset({204, 304})
-"""Answers that have neither a body nor its length."""
+"""Statuses whose answers have neither a body nor its length."""
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -20,9 +20,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 def encode_answer(
     answer: Answer, request_id: str, now_ms: int, *, closing: bool = False, head_only: bool = False
 ) -> bytes:
-    """The answer to one request; `closing`: the connection ends with it.
+    """Returns the bytes of an answer. `closing`: the connection ends after it.
 
-    `head_only`: the request asks for no body. ValueError where a header is none.
+    `head_only`: the request asks for no body. Raises ValueError if a header is not valid.
     """
     bare = answer.status in _BARE
     lines = [_first_lines(answer.status, now_ms // 1_000), request_id]
@@ -37,7 +37,7 @@ def encode_answer(
 
 
 def encode_fault(text: str) -> bytes:
-    """The answer to what is no request, which ends the connection."""
+    """Returns the answer to bytes that are no request; the connection ends after it."""
     return (
         "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
         f"connection: close\r\ncontent-length: {len(text)}\r\n\r\n{text}"
@@ -46,7 +46,7 @@ def encode_fault(text: str) -> bytes:
 
 @lru_cache(maxsize=32)
 def _first_lines(status: int, now_seconds: int) -> str:
-    """Up to the id of the request."""
+    """Returns the lines up to the value of the request's id."""
     try:
         phrase = HTTPStatus(status).phrase
     except ValueError:

@@ -1,10 +1,10 @@
-"""Recovery after a crash: the leases of the process before this one are released, and its shares.
+"""Recovery after a crash: releases the leases and shares of the process before this one.
 
     before: holds a subscription's lease ── posts ── killed
     here:   the data folder's lock is ours, so no other process posts ── released
 
-In an account no function can know that an environment is gone, and its lease has to end: after
-30 s, since a post may take 15. Those are real seconds, which a time scale makes long ones.
+In an account no function can know that an environment is gone, so its lease has to expire: after
+30 s, because a post may take 15 s.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from cirrusmq.subscriptions import delivery_state
 
 
 def release_posts(core: Core, *accounts: str) -> None:
-    """End all leases, and what counts as running for these accounts and those that have URLs.
+    """Ends all leases of pushers, and the running shares of their accounts and of `accounts`.
 
-    Before anything here posts.
+    Must be called before anything in this process posts.
     """
     with_urls = set()
     for delivery in delivery_state.read_all(core):

@@ -1,4 +1,4 @@
-"""Making reports on one machine: an export of the running stack, and the jobs over it."""
+"""Makes reports on one machine: exports the running stack and runs the jobs over the export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RATE_CARD = ROOT / "infra" / "rate_card.yaml"
 
 
 ADJUSTMENTS = "adjustments"
-"""The folder in the reports' folder with what is to be added to bills, a file each."""
+"""Folder, in the reports' folder, with the entries to add to bills, a file for each."""
 
 
 class ReportFailedError(Exception):
@@ -25,9 +25,9 @@ class ReportFailedError(Exception):
 
 
 def make_report(client: Client, report: str, options: Sequence[str] = ()) -> Path | None:
-    """Make a report; its page, or None if the service is no stack on this machine.
+    """Makes a report. Returns its page, or None if the service is no stack on this machine.
 
-    `options`: more of the job's own. Raises ReportFailedError.
+    `options`: further options of the job. Raises ReportFailedError if the job fails.
     """
     try:
         client.call("POST", "/local/run/sweep")
@@ -48,13 +48,13 @@ def make_report(client: Client, report: str, options: Sequence[str] = ()) -> Pat
 
 
 def run_program(name: str, arguments: Sequence[str]) -> int:
-    """Run a program beside the jobs, one that needs no Spark session; its exit code."""
+    """Runs a program beside the jobs that needs no Spark session. Returns its exit code."""
     program = str(_JOBS / f"{name}.py")
     return subprocess.run([sys.executable, program, *arguments], check=False).returncode
 
 
 def find_java() -> str | None:
-    """The Java that the jobs would take; None where there is none that is new enough."""
+    """Returns the Java that the jobs would use, or None if none is new enough."""
     asked = "import local_run; print(local_run.find_java() or '')"
     done = subprocess.run(
         [sys.executable, "-c", asked], cwd=_JOBS, capture_output=True, text=True, check=False
@@ -82,5 +82,5 @@ def _command(report: str, exports: Mapping[str, str], output: Path) -> list[str]
 
 
 def _levels(export: str) -> int:
-    """How far above an export's folder the data folder is: `exports/<table>/AWSDynamoDB/<id>`."""
+    """Levels from an export's folder, `exports/<table>/AWSDynamoDB/<id>`, up to the data folder."""
     return list(reversed(Path(export).parts)).index("exports")

@@ -1,4 +1,4 @@
-"""The file in the place of the key of KMS that encrypts the secrets of signing keys."""
+"""The file with the key that encrypts the secrets of signing keys, in the place of KMS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cirrusmq_local.stack.data import write_private
 
 
 class SealingFile:
-    """Holds the key in hexadecimal digits, for its owner's eyes alone; made where there is none."""
+    """Holds the key in hexadecimal digits, readable by its owner alone; made if it is missing."""
 
     def __init__(self, path: Path) -> None:
-        """Read it; DataError where it is damaged."""
+        """Reads the file, or makes it. Raises DataError if it is damaged."""
         self.is_new = not path.exists()
-        """Whether nothing that was sealed before can be opened."""
+        """True if the key was made now: no secret sealed before can be decrypted."""
         if self.is_new:
             write_private(path, secrets.token_hex(KEY_BYTES) + "\n")
         with naming(path):
@@ -25,7 +25,7 @@ class SealingFile:
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file; DataError where it holds none."""
+    """Returns the key in a file. Raises DataError if the file holds none."""
     with naming(path):
         text = path.read_text(encoding="utf-8", errors="replace").strip()
     try:

@@ -1,4 +1,4 @@
-"""The deployment's secret on one machine: a file of the data folder, for its owner alone."""
+"""The deployment's secret on one machine: a file of the data folder that its owner alone reads."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from cirrusmq_local.engine.data_errors import DataError, naming
 from cirrusmq_local.stack.data import write_private
 
 _EARLIER_PLACE = {"pk": {"S": "deployment"}, "sk": {"S": "secret"}}
-"""Of the secret in the Directory, in data folders that were begun before this file was."""
+"""Key of the secret in the Directory, in data folders from before this file existed."""
 
 
 class SecretFile:
-    """Holds the document that Secrets Manager keeps in an account."""
+    """Holds the document that Secrets Manager keeps in an account of AWS."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
 
     def begin(self, engine: Engine, directory: str) -> None:
-        """Make the file where there is none; DataError where it is damaged.
+        """Makes the file if it is missing. Raises DataError if it is damaged.
 
         The secret of an older folder is moved from its table, so that no subscriber's signature
-        changes: first into the file, then out of the table, which is repeated where it stops.
+        changes: first it is written to the file, then deleted from the table. After a stop in
+        between, the next start repeats the delete.
         """
         place = {"TableName": directory, "Key": _EARLIER_PLACE}
         if not self._path.exists():
@@ -40,7 +41,7 @@ class SecretFile:
         self.check()
 
     def check(self) -> None:
-        """DataError where it is damaged."""
+        """Raises DataError if the file is damaged."""
         try:
             msgspec.json.decode(self.read(), type=Generations)
         except msgspec.MsgspecError:
@@ -50,12 +51,12 @@ class SecretFile:
             ) from None
 
     def read(self) -> str:
-        """The document; DataError."""
+        """Returns the document. Raises DataError if it cannot be read."""
         with naming(self._path):
             return self._path.read_text(encoding="utf-8", errors="replace")
 
     def turn_over(self, now_ms: int) -> Generations:
-        """Add a generation; InUse, DataError."""
+        """Adds a generation and returns all. Raises InUse if the last is too new, or DataError."""
         with self._lock:
             document = turned_over(self.read(), now_ms, secrets.token_bytes(SECRET_BYTES))
             write_private(self._path, document + "\n")

@@ -18,11 +18,11 @@ BACKLOG = 2_048
 
 
 class AddressError(Exception):
-    """An address cannot be used: one line with the reason and the remedy."""
+    """An address cannot be used. The text has the reason and the remedy, in one line."""
 
 
 class Server:
-    """Answers on a port from `start` until `stop`.
+    """Serves a port from `start` until `stop`.
 
     ::
 
@@ -30,7 +30,7 @@ class Server:
     """
 
     def __init__(self, gateway: Gateway, host: str, port: int) -> None:
-        """Take the port; AddressError."""
+        """Takes the port. Raises AddressError if it cannot be used."""
         self._gateway = gateway
         self._socket = _listen(host, port)
         self.host = host
@@ -38,30 +38,30 @@ class Server:
         self._hub = Hub(gateway.functions.start)
         self._answering = Answering(gateway, self._hub)
         self._refusing = threading.Event()
-        # A thread of its own, so that signals stay with the stack's main thread.
+        # In a separate thread, so that signals stay with the stack's main thread.
         self._thread = threading.Thread(target=self._run, name="server", daemon=True)
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way."""
+        """True if a call is under way."""
         return self._answering.busy
 
     @property
     def connected(self) -> int:
-        """How many clients are connected."""
+        """Number of connected clients."""
         return self._answering.connected
 
     def start(self) -> None:
-        """Begin to answer: the port listens already."""
+        """Starts the thread that answers; the port listens already."""
         self._thread.start()
 
     def refuse(self) -> None:
-        """Take no new connections any more."""
+        """Takes no new connections from now on."""
         self._refusing.set()
         self._hub.post(lambda: None)
 
     def stop(self) -> None:
-        """Let open calls end for a moment, then close."""
+        """Gives open calls some seconds to end, then closes."""
         self.refuse()
         if self._thread.ident is not None:
             self._thread.join()
@@ -77,7 +77,7 @@ class Server:
         until = time.monotonic() + STOP_SECONDS
         self._answering.refuse()
         while self._answering.busy and time.monotonic() < until:
-            # The clock may have stopped meanwhile, on which calls sleep.
+            # The clock on which calls sleep may have stopped in the meantime.
             self._hub.wake_sleepers()
             self._hub.turn(CHECK_SECONDS)
         self._answering.stop()
@@ -114,7 +114,7 @@ def _bind(host: str, port: int) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Answers are small and written whole; waiting for more to send would only delay them.
+        # An answer is small and written whole: to wait for more bytes would only delay it.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listening.bind((host, port))
         listening.listen(BACKLOG)

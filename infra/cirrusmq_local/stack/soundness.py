@@ -1,4 +1,4 @@
-"""Whether a start would take a data folder: looked at, and not changed."""
+"""Checks if a stack could start on a data folder, without a change to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cirrusmq_local.stack.secret_file import SecretFile
 
 
 def check_data(path: Path) -> None:
-    """Raises DataError with the first thing that a start would refuse, and what to do."""
+    """Raises DataError with the first fault that would stop a start, and its remedy."""
     folder = DataFolder(path)
     with naming(folder.path):
         names = {each.name for each in folder.path.iterdir()}

@@ -47,6 +47,7 @@ from cirrusmq_local.cloud.template import (
     DIALECT_API,
     TEMPLATE,
     Function,
+    Route,
     StreamSource,
     load,
 )
@@ -64,6 +65,7 @@ from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.stack.sealing_file import SealingFile
 from cirrusmq_local.stack.secret_file import SecretFile
 from cirrusmq_local.stack.server import AddressError, Server
+from cirrusmq_local.stack.stand_in import PORT, keep_known_key
 from cirrusmq_local.stack.surroundings import (
     allow_many_connections,
     set_environment,
@@ -74,9 +76,9 @@ from cirrusmq_local.stack.unread import give_back_unread
 from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
 TOLD_AHEAD_MS = 2_000
-"""A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
+"""If the stack's time is further ahead, an `attempt` by a client's own clock is refused."""
 GIVING_WAY = {"send", "receive", "delete", "publish"}
-"""Functions that wait for the store and the clock alone, by their folders."""
+"""Folders of the functions that wait for the store and the clock alone."""
 _log = logging.getLogger(__name__)
 
 
@@ -98,13 +100,15 @@ class Stack:
         direct_urls: bool = False,
         in_process: bool = False,
         dialect_port: int | None = None,
+        stand_in: bool = False,
     ) -> None:
-        """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped.
+        """`tell` gets lines for the user, `give_up` the reason why the stack must be stopped.
 
-        `own_functions`: those that queues may name, by their names. `direct_urls`: whether
-        functions have URLs of their own. `in_process`: whether clients learn the tables.
-        `dialect_port`: where the SDKs of other services are
-        answered, 0 for nowhere; without it at the next one, if that is free.
+        `own_functions`: functions that queues may invoke, by name. `direct_urls`: True if
+        functions have their own URLs. `in_process`: True if clients learn the tables.
+        `dialect_port`: the port for the SDKs of other services,
+        0 for none; None takes the port after `port` if it is free. `stand_in`: True if they are
+        answered at the port of emulators, and the key `test` is good.
         """
         self._data = DataFolder(data)
         self._secret = SecretFile(self._data.secret)
@@ -113,6 +117,9 @@ class Stack:
         self._trouble = Trouble(self._data.path, tell)
         self._host = host
         self._port = port
+        if stand_in and dialect_port is None:
+            dialect_port = PORT
+        self._stand_in = stand_in
         self._dialect_port = dialect_port
         self._dialects: Server | None = None
         self._scale = scale
@@ -130,16 +137,16 @@ class Stack:
         self._threads: list[threading.Thread] = []
         self._next_port = 0
         self._damaged = False
-        """Whether this start lost a part of the store."""
+        """True if this start lost a part of the store."""
 
     @property
     def url(self) -> str:
-        """The URL that it answers at."""
+        """The URL of the API."""
         return self._url_at(self._port)
 
     @property
     def dialect_url(self) -> str | None:
-        """The URL that it answers the SDKs of other services at; None where it does not."""
+        """The URL for the SDKs of other services, or None if they are not served."""
         return self._url_at(self._dialects.port) if self._dialects else None
 
     @property
@@ -152,7 +159,7 @@ class Stack:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def start(self) -> None:
-        """Start everything; returns when requests are answered.
+        """Starts everything. Returns when requests are answered.
 
         Raises DataError, AddressError, TemplateError.
         """
@@ -162,7 +169,7 @@ class Stack:
             self._ending = ending.pop_all()
 
     def stop(self) -> None:
-        """End everything, calls under way first. May be called twice."""
+        """Ends everything, calls under way first. May be called twice."""
         self._ending.close()
 
     def _start(self, ending: contextlib.ExitStack) -> None:
@@ -212,6 +219,7 @@ class Stack:
             self.dialect_url,
             sealed_anew=sealing.is_new,
         )
+        keep_known_key(bootstrap.service(), ACCOUNT, wanted=self._stand_in)
         server.start()
         if self._dialects is not None:
             self._dialects.start()
@@ -273,7 +281,7 @@ class Stack:
         journal = self._open_log(self._data.executions, ending)
         executions = Executions(
             self._template.machines,
-            # Where Step Functions is told that too many run, it tries again.
+            # Step Functions retries an invocation that is throttled.
             lambda name, event: functions.run_in_turn(split_name(name)[0], event),
             self._clock,
             journal,
@@ -362,7 +370,7 @@ class Stack:
         return function, routes
 
     def _run_unless_in_trouble(self, run: Callable[[], None]) -> None:
-        """Refuse at once while there is trouble: the call would else wait for its end."""
+        """Refuses at once during trouble: the call would otherwise wait for its end."""
         if self._trouble.reason is not None:
             raise Unavailable(self._trouble.reason)
         run()
@@ -384,7 +392,7 @@ class Stack:
         chosen, self._port = self._port, server.port
         if self._dialect_port is None:
             self._next_port = self._port + 1 if chosen else 0
-        # In this order: no new calls, then those that sleep are woken, then the last ones end.
+        # In this order: no new calls, then sleeping calls are woken, then the last calls end.
         ending.callback(server.stop)
         ending.callback(self._clock.stop)
         ending.callback(server.refuse)
@@ -395,9 +403,14 @@ class Stack:
     ) -> Server | None:
         if self._dialect_port == 0:
             return None
+        others = next(each for each in self._template.routes_of(API) if not each.path)
+        # A test that waits for a container asks this port.
+        health = Route(function=others.function, method="GET", path="/health", api=DIALECT_API)
+        routes = [*self._template.routes_of(DIALECT_API), health]
         gateway = Gateway(
-            *(Router(self._template.routes_of(DIALECT_API)), functions, self._clock, problem),
+            *(Router(routes), functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
+            damage=self._known_damage,
             note_call=self._metrics.note_call,
             give_back=lambda receipts: give_back_unread(bootstrap.service(), receipts),
         )
@@ -418,7 +431,7 @@ class Stack:
         return server
 
     def _urls(self) -> dict[str, str]:
-        """Functions that have a URL of their own, by the names of their folders."""
+        """Returns the functions with their own URL, by the names of their folders."""
         folders = {each.name: each.folder.name for each in self._template.functions}
         return {folders[name]: name for name in self._template.urls}
 
@@ -433,7 +446,7 @@ class Stack:
 
 
 def _log_into(log: LogFile) -> Callable[[], None]:
-    """Have what the stack's own parts log written there too; the result ends that."""
+    """Writes the logs of the stack's own parts there, too. Returns a call that ends it."""
     handler = logging.StreamHandler(log)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.root.addHandler(handler)

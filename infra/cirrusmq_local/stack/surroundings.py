@@ -1,4 +1,4 @@
-"""The stack's own process: variables of the environment, open files, and looking for garbage."""
+"""Settings of the stack's process: environment variables, open files, garbage collection."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _OWN_VARIABLES = (
     "ACCOUNT_WAITING_RECEIVES",
     "BODIES_IN_S3_FROM",
 )
-"""The variables of the stack's own environment that functions get, too."""
+"""Variables of the stack's own environment that functions get, too."""
 
 
 GARBAGE_AFTER = 10_000
-"""New objects after which garbage is looked for among them; a batch of a stream has more."""
+"""New objects after which they are collected; a batch of a stream makes more."""
 
 
 def set_environment(template: Template, data: DataFolder, layout: Layout) -> None:
-    """Set the variables of the deployment, and those that differ on one machine."""
+    """Sets the variables of the deployment, with their values for one machine."""
     isolate_environment()
     own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
     os.environ |= template.environment() | {
@@ -49,7 +49,7 @@ def set_environment(template: Template, data: DataFolder, layout: Layout) -> Non
 
 
 def allow_many_connections() -> None:
-    """As many open files as the process may have: each connection is one."""
+    """Raises the limit of open files as far as allowed: each connection is one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65_536 if most == resource.RLIM_INFINITY else most
     with contextlib.suppress(ValueError, OSError):
@@ -57,10 +57,10 @@ def allow_many_connections() -> None:
 
 
 def spare_what_is_loaded() -> None:
-    """Have garbage looked for less often, and not in what is loaded, which stays for good.
+    """Collects garbage less often, and not among the loaded objects, which stay forever.
 
-    A pump holds a thousand records for a while: each time that this made many objects more, all of
-    them were looked through, half a million with the libraries' own, and every call waited.
+    A pump holds a thousand records for a while. Each time this added many objects, the collector
+    went through all half a million objects, libraries included, and every call waited.
     """
     gc.collect()
     gc.freeze()

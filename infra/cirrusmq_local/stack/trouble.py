@@ -1,4 +1,4 @@
-"""The reason why the data folder cannot be written, told once: never in a log inside it."""
+"""The reason why the data folder cannot be written, reported once, never in a log inside it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PROBE_BYTES = 1_048_576
 
 
 class Trouble:
-    """Whether the folder can be written at the moment, and if not, why.
+    """The folder's state: writable, or the reason why it is not.
 
-    From the first failure on there is a reason. It holds until nothing has failed for a while and
-    a file of some size could be written: on a disk that is all but full small writes succeed.
+    From the first failure on there is a reason. It ends when no write has failed for some seconds
+    and a file of 1 MiB could be written: on an almost full disk small writes succeed.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Trouble:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`tell` is given one sentence when trouble begins, and one when it is over."""
+        """`tell` gets one sentence when trouble begins, and one when it is over."""
         self._folder = folder
         self._tell = tell
         self._monotonic = monotonic
@@ -42,18 +42,18 @@ class Trouble:
 
     @property
     def reason(self) -> str | None:
-        """Why calls fail, as their answers say it; None where there is no trouble."""
+        """The reason why calls fail, as in their answers, or None if there is no trouble."""
         return self._reason
 
     def note(self, error: OSError) -> None:
-        """Take down a failure to write."""
+        """Notes a failed write."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             self.begin("its disk is full", "it goes on when there is space")
         else:
             self.begin(f"it cannot be written ({error.strerror})", "it goes on when it can")
 
     def note_store(self, name: str, error: sqlite3.Error) -> None:
-        """Take down what SQLite said of its file `name`."""
+        """Notes an error of SQLite about its file `name`."""
         match code_of(error):
             case sqlite3.SQLITE_FULL:
                 self.note(OSError(errno.ENOSPC, ""))
@@ -64,9 +64,9 @@ class Trouble:
                 self.begin(f"{name} failed ({error})", "it goes on when it can")
 
     def begin(self, reason: str, outlook: str, *, for_good: bool = False) -> None:
-        """Tell of a trouble: its reason, and the outlook or the remedy.
+        """Reports a trouble: its reason, and the outlook or the remedy.
 
-        `for_good`: it does not end while the service runs.
+        `for_good`: the trouble does not end while the service runs.
         """
         with self._lock:
             told = self._reason is not None and (self._for_good or not for_good)
@@ -78,7 +78,7 @@ class Trouble:
         self._tell(f"{self._folder}: {reason}: calls are answered with 503; {outlook}")
 
     def look(self) -> None:
-        """End the trouble where it is over; to be called again and again."""
+        """Ends the trouble if it is over. Upkeep calls this again and again."""
         if self._reason is None or self._for_good:
             return
         if self._monotonic() - self._failed_at < QUIET_SECONDS or not self._is_writable():

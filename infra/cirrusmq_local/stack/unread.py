@@ -1,9 +1,9 @@
-"""Messages in an answer that nobody reads: they go back at once, as if they had not been received.
+"""Gives messages in an answer that nobody reads back at once, as if they were not received.
 
     receive ── claims ── the client has gone, or takes nothing of the answer ── given back, untried
-                         └ else they were held for their visibility timeout, by nobody
+                         └ else they stay leased for their visibility timeout
 
-An answer that went into the machine's buffers counts as read: nobody tells of its end.
+An answer that went into the machine's buffers counts as read: its fate is not known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cirrusmq_local.cloud.events import Answer, Request
 
 _ACTION = re.compile(rb"(?:^|[?&])Action=(?:Batch)?ReceiveMessage(?:&|$)")
 _ELEMENT = re.compile(r"<ReceiptHandle>([^<]+)</ReceiptHandle>")
-"""In XML: what a sender wrote is escaped."""
+"""The receipt in XML. A message cannot contain this: a sender's text is escaped."""
 _LISTS = ("messages", "Messages", "msgInfoList")
 _NAMES = ("receipt", "ReceiptHandle", "receiptHandle")
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def receives(request: Request, role: str) -> bool:
-    """Whether a request to this function asks for messages, so that it ends with its client.
+    """Returns True if a request receives messages, so that it ends when its client goes.
 
     `role`: the function's folder.
     """
@@ -45,7 +45,7 @@ def receives(request: Request, role: str) -> bool:
 
 
 def receipts_of(answer: Answer) -> list[str]:
-    """The receipts in an answer to a receive, of any dialect; none in an error."""
+    """Returns the receipts in an answer to a receive, of any dialect; none for an error."""
     if answer.status != 200:
         return []
     body = answer.body
@@ -64,7 +64,7 @@ def receipts_of(answer: Answer) -> list[str]:
 
 
 def give_back_unread(core: Core, receipts: Sequence[str]) -> None:
-    """Give messages back for whoever comes next; this receive of them does not count."""
+    """Gives messages back to the queue; this receive does not count as an attempt."""
     for first in range(0, len(receipts), limits.BATCH_MESSAGES):
         some = list(receipts[first : first + limits.BATCH_MESSAGES])
         request = GiveBackRequest(receipts=some, delay_seconds=0, tried=False)

@@ -1,4 +1,4 @@
-"""The work of each second while the stack runs: the store is tidied, the data folder watched."""
+"""The work of each second while the stack runs: cleans the store and watches the data folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Two loops, a thread each, until the clock stops. `pause_seconds` are the clock's."""
+    """Two loops, each in a thread, until the clock stops. `pause_seconds`: on that clock."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Upkeep:
         self._pause_seconds = pause_seconds
 
     def keep_up(self, pumps: Sequence[Pump]) -> None:
-        """Remove expired items and objects, and changes that all readers of a stream have read."""
+        """Removes expired items and objects, and changes that all readers of a stream have read."""
         while True:
             try:
                 while self._engine.remove_expired(EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
@@ -59,7 +59,7 @@ class Upkeep:
                 _log.exception("upkeep failed")
 
     def watch_folder(self, give_up: Callable[[str], None]) -> None:
-        """Tell when trouble is over; give up where what is answered would be lost."""
+        """Checks if trouble is over. Calls `give_up` if the folder, and so its data, is lost."""
         while True:
             try:
                 self._clock.sleep(self._pause_seconds)

@@ -25,21 +25,21 @@
     assert subscriber.taken == []
     assert subscriber.deliveries[0].is_signed(secret, now=world.clock.now_ms() / 1_000)
 
-`World(seed=…)` draws the same ids again; `World(like=first)` begins with what `first` has stored,
-at its time, which is faster than to do it all again. A call answers a `Reply` (`status`, `headers`,
-`json`, `code` of a refusal); `send` and `receive` fail where the call does. The clock moves when
-you move it, and when the service sleeps: a long poll ends at once. `world.run("sweep")` runs a
-function of the template that a schedule would. Nothing opens a port or a file; one world does not
-see another.
+`World(seed=…)` draws the same ids again. `World(like=first)` begins with the stored items and the
+time of `first`, which is faster than to make them again. A call returns a `Reply` (`status`,
+`headers`, `json`, `code` of an error); `send` and `receive` raise if the call fails. The clock
+moves when you move it, and when the service sleeps: a long poll ends at once. `world.run("sweep")`
+runs a function that has a schedule in the template. No port or file is opened, and worlds do not
+share state.
 
-`Service` has a world and the client library's `Client` of it, and gives a handler what a `Consumer`
-would give it; pytest has it as the fixture `cirrusmq`, wherever this package is installed:
+`Service` has a world and the client library's `Client` for it, and calls a handler as a `Consumer`
+would. In pytest it is the fixture `cirrusmq`, as soon as this package is installed:
 
     def test_an_order_is_handled(cirrusmq):
         cirrusmq.client.create_queue("orders")
         ...  # send; cirrusmq.consume("orders", handle); cirrusmq.pass_seconds(60)
 
-A `Subscriber` also listens by HTTP, for a service that runs (`cirrusmq up`):
+A `Subscriber` can also listen by HTTP, for a running service (`cirrusmq up`):
 
     with Subscriber() as subscriber:
         web = {"protocol": "http", "endpoint": subscriber.url("hook")}
@@ -76,7 +76,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The world takes seconds to import, which `cirrusmq listen` would wait for in vain."""
+    """Imports the world on first use: it takes seconds, and `cirrusmq listen` does not need it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "Service":

@@ -1,4 +1,4 @@
-"""The time of a world: it passes when a test says so."""
+"""The time of a world: it passes when a test moves it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class ManualClock:
         self._now_ms = now_ms
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch."""
+        """Returns milliseconds since the Unix epoch."""
         return self._now_ms
 
     def sleep(self, seconds: float) -> None:
-        """Moves the clock: no other thread runs meanwhile."""
+        """Moves the clock instead of a wait: a world has one thread."""
         self._now_ms += max(1, round(seconds * 1000))
 
     def pass_seconds(self, seconds: float) -> None:
-        """Let time pass."""
+        """Moves the clock forward."""
         self._now_ms += round(seconds * 1000)

@@ -25,7 +25,7 @@ from cirrusmq_local.engine import Engine, EngineClient, attach
 from cirrusmq_local.testing.clock import ManualClock
 
 FUNCTION = "handler"
-"""The function that queues may name."""
+"""The function that queues may invoke."""
 FUNCTION_ARN = f"arn:aws:lambda:local:{ACCOUNT_ID}:function:{FUNCTION}"
 A = TypeVar("A")
 B = TypeVar("B")
@@ -51,11 +51,11 @@ def make_core(
     sealing: Sealing,
     by_sdk: bool,
 ) -> Core:
-    """A core on the engine, the bucket and the clock; all else of the cloud is in the callables.
+    """Returns a core over the engine, the bucket and the clock; callables stand for other services.
 
     `bodies_in_s3_from`: KiB, as the template's parameter. `by_sdk`: as of `World`.
     """
-    # The policies of the template are in force: a call that they do not allow fails here first.
+    # The template's policies are applied: a call that they do not allow fails here first.
     guarded = GuardedEngine(engine)
     store = Store(_sdk_client(guarded) if by_sdk else EngineClient(guarded), chance, clock.sleep)
     life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
@@ -90,10 +90,10 @@ def make_core(
 
 
 class GuardedSecret(Secret):
-    """The secret, for functions alone whose policies allow reading it."""
+    """The secret, only for functions whose policies allow reading it."""
 
     def generations(self) -> Generations:
-        """Both generations."""
+        """Returns both generations."""
         invocation = running.get()
         if invocation is not None and not invocation.function.may(
             "secretsmanager:GetSecretValue", "Secret"
@@ -104,26 +104,26 @@ class GuardedSecret(Secret):
 
 @cache
 def _session() -> Session:
-    """One for the process: it takes long to make."""
+    """Returns the process's session, made once because that takes long."""
     return get_session()
 
 
 def _sdk_client(engine: GuardedEngine) -> Any:
-    """The client that is deployed, with the engine in the place of the network."""
+    """Returns the client that is deployed, with the engine in the place of the network."""
     client = make_dynamodb(_session(), "us-east-1")
     attach(cast(Engine, engine), client)
     return client
 
 
 def _s3(bucket: Answering) -> Any:
-    """A client whose calls the bucket answers."""
+    """Returns a client whose calls the bucket answers."""
     client = make_s3(_session())
     attach_bucket(bucket, client)
     return client
 
 
 class InTurn:
-    """A window whose calls begin at once and end one after the other, in the order they began."""
+    """A window of parallel calls that run one after the other, in the order of their start."""
 
     def __init__(self, most: int) -> None:
         self._begun: deque[Callable[[], Any]] = deque()
@@ -135,11 +135,11 @@ class InTurn:
         self._begun.clear()
 
     def start(self, call: Callable[[], Any]) -> None:
-        """Begin a call."""
+        """Starts a call."""
         self._begun.append(call)
 
     def wait(self, seconds: float) -> list[Any]:
-        """The result of the next call."""
+        """Returns the results of the next call."""
         return [self._begun.popleft()()] if self._begun else []
 
 

@@ -32,7 +32,7 @@ from cirrusmq_local.testing.clock import ManualClock
 from cirrusmq_local.testing.world import World
 
 URL = "http://cirrusmq.test"
-"""No host: its calls go into the world."""
+"""URL of the client; it names no host, as calls go to the world."""
 
 
 class Service:
@@ -42,8 +42,8 @@ class Service:
         service.client.send("orders", [Message("two coffees")])
         (message,) = service.consume("orders", handle)
 
-    What follows from a call is done when it is answered: a published message is in its groups.
-    Time passes by `pass_seconds`, and where the service would wait: a long poll ends at once.
+    The effects of a call are complete at its answer: a published message is in its groups. Time
+    passes by `pass_seconds`, and when the service would wait: a long poll ends at once.
     """
 
     def __init__(self, *, seed: int = 0) -> None:
@@ -52,11 +52,11 @@ class Service:
 
     @property
     def clock(self) -> ManualClock:
-        """The service's time; `now_ms`, and `pass_seconds` of its own."""
+        """The service's clock; its own `pass_seconds` runs no due work."""
         return self.world.clock
 
     def pass_seconds(self, seconds: float) -> None:
-        """Let time pass, then do what is due: the sweep, and what functions invoke."""
+        """Moves the clock, then runs the due work: the sweep, and invoked functions."""
         self.clock.pass_seconds(seconds)
         self.world.run("sweep")
         self.world.settle()
@@ -69,12 +69,13 @@ class Service:
         most: int = BATCH,
         batches: Batches | None = None,
     ) -> Sequence[Received]:
-        """Give a handler what can be received now, and do with it what it answers.
+        """Receives messages, calls a handler with them, and settles them by its results.
 
-        As a `Consumer` does, in this thread and once: at most `most` messages, those of an ordered
-        source one by one. `batches`: the handler takes lists. The messages that it was given.
-        An exception of the handler is a retry, as in a consumer, and is logged; so is a result
-        that is none. What ends a test, `pytest.fail` and Ctrl-C, is raised.
+        Works as a `Consumer` does, but once and in this thread. Returns the messages that the
+        handler got: at most `most`, one by one from an ordered source. `batches`: the handler
+        takes lists.
+        An exception of the handler, or an invalid result, is a retry, as in a consumer, and is
+        logged. An exception that ends a test, as of `pytest.fail` and Ctrl-C, is raised.
         """
         check_handler(handler)
         shared = source_of(source)
@@ -96,7 +97,7 @@ class Service:
         return given
 
     def close(self) -> None:
-        """Close the client."""
+        """Closes the client."""
         self.client.close()
 
     def __enter__(self) -> Self:
@@ -107,7 +108,7 @@ class Service:
 
 
 def _attempt(handler: Callable[[Any], object], given: Any) -> object:
-    """As a consumer calls it, in the test's own thread."""
+    """Calls the handler as a consumer does, in the test's own thread. Returns its result."""
     try:
         return handler(given)
     except BaseException as error:
@@ -117,7 +118,7 @@ def _attempt(handler: Callable[[Any], object], given: Any) -> object:
 
 
 def _ends_a_test(error: BaseException) -> bool:
-    """Whether it is Ctrl-C, or pytest's own: `pytest.fail`, `pytest.skip`."""
+    """Returns True for Ctrl-C and pytest's own: `pytest.fail`, `pytest.skip`."""
     outcomes = sys.modules.get("_pytest.outcomes")
     ends = KeyboardInterrupt if outcomes is None else (KeyboardInterrupt, outcomes.OutcomeException)
     return isinstance(error, ends)
@@ -133,7 +134,7 @@ class _WorldClient(Client):
 
 
 class _WorldTransport(Transport):
-    """One call at a time: a world is of one thread, and a producer has several."""
+    """Does one call at a time: a world needs one thread, and a producer has several."""
 
     def __init__(self, world: World, connection: Connection) -> None:
         self._world = world

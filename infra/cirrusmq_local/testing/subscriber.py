@@ -1,4 +1,4 @@
-"""A subscriber: notes what is delivered to it, answers as it is told, and listens by HTTP."""
+"""A subscriber for tests: notes its deliveries, answers by a rule, and listens by HTTP."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from cirrusmq_local.testing.webhooks import is_signed, read_secret
 
 TAKEN, FAILED = 204, 500
 MOST_BYTES = 26_214_400
-"""Of a body: larger ones are answered with 413."""
+"""Maximum size of a body: a larger one is answered with 413."""
 IDLE_SECONDS = 30
 POLL_SECONDS = 0.02
-"""So long a subscriber that ends waits for its server."""
+"""Maximum wait of a subscriber for the end of its server."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ class Delivery:
     """One attempt to deliver, as received. `headers`: names in lower case."""
 
     path: str
-    """Of the URL, without the slash that it begins with."""
+    """The URL's path, without the first slash."""
     headers: Mapping[str, str]
     body: bytes
     at_ms: float
-    """Of the subscriber's clock."""
+    """Time of the delivery on the subscriber's clock."""
 
     @property
     def message_id(self) -> str:
-        """The same in each attempt; empty in a request to confirm a subscription."""
+        """The message's id, equal in each attempt; empty in a request to confirm a subscription."""
         return self.headers.get("x-cmq-message-id", "")
 
     @cached_property
     def content(self) -> Any:
-        """The body's JSON; None where it is none."""
+        """The body's JSON value, or None if the body is not JSON."""
         try:
             return json.loads(self.body)
         except ValueError:
@@ -51,7 +51,7 @@ class Delivery:
 
     @cached_property
     def text(self) -> str:
-        """The message's body, whichever content format the subscription has."""
+        """The message's body, for each content format of a subscription."""
         held, body = self.content, self.body
         if isinstance(held, dict) and self.message_id and held.get("msgId") == self.message_id:
             if "bodyEncoding" not in held:
@@ -60,14 +60,14 @@ class Delivery:
         return body.decode(errors="backslashreplace")
 
     def is_signed(self, secret: str, now: float | None = None) -> bool:
-        """Whether it is signed with the subscription's `whsec_…`, within 5 minutes of `now`."""
+        """Returns True if a signature by the `whsec_…` is valid, within 5 minutes of `now`."""
         return is_signed(read_secret(secret), self.headers, self.body, now)
 
 
 Answer = Callable[[Delivery], int | None]
-"""The status that a delivery is answered with; None: the connection is closed without an answer.
+"""Returns the status of a delivery's answer; None closes the connection without an answer.
 
-It is called in the thread of the connection: one that takes its time delays nothing else.
+It is called in the connection's thread: a slow call does not delay other deliveries.
 """
 
 
@@ -77,8 +77,8 @@ class Subscriber:
         with Subscriber() as subscriber:
             endpoint = subscriber.url("orders")  # of a subscription with protocol http
 
-    `answer` may be set at any time; so do `down` and `up`. `deliveries` are all attempts, `taken`
-    those that were answered with 2xx. A world's (`World.subscriber`) needs no `with`.
+    `answer` may be set at any time; `down` and `up` set it, too. `deliveries` are all attempts,
+    `taken` are the attempts answered with 2xx. A world's (`World.subscriber`) needs no `with`.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Subscriber:
         self._server: _Server | None = None
 
     def take(self, path: str, headers: Mapping[str, str], body: bytes) -> int | None:
-        """One delivery: the status of its answer, None for none."""
+        """Takes one delivery. Returns the status of its answer, or None for no answer."""
         lower = {name.lower(): value for name, value in headers.items()}
         delivery = Delivery(path, lower, body, self._now_ms())
         with self._changed:
@@ -113,7 +113,9 @@ class Subscriber:
         return status
 
     def down(self, *bodies: str, path: str | None = None) -> None:
-        """Answer 500 to messages of these bodies (all, if none are given) at a path (any)."""
+        """Fails deliveries of messages with these bodies, at a path, with 500 from now on.
+        No bodies: all messages. `path`: None is any path.
+        """
 
         def answer(delivery: Delivery) -> int:
             here = path is None or delivery.path == path
@@ -122,23 +124,25 @@ class Subscriber:
         self.answer = answer
 
     def up(self) -> None:
-        """Answer 204 from now on."""
+        """Lets each delivery succeed from now on, with 204."""
         self.answer = lambda delivery: TAKEN
 
     def bodies(self, path: str | None = None) -> list[str]:
-        """The messages' bodies, of each attempt, at a path or at any."""
+        """Returns the messages' bodies, one for each attempt. `path`: None is any path."""
         return [each.text for each in self._at(path)]
 
     def times(self, body: str, path: str | None = None) -> list[float]:
-        """Milliseconds at which a message was attempted."""
+        """Returns the times of a message's attempts in milliseconds. `path`: None is any path."""
         return [each.at_ms for each in self._at(path) if each.text == body]
 
     def waits(self, body: str, path: str | None = None) -> list[float]:
-        """Seconds between the attempts of a message."""
+        """Returns the seconds between a message's attempts. `path`: None is any path."""
         return [(late - soon) / 1_000 for soon, late in pairwise(self.times(body, path))]
 
     def wait_for(self, message_ids: Iterable[str], seconds: float = 60) -> list[Delivery]:
-        """The first deliveries of these messages that were taken, once all are; TimeoutError."""
+        """Waits until all these messages are taken. Returns their first taken deliveries.
+        Raises TimeoutError after `seconds`.
+        """
         wanted = list(message_ids)
         with self._changed:
             if not self._changed.wait_for(
@@ -150,12 +154,12 @@ class Subscriber:
 
     @property
     def port(self) -> int:
-        """The port that it listens on; only within `with`."""
+        """The subscriber's port; only within `with`."""
         assert self._server is not None, "it listens within `with` only"
         return self._server.server_port
 
     def url(self, path: str = "") -> str:
-        """An endpoint of this subscriber; only within `with`."""
+        """Returns an endpoint of this subscriber; only within `with`."""
         return f"http://{self._address[0]}:{self.port}/{path}"
 
     def __enter__(self) -> Subscriber:
@@ -177,7 +181,7 @@ class Subscriber:
 
 
 class _Server(ThreadingHTTPServer):
-    """Takes many connections at once: with the library's backlog of five some would fail."""
+    """Accepts many connections at once; with the library's backlog of five some would fail."""
 
     request_queue_size = 128
 
@@ -194,7 +198,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """Connections that are kept end too: nothing is taken from now on."""
+        """Closes kept connections, too: no delivery is taken from now on."""
         super().server_close()
         for request in list(self._open):
             with contextlib.suppress(OSError):
@@ -223,6 +227,6 @@ def _handler(subscriber: Subscriber) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:
-            """A subscriber notes deliveries itself."""
+            """Logs nothing: a subscriber notes deliveries itself."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""Signatures of deliveries, as Standard Webhooks has them.
+"""Signatures of deliveries, by Standard Webhooks.
 
 Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -17,7 +17,7 @@ TOLERANCE_SECONDS = 300
 
 
 def read_secret(text: str) -> bytes:
-    """The key in a `whsec_…`; ValueError."""
+    """Returns the key in a `whsec_…`. Raises ValueError if the text is none."""
     try:
         return base64.b64decode(text.removeprefix(PREFIX), validate=True)
     except binascii.Error as error:
@@ -27,7 +27,7 @@ def read_secret(text: str) -> bytes:
 def is_signed(
     secret: bytes, headers: Mapping[str, str], body: bytes, now: float | None = None
 ) -> bool:
-    """Whether one of the signatures is right, and made within 5 minutes of now."""
+    """Returns True if one of the signatures is valid, and made within 5 minutes of now."""
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not (timestamp.isascii() and timestamp.isdigit()):

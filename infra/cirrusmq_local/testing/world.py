@@ -68,18 +68,18 @@ class Reply:
 
     @property
     def json(self) -> Any:
-        """The body."""
+        """The body's JSON value."""
         return msgspec.json.decode(self.text)
 
     @property
     def code(self) -> str | None:
-        """The problem's code; None where it is no problem."""
+        """The error's code, or None if the call succeeded."""
         return self.json.get("code") if self.status >= 400 else None
 
 
 @dataclass(frozen=True)
 class Posting:
-    """The outcome of a post: `error` is `status <n>`, a kind of error, or None: 204."""
+    """The outcome of a post: `error` is `status <n>`, a kind of error, or None for 204."""
 
     error: str | None
     retry_after_seconds: float | None = None
@@ -87,13 +87,13 @@ class Posting:
 
     @property
     def status(self) -> int | None:
-        """Of the answer; None where there was none."""
+        """Status of the answer, or None if there was no answer."""
         said, _, status = (self.error or f"status {TAKEN}").partition(" ")
         return int(status) if said in ("status", "redirect") else None
 
 
 class Invoked(tuple[str, dict[str, Any]]):
-    """An invocation that waits: the function's role and its event."""
+    """A waiting invocation: the function's role and its event."""
 
     chain: tuple[str, ...]
     """The functions that led to it."""
@@ -119,15 +119,15 @@ class World:
         by_sdk: bool = False,
         like: World | None = None,
     ) -> None:
-        """`direct_urls`: calls that a function takes at a URL of its own are made there.
+        """`direct_urls`: calls go to a function's own URL if it has one.
 
         `in_process`: clients make the calls of plain queues themselves, on the tables.
-        `bodies_in_s3_from`: KiB of a send from which its messages are in the bucket, 0 for never;
-        without it, as the template has it.
-        `by_sdk`: calls of DynamoDB are made by botocore's client, as in an account. It takes as
-        much time as all else of a call.
-        `like`: a world whose items this one begins with, at its time: many tests make that once.
-        ValueError where it has something left to run, or a message in the bucket.
+        `bodies_in_s3_from`: size in KiB from which the messages of a send are in the bucket, 0 for
+        never; None takes the template's value.
+        `by_sdk`: botocore's client makes the calls of DynamoDB, as in an account. This doubles the
+        time of a call.
+        `like`: a world with whose items and time this one begins; many tests can share it. Raises
+        ValueError if it has work left to run, or a message in the bucket.
         """
         isolate_environment()
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
@@ -146,16 +146,16 @@ class World:
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.dropped: list[tuple[str, dict[str, Any]]] = []
-        """Invocations that Lambda held to be an endless loop."""
+        """Invocations that Lambda took for an endless loop."""
         self.unprocessed = UnprocessedQueue(self.clock.now_ms)
-        """What Lambda gave up."""
+        """Events that Lambda gave up."""
         self.reports: dict[str, bytes] = {}
         """The data pipeline's output: path -> content."""
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
         self.endpoint: Callable[[str], str | None] = lambda url: None
-        """The answer of an endpoint: the kind of error, None where it takes the message."""
+        """The answer of an endpoint: the kind of error, or None if it takes the message."""
         self.handle: Callable[[dict[str, Any]], Any] = lambda event: None
-        """The function that a queue may name: its answer to an event."""
+        """The function that a queue may invoke: returns its answer to an event."""
         self.batches: list[list[dict[str, Any]]] = []
         """The records of each of its calls."""
         self.executions: list[tuple[str, dict[str, Any]]] = []
@@ -204,22 +204,22 @@ class World:
         self._names = {function.folder.name: name for name, (function, _) in self._handlers.items()}
 
     def client(self, account: str, *, admin: bool = False) -> Client:
-        """A client with a new key of the account, for all that it has."""
+        """Returns a client with a new key of the account, which may use all of its resources."""
         rights = keys.KeyRights(admin=admin, manages_keys=True)
         key, secret = keys.create_key(self.core, account, rights)
         return Client(self, f"Bearer {key.id}:{secret}")
 
     def run(self, role: str, event: Any = None) -> Any:
-        """Run a function by its folder's name."""
+        """Runs a function by its folder's name. Returns its answer."""
         return self._run_function(self._names[role], event or {})
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Posting:
-        """Note a post, and answer it by `endpoint`."""
+        """Notes a post. Returns its outcome by `endpoint`."""
         self.posts.append((url, dict(headers), body))
         return Posting(self.endpoint(url))
 
     def subscriber(self) -> Subscriber:
-        """A new subscriber, on this clock, that takes what is posted from now on at any URL."""
+        """Returns a new subscriber, on this clock, for all later posts to any URL."""
         made = Subscriber(now_ms=self.clock.now_ms)
 
         def answer(url: str) -> str | None:
@@ -233,7 +233,7 @@ class World:
         return made
 
     def settle(self) -> None:
-        """Run everything that waits: invocations, and the readers of the stream."""
+        """Runs all waiting work: invocations, and the readers of the stream."""
         busy = True
         while busy:
             busy = False
@@ -250,13 +250,13 @@ class World:
             busy = busy or positions != [pump.saved for pump in self._pumps]
 
     def run_stream(self, role: str) -> None:
-        """Have one reader of the stream read to its end."""
+        """Lets one reader of the stream read to its end."""
         for pump in self._pumps:
             if pump.source.function == self._names[role]:
                 pump.drain()
 
     def items(self, table: str = "messages") -> list[dict[str, Any]]:
-        """Every item of a table, in wire shapes."""
+        """Returns every item of a table, in wire shapes."""
         name = getattr(self.tables, table)
         answer = self.engine.execute("Scan", {"TableName": name})
         found = list(answer["Items"])
@@ -267,7 +267,7 @@ class World:
         return found
 
     def units(self, call: Callable[[], object]) -> tuple[float, float]:
-        """(write units, read units) that a call consumes, over all tables."""
+        """Returns a call's (write units, read units), over all tables."""
         before = self.engine.capacity()
         call()
         after = self.engine.capacity()
@@ -275,7 +275,7 @@ class World:
         return float(written), float(read)
 
     def write_units(self, call: Callable[[], object]) -> float:
-        """Write units that a call consumes."""
+        """Returns the write units that a call consumes."""
         return self.units(call)[0]
 
     def call(
@@ -288,9 +288,9 @@ class World:
         *,
         api: str = API,
     ) -> Reply:
-        """One HTTP call, from the event to the function's answer.
+        """Makes one HTTP call, from the event to the function's answer.
 
-        `api`: the one for the SDKs of other services is `DIALECT_API`.
+        `api`: `DIALECT_API` is the API for the SDKs of other services.
         """
         if self.own is not None and api == API:
             answered = self.own.answer(method, path, body, headers, query)
@@ -317,7 +317,7 @@ class World:
         *,
         api: str = API,
     ) -> tuple[str, dict[str, Any], bool]:
-        """The function of a call, its event, and whether it is called at its own URL."""
+        """Returns a call's function, its event, and True if it is called at its own URL."""
         match = self._routers[api].match(method, path)
         assert match is not None
         request = Request(
@@ -368,10 +368,10 @@ class Client:
         self.world = world
         self.authorization = authorization
         self.gzips = False
-        """Whether it gzips its requests, and takes gzipped answers."""
+        """True if it gzips its requests and accepts gzipped answers."""
 
     def call(self, method: str, path: str, body: object = None, query: str = "") -> Reply:
-        """A call with a JSON body, or with none."""
+        """Makes a call with a JSON body, or without one."""
         raw = b"" if body is None else msgspec.json.encode(body)
         return self.raw(method, path, raw, query=query)
 
@@ -385,7 +385,7 @@ class Client:
         query: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """A call with a body of any bytes; `headers`: more of them, in lower case."""
+        """Makes a call with a body of any bytes. `headers`: further ones, in lower case."""
         told = {"authorization": self.authorization, "content-type": content_type}
         told |= headers or {}
         if self.gzips:
@@ -396,34 +396,34 @@ class Client:
         return self.world.call(method, path, body, told, query)
 
     def get(self, path: str, query: str = "") -> Reply:
-        """GET."""
+        """Makes a GET call."""
         return self.call("GET", path, query=query)
 
     def put(self, path: str, body: object = None, **query: str) -> Reply:
-        """PUT."""
+        """Makes a PUT call."""
         return self.call("PUT", path, body, urlencode(query))
 
     def patch(self, path: str, body: object) -> Reply:
-        """PATCH."""
+        """Makes a PATCH call."""
         return self.call("PATCH", path, body)
 
     def post(self, path: str, body: object = None) -> Reply:
-        """POST."""
+        """Makes a POST call."""
         return self.call("POST", path, body)
 
     def delete(self, path: str) -> Reply:
-        """DELETE."""
+        """Makes a DELETE call."""
         return self.call("DELETE", path)
 
     def send(self, queue: str, *bodies: str, **fields: Any) -> list[dict[str, Any]]:
-        """Send messages that differ in their bodies alone; answers their entries."""
+        """Sends messages that differ only in their bodies. Returns their entries in the answer."""
         messages = [{"body": body, **fields} for body in bodies]
         reply = self.post(f"/queues/{queue}/messages", {"messages": messages})
         assert reply.status == 201, reply.text
         return list(reply.json["messages"])
 
     def receive(self, queue: str, most: int = 16, **fields: Any) -> list[dict[str, Any]]:
-        """Receive without waiting."""
+        """Receives without a wait. Returns the messages."""
         request = {"max": most, "wait_seconds": 0, **fields}
         reply = self.post(f"/queues/{queue}/messages/receive", request)
         assert reply.status == 200, reply.text
@@ -434,7 +434,7 @@ class Client:
 def _deployed(
     direct_urls: bool,
 ) -> tuple[Template, dict[str, tuple[Function, Handler]], dict[str, Router]]:
-    """The template, its functions by name, and the routes of both APIs."""
+    """Returns the template, its functions by name, and the routes of both APIs."""
     template = load(TEMPLATE, {"DirectUrls": str(direct_urls).lower(), "Dialects": ALL_DIALECTS})
     handlers = {each.name: (each, load_handler(each)) for each in template.functions}
     routers = {api: Router(template.routes_of(api)) for api in (API, DIALECT_API)}

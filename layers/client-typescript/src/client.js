@@ -49,9 +49,10 @@ export class Client {
     return this.#handOver(`/topics/${encodeURIComponent(topic)}/messages`, messages);
   }
 
-  async receive(source, { max = 1, waitSeconds, visibilityTimeoutSeconds, signal } = {}) {
+  async receive(source, { max = 1, group, waitSeconds, visibilityTimeoutSeconds, signal } = {}) {
     const { path, body } = sourceOf(source);
     const wanted = { ...body, max };
+    if (group !== undefined) wanted.group = group;
     if (waitSeconds !== undefined) wanted.wait_seconds = waitSeconds;
     if (visibilityTimeoutSeconds !== undefined) {
       wanted.visibility_timeout_seconds = visibilityTimeoutSeconds;

@@ -145,8 +145,17 @@ export interface Content {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
 }
 
 /** Messages by state. */
@@ -156,6 +165,8 @@ export interface Counts {
   delayed: number;
   rewindable: number;
   oldest_active_age_seconds: number;
+  /** with priorities: of the active ones, or of those that were read, by priority */
+  active_by_priority?: Record<string, number>;
   /** left out: exact; true: not all were read, the rest is counted late */
   approximate?: boolean;
 }
@@ -293,10 +304,10 @@ export interface Failure {
 }
 
 /**
- * Which messages are let pass. One of `tags`, `tag_expression`, `binding_keys` and `policy`, or
- * `sql`, or both, which must hold then. Topics of kind `tags` take `tags`, `tag_expression`,
- * `policy` and `sql`; of kind `routing_key` `binding_keys`, `policy` and `sql`; receivers of a
- * queue `tags` and `sql`.
+ * Which messages are let pass. One of `tags`, `tag_expression`, `binding_keys`, `policy` and
+ * `body_policy`, or `sql`, or both, which must hold then. Topics of kind `tags` take `tags`,
+ * `tag_expression`, `policy`, `body_policy` and `sql`; of kind `routing_key` `binding_keys`,
+ * `policy`, `body_policy` and `sql`; receivers of a queue `tags` and `sql`.
  */
 export interface Filter {
   /** messages with one of these; none of them lets all pass */
@@ -311,6 +322,13 @@ export interface Filter {
    * most 8,192 bytes, 5 names and 150 combinations.
    */
   policy?: Record<string, unknown[]>;
+  /**
+   * As an SNS filter policy with the scope `MessageBody`, over a body that is a JSON object: a name
+   * has conditions as in `policy`, also true, false and null, or an object with names of its own.
+   * At most 8,192 bytes, 5 names and 150 combinations, in which conditions count by the depth of
+   * their name.
+   */
+  body_policy?: Record<string, unknown[] | Record<string, unknown>>;
   /**
    * Over attributes by name, at most 16,384 bytes and 1,000 tokens. It lets pass what it is TRUE
    * for; an attribute that is absent is NULL. `TAGS = 'a'` is true where `a` is one of the
@@ -563,8 +581,17 @@ export interface LoggedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   routing_key?: string;
 }
 
@@ -753,8 +780,17 @@ export interface PeekedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   receive_count: number;
   /** RFC 3339 in UTC with milliseconds */
   visible_at: string;
@@ -788,6 +824,8 @@ export interface PostedMessage {
   /** a value of bytes is an object with their base64 */
   msgAttributes?: Record<string, string | { base64: string }>;
   msgTags?: string[];
+  /** who published it, if that is not the topic's account */
+  sender?: string;
 }
 
 /** A publish that nobody sees before its commit. */
@@ -881,10 +919,13 @@ export interface QueueAttributes {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  priorities: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  paused: boolean;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -912,12 +953,15 @@ export interface QueueInput {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  priorities?: number | null;
   /** an integer from 1 to 255; 4 unless given */
   partitions?: number;
   invoke?: InvokeInput | null;
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  paused?: boolean;
+  sender?: "account" | "key";
 }
 
 /** Attributes as a caller gives them; those that are not given are UNSET. */
@@ -941,12 +985,15 @@ export interface QueueInputChange {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  priorities?: number | null;
   /** an integer from 1 to 255 */
   partitions?: number;
   invoke?: InvokeInput | null;
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  paused?: boolean;
+  sender?: "account" | "key";
 }
 
 /** A page of queues, by name. */
@@ -972,10 +1019,13 @@ export interface QueueWithCounts {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  priorities: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
   labels: Record<string, string>;
+  paused: boolean;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1006,6 +1056,11 @@ export interface ReceiveRequest {
   visibility_timeout_seconds?: number;
   /** one of the queue's receivers; without it, the queue itself */
   receiver?: string;
+  /** a text of 1 to 128 characters: only messages of this group, in an ordered or a fair queue */
+  group?: string;
+  where?: Where;
+  /** the after of the call before */
+  after?: string;
   /**
    * a ULID of the caller's own, at most 120 s old: the call that is repeated with it is known again
    */
@@ -1023,8 +1078,17 @@ export interface ReceivedMessage {
   attributes: Record<string, string | Bytes>;
   tags: string[];
   group?: string;
+  /** absent: 1, the lowest */
+  priority?: number;
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
+  /** the account that sent it */
+  sender: string;
+  /**
+   * the id of its access key, where the queue or topic has `sender: key`: shown to that account
+   * alone
+   */
+  sender_key?: string;
   receive_count: number;
   /** RFC 3339 in UTC with milliseconds */
   visible_at: string;
@@ -1043,6 +1107,15 @@ export interface ReceivedMessages {
   /** receipts of `delete` whose messages are deleted */
   deleted?: string[];
   failed?: Failure[];
+  /** true: nobody receives from it until it is resumed */
+  paused?: boolean;
+  /**
+   * with `where`: whether everything was looked at, by this call and those whose `after` it goes on
+   * behind
+   */
+  seen_all?: boolean;
+  /** with `where`: opaque, for the next call */
+  after?: string;
   /** after the deletes, why nothing could be received */
   error?: Problem;
 }
@@ -1055,12 +1128,18 @@ export interface ReceiverAttributes {
   /** RFC 3339 in UTC with milliseconds */
   starts_at: string;
   filter: Filter | null;
+  paused: boolean;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
   modified_at: string;
   /** is giving it what was sent before; nothing else is received yet */
   operation?: string;
+}
+
+/** The body of `PATCH …/receivers/{receiver}`. */
+export interface ReceiverChangeInput {
+  paused?: boolean;
 }
 
 /** The body of `PUT …/receivers/{receiver}`. */
@@ -1088,6 +1167,7 @@ export interface ReceiverWithCounts {
   /** RFC 3339 in UTC with milliseconds */
   starts_at: string;
   filter: Filter | null;
+  paused: boolean;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1204,6 +1284,8 @@ export interface SendMessage {
   deduplication_id?: string;
   /** an integer from 0 to 1,296,000 seconds */
   delay_seconds?: number;
+  /** an integer from 1 to 32 */
+  priority?: number;
   /** an integer from 1 to 43,200 seconds */
   visibility_timeout_seconds?: number;
 }
@@ -1407,6 +1489,7 @@ export interface TopicAttributes {
   partitions: number;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1448,6 +1531,7 @@ export interface TopicInput {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** Attributes as a caller gives them; those that are not given are UNSET. */
@@ -1460,6 +1544,7 @@ export interface TopicInputChange {
   description?: string | null;
   /** at most 50 pairs of texts, of 4,096 bytes together */
   labels?: Record<string, string>;
+  sender?: "account" | "key";
 }
 
 /** A page of topics, by name. */
@@ -1480,6 +1565,7 @@ export interface TopicWithCounts {
   partitions: number;
   description: string | null;
   labels: Record<string, string>;
+  sender: "account" | "key";
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1542,6 +1628,13 @@ export interface VisibilityEntry {
 export interface VisibilityRequest {
   /** an array of 1 to 16 entries */
   entries: VisibilityEntry[];
+}
+
+/** The attribute that a message must have to be received. */
+export interface Where {
+  /** a text of 1 to 256 characters */
+  name: string;
+  value: string | Base64;
 }
 
 /** Each call: its path's and query's values, its body, its answer. */
@@ -1680,6 +1773,13 @@ export interface Calls {
     path: { queue: string; receiver: string };
     query?: { exact?: boolean };
     body?: ReceiverInput;
+    answer: ReceiverAttributes;
+  };
+  /** Change some attributes of a receiver */
+  "PATCH /queues/{queue}/receivers/{receiver}": {
+    path: { queue: string; receiver: string };
+    query?: {};
+    body?: ReceiverChangeInput;
     answer: ReceiverAttributes;
   };
   /** Show a receiver and its counts */

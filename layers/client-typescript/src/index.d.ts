@@ -57,6 +57,8 @@ export interface ClientOptions {
 export interface ReceiveOptions {
   /** 1 to 16; 1 unless given. */
   max?: number;
+  /** Only messages of this group, in an ordered or a fair queue. */
+  group?: string;
   /** How long to wait for the first message, 0 to 30; the queue's own unless given. */
   waitSeconds?: number;
   /** How long the messages are held, 1 to 43,200; the message's or the source's unless given. */

@@ -55,7 +55,14 @@ class Content(TypedDict):
     attributes: dict[str, str | Bytes]
     tags: list[str]
     group: NotRequired[str]
+    priority: NotRequired[int]
+    """absent: 1, the lowest"""
     sent_at: str
+    sender: str
+    """the account that sent it"""
+    sender_key: NotRequired[str]
+    """the id of its access key, where the queue or topic has `sender: key`: shown to that account
+    alone"""
 
 
 class DeadLetterNote(TypedDict):
@@ -102,6 +109,13 @@ class ReceivedMessages(TypedDict):
     deleted: NotRequired[list[str]]
     """receipts of `delete` whose messages are deleted"""
     failed: NotRequired[list[Failure]]
+    paused: NotRequired[bool]
+    """true: nobody receives from it until it is resumed"""
+    seen_all: NotRequired[bool]
+    """with `where`: whether everything was looked at, by this call and those whose `after` it goes
+    on behind"""
+    after: NotRequired[str]
+    """with `where`: opaque, for the next call"""
     error: NotRequired[Problem]
     """after the deletes, why nothing could be received"""
 
@@ -416,10 +430,13 @@ class QueueAttributes(TypedDict):
     ordered: bool
     fair: bool
     max_in_flight: int | None
+    priorities: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
+    paused: bool
+    sender: Literal["account", "key"]
     created_at: str
     modified_at: str
 
@@ -432,6 +449,8 @@ class Counts(TypedDict):
     delayed: int
     rewindable: int
     oldest_active_age_seconds: int
+    active_by_priority: NotRequired[dict[str, int]]
+    """with priorities: of the active ones, or of those that were read, by priority"""
     approximate: NotRequired[bool]
     """left out: exact; true: not all were read, the rest is counted late"""
 
@@ -459,6 +478,7 @@ class ReceiverAttributes(TypedDict):
     start: str
     starts_at: str
     filter: dict[str, Any] | None
+    paused: bool
     created_at: str
     modified_at: str
     operation: NotRequired[str]
@@ -665,6 +685,7 @@ class TopicAttributes(TypedDict):
     partitions: int
     description: str | None
     labels: dict[str, str]
+    sender: Literal["account", "key"]
     created_at: str
     modified_at: str
 

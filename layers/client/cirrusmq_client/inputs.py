@@ -34,6 +34,7 @@ class FilterInput(TypedDict):
     tag_expression: NotRequired[str]
     binding_keys: NotRequired[Sequence[str]]
     policy: NotRequired[dict[str, Any]]
+    body_policy: NotRequired[dict[str, Any]]
     sql: NotRequired[str]
 
 
@@ -84,6 +85,8 @@ class QueueInput(TypedDict):
     fair: NotRequired[bool]
     max_in_flight: NotRequired[int | None]
     """an integer from 1 to 256"""
+    priorities: NotRequired[int | None]
+    """an integer from 2 to 32"""
     partitions: NotRequired[int]
     """an integer from 1 to 255"""
     invoke: NotRequired[InvokeInput | None]
@@ -93,6 +96,8 @@ class QueueInput(TypedDict):
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
     """at most 50 pairs of texts, of 4,096 bytes together"""
+    paused: NotRequired[bool]
+    sender: NotRequired[Literal["account", "key"]]
 
 
 class ReceiverInput(TypedDict):
@@ -102,6 +107,12 @@ class ReceiverInput(TypedDict):
     """latest: what is sent from the answer on; earliest: also all that is in the queue then, and
     what its log has; or a time since which the log has everything"""
     filter: NotRequired[FilterInput | None]
+
+
+class ReceiverChangeInput(TypedDict):
+    """The body of `PATCH …/receivers/{receiver}`."""
+
+    paused: NotRequired[bool]
 
 
 class TopicInput(TypedDict):
@@ -118,6 +129,7 @@ class TopicInput(TypedDict):
     """a text of at most 256 characters"""
     """a text of at most 256 characters"""
     """at most 50 pairs of texts, of 4,096 bytes together"""
+    sender: NotRequired[Literal["account", "key"]]
 
 
 class SubscriptionInput(TypedDict):

@@ -88,6 +88,8 @@ def _read_record(record: Mapping[str, Any]) -> Received:
     if not own:  # others know ids alone
         return Received(message, arn)
     message["receipt"] = record["receiptHandle"]
+    if "SenderId" in system:  # of other services it is no account
+        message["sender"] = system["SenderId"]
     return Received(message | record.get(_OWN, {}), _named(arn))
 
 
@@ -131,6 +133,8 @@ def _envelope(data: bytes, message_id: str) -> dict[str, Any] | None:
 def _content(envelope: Mapping[str, Any]) -> dict[str, Any]:
     name = "body_base64" if envelope.get("bodyEncoding") == "base64" else "body"
     content = {name: envelope["msgBody"], "attributes": envelope.get("msgAttributes", {})}
+    if "sender" in envelope:
+        content["sender"] = envelope["sender"]
     published = envelope.get("publishTime")
     if isinstance(published, int):
         content["sent_at"] = to_text(datetime.fromtimestamp(published, UTC))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from cirrusmq_client.errors import (
     error_of,
 )
 from cirrusmq_client.messages import Message, Received, messages_of
-from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
+from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Selected, Sent
 from cirrusmq_client.sources import Queue, Source, part, queue_path, source_of
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
 from cirrusmq_client.times import to_moment
@@ -60,14 +61,18 @@ class MessageCalls(Calls):
         *,
         wait_seconds: float | None = None,
         visibility_timeout_seconds: int | None = None,
+        group: str | None = None,
     ) -> Steps[list[Received]]:
         """Receive 0 to 16 messages; an empty list when the wait is over.
 
-        Where the answer is lost, the same messages are asked for again, with the same receipts.
+        `group`: of this group alone, in an ordered or a fair queue. Where the answer is lost, the
+        same messages are asked for again, with the same receipts.
         """
         path, body, longest = _wanted(
             source, max_messages, wait_seconds, visibility_timeout_seconds
         )
+        if group is not None:
+            body["group"] = group
 
         def make(attempt: str) -> Steps[Reply]:
             shown = body | {"attempt": attempt}
@@ -75,6 +80,32 @@ class MessageCalls(Calls):
             return self._call("POST", path, shown, repeated_body=again, wait_seconds=longest)
 
         return _messages((yield from self._with_attempt(make)), source)
+
+    @driven
+    def receive_where(
+        self,
+        source: str | Source,
+        name: str,
+        value: str | bytes,
+        max_messages: int = 1,
+        *,
+        after: str | None = None,
+        visibility_timeout_seconds: int | None = None,
+    ) -> Steps[Selected]:
+        """Receive up to 16 messages with this attribute, of a queue without groups.
+
+        A call looks at a bounded part of the queue, and waits for nothing. Give the answer's
+        `after` to the next call, until it has seen all. What a call took whose answer was lost
+        comes again when its lease is over.
+        """
+        path, body, _ = _wanted(source, max_messages, None, visibility_timeout_seconds)
+        told = value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
+        body["where"] = {"name": name, "value": told}
+        if after is not None:
+            body["after"] = after
+        reply = yield from self._call("POST", path, body)
+        shown = reply.json
+        return Selected(_messages(reply, source), shown["seen_all"], shown.get("after"))
 
     @driven
     def delete_and_receive(

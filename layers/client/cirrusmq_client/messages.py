@@ -34,6 +34,7 @@ class MessageFields(TypedDict, total=False):
     deliver_at: datetime | str | float | None
     visibility_timeout_seconds: int | None
     routing_key: str | None
+    priority: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,8 @@ class _Content:
     """Queues only; the queue's where None."""
     routing_key: str | None = None
     """Topics with `filter: "routing_key"` only."""
+    priority: int | None = None
+    """Queues with `priorities` only; the higher number is received first, and None is 1."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ _OPTIONAL = (
     "delay_seconds",
     "visibility_timeout_seconds",
     "routing_key",
+    "priority",
 )
 
 
@@ -146,6 +150,7 @@ _CHECKS: tuple[tuple[str, Callable[[str, object], None]], ...] = (
     ("routing_key", check_text),
     ("delay_seconds", check_number),
     ("visibility_timeout_seconds", check_number),
+    ("priority", check_number),
 )
 
 
@@ -198,6 +203,21 @@ class Received:
     def group(self) -> str | None:
         """The group inside which order is kept."""
         return self.json.get("group")
+
+    @property
+    def priority(self) -> int:
+        """Its priority; 1, the lowest, where it has none."""
+        return int(self.json.get("priority", 1))
+
+    @property
+    def sender(self) -> str | None:
+        """The account that sent it; None in a post to a URL whose topic's account published it."""
+        return self.json.get("sender")
+
+    @property
+    def sender_key(self) -> str | None:
+        """The id of the sender's access key, if the queue or topic keeps it and it is yours."""
+        return self.json.get("sender_key")
 
     @property
     def deduplication_id(self) -> str | None:

@@ -43,6 +43,16 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
+class Selected:
+    """The messages that a receive by an attribute took. `after`: for the next one."""
+
+    messages: list[Received]
+    seen_all: bool
+    """Whether these calls looked at everything that could be received when they came by."""
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A receipt that changed nothing, and why."""
 

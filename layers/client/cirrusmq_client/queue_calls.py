@@ -18,12 +18,14 @@ from cirrusmq_client.answers import (
 from cirrusmq_client.calls import Calls
 from cirrusmq_client.checks import texts
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, ReceiverNotFound
-from cirrusmq_client.inputs import QueueInput, ReceiverInput
+from cirrusmq_client.inputs import QueueInput, ReceiverChangeInput, ReceiverInput
 from cirrusmq_client.sources import part, queue_path
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
 from cirrusmq_client.times import to_moment
 
 POLL_SECONDS = (0.1, 2.0)
+_DEFAULTS: QueueInput = {}
+"""A type checker names the wrong key of a TypedDict, but of no union with None."""
 
 
 class QueueCalls(Calls):
@@ -31,7 +33,7 @@ class QueueCalls(Calls):
 
     @driven
     def create_queue(
-        self, name: str, attributes: QueueInput | None = None, *, exact: bool = False
+        self, name: str, attributes: QueueInput = _DEFAULTS, *, exact: bool = False
     ) -> Steps[QueueAttributes]:
         """Make a queue, or find one with these attributes; else AlreadyExists.
 
@@ -145,6 +147,14 @@ class QueueCalls(Calls):
         """
         path = _receiver(queue, name)
         return cast(ReceiverAttributes, (yield from self._put(path, attributes, exact=exact)))
+
+    @driven
+    def change_receiver(
+        self, queue: str, name: str, attributes: ReceiverChangeInput
+    ) -> Steps[ReceiverAttributes]:
+        """Change some attributes of a receiver, such as `paused`."""
+        reply = yield from self._call("PATCH", _receiver(queue, name), dict(attributes))
+        return cast(ReceiverAttributes, reply.json)
 
     @driven
     def show_receiver(self, queue: str, name: str) -> Steps[ReceiverWithCounts]:

@@ -1,8 +1,8 @@
 """The calls of plain queues, on the core's own code: send, receive, delete, visibility.
 
 A queue is plain if a parcel of it is all that a call reads and writes: it is not ordered or fair,
-has no receivers, function or rewind, and its bodies are in their parcels. All else is left to the
-service before anything is done.
+has no priorities, receivers, function or rewind, and its bodies are in their parcels. All else is
+left to the service before anything is done.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from cirrusmq.base.request_token import check_attempt
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import decode
+from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving.heads.scan import LeftMessages
@@ -57,7 +58,7 @@ def send(core: Core, caller: Caller, name: str, body: Body) -> Done:
         SentMessage(error=describe(each, uuid.uuid4().hex))
         if isinstance(each, CirrusMQError)
         else SentMessage.of(each)
-        for each in store_messages(core, queue, request)
+        for each in store_messages(core, queue, request, caller)
     ]
     return 201 if request.atomic else 200, SentMessages(messages=entries)
 
@@ -77,7 +78,8 @@ def delete_first(core: Core, caller: Caller, name: str, receipts: object) -> dic
 def receive(core: Core, caller: Caller, name: str, body: Body) -> dict[str, Any]:
     """Claim messages whose bodies are in their parcels."""
     request = read_values(body, ReceiveRequest)
-    if request.receiver is not msgspec.UNSET:
+    chosen = (request.receiver, request.group, request.where, request.after)
+    if any(each is not msgspec.UNSET for each in chosen):
         raise LeftToService
 
     def find() -> Source:
@@ -85,8 +87,9 @@ def receive(core: Core, caller: Caller, name: str, body: Body) -> dict[str, Any]
 
     most = (LONGEST_WAIT_SECONDS, limits.LARGEST_ANSWER_BYTES)
     received = take_messages(core, find, caller, request, *most)
+    onlooker = Onlooker(caller.account, caller.account)
     shown = [
-        ReceivedMessage.at(each.parcel, each.place, each.message, receipt=each.receipt)
+        ReceivedMessage.at(each.parcel, each.place, each.message, onlooker, receipt=each.receipt)
         for each in received
     ]
     return {"messages": msgspec.to_builtins(shown)}
@@ -127,6 +130,8 @@ def _plain(core: Core, caller: Caller, name: str) -> Queue:
     if (
         attributes.ordered
         or attributes.fair
+        or attributes.priorities is not None
+        or attributes.sender != "account"
         or attributes.invoke is not None
         or attributes.rewind_seconds
         or queue.log_since_ms is not None

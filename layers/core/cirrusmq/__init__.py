@@ -12,12 +12,14 @@ The words that it is written in, and the file that defines each:
     ring            the groups of a fair partition, in turns         receiving/fair.py
     walk            parcels group by group, whole or cut             storage/walk.py
     round           walks that go on until every group was seen      receiving/rounds.py
+    level           the messages of one priority                     model/priority.py
     head mark       how far a head need not be read, for all         receiving/heads/watermark.py
     hint            the same, for one execution environment          receiving/heads/memory.py
     ended head      what no look at an ordered group need read again receiving/heads/ended.py
     wake-up         tells receivers which partition to look at       queues/wake_ups
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py
+    portion         messages of a parcel that are given back alike   settlement/requeue.py
     receipt         the text by which a consumer settles a message   model/receipt.py
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
@@ -37,6 +39,7 @@ The words that it is written in, and the file that defines each:
     due mark        when a message is posted again                   subscriptions/due_marks.py
     lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py
+    filter policy   as SNS has it, on attributes or on the body      filters/policies
     SQL filter      a condition on a message's attributes            filters/sql
     audit           which key made which change, for its account     access/audit.py
     consumer        a key that received from a source, and when last access/consumers.py

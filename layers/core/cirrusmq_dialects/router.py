@@ -16,19 +16,24 @@ from cirrusmq_lambda import problems
 _CMQ_PATH = "/v2/index.php"
 _ALIYUN_PATH = re.compile(r"/topics/[^/]+/messages")
 _SNS = re.compile(r"Credential=[^/,\s]+/[^/,\s]+/[^/,\s]+/sns/aws4_request")
+_SNS_IN_QUERY = re.compile(r"(?:^|&)X-Amz-Credential=[^&]*%2Fsns%2Faws4_request")
+_OPENED = re.compile(r"(?:^|&)Action=(?:ConfirmSubscription|Unsubscribe)(?:&|$)")
 FORM = "application/x-www-form-urlencoded"
 
 
-def dialect_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
+def dialect_of(method: str, path: str, headers: Mapping[str, str], query: str = "") -> str | None:
     """The name of the dialect that a call is in; None where it is in none.
 
     CMQ has one path, and Aliyun's calls are at topics' messages. SNS is called by a signature for
-    it; SQS by a header, or, by clients from before 2023, with a signed form; both at any path.
+    it; SQS by a header, or, by clients from before 2023, with a signed form; both at any path. A
+    subscriber of SNS's opens the addresses that it was sent: without a signature.
     """
     if path == _CMQ_PATH:
         return "cmq"
     authorization = headers.get("authorization", "")
     if authorization.startswith("AWS4-HMAC-SHA256") and _SNS.search(authorization):
+        return "sns"
+    if _SNS_IN_QUERY.search(query) or (not authorization and _OPENED.search(query)):
         return "sns"
     if method == "POST":
         if headers.get("x-amz-target", "").startswith("AmazonSQS."):
@@ -47,7 +52,7 @@ def serve(event: dict[str, Any], context: Context) -> dict[str, Any]:
     Calls in none are answered by SQS's, which knows what its SDKs read, if there is that one.
     """
     call = read_call(event, context, bootstrap.service())
-    name = dialect_of(call.method, call.path, call.headers) or "sqs"
+    name = dialect_of(call.method, call.path, call.headers, call.query) or "sqs"
     served = os.environ.get("DIALECTS", "").split(",")
     if name == "sns" and name not in served:
         name = "sqs"  # which tells that this endpoint has no such service

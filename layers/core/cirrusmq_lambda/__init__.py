@@ -1,3 +1,3 @@
-"""The edge of Lambda: events of API Gateway, streams and schedules, and the answers to them."""
+"""The edge of Lambda: turns events of API Gateway, streams and schedules into calls and answers."""
 
 from __future__ import annotations

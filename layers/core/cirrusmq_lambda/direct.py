@@ -1,10 +1,10 @@
-"""Calls without a route key: the route is found here, by method and path.
+"""Finds the route of a call without a route key, by method and path.
 
-    a function's own URL     knows no routes; the path is as it came, still encoded
-    the API's `$default`     has all routes of `manage`; the path is decoded already
+    a function's own URL     has no routes; the path is still encoded
+    the API's `$default`     has all routes of `manage`; the path is already decoded
 
-So an encoded slash is part of a name at a URL, where the name is refused, and parts two names at
-`$default`, where such a path is not found. No name of the contract has a slash.
+So an encoded slash is part of a name at a URL, and the name is refused; at `$default` it separates
+two names, and the path is not found. No name of the contract has a slash.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from urllib.parse import unquote
 from cirrusmq.base.errors import MethodNotAllowed, NotFound
 
 DEFAULT = "$default"
-"""The route key of an event that says nothing of a route."""
+"""The route key of an event without a route."""
 
 
 def routed(route_keys: Iterable[str], event: dict[str, Any]) -> dict[str, Any]:
-    """The event with its route key and parameters; as it is where no route has its path."""
+    """Returns the event with its route key and parameters, or unchanged if no route matches."""
     called = event["requestContext"]["http"]
     given = _parts(event["rawPath"])
     for key in route_keys:
@@ -33,12 +33,12 @@ def routed(route_keys: Iterable[str], event: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse(route_keys: Iterable[str], event: Mapping[str, Any]) -> NoReturn:
-    """A call that matches no route of the function; MethodNotAllowed or NotFound."""
+    """Raises MethodNotAllowed or NotFound for a call that matches no route of the function."""
     refuse_path(route_keys, _parts(event["rawPath"]))
 
 
 def refuse_path(route_keys: Iterable[str], given: Sequence[str]) -> NoReturn:
-    """A path, taken apart, of which no route has the method; MethodNotAllowed or NotFound."""
+    """Raises MethodNotAllowed if a route has the path by another method, else NotFound."""
     fitting: defaultdict[str, set[str]] = defaultdict(set)
     for key in route_keys:
         method, _, path = key.partition(" ")
@@ -46,18 +46,18 @@ def refuse_path(route_keys: Iterable[str], given: Sequence[str]) -> NoReturn:
             fitting[path].add(method)
     if not fitting:
         raise NotFound
-    # A path with a name of its own is another resource than those with a parameter in its place.
+    # A path with a fixed name is another resource than a path with a parameter in its place.
     closest = min(fitting, key=lambda path: path.count("{"))
     raise MethodNotAllowed(sorted(fitting[closest]))
 
 
 def _parts(raw_path: str) -> list[str]:
-    """The path is taken apart before it is decoded: an encoded slash is part of a name."""
+    """Returns the path's parts, split before decoding: an encoded slash is part of a name."""
     return [unquote(part, errors="replace") for part in raw_path.split("/")]
 
 
 def _names(template: Sequence[str], given: Sequence[str]) -> dict[str, str] | None:
-    """The values of the path's parameters; None where it is another path."""
+    """Returns the values of the path's parameters, or None if the path does not match."""
     if len(template) != len(given):
         return None
     names: dict[str, str] = {}

@@ -1,8 +1,8 @@
-"""Events from one function of the service to another, which may be of different releases.
+"""Events from one function of the service to another, which may run different releases.
 
-What an event has beside what is read of it is passed over. One that is not known, or is of a higher
-format, is left to a function of the later release: the sweep finds what it was about, and tells it
-again within a minute or two. It is no error, of which Lambda's count would turn a release back.
+Unknown members of an event are ignored. An event that is not known, or of a higher format, is left
+to a function of the later release: the sweep finds its work, and sends it again within two minutes.
+This is not an error, since Lambda's count of errors would roll a release back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cirrusmq.base.formats import is_later, tell_later
 
 
 def is_known(event: Mapping[str, Any], kinds: Collection[str]) -> bool:
-    """Whether this release can act on an event: it has a member of `kinds`, and no later format."""
+    """Returns True if this release handles the event: a member is in `kinds`, no later format."""
     known = any(kind in event for kind in kinds) and not is_later(event.get("format"))
     if not known:
         tell_later(f"an event with {', '.join(sorted(event)) or 'nothing'}")

@@ -1,8 +1,8 @@
-"""The service's figures: their names, and telling them.
+"""The service's figures: their names, and how they are reported.
 
-A function tells a figure once. In an account that is a line of its log in the embedded metric
+A function reports a figure once. In an account this is a line of its log in the embedded metric
 format, which CloudWatch reads; on one machine the stack keeps it for `GET /metrics`. The names are
-the same, and are those that Prometheus asks for: a unit at the end, `_total` for what only grows.
+the same, by Prometheus' rules: a unit at the end, `_total` for counters.
 
     tell ──┬── in an account ──> a line of the log ──> CloudWatch's metrics
            └── one machine ────> the stack ──────────> GET /metrics
@@ -25,21 +25,21 @@ Unit: TypeAlias = Literal["Count", "Seconds", "Bytes"]
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure, as CloudWatch and Prometheus know it."""
+    """A metric of CloudWatch and Prometheus."""
 
     name: str
     help: str
     unit: Unit = "Count"
     by_resource: bool = False
-    """Whether CloudWatch, too, has it by account, kind and name: each resource is a metric there,
+    """True if CloudWatch, too, has it by account, kind and name. Each resource is a metric there,
     at $0.30 a month."""
 
     spread: bool = False
-    """Whether it has many values, of which percentiles are asked for."""
+    """True if it is a distribution with percentiles."""
 
     @property
     def counts(self) -> bool:
-        """Whether it only grows: CloudWatch is told what came to it, Prometheus shows the sum."""
+        """True for a counter: CloudWatch gets the increments, Prometheus shows the sum."""
         return self.name.endswith("_total")
 
 
@@ -57,7 +57,7 @@ _HAPPENED: Mapping[Kind, str] = {
 HAPPENED: Mapping[Kind, Figure] = {
     kind: Figure(f"cirrusmq_messages_{kind}_total", _HAPPENED[kind]) for kind in get_args(Kind)
 }
-"""By the kinds of usage records; up to a minute late, as these are."""
+"""By kind of usage record; up to a minute late, as the records are."""
 ATTEMPTS = Figure("cirrusmq_post_attempts_total", "Posts to URLs, those that failed among them.")
 
 WAITED = Figure(
@@ -113,22 +113,22 @@ TOLD = (
     *(WAITED, POSTED, RECEIVE),
     *(ATTEMPTS, OLDEST, KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT, STUCK, UNDECIDED, BEHIND, UNLAWFUL),
 )
-"""The figures that functions tell."""
+"""The figures that functions report."""
 
 CALLS = Figure("cirrusmq_calls_total", "Calls of the HTTP API.")
 REFUSALS = Figure("cirrusmq_refusals_total", "Calls answered 4xx, but for 429.")
 ERRORS = Figure("cirrusmq_errors_logged_total", "Errors in the functions' logs.")
 LOGGED = (CALLS, REFUSALS, ERRORS)
-"""Figures that are counted in logs: in an account by filters on these (infra/rollouts)."""
+"""Figures that are counted in logs; in an account by metric filters (infra/rollouts)."""
 
 Values: TypeAlias = Mapping[Figure, float | Mapping[Resource, float] | Sequence[float]]
-"""Figures with their values; by resource, all that have one now; of one that has a spread, those
-that came."""
+"""Figures with their values. By resource: all resources with a value now. With a spread: the new
+values."""
 Sink: TypeAlias = Callable[[Values], None]
 
 
 def happened(usage: Mapping[tuple[Resource, Kind], Usage]) -> Values:
-    """What happened to messages, as figures."""
+    """Returns the figures for usage records."""
     values: dict[Figure, dict[Resource, float]] = {}
     for (resource, kind), each in usage.items():
         for figure, number in ((HAPPENED[kind], each.messages), (ATTEMPTS, each.attempts)):
@@ -138,7 +138,7 @@ def happened(usage: Mapping[tuple[Resource, Kind], Usage]) -> Values:
 
 
 def waited(waits_ms: Mapping[bool, Sequence[int]]) -> Values:
-    """Waits for the first receive (False) and the first post (True), as figures."""
+    """Returns the figures for waits until the first receive (False) and the first post (True)."""
     return {
         figure: [each / 1_000 for each in waits_ms[pushed]]
         for figure, pushed in ((WAITED, False), (POSTED, True))
@@ -147,7 +147,7 @@ def waited(waits_ms: Mapping[bool, Sequence[int]]) -> Values:
 
 
 def kept(backlogs: Backlogs) -> Values:
-    """What is stored, as figures."""
+    """Returns the figures for stored messages."""
     return {
         KEPT: backlogs.messages,
         KEPT_BYTES: backlogs.bytes,
@@ -157,7 +157,7 @@ def kept(backlogs: Backlogs) -> Values:
 
 
 MOST_VALUES = 50
-"""Of a figure in a line; the embedded metric format takes 100, and a line is paid by its bytes."""
+"""Maximum values of a figure in a line: the format takes 100, and a line costs by its bytes."""
 
 
 class _Telling:
@@ -165,12 +165,12 @@ class _Telling:
 
 
 def send_to(sink: Sink | None) -> None:
-    """Have figures go to `sink` instead of into logs; None: into logs again."""
+    """Sends figures to `sink` instead of logs. None: to logs again."""
     _Telling.sink = sink
 
 
 def wanted() -> bool:
-    """Whether anybody gets figures, so that reading for them is worth its units."""
+    """Returns True if figures are reported, so that reads for them are worth their units."""
     if _Telling.sink is not None:
         return True
     from aws_lambda_powertools.metrics.functions import is_metrics_disabled
@@ -179,16 +179,16 @@ def wanted() -> bool:
 
 
 def tell(values: Values) -> None:
-    """Tell figures, if anybody gets them."""
+    """Reports figures, unless metrics are disabled."""
     if values and wanted():
         (_Telling.sink or _log)(values)
 
 
 def _log(values: Values) -> None:
-    """A line with all that have no dimensions, and one for each resource.
+    """Writes a line with all figures without dimensions, and one for each resource.
 
-    A 0 is left out: CloudWatch asks for each metric by the hours in which it is told something, and
-    alarms take what is missing as good.
+    A 0 is left out: CloudWatch charges each metric by the hours in which it gets a value, and
+    alarms take a missing value as good.
     """
     line: dict[Figure, Sequence[float]] = {}
     for figure, value in values.items():
@@ -208,22 +208,22 @@ def _log(values: Values) -> None:
 
 
 def _some_of(values: Sequence[float]) -> Sequence[float]:
-    """As many as a line holds, spread as all of them: in order, each so many apart."""
+    """Returns at most as many values as a line holds, evenly chosen from the sorted ones."""
     ordered = sorted(values)
     apart = max(1.0, len(ordered) / MOST_VALUES)
     return [ordered[int((n + 0.5) * apart)] for n in range(min(len(ordered), MOST_VALUES))]
 
 
 def _log_line(values: Mapping[Figure, Sequence[float]], resource: Resource | None) -> None:
-    # Powertools is imported by the first figure: most functions tell none.
+    # Powertools is imported at the first figure: most functions report none.
     from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
         AmazonCloudWatchEMFProvider,
     )
 
     if not values:
         return
-    # A service, which it else takes from the environment, would be a dimension: the alarms, which
-    # name none, would see nothing.
+    # A service, by default from the environment, would be a dimension: alarms, which have no
+    # dimension, would get no values.
     line = AmazonCloudWatchEMFProvider(service="")
     if resource is not None:
         for name, value in labels(resource).items():
@@ -235,5 +235,5 @@ def _log_line(values: Mapping[Figure, Sequence[float]], resource: Resource | Non
 
 
 def labels(resource: Resource) -> dict[str, str]:
-    """The labels, or dimensions, of a resource's figure."""
+    """Returns the labels, or dimensions, of a resource's figure."""
     return {"account": resource.account, "kind": resource.kind, "name": resource.name}

@@ -1,5 +1,5 @@
-"""From an event of the HTTP API or of a function's URL (payload format 2.0) to a call, and from its
-reply to an answer."""
+"""Turns an event of the HTTP API or of a function's URL (payload format 2.0) into a call, and its
+reply into an answer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from cirrusmq_lambda.request_bodies import read_body, takes_gzip
 T = TypeVar("T")
 Event: TypeAlias = dict[str, Any]
 Answer: TypeAlias = dict[str, Any]
-"""A reply in the form that API Gateway takes."""
+"""A reply in API Gateway's form."""
 
 
 INVOKED = "invoked"
-"""The member of an event that is true where the function is invoked by IAM's right alone."""
+"""The member of an event that is true if the caller invokes the function by IAM's right."""
 
 
 class Context(Protocol):
@@ -56,16 +56,16 @@ class Request:
         self._key: keys.Caller | None = None
         self.begun_ms = core.now_ms()
         self.owner: str | None = None
-        """The account of the key that the call is about: an admin's calls are about others'."""
+        """Account of the key that the call changes, which may differ for an admin, or None."""
 
     @property
     def id(self) -> str:
-        """The id by which logs and problems name this call."""
+        """The call's id in logs and problems."""
         return str(self.event["requestContext"]["requestId"])
 
     @property
     def caller(self) -> keys.Caller:
-        """The caller by its key; counts as a call. Unauthenticated, Throttled, Forbidden."""
+        """The caller by its key. Raises Unauthenticated, Throttled, Forbidden. Counts as a call."""
         # Not a cached_property: in Python 3.11 that holds one lock for the calls of all threads.
         if self._verified is None:
             authorization = self.event.get("headers", {}).get("authorization")
@@ -81,27 +81,27 @@ class Request:
 
     @property
     def is_invoked(self) -> bool:
-        """Whether somebody whom IAM lets invoke the function wrote the event.
+        """True if the event was written by a caller who may invoke the function by IAM.
 
-        The HTTP API and a function's URL write theirs by themselves: no caller of those puts a
+        The HTTP API and a function's URL write their events: a caller of these cannot add a
         member beside `headers` and `body`.
         """
         return self.event.get(INVOKED) is True
 
     def knows_key(self, refusal: CirrusMQError) -> bool:
-        """Whether the call has a key of the deployment, even if with a wrong secret."""
+        """Returns True if the call has a key of the deployment, also with a wrong secret."""
         if isinstance(refusal, Unauthenticated):
             return refusal.knows_key
         return self._key is not None
 
     @property
     def source(self) -> str | None:
-        """The address that the call came from, as the API saw it."""
+        """The caller's address, as the API saw it, or None."""
         address: str | None = self.event["requestContext"].get("http", {}).get("sourceIp")
         return address
 
     def record(self, code: str, status: int, made: str) -> None:
-        """Write the call into the audit; `made`: the name of what it made, if that has one."""
+        """Writes the call into the audit. `made`: name of the new resource, or ""."""
         headers, route_key = self.event.get("headers", {}), self.event["routeKey"]
         name = audit.name_of(self.event.get("pathParameters") or {}) or made
         account = self._key.account if self._key else None
@@ -122,27 +122,27 @@ class Request:
         )
 
     def told(self, error: Exception) -> CirrusMQError:
-        """The error as the caller is told of it; an unexpected one is logged."""
+        """Returns the error for the caller; logs an unexpected one."""
         if isinstance(error, CirrusMQError):
             return error
         observability.logger.error("unexpected", exc_info=error, extra={"request_id": self.id})
         return Unavailable("Something went wrong; the call is in the log.")
 
     def path(self, name: str) -> str:
-        """A parameter of the route."""
+        """Returns a parameter of the route."""
         return str(self.event["pathParameters"][name])
 
     def body(self, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
-        """The JSON body as `shape`."""
+        """Returns the JSON body as `shape`."""
         return decode(read_body(self.event, most_bytes), shape, most_bytes)
 
     def body_with_messages(self, shape: type[T]) -> T:
-        """The JSON body of a call that brings messages, which may be large."""
+        """Returns the JSON body of a call with messages, which may be large."""
         return self.body(shape, self.core.settings.messages_request_bytes)
 
     @property
     def takes_gzip(self) -> bool:
-        """Whether the answer may be gzipped."""
+        """True if the caller accepts a gzipped answer."""
         return takes_gzip(self.event)
 
     @property
@@ -152,7 +152,7 @@ class Request:
         return given
 
     def page(self) -> tuple[int, str | None]:
-        """A listing's `limit` and `cursor`."""
+        """Returns a listing's `limit` and `cursor`."""
         return read_limit(self.query), self.query.get("cursor")
 
 
@@ -168,13 +168,13 @@ def read_limit(
     bounds: tuple[int, int] = PAGE_ENTRIES,
     default: int = PAGE_ENTRIES_DEFAULT,
 ) -> int:
-    """The `limit` of a listing."""
+    """Returns the `limit` of a listing."""
     number = read_integer(query, "limit", bounds)
     return default if number is None else number
 
 
 def read_integer(query: Mapping[str, str], name: str, bounds: tuple[int, int]) -> int | None:
-    """An integer of a query; None where it has none of the name."""
+    """Returns an integer of a query, or None if the query does not have it."""
     text = query.get(name)
     if text is None:
         return None
@@ -185,7 +185,7 @@ def read_integer(query: Mapping[str, str], name: str, bounds: tuple[int, int]) -
 
 
 def read_flag(query: Mapping[str, str], name: str) -> bool:
-    """A parameter that is `true` or `false`; false where it is not given."""
+    """Returns a parameter that is `true` or `false`; False if it is missing."""
     text = query.get(name, "false")
     if text not in ("true", "false"):
         raise InvalidParameter(name, "must be true or false")
@@ -193,12 +193,12 @@ def read_flag(query: Mapping[str, str], name: str) -> bool:
 
 
 def following(cursor: str | None) -> str | UnsetType:
-    """A page's `cursor`: absent where nothing follows."""
+    """Returns a page's `cursor`, absent if no page follows."""
     return cursor or UNSET
 
 
 def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer:
-    """Answer an event by its route key; every error becomes a problem."""
+    """Handles an event by its route key. Returns the answer; every error becomes a problem."""
     if event["routeKey"] == direct.DEFAULT:
         event = direct.routed(routes, event)
     request = Request(event, context, bootstrap.service())
@@ -224,7 +224,7 @@ def _refuse(routes: Mapping[str, Route], request: Request) -> NoReturn:
 
 
 def _refuse_unknown_parameters(request: Request) -> None:
-    """Before anything is changed; a call without a key is told that first."""
+    """Refuses unknown parameters before any change; a missing key is refused first."""
     route_key = request.event["routeKey"]
     name = queries.unknown(route_key, request.query)
     if name is None:

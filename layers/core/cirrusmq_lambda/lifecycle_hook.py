@@ -1,4 +1,4 @@
-"""The answer to CodeDeploy, which waits for it before new versions get calls."""
+"""Reports to CodeDeploy, which waits for it before new versions get calls."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from botocore.config import Config
 from cirrusmq.wiring import bootstrap
 
 REPORT_SECONDS = 30
-"""An answer takes no longer: four tries of 7 s."""
+"""Maximum time of an answer: four tries of 7 s."""
 
 
 def report(event: dict[str, Any], status: Literal["Succeeded", "Failed"]) -> None:
-    """Tell CodeDeploy how the hook ended; raises where it cannot be told."""
+    """Reports the hook's status to CodeDeploy. Raises if CodeDeploy cannot be reached."""
     client().put_lifecycle_event_hook_execution_status(
         deploymentId=event["DeploymentId"],
         lifecycleEventHookExecutionId=event["LifecycleEventHookExecutionId"],
@@ -24,6 +24,6 @@ def report(event: dict[str, Any], status: Literal["Succeeded", "Failed"]) -> Non
 
 @cache
 def client() -> Any:
-    """CodeDeploy's client; made at the first use."""
+    """Returns CodeDeploy's client, made at the first use."""
     limits = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 4})
     return bootstrap.session().create_client("codedeploy", config=limits)

@@ -1,6 +1,6 @@
 """Logs of the functions.
 
-Powertools is imported by the first line that is logged, since most calls of a function log none:
+Powertools is imported at the first line that is logged, since most calls of a function log none:
 
     cold start ──> calls, not a line ...... a warning ──> Powertools ──> that line, and all others
 """
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["RELEASE", "logger"]
 
 RELEASE = os.environ.get("RELEASE", "")
-"""The release that this version belongs to, in each line; empty on one machine."""
+"""The release of this version, in each line; empty on one machine."""
 
-# At DEBUG these write whole requests: messages, and the deployment's secret. So they never do, with
-# any level of the root logger.
+# At DEBUG these log whole requests, with messages and the deployment's secret. This level keeps
+# them from it, whatever the root logger's level is.
 for _name in ("botocore", "pynamodb", "urllib3"):
     logging.getLogger(_name).setLevel(logging.INFO)
 
-# Its name is that of our package too, so that the core's own loggers are below it.
+# It has our package's name, so that the core's loggers are below it.
 _ours = logging.getLogger(os.environ.get("POWERTOOLS_SERVICE_NAME", "service_undefined"))
 
 
 class _AtFirstLine(logging.Handler):
-    """Has Powertools take over, and passes it the line."""
+    """Replaces itself by Powertools at the first line, and passes it the line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         _make_logger()

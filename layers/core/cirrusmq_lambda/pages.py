@@ -1,12 +1,12 @@
-"""Files of a folder over HTTP: the console and the manual, for anybody.
+"""Serves files of a folder over HTTP to everyone: the console and the manual.
 
     GET /                    index.html
     GET /console             redirect to console/index.html
     GET /console/a.js        console/a.js
     GET /llms.txt            redirect to docs/llms.txt, the manual's list for programs that read
 
-A page has its script and style from this service alone, calls this service alone, and is in no
-frame of another: the headers say so to the browser.
+By its headers, a page loads scripts and styles only from this service, calls only this service, and
+is in no frame of another page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-"""Files with another ending are not served: the function's own code is in the folder too."""
+"""Files with another ending are not served: the function's code is in the folder, too."""
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none';"
@@ -54,7 +54,7 @@ _LISTING = "llms.txt"
 
 
 def serve(folder: Path, event: dict[str, Any]) -> dict[str, Any]:
-    """The answer of the HTTP API to an event (payload format 2.0); `folder`: resolved."""
+    """Returns the answer for an event (payload format 2.0). `folder`: a resolved path."""
     path = str(event["rawPath"]).removeprefix("/")
     if path == _LISTING:
         return _redirect(f"{_MANUAL}/{_LISTING}")
@@ -75,9 +75,9 @@ def serve(folder: Path, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def find(folder: Path, path: str) -> Path | None:
-    """The file at a path below the folder, or a folder that has a page; None for all else.
+    """Returns the file at a path below the folder, or a folder with a page, else None.
 
-    Each part of the path is a plain name, so that none leads out, and what is found is no link.
+    Each part of the path must be a plain name, so that none leads out; links are not followed.
     """
     *above, last = path.split("/")
     if len(above) >= _MOST_PARTS:
@@ -99,13 +99,13 @@ def _missing(folder: Path, path: str) -> str:
 
 
 def _redirect(to: str) -> dict[str, Any]:
-    """`to`: relative to the path that was asked for, whatever is before this service."""
+    """Returns a redirect. `to`: relative to the request's path, so that any prefix stays."""
     return {"statusCode": 308, "headers": {**HEADERS, "Location": to}}
 
 
 @lru_cache(maxsize=256)
 def _read(path: Path, modified_ns: int) -> tuple[bytes, bytes, str]:
-    """A file's bytes, the same gzipped, and its ETag, the same for both."""
+    """Returns a file's bytes, the gzipped bytes, and the ETag for both."""
     content = path.read_bytes()
     tag = f'W/"{hashlib.sha256(content).hexdigest()[:16]}"'
     return content, gzip.compress(content, mtime=0), tag

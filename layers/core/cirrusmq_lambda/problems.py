@@ -1,4 +1,4 @@
-"""Errors as answers: `application/problem+json` (RFC 9457) with the contract's codes."""
+"""Turns errors into answers: `application/problem+json` (RFC 9457) with the contract's codes."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _STATUS = {
 
 
 def status_of(code: str) -> int:
-    """The HTTP status of a code."""
+    """Returns the HTTP status of a code."""
     return _STATUS.get(code, 500)
 
 
 def describe(error: CirrusMQError, request_id: str) -> Problem:
-    """The problem as a JSON object, also inside an answer that concerns several messages."""
+    """Returns the problem as a JSON object, also for an entry of an answer about messages."""
     return Problem(
         type=TYPE_PREFIX + error.code,
         title=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", error.code).capitalize(),
@@ -66,7 +66,7 @@ def describe(error: CirrusMQError, request_id: str) -> Problem:
 
 
 def problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:
-    """The problem as a function's answer."""
+    """Returns the problem as a function's answer."""
     described = describe(error, request_id)
     headers = {"Content-Type": "application/problem+json"}
     if error.retry_after_seconds is not None:

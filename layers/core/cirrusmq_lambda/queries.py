@@ -1,4 +1,4 @@
-"""The parameters that routes know in their query; any other is refused, as unknown fields are."""
+"""The query parameters of each route; any other is refused, as unknown fields are."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ WITHOUT_KEY = frozenset(
         "POST /topics/{topic}/subscriptions/{subscription}/confirm",
     }
 )
-"""Routes that answer callers without a key."""
+"""Routes that need no key."""
 _NO_ROUTE = "$default"
 
 
 def unknown(route_key: str, given: Mapping[str, str]) -> str | None:
-    """A parameter that the route does not know, if there is one."""
+    """Returns a parameter that the route does not know, or None."""
     if route_key == _NO_ROUTE:
         return None
     known = KNOWN.get(route_key, frozenset())

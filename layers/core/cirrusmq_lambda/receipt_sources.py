@@ -1,4 +1,4 @@
-"""The sources whose messages a call may settle: by the queue or the subscription in its path."""
+"""The sources whose messages a call may settle, by the queue or subscription in its path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cirrusmq_lambda.topic_paths import pull_source
 
 
 def source_of(request: Request) -> SourceOf:
-    """The source in which a receipt's message is, by the source's id; None: not of this call."""
+    """Returns a lookup from a source's id to the source, or None if it is not this call's."""
     core = request.core
     if "subscription" in request.event["pathParameters"]:
         held = {source.id: source for source in pull_source(request).all}

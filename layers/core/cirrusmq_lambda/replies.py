@@ -1,11 +1,11 @@
 """Replies: the values that routes return, and their form for the HTTP API (payload format 2.0).
 
-The OpenAPI document describes a route's answers by the type that the route declares to return:
+The OpenAPI document describes a route's answers by the route's return type:
 `Created[SentMessages] | Ok[SentMessages]` are 201 and 200, each with that struct.
 
-Lambda's runtime encodes a reply once more, as JSON in ASCII: of a body that is text a quote takes
-4 bytes then, a Chinese character 6 for its 3. Base64 has nothing to escape. One message whose JSON
-is larger than an answer is gzipped, for callers that take that; the others never get so far.
+Lambda's runtime encodes a reply again, as JSON in ASCII: in a text body a quote then takes 4 bytes,
+a Chinese character 6 instead of 3. Base64 has nothing to escape. A single message whose JSON is
+larger than an answer is gzipped if the caller accepts that; otherwise it is not received.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ M = TypeVar("M", bound=str)
 def envelope(
     status: int, headers: dict[str, str], body: bytes, *, gzip: bool = False
 ) -> dict[str, Any]:
-    """The answer with this body, of UTF-8 text; in base64 where it is large.
+    """Returns the answer with this body of UTF-8 text, in base64 if it is large.
 
-    `gzip`: whether its caller takes it gzipped, where it is too large even so; else
-    MessageTooLarge. A receive claims nothing that would have it told so late.
+    `gzip`: True if the caller accepts gzip, which is used if the body is still too large. Raises
+    MessageTooLarge otherwise; a receive claims no message for which that would happen.
     """
     large = len(body) > TEXT_ANSWER_BYTES
     if len(body) > ANSWER_BYTES:
@@ -52,7 +52,7 @@ class Reply:
     status: ClassVar[int] = 200
 
     def envelope(self, *, gzip: bool = False) -> dict[str, Any]:
-        """The reply as API Gateway takes it; `gzip`: it may be gzipped."""
+        """Returns the reply in API Gateway's form. `gzip`: it may be gzipped."""
         return envelope(self.status, {}, b"")
 
 
@@ -80,13 +80,13 @@ class Accepted(Ok[B]):
 
 
 class NoContent(Reply):
-    """The call is done, and there is nothing to say."""
+    """The call is done, and has no result."""
 
     status = 204
 
 
 class File(Reply, Generic[M]):
-    """A file; `M` are the media types that it may have."""
+    """A file; `M` are its possible media types."""
 
     def __init__(
         self, media_type: M, content: bytes, headers: Mapping[str, str] = MappingProxyType({})

@@ -1,8 +1,7 @@
-"""The body of a request, as bytes of JSON: out of the event, inflated where it was gzipped.
+"""Reads the body of a request as bytes of JSON, inflated if it was gzipped.
 
-An HTTP API hands the bodies of text types over as text, and `application/json` is one: gzipped
-bytes come through whole under a type that is none, such as `application/octet-stream`. A function's
-URL does the same.
+An HTTP API passes bodies of text types, such as `application/json`, on as text: gzipped bytes stay
+intact only with another type, such as `application/octet-stream`. A function's URL does the same.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _UTF8 = ("charset=utf-8", 'charset="utf-8"')
 
 
 def read_body(event: dict[str, Any], most_bytes: int) -> bytes:
-    """The body, of at most so many bytes: RequestTooLarge, told before any more is inflated.
+    """Returns the body. Raises RequestTooLarge above `most_bytes`, before more is inflated.
 
-    MalformedRequest where it is not what its headers say, UnsupportedMediaType where these say
-    something else than JSON.
+    Raises MalformedRequest if the body does not match its headers, UnsupportedMediaType if these
+    name another type than JSON.
     """
     text = event.get("body") or ""
     encoded = bool(event.get("isBase64Encoded"))
@@ -50,10 +49,10 @@ def read_body(event: dict[str, Any], most_bytes: int) -> bytes:
 
 
 def takes_gzip(event: dict[str, Any]) -> bool:
-    """Whether the caller takes a gzipped answer: its Accept-Encoding names gzip, or `*`."""
+    """Returns True if the caller accepts a gzipped answer: Accept-Encoding has gzip or `*`."""
     text = str(event.get("headers", {}).get("accept-encoding", "")).lower()
     if text.partition(",")[0] == "gzip":
-        return True  # as nearly all say it
+        return True  # as most clients send it
     if "gzip" not in text and "*" not in text:
         return False
     accepted: dict[str, bool] = {}

@@ -1,7 +1,7 @@
-"""The right that each route asks of an access key with a scope.
+"""The right that each route requires of an access key with a scope.
 
-A key without one may make every call in its account. A route that is in none of these tables is
-refused to keys with a scope, and a test fails until it is.
+A key without a scope may make every call in its account. A route that is in none of these tables is
+refused to keys with a scope, and a test fails until it is in one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cirrusmq.base.errors import Forbidden
 _QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
 _SUBSCRIPTION = f"{_TOPIC}/subscriptions/{{subscription}}"
 MESSAGE_CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
-"""They have the place of a message's id in a path."""
+"""Names of calls, in the place of a message's id in a path."""
 _WORK = ("confirm", "secret", "pause", "resume", "retry", "rewind", "redeliver")
 
 SENDS = frozenset(
@@ -57,7 +57,7 @@ MANAGES = frozenset(
     {
         *(f"{method} {_QUEUE}" for method in ("PUT", "PATCH", "DELETE")),
         *(f"POST {_QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
-        *(f"{method} {_QUEUE}/receivers/{{receiver}}" for method in ("PUT", "DELETE")),
+        *(f"{method} {_QUEUE}/receivers/{{receiver}}" for method in ("PUT", "PATCH", "DELETE")),
         f"GET {_QUEUE}/grants",
         *(f"{method} {_QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
         f"GET {_TOPIC}/grants",
@@ -73,17 +73,17 @@ OF_ACCOUNT = frozenset(
         *("GET /reports/billing", "GET /reports/backlog", "GET /audit"),
     }
 )
-"""They tell of everything in the account: `manage` on all is needed."""
+"""They show everything in the account: `manage` on all is needed."""
 CHECKED_LATER = frozenset({"GET /operations/{id}", "GET /operations", "GET /rates"})
-"""The route itself checks, when it knows the queues and topics."""
+"""The route checks the right after it knows the queues and topics."""
 OF_ANY_RIGHT = frozenset({"GET /endpoints"})
-"""They tell nothing of the account; a key that may do nothing has no use for them."""
+"""They show nothing of the account; any right is enough."""
 OF_KEYS = frozenset({"POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"})
 LISTS_KEYS, SHOWS_AUDIT = "GET /keys", "GET /audit"
 
 
 def check_route(caller: Caller, route_key: str, names: Mapping[str, str]) -> None:
-    """Forbidden, with the right that is lacking, where a key's scope does not have this call."""
+    """Raises Forbidden, with the missing right, if a key's scope does not allow this call."""
     manages = route_key in OF_KEYS or (route_key == LISTS_KEYS and caller.scope is not None)
     if (manages or route_key == SHOWS_AUDIT) and not caller.may_manage_keys():
         raise Forbidden("the access key lacks manages_keys")
@@ -108,13 +108,15 @@ def check_route(caller: Caller, route_key: str, names: Mapping[str, str]) -> Non
 
 
 def check_named(caller: Caller, parameter: str, queue: object) -> None:
-    """A queue that a body names gets messages then: `send` or `manage` on it is needed."""
+    """Raises Forbidden without `send` or `manage` on a queue that gets messages by a body."""
     if isinstance(queue, str):
         caller.require(("send", "manage"), "queues", queue, f" ({parameter})")
 
 
 def managed(caller: Caller) -> Callable[[str, str], bool]:
-    """Whether the caller may manage a queue, or a topic; Forbidden for one that manages nothing."""
+    """Returns a check if the caller may manage a queue or a topic.
+    Raises Forbidden if the caller's scope has no `manage` at all.
+    """
     scope = caller.scope
     if scope is None:
         return lambda queue, topic: True
@@ -129,7 +131,7 @@ def managed(caller: Caller) -> Callable[[str, str], bool]:
 
 
 def check_manages(caller: Caller, queue: str, topic: str = "") -> None:
-    """`manage` on a queue, or a topic, of the caller's account."""
+    """Raises Forbidden without `manage` on a queue, or a topic, of the caller's account."""
     if topic:
         caller.require(("manage",), "topics", topic)
     else:
@@ -137,7 +139,7 @@ def check_manages(caller: Caller, queue: str, topic: str = "") -> None:
 
 
 def check_shows(caller: Caller, kind: Kind, ref: str) -> None:
-    """Any right on a queue or topic that the query names."""
+    """Raises Forbidden without any right on a queue or topic that the query names."""
     caller.require(RIGHTS, kind, ref)
 
 

@@ -1,4 +1,4 @@
-"""Events of DynamoDB's change stream: from the JSON that Lambda gets to items in wire shapes."""
+"""Reads events of DynamoDB's change stream: from Lambda's JSON to items in wire shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cirrusmq.storage.parcels import LOG
 
 
 def read_record(record: dict[str, Any]) -> StreamRecord:
-    """One record of a stream event."""
+    """Returns one record of a stream event."""
     change = record["dynamodb"]
     return StreamRecord(
         event_id=record["eventID"],
@@ -25,7 +25,7 @@ def read_record(record: dict[str, Any]) -> StreamRecord:
 
 
 def read_entry(record: dict[str, Any]) -> LogEntry:
-    """A log record that a stream event brings as new."""
+    """Returns the new log record in a stream event."""
     read = read_record(record)
     assert read.after is not None
     place = record["dynamodb"]["SequenceNumber"].zfill(len(UNKNOWN_PLACE))
@@ -33,12 +33,12 @@ def read_entry(record: dict[str, Any]) -> LogEntry:
 
 
 def is_log_record(record: dict[str, Any]) -> bool:
-    """Whether a stream event is of a log record, not of a parcel."""
+    """Returns True if a stream event is for a log record, not a parcel."""
     return str(record["dynamodb"]["Keys"]["pk"]["S"]).startswith(f"{LOG}#")
 
 
 def source_id(record: dict[str, Any]) -> str:
-    """The id of the source whose parcel a stream event is of."""
+    """Returns the id of the source to which a stream event's parcel belongs."""
     return str(record["dynamodb"]["Keys"]["pk"]["S"].split("#")[1])
 
 
@@ -49,13 +49,13 @@ def _item(image: dict[str, Any] | None) -> Item | None:
 
 
 def _value(value: dict[str, Any]) -> dict[str, Any]:
-    """The value with its binaries, which JSON has in base64, as bytes."""
+    """Returns the value with binaries as bytes; in JSON they are in base64."""
     ((kind, content),) = value.items()
     match kind:
         case "B":
             return {"B": base64.b64decode(content)}
         case "L":
-            # Most elements are numbers, and most records have lists of them.
+            # Most records have lists of numbers, so this case is first.
             return {"L": [each if "N" in each else _value(each) for each in content]}
         case "M":
             return {"M": {name: _value(held) for name, held in content.items()}}

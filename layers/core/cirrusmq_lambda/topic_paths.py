@@ -1,4 +1,4 @@
-"""The topic and the subscription in a call's path, as far as the caller may use them."""
+"""Finds the topic and the subscription in a call's path, and checks the caller's rights."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from cirrusmq_lambda.http import Request
 
 
 def reached(request: Request, *needs: TopicNeed) -> Reached:
-    """The topic in the path, which need not exist in the caller's own account."""
+    """Returns the caller's access to the topic in the path. Does not check that it exists."""
     found = reach(request.core, request.caller, request.path("topic"))
     found.require(*needs)
     return found
 
 
 def topic_of(request: Request, *needs: TopicNeed) -> Topic:
-    """The topic in the path."""
+    """Returns the topic in the path."""
     return find_topic(request.core, request.caller, request.path("topic"), *needs)
 
 
 def subscription_of(request: Request, *needs: TopicNeed) -> tuple[Topic, Subscription]:
-    """The topic and the subscription in the path."""
+    """Returns the topic and the subscription in the path."""
     return find_subscription(request, request.path("topic"), request.path("subscription"), *needs)
 
 
 def find_subscription(
     request: Request, ref: str, name: str, *needs: TopicNeed
 ) -> tuple[Topic, Subscription]:
-    """The topic that the caller names `ref`, and its subscription of this name."""
+    """Returns the topic with the reference `ref`, and its subscription of this name."""
     found = reach(request.core, request.caller, ref)
     found.require("subscribe", *needs)
     topic = get_topic(request.core, found.account, found.name)
     try:
         subscription = get_subscription(request.core, topic, name)
     except SubscriptionNotFound:
-        found.require("info", "own")  # to others it is as one that they did not make
+        found.require("info", "own")  # other accounts get the same answer as for a missing one
         raise
     found.require_subscription(subscription, "subscribe", *needs)
     return topic, subscription
 
 
 def pull_subscription(request: Request, mode: Mode, *needs: TopicNeed) -> Subscription:
-    """The pull subscription in the path; InvalidParameter for one of another kind."""
+    """Returns the pull subscription in the path. Raises InvalidParameter for another kind."""
     _, subscription = subscription_of(request, *needs)
     if subscription.protocol != "pull" or subscription.mode != mode:
         raise InvalidParameter("subscription", f"must be a pull subscription in mode {mode}")
@@ -54,5 +54,5 @@ def pull_subscription(request: Request, mode: Mode, *needs: TopicNeed) -> Subscr
 
 
 def pull_source(request: Request) -> Source:
-    """The source of the pull subscription in the path, for its consumers."""
+    """Returns the source of the pull subscription in the path, for its consumers."""
     return group_source(request.core, pull_subscription(request, "clustering"))

@@ -1,10 +1,10 @@
-"""A trial of new versions: they send, receive and delete a message before callers reach them.
+"""Tries new versions: they send, receive and delete a message before they get real calls.
 
     send ── receive: the same body ── delete ── the lease ends ── receive: nothing
 
-The versions are invoked with the events of HTTP calls. Each trial has a queue of its own, so that
-several run beside each other, and a key for that queue alone. Both are deleted at its end; what a
-trial leaves behind that was ended in its midst is deleted by a later one, and harms none:
+The versions are invoked with the events of HTTP calls. Each trial has its own queue, so that trials
+can run in parallel, and a key for only that queue. Both are deleted at the end. If a trial is
+stopped before, a later trial deletes its queue, which disturbs no other trial:
 
     trial  queue ── key ── ended here ..... the key expires ..... a later trial deletes the queue
 """
@@ -31,30 +31,30 @@ from cirrusmq.storage.directory_keys import queue_place
 from cirrusmq_lambda import observability
 
 ACCOUNT = "cirrusmq.rollout"
-"""No caller's account can have this name: it has a dot."""
+"""The trials' account; no caller's account can have a dot in its name."""
 CALL_SECONDS = 30
-"""Longer than a version may run."""
+"""Timeout of a call, longer than a version may run."""
 KEY_SECONDS = 600
-"""Longer than a trial may take."""
+"""Life of the key, longer than a trial may take."""
 LEFT_BEHIND_MS = 3_600_000
-"""A queue of this age is of no trial that still runs."""
+"""Age of a queue whose trial cannot still run."""
 _KEPT_MS = 300_000
-"""Of the function's 600 s: for a call, for tidying up while the store hangs, and for the report."""
+"""Reserved part of the function's 600 s: a call, cleanup with a slow store, the report."""
 _LEASE_SECONDS, _WAIT_SECONDS = 15, 20
-"""A receive whose answer was lost is made again: it waits until the message comes again."""
+"""A receive whose answer was lost is repeated: it waits until the lease has expired."""
 _PAST_LEASE_SECONDS, _LAST_WAIT_SECONDS = 18, 5
-"""Clocks differ by 2 s. It is the trial that waits: an account's receives may not be let wait."""
+"""Clocks differ by 2 s. The trial itself waits, since an account may forbid waiting receives."""
 _PAUSES_SECONDS = (1, 2, 4, 8, 16, 16)
-"""Long enough for IAM, which may take half a minute to let the hook call versions just made."""
+"""Pauses between tries: IAM may take half a minute until the hook may call new versions."""
 _NOT_NOW = (429, 503)
 
 
 class TrialFailed(Exception):
-    """A new version did not do what it should; the text says which step, and how it ended."""
+    """A new version failed; the text has the step and its result."""
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
-    """ARNs of the versions that are tried."""
+    """ARNs of the versions to try."""
 
     send: str
     receive: str
@@ -62,10 +62,10 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def try_versions(core: Core, versions: Versions, left_ms: Callable[[], int]) -> None:
-    """Try them; raises TrialFailed. `left_ms`: how many milliseconds the caller still has."""
+    """Tries the versions. Raises TrialFailed. `left_ms`: returns the caller's remaining time."""
     with _own_queue(core) as (queue, authorization):
         calls = _Calls(core, queue, authorization, left_ms)
-        # It is not ASCII alone, which a version must not spoil.
+        # The body has more than ASCII, which a version must keep.
         body = f"試 {queue}"
         calls.make("send", versions.send, "", {"messages": [{"body": body}]}, 201)
         hold = {
@@ -74,7 +74,7 @@ def try_versions(core: Core, versions: Versions, left_ms: Callable[[], int]) -> 
             "visibility_timeout_seconds": _LEASE_SECONDS,
         }
         received = calls.make("receive", versions.receive, "/receive", hold).get("messages") or []
-        # A send that was repeated may be there twice.
+        # A repeated send may have stored the message twice.
         if {message.get("body") for message in received} != {body}:
             raise TrialFailed(f"receive: {_bodies(received)} came, not the message that was sent")
         receipts = [message.get("receipt") for message in received]
@@ -89,7 +89,7 @@ def try_versions(core: Core, versions: Versions, left_ms: Callable[[], int]) -> 
 
 
 class _Calls:
-    """Calls on one queue, each tried again while a version has no room or the store no time."""
+    """Calls on one queue, each repeated while it is answered with 429 or 503."""
 
     def __init__(
         self, core: Core, queue: str, authorization: str, left_ms: Callable[[], int]
@@ -100,7 +100,7 @@ class _Calls:
     def make(
         self, step: str, version: str, path: str, body: object, status: int = 200
     ) -> dict[str, Any]:
-        """The answer's body; TrialFailed where the answer is none, or has another status."""
+        """Makes a call. Returns its body. Raises TrialFailed for an error or another status."""
         event = msgspec.json.encode(self._event(f"/messages{path}", body))
         ended = ""
         for pause_seconds in (*_PAUSES_SECONDS, None):
@@ -120,7 +120,7 @@ class _Calls:
         raise TrialFailed(f"{step}: it ended with {told}")
 
     def _event(self, path: str, body: object) -> dict[str, Any]:
-        """An event of an HTTP API, payload format 2.0."""
+        """Returns an event of an HTTP API, payload format 2.0."""
         route_key, raw_path = f"POST /queues/{{queue}}{path}", f"/queues/{self._queue}{path}"
         http = {
             "method": "POST",
@@ -150,7 +150,7 @@ class _Calls:
 
 @contextlib.contextmanager
 def _own_queue(core: Core) -> Iterator[tuple[str, str]]:
-    """A queue, and the header of a key that may send to it and receive from it."""
+    """Yields a queue, and the header of a key that may send to it and receive from it."""
     with _tidying():
         _delete_queues(core, core.now_ms() - LEFT_BEHIND_MS)
     name = f"trial-{new_id(core.random)}"
@@ -170,13 +170,13 @@ def _own_queue(core: Core) -> Iterator[tuple[str, str]]:
 def _delete_queues(core: Core, before_ms: int) -> None:
     for queue in list(directory.read_list(core, *queue_place(ACCOUNT, ""), Queue)):
         if queue.created_ms < before_ms:
-            with contextlib.suppress(QueueNotFound):  # a trial beside this one was quicker
+            with contextlib.suppress(QueueNotFound):  # a parallel trial has deleted it
                 delete_queue(core, ACCOUNT, queue.name)
 
 
 @contextlib.contextmanager
 def _tidying() -> Iterator[None]:
-    """What goes wrong here says nothing of the versions, and a later trial does it again."""
+    """Logs errors of the cleanup: they are no fault of the versions; a later trial repeats it."""
     try:
         yield
     except Exception:

@@ -1,4 +1,4 @@
-"""Usage by the hour with its charge: a row is of one tier and one price date."""
+"""Usage by the hour with its charge: each row has one tier and one price date."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ _PLACE = ("account", "kind", "month", "billed", "hour")
 
 
 def charged_usage(usage: DataFrame, card: RateCard) -> DataFrame:
-    """Usage with `currency`, `tier` (from 1), `price_date`, `quantity`, `unit_price`, `paid`,
-    `charge`.
+    """Returns usage with its tiers and charges.
 
-    `usage`: the columns of USAGE_SCHEMA, and `billed`, whether documents have it. A tier begins
-    where the account's use of a kind in a month reaches it: what documents have comes first, then
-    hour by hour. Only in an hour in which a tier begins are resources put in order::
+    Adds `currency`, `tier` (from 1), `price_date`, `quantity`, `unit_price`, `paid`, `charge`.
+
+    `usage`: the columns of USAGE_SCHEMA, and `billed`: true if documents have it. A tier begins
+    when the account's use of a kind in a month reaches it: billed use is first, then hour by hour.
+    Resources are ordered only in an hour in which a tier begins::
 
         volume of the month   0 ──────── free ────────────── above ───────────
         hours                 |  1  |  2  |  3: by resource  |  4  |  5  | …
@@ -60,7 +61,7 @@ def charged_usage(usage: DataFrame, card: RateCard) -> DataFrame:
         "hour",
         "month",
         "billed",
-        # So that sums of a resource's rows are its usage, whatever tiers it is split into.
+        # So that the sum of a resource's rows is its usage, for any number of tiers.
         *[sf.when(first, sf.col(name)).otherwise(0).alias(name) for name in ("count", "bytes")],
         _dated(card, lambda prices: sf.lit(prices.currency)).alias("currency"),
         (sf.col("piece.tier") + 1).alias("tier"),
@@ -74,7 +75,7 @@ def charged_usage(usage: DataFrame, card: RateCard) -> DataFrame:
 
 
 def _running(rows: DataFrame) -> DataFrame:
-    """The volume of the month before and after each hour: at most 744 rows an account and kind."""
+    """Returns the month's volume before and after each hour: up to 744 rows by account and kind."""
     hours = rows.groupBy(*_PLACE).agg(sf.sum("volume").alias("hour_volume"))
     in_order = (
         Window.partitionBy("account", "kind", "month")
@@ -87,7 +88,7 @@ def _running(rows: DataFrame) -> DataFrame:
 
 
 def _split(rows: DataFrame) -> DataFrame:
-    """Rows of hours in which a tier begins, with their pieces: one for each tier."""
+    """Returns the rows of hours in which a tier begins, split into one piece for each tier."""
     in_order = (
         Window.partitionBy(*_PLACE)
         .orderBy("resource_id", "resource")
@@ -111,13 +112,13 @@ def _piece(tier: Column, quantity: Column) -> Column:
 
 
 def _within(name: str, tier: Column) -> Column:
-    """A volume, as far as it is in the tier; the first tier has no lower end, for signed use."""
-    # Both pass over a null.
+    """Returns a volume's part in the tier; the first tier has no lower end, for negative use."""
+    # Both ignore a null.
     return sf.least(sf.greatest(sf.col(name), tier["above"]), tier["below"])
 
 
 def _dated(card: RateCard, value: Callable[[Prices], Column]) -> Column:
-    """The value of the prices that the hour's day has."""
+    """Returns the value of the prices for the hour's day."""
     said = sf.concat(sf.lit(f"{card.path}: it has no prices for the day "), sf.col("day"))
     chosen = refuse_saying(said)
     for prices in card.prices:
@@ -128,7 +129,7 @@ def _dated(card: RateCard, value: Callable[[Prices], Column]) -> Column:
 
 
 def _tiers(prices: Prices) -> Column:
-    """The tiers of the row's kind."""
+    """Returns the tiers of the row's kind."""
     by_kind: list[Column] = []
     for kind, tiers in sorted(prices.tiers.items()):
         ends = [*(tier.above for tier in tiers[1:]), None]

@@ -9,8 +9,8 @@ A message is one entry of a parcel's lists. At time T it is, if `v` > 0 (live):
 | delayed | never received, `v` > T |
 | inactive | otherwise: held by a receiver, or waiting for its retry |
 
-*Kept* are the last three. Entries with `v` = 0 are rewindable until `rewind_until_ms`. Dead are
-kept messages of a dead-letter queue; they are active or inactive too.
+The last three are *kept*. Entries with `v` = 0 are rewindable until `rewind_until_ms`. *Dead* are
+the kept messages of a dead-letter queue; they are active or inactive, too.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from cirrusmq_reports.columns import count_where
 from cirrusmq_reports.figures import REASON_COLUMNS, RECEIVE_RANGES, SIZE_RANGES, range_name
 
 _AGE_BITS = 3
-"""Bits kept of an age after its highest one: eight buckets from one power of two to the next."""
+"""Kept bits of an age after its highest one: eight buckets between two powers of two."""
 
 
 def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
-    """Sums by `key` and `age`: whole seconds since sending, cut to their four highest bits.
+    """Returns sums by `key` and `age`: whole seconds since sending, cut to the four highest bits.
 
     So a bucket is never wider than an eighth of its age. Messages not kept have no age. All
     columns but the key have a fixed width: with a text among them Spark sorts every message.
     """
     at = sf.lit(at_ms)
-    # One decision a level: `live` needs `v`, `kept` needs `live`, and the rest need `kept`.
+    # One decision for each level: `live` needs `v`, `kept` needs `live`, the rest need `kept`.
     states = messages.withColumn("live", (sf.col("v") > 0) & ~sf.col("archived"))
     states = states.withColumn("kept", sf.col("live") & (sf.col("expires_ms") > at))
     seconds = sf.floor((sf.greatest(at - sf.col("sent_ms"), sf.lit(0))) / 1000)
@@ -63,7 +63,7 @@ def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
 
 
 def _age_bucket() -> Column:
-    # Half a second more keeps the logarithm off the powers of two, which rounding would decide.
+    # Half a second more avoids logarithms of exact powers of two, which depend on rounding.
     return sf.expr(
         f"""seconds - seconds % shiftleft(1L,
             greatest(CAST(floor(log2(seconds + 0.5D)) AS INT) - {_AGE_BITS}, 0))"""

@@ -13,14 +13,14 @@ from cirrusmq_reports.transforms.versions import versions_of
 
 
 def current_items(reader: Reader, base: Export, later: Sequence[Export]) -> DataFrame:
-    """Column `item`: a table's items after a full export and the windows that follow it.
+    """Returns column `item`: a table's items after a full export and the windows that follow it.
 
     A window may begin before the full export::
 
         window        |--- change --------- change ---|
         full export              ^ shows the first change, or a removal after it
 
-    so that only changes written since the full export are news.
+    so only changes written after the full export are applied.
     """
     if not later:
         return reader.full(base)

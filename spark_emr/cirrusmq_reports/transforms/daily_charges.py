@@ -1,4 +1,4 @@
-"""Charges by the day."""
+"""Sums charges by day."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 
 def daily_charges(usage: DataFrame) -> DataFrame:
-    """Columns `day`, `kind`, `currency`, `count`, `charge`: for the page's charts."""
+    """Returns columns `day`, `kind`, `currency`, `count`, `charge`, for the page's charts."""
     return usage.groupBy("day", "kind", "currency").agg(
         sf.sum("count").alias("count"), sf.sum("charge").alias("charge")
     )

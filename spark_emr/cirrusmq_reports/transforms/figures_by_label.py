@@ -13,10 +13,10 @@ LABEL_FIGURES = ("resources", *COUNTS, *AGES, *REASON_COLUMNS)
 
 
 def figures_by_label(figures: DataFrame) -> DataFrame:
-    """Columns `account`, `label`, `value`, LABEL_FIGURES and TIMES.
+    """Returns columns `account`, `label`, `value`, LABEL_FIGURES and TIMES.
 
-    figures: columns of `named_figures` and TIMES. `resources`: how many have the label. Percentiles
-    are of all their messages together. A resource with three labels is in three rows.
+    figures: columns of `named_figures` and TIMES. `resources`: number of resources with the label.
+    Percentiles are over all their messages. A resource with three labels is in three rows.
     """
     labels = sf.from_json("labels", "MAP<STRING,STRING>")
     labelled = figures.select("*", sf.explode(labels).alias("label", "value"))

@@ -18,10 +18,10 @@ from cirrusmq_reports.keys import WELL_FORMED, partition_of_key, resource_of_key
 
 
 def figures_by_resource(counts: DataFrame, at_ms: int) -> DataFrame:
-    """Columns `id`, `ages` and FIGURES, from the columns of `counts_by_age`.
+    """Returns columns `id`, `ages` and FIGURES, from the columns of `counts_by_age`.
 
-    Ages are gathered as lists of (`age`, `kept`): at most some hundred a partition, so that wide
-    rows are not sorted by age for three numbers.
+    Ages are collected as lists of (`age`, `kept`), at most some hundred for a partition, so that
+    wide rows are not sorted by age for three numbers.
     """
     ages = sf.collect_list(sf.when(sf.col("kept") > 0, sf.struct("age", "kept")))
     sums = counts.groupBy("key").agg(*_sums(), ages.alias("ages"))
@@ -52,7 +52,7 @@ def figures_by_resource(counts: DataFrame, at_ms: int) -> DataFrame:
 
 
 def percentile(percent: int) -> Column:
-    """The age that `percent` of the `kept` messages do not exceed, in its bucket of `ages`."""
+    """Returns the age that `percent` of the `kept` messages do not exceed, by bucket of `ages`."""
     return sf.expr(
         f"""aggregate(ages, named_struct('seen', 0L, 'age', CAST(NULL AS BIGINT)),
             (sum, entry) -> IF(sum.age IS NOT NULL, sum, named_struct(

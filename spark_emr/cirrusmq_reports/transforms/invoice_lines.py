@@ -1,4 +1,4 @@
-"""The lines of invoices: of one resource, kind, tier, price date, and day; then of the month."""
+"""The lines of invoices: by resource, kind, tier, price date and day; then by month."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LINE_SCHEMA = (
     "unit_price DECIMAL(15,15), paid DECIMAL(5,4), charge DECIMAL(38,19), count BIGINT, "
     "bytes BIGINT, reason STRING, tags STRING"
 )
-"""`month`: of the document; `used_month`: of the use; `tags`: the resource's labels, as JSON."""
+"""`month`: the document's; `used_month`: the use's; `tags`: the resource's labels, as JSON."""
 DOCUMENT_LINE_SCHEMA = f"{LINE_SCHEMA}, number STRING, line INT"
 OPEN_LINE_SCHEMA = f"{LINE_SCHEMA}, used_day STRING"
-"""A line of one day; null: of the month."""
+"""A line of one day; `used_day` is null for a line of the month."""
 
 
 def invoice_lines(charged: DataFrame) -> DataFrame:
-    """The columns of OPEN_LINE_SCHEMA and `billed`, from the rows of `charged_usage`."""
+    """Returns the columns of OPEN_LINE_SCHEMA and `billed`, from the rows of `charged_usage`."""
     sums = charged.groupBy(*_KEYS).agg(*[sf.sum(name).alias(name) for name in _SUMMED])
     return sums.select(
         "account",
@@ -49,7 +49,7 @@ def invoice_lines(charged: DataFrame) -> DataFrame:
 
 
 def of_months(lines: DataFrame) -> DataFrame:
-    """The lines of days as lines of months, without `used_day`."""
+    """Returns the lines of days as lines of months, without `used_day`."""
     columns = [name for name in lines.columns if name != "used_day"]
     sums = lines.groupBy(*[name for name in columns if name not in _SUMMED]).agg(
         *[sf.sum(name).alias(name) for name in _SUMMED]

@@ -1,4 +1,4 @@
-"""The messages of parcels, a row each."""
+"""The messages of parcels, one row for each."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from cirrusmq_reports.keys import ARCHIVED, PARCEL, counting_key, resource_of_ke
 
 
 def messages(items: DataFrame, resources: DataFrame | None = None) -> DataFrame:
-    """One row a message: `key` of its partition, `v`, `w`, `r`, `z`, and its parcel's times in ms.
+    """Returns a row for each message, with `key` of its partition and times in ms.
 
-    `reason`: of a dead letter, as its place among REASON_COLUMNS; null for others.
+    `v`, `w`, `r`, `z`: as in the parcel.
 
-    `rewind_until_ms`: if it was deleted, until when it can be rewound; null if it cannot. With
-    `resources` (columns of `resource_names`) their settings decide that, and what was deleted with
-    its queue, or purged, is left out; else only what is in the archive can be rewound.
+    `reason`: index of a dead letter's reason in REASON_COLUMNS; null for other messages.
 
-    A retry schedule is a row without `v`, with `retrying` and `probe_sent_ms`: one reading serves
-    both.
+    `rewind_until_ms`: for a deleted message, the end of its rewindable time; null if it has none.
+    With `resources` (columns of `resource_names`) their settings decide this, and messages deleted
+    with their queue, or purged, are left out; else only archived messages can be rewound.
+
+    A retry schedule is a row without `v`, with `retrying` and `probe_sent_ms`, so that one pass
+    reads both.
     """
     parcels = items.select("item.*").select(
         counting_key().alias("key"),
@@ -46,7 +48,7 @@ def messages(items: DataFrame, resources: DataFrame | None = None) -> DataFrame:
         rewind_until = sf.col("rewind_until_ms")
     else:
         sound = _with_settings(sound, resources)
-        # A deleted message has the time of its deletion in the place of its first receive.
+        # A deleted message has its deletion's time in the field of its first receive.
         since = _entry("firsts") > sf.col("rewind_floor_ms")
         rewind_until = sf.when(since, sf.col("rewind_until_ms"))
     entries = sound.select("*", sf.posexplode_outer("visible").alias("place", "entry"))
@@ -67,8 +69,8 @@ def messages(items: DataFrame, resources: DataFrame | None = None) -> DataFrame:
         _entry("receives").alias("r"),
         _entry("sizes").alias("z"),
     )
-    # Refused in the place of `v`, which every figure needs: for a filter Spark would work out each
-    # number twice. A parcel of no messages has one row, without a place, and lacks nothing.
+    # The error is in the column `v`, which every figure needs: with a filter Spark would compute
+    # each number twice. A parcel without messages has one row, without an index, and no fault.
     v = sf.when(sf.expr(_SOUND_NUMBERS), sf.col("v")).otherwise(bad_record().cast("bigint"))
     return numbers.withColumn("v", sf.when(sf.col("place").isNotNull(), v))
 
@@ -85,7 +87,7 @@ _SOUND_NUMBERS = "v IS NOT NULL AND w IS NOT NULL AND r >= 0 AND z >= 0"
 
 
 def _with_settings(parcels: DataFrame, resources: DataFrame) -> DataFrame:
-    """The parcels that are still their resource's, with `rewind_until_ms`, `rewind_floor_ms`."""
+    """Returns the parcels not purged or deleted, with `rewind_until_ms`, `rewind_floor_ms`."""
     settings = resources.select("id", "deleted", "rewind_ms", "rewind_floor_ms", "purged_ms")
     known = parcels.withColumn("id", resource_of_key()).join(sf.broadcast(settings), "id", "left")
     gone = sf.col("deleted") | (sf.col("sent_ms") <= sf.col("purged_ms"))

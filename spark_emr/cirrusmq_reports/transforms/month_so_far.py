@@ -9,10 +9,10 @@ from cirrusmq_reports.times import DAY_MS, iso_month
 
 
 def month_so_far(usage: DataFrame, to_ms: int) -> DataFrame:
-    """Columns `account`, `currency`, `so_far` and `last_day`: exact charges.
+    """Returns columns `account`, `currency`, `so_far` and `last_day`: exact charges.
 
-    `so_far` is of the month that `to_ms` is in, with its corrections; `last_day` of the 24 hours
-    that were over by then.
+    `so_far` is for the month of `to_ms`, with its corrections; `last_day` for the last 24 full
+    hours before it.
     """
     hour_ms = sf.unix_millis("hour")
     until_ms = to_ms - to_ms % (DAY_MS // 24)

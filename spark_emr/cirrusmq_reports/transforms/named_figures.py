@@ -20,10 +20,10 @@ NO_LABELS = "{}"
 
 
 def named_figures(figures: DataFrame, names: DataFrame) -> DataFrame:
-    """Columns `account`, `kind`, `name`, `id`, `labels`, `ages`, FIGURES.
+    """Returns columns `account`, `kind`, `name`, `id`, `labels`, `ages`, FIGURES.
 
     Named resources without items have zeros; items of resources without a name show their id.
-    Deleted resources are left out, also where messages of theirs are still to be removed.
+    Deleted resources are left out, also if some of their messages are not removed yet.
     """
     rows = figures.join(_holders(names), "id", "full").where("deleted IS NULL OR NOT deleted")
     zero = (*COUNTS, *REASON_COLUMNS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
@@ -44,5 +44,5 @@ def named_figures(figures: DataFrame, names: DataFrame) -> DataFrame:
 
 
 def _holders(names: DataFrame) -> DataFrame:
-    """Those of the resources that hold messages: all but topics."""
+    """Returns the resources that hold messages: all except topics."""
     return names.where(sf.col("kind") != "topic")

@@ -1,4 +1,4 @@
-"""The account, kind and name of each resource, and what can be rewound: from Directory."""
+"""The account, kind, name and rewind settings of each resource, from Directory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SETTINGS = ("rewind_ms", "rewind_floor_ms", "purged_ms")
 
 
 def resource_names(items: DataFrame) -> DataFrame:
-    """Column `item` of Directory → the columns of NAMES_SCHEMA; one row an id.
+    """Returns the columns of NAMES_SCHEMA, one row for each id, from Directory's column `item`.
 
-    `deleted`: the resource is gone, and its id is known for a while. The settings are those of
-    the queue, for its receivers too; 0 for others. So are the labels, as the text of a JSON object;
-    null for others.
+    `deleted`: the resource is gone, and its id is known for a while. The settings are the queue's,
+    also for its receivers; 0 for other resources. The labels, too, as the text of a JSON object;
+    null for other resources.
     """
     documents = items.where(sf.col("item.pk.S").startswith("I#")).select(
         sf.col("item.sk.S").alias("id"),
         sf.from_json("item.document.S", DOCUMENT).alias("document"),
         whole("item.expires_at").isNotNull().alias("deleted"),
     )
-    # A record that is twice in the export must not double the resource's messages.
+    # A duplicate record in the export must not double the resource's messages.
     once = documents.groupBy("id").agg(
         sf.max("document").alias("document"), sf.max("deleted").alias("deleted")
     )
@@ -47,7 +47,7 @@ def resource_names(items: DataFrame) -> DataFrame:
 
 
 def _queues(items: DataFrame) -> DataFrame:
-    """Columns `account`, `queue` (its name in small letters) and the settings of each queue."""
+    """Returns columns `account`, `queue` (name in lower case) and the settings of each queue."""
     is_queue = sf.col("item.pk.S").startswith("A#") & sf.col("item.sk.S").startswith("queue#")
     documents = items.where(is_queue).select(
         sf.from_json("item.document.S", QUEUE_DOCUMENT).alias("document")

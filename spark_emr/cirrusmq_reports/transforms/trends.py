@@ -9,12 +9,12 @@ _MS_PER_HOUR = 3_600_000
 
 
 def with_trends(figures: DataFrame, times: DataFrame, at_ms: int, most: int) -> DataFrame:
-    """The rows of `figures`, which are of the time `at_ms`, with three columns more.
+    """Returns the rows of `figures`, which are of the time `at_ms`, with three more columns.
 
-    `times` has `id`, `at_ms` and `messages`, of this time too. `backlog_by_time` is a list of
+    `times` has `id`, `at_ms` and `messages`, also for this time. `backlog_by_time` is a list of
     (`at_ms`, `messages`) over the last `most` times, oldest first. `growth_per_hour` (messages,
-    negative when it shrinks) compares with the newest time at least an hour ago, or else the last
-    one. `hours_to_drain` is at that rate; null when the backlog does not shrink.
+    negative if the backlog shrinks) compares with the newest time at least an hour ago, or with
+    the last one. `hours_to_drain` is at that rate; null if the backlog does not shrink.
     """
     newest_first = Window.partitionBy("id").orderBy(sf.desc("at_ms"))
     ranked = times.where(sf.col("at_ms") <= at_ms).withColumn(

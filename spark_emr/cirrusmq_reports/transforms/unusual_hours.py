@@ -20,7 +20,7 @@ RULE = (
 
 
 def unusual_hours(usage: DataFrame, to_ms: int) -> DataFrame:
-    """Columns `account`, `resource`, `kind`, `hour`, `count`, `usual_most`, by RULE.
+    """Returns columns `account`, `resource`, `kind`, `hour`, `count`, `usual_most`, by RULE.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Rows of the ledger, and the sums of them by the hour."""
+"""Rows of the ledger, and their sums by the hour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ USAGE_SCHEMA = (
 
 
 def ledger_rows(entries: DataFrame) -> DataFrame:
-    """The columns of LEDGER_SCHEMA: a row a record, resource, kind and hour of its entries."""
+    """Returns the columns of LEDGER_SCHEMA: a row by record, resource, kind and hour of entries."""
     hour = sf.timestamp_seconds(sf.floor(sf.col("minute") / 60) * 3600)
     day = sf.date_format(sf.timestamp_millis("written_ms"), "yyyy-MM-dd")
     of_record = ("record", "content", "written_ms", "table_id", "export", "shown_ms")
@@ -24,9 +24,9 @@ def ledger_rows(entries: DataFrame) -> DataFrame:
 
 
 def usage_by_hour(ledger: DataFrame) -> DataFrame:
-    """The columns of USAGE_SCHEMA: sums by the hour of use.
+    """Returns the columns of USAGE_SCHEMA: sums by the hour of use.
 
-    Posts to URLs become usage of their own: the kind `attempted`.
+    Posts to URLs become separate usage: the kind `attempted`.
     """
     places = ("account", "resource", "resource_id", "hour")
     sums = ledger.groupBy(*places, "kind").agg(

@@ -1,4 +1,4 @@
-"""The entries of usage records, a row each, and what is odd about them."""
+"""The entries of usage records, one row for each, and their oddities."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cirrusmq_reports.schemas import IS_ACCOUNT, LARGEST
 from cirrusmq_reports.times import HOUR_MS
 
 EARLIEST_MS, LATEST_MS = 26 * HOUR_MS, 2 * 60_000
-"""A record is of use at most so long before its writing, and so little after it."""
+"""The use of a record is at most this time before its writing, and this time after it."""
 WHOLE_RECORD = -1
-"""In the place of an entry's index."""
+"""In the column of an entry's index: the row is for the whole record."""
 TOO_OLD = "it was written before the first month that the ledger keeps, and may be billed already"
 _MINUTE_MS = 60_000
 _COUNTS = ("count", "bytes", "attempts")
@@ -25,14 +25,14 @@ _COUNTS = ("count", "bytes", "attempts")
 def usage_entries(
     records: DataFrame, released: Sequence[str] = (), kept_from_ms: int = 0
 ) -> DataFrame:
-    """One row an entry of each fresh record; any other record is one row.
+    """Returns a row for each entry of a fresh record, and one row for any other record.
 
-    `records` has the columns `record`, `item`, `written_ms`, `shown_ms`, `fresh`. Returns them,
-    with `item` as JSON and only beside something odd, and `entry` (its index, or WHOLE_RECORD),
-    `odd` (a sentence, or null), `account`, `resource`, `resource_id`, `kind`, `minute`, `count`,
-    `bytes`, `attempts`. `released`: records, as hexadecimal digits, that a person lets in, although
-    their use is not near the time of their writing. `kept_from_ms`: records that were written
-    before are in the ledger no more, and may be billed already.
+    `records` has the columns `record`, `item`, `written_ms`, `shown_ms`, `fresh`. Returns these
+    (`item` as JSON, and only in odd rows), and `entry` (its index, or WHOLE_RECORD), `odd` (a
+    sentence, or null), `account`, `resource`, `resource_id`, `kind`, `minute`, `count`, `bytes`,
+    `attempts`. `released`: records, as hexadecimal digits, that a person accepted although their
+    use is not near the time of their writing. `kept_from_ms`: records written earlier are no
+    longer in the ledger, and may be billed already.
     """
     let_in = sf.lower(sf.hex("record")).isin(*released) if released else sf.lit(False)
     unreadable = sf.when(
@@ -53,7 +53,7 @@ def usage_entries(
     named = records.withColumn("unreadable", unreadable)
     listed = sf.when(sf.col("fresh") & sf.col("unreadable").isNull(), sf.col("item.records.L"))
     entries = named.select("*", sf.posexplode_outer(listed))
-    # A fresh record without entries has no use.
+    # A fresh record without entries has no usage.
     kept = entries.where("NOT fresh OR unreadable IS NOT NULL OR pos IS NOT NULL")
     rows = kept.withColumns(
         {
@@ -72,13 +72,13 @@ def usage_entries(
     )
     of_entry = sf.when(sf.col("pos").isNotNull(), _odd(let_in))
     odd = rows.withColumn("odd", sf.coalesce("unreadable", of_entry))
-    # The whole item a row would be the square of its entries.
+    # With the whole item in each row, the size would be the square of its entries.
     text = sf.when(sf.col("odd").isNotNull(), sf.to_json("item"))
     return odd.withColumn("item", text).drop("unreadable", "pos", "col")
 
 
 def _odd(let_in: Column) -> Column:
-    """What is odd about an entry; null if nothing is."""
+    """Returns the oddity of an entry as a sentence, or null."""
     used_ms = sf.when(
         sf.abs(sf.col("minute")) <= LARGEST // _MINUTE_MS, sf.col("minute") * _MINUTE_MS
     )

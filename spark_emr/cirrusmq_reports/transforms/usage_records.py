@@ -1,4 +1,4 @@
-"""The usage records of exports beside those of the ledger: new ones, conflicts, missing ones."""
+"""Compares the usage records of exports with the ledger: new, conflicting and missing ones."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ LEDGER_SCHEMA = (
 
 
 def usage_records(reader: Reader, exports: Sequence[Export]) -> DataFrame:
-    """The usage records that the exports show, each once, as the first of them shows it.
+    """Returns the exports' usage records, each once, as in the first export that shows it.
 
     Columns `record` (16 bytes of the key's SHA-256), `item`, `written_ms`, `content`, `shown_ms`,
-    `number` of the export; `least` and `most` of the contents that were shown of it; for each whole
-    export `in_<number>`, whether it shows the record.
+    `number` of the export; `least` and `most`, the smallest and largest content shown for it; for
+    each full export `in_<number>`: true if it shows the record.
 
-    An image of before a removal shows its record as well: no removal takes anything back.
+    The old image of a removal shows its record as well: a removal takes nothing back.
     """
     shown = reduce(
         DataFrame.unionByName,
         [_records(reader, export, number) for number, export in enumerate(exports)],
     )
-    # One shuffle and one sort: an aggregate would sort the items before the shuffle too.
+    # One shuffle and one sort: an aggregate would sort the items before the shuffle, too.
     own = (
         Window.partitionBy("record")
         .orderBy("shown_ms", "content", "number")
@@ -62,14 +62,14 @@ def compared(
     exports: Sequence[Export],
     removed_ms: Mapping[str, int],
 ) -> DataFrame:
-    """The columns of `usage_records`, and `fresh`, `expected`, `known_day`, `missing`, `differs`.
+    """Returns columns of `usage_records`, `fresh`, `expected`, `known_day`, `missing`, `differs`.
 
-    Only of records that are fresh, differ from what was shown before, or are `missing`: the numbers
-    of whole exports that lack a record which their table has shown before, though its time to live
-    is not over. `removed_ms`: table → until when a person accepted that.
+    Only for records that are fresh, differ from an earlier version, or are missing. `missing`: the
+    numbers of full exports that lack a record which their table has shown before, although its time
+    to live is not over. `removed_ms`: table → time until which a person accepted this.
     """
     whole_ones = [(number, export) for number, export in enumerate(exports) if export.full]
-    # Sums of fixed width alone, which need no sorting; windows ask for the contents alone.
+    # Only sums of fixed width, which need no sorting; windows use only the contents.
     sums = [sf.min("content").alias("known_content")]
     if whole_ones:
         sums += [
@@ -99,7 +99,7 @@ def compared(
 
 
 def conflicting(reader: Reader, exports: Sequence[Export], differing: DataFrame) -> DataFrame:
-    """The columns of a record: the later contents of the records in `differing`."""
+    """Returns the columns of a record for the later contents of records in `differing`."""
     shown = reduce(
         DataFrame.unionByName,
         [_records(reader, export, number) for number, export in enumerate(exports)],
@@ -110,7 +110,7 @@ def conflicting(reader: Reader, exports: Sequence[Export], differing: DataFrame)
 
 
 def with_export(records: DataFrame, exports: Sequence[Export]) -> DataFrame:
-    """The records with `table_id` and `export`, the folder's name, of the export `number`."""
+    """Returns the records with `table_id` and `export`, the folder's name, by `number`."""
     values = {
         "table_id": [export.table_id for export in exports],
         "export": [export.folder.rpartition("/")[2] for export in exports],
@@ -128,7 +128,7 @@ def _records(reader: Reader, export: Export, number: int) -> DataFrame:
         sf.col("item").isNotNull() & (sf.substring("item.pk.S", 1, 2) == "U#")
     )
     key = sf.concat(sf.col("item.pk.S"), sf.lit("\0"), sf.col("item.sk.S"))
-    # A record of before has no `w`: it lives 40 days from its writing.
+    # A record of an earlier release has no `w`: it lives 40 days from its writing.
     written_ms = sf.coalesce(whole("item.w"), whole("item.expires_at") * 1000 - LIFE_MS)
     return items.select(
         sf.unhex(sf.substring(sf.sha2(key, 256), 1, 32)).alias("record"),

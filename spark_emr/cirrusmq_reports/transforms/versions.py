@@ -1,4 +1,4 @@
-"""The versions of items, from full and incremental exports alike."""
+"""The versions of items, from full and incremental exports."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cirrusmq_reports.records import MICROS, Reader
 
 
 def versions_of(reader: Reader, exports: Sequence[Export]) -> DataFrame:
-    """Columns `pk`, `sk`, `item`, `removed`, `written_micros`: all that the exports show."""
+    """Returns columns `pk`, `sk`, `item`, `removed`, `written_micros` of all exported versions."""
     shown = [_full(reader, each) if each.full else reader.incremental(each) for each in exports]
     return reduce(DataFrame.unionByName, shown)
 
 
 def _full(reader: Reader, export: Export) -> DataFrame:
-    """A full export does not say when an item was written: before the export's time."""
+    """Returns a full export's items; as they have no time, it is just before the export's."""
     return reader.full(export).select(
         sf.col("item.pk.S").alias("pk"),
         sf.col("item.sk.S").alias("sk"),

@@ -249,7 +249,8 @@ def test_every_attribute_of_the_contract_is_known() -> None:
         shown |= set(contract.complete(Place("subscription", "web", "sales"), given))
     assert shown == set(answers.SubscriptionAttributes.__annotations__) - made - shown_alone
     receiver = set(contract.complete(Place("receiver", "r", "a"), {}))
-    assert receiver == set(answers.ReceiverAttributes.__annotations__) - made - {"operation"}
+    of_receivers = set(answers.ReceiverAttributes.__annotations__) - made
+    assert receiver == of_receivers - {"operation", "paused"}
 
 
 def test_defaults_are_those_of_the_contract() -> None:

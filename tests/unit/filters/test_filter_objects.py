@@ -133,14 +133,14 @@ def test_a_refusal_names_the_parameter_and_keeps_the_reason() -> None:
         (
             {"tags": []},
             "routing_key",
-            "tags is not allowed here: use binding_keys or policy or sql",
+            "tags is not allowed here: use binding_keys or policy or body_policy or sql",
         ),
         ({"binding_keys": []}, "queue", "binding_keys is not allowed here: use tags or sql"),
         (
             {},
             "tags",
-            "must have sql, one of binding_keys, policy, tag_expression, tags, or both, "
-            "not 0 members",
+            "must have sql, one of binding_keys, body_policy, policy, tag_expression, tags, or "
+            "both, not 0 members",
         ),
         ({"binding_keys": "a"}, "routing_key", "binding_keys: must be a list of strings"),
         ({"binding_keys": []}, "routing_key", "binding_keys: must have 1 to 5 keys, not 0"),

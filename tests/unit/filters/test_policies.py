@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
-from cirrusmq.filters.attribute_policy import POLICY_BYTES
 from cirrusmq.filters.explanation import why_not
+from cirrusmq.filters.policies.policy_limits import POLICY_BYTES
 from cirrusmq.filters.selection import Everything, compile_filter
 
 Attributes = dict[str, str | bytes]

@@ -3,13 +3,13 @@
 import { call, get, listAll, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm } from "../forms.js";
-import { counted, countedAll, duration, plain, time } from "../format.js";
+import { counted, countedAll, duration, number, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { drawLive, readLive } from "../live_rates.js";
 import { pastHours } from "../past_hours.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
-import { button, confirm, facts, section, tabs, tiles } from "../ui.js";
+import { badge, button, confirm, facts, section, tabs, tiles } from "../ui.js";
 import { deadLettersTab } from "./queue_dead_letters.js";
 import { messagesTab } from "./queue_messages.js";
 import { receiversTab } from "./queue_receivers.js";
@@ -18,7 +18,7 @@ import { workTab } from "./queue_work.js";
 import { grantsPanel } from "../grants.js";
 
 const SECONDS = 5;
-const FIXED = ["ordered", "fair"];
+const FIXED = ["ordered", "fair", "priorities"];
 const RATES = ["sent", "received", "deleted"];
 const TABS = {
   now: nowTab,
@@ -62,11 +62,14 @@ async function nowTab(queue) {
         [t("delayed"), counted(counts, "delayed")],
         [t("rewindable"), counted(counts, "rewindable")],
         [t("oldest"), duration(counts.oldest_active_age_seconds)],
+        ...Object.entries(counts.active_by_priority ?? {})
+          .sort(([one], [other]) => other - one)
+          .map(([level, count]) => [`${t("priority")} ${level}`, number(count)]),
       ]),
     );
     replace(seconds, drawLive("queue", queue.name, RATES, SECONDS));
     replace(drawn, drawHour(hours("queue", queue.name), RATES));
-    replace(told, summary(read));
+    replace(told, read.paused ? badge(t("state.paused"), "waiting") : null, summary(read));
   };
   const element = h(
     "div",

@@ -7,7 +7,7 @@ import { attributesForm, field } from "../forms.js";
 import { counted, countedAll, duration, plain } from "../format.js";
 import { t } from "../i18n.js";
 import { fieldsOf } from "../schema.js";
-import { act, button, confirm, empty, outcome, section, table } from "../ui.js";
+import { act, badge, button, confirm, empty, outcome, section, table } from "../ui.js";
 
 const SECONDS = 15;
 
@@ -32,6 +32,7 @@ export async function receiversTab(queue, { live }) {
         { head: t("receiver"), cell: (one) => one.name },
         { head: t("start"), cell: (one) => (one.operation ? t("receiver.filling") : one.start) },
         { head: t("filter"), cell: (one) => plain(one.filter) },
+        { head: t("state"), cell: (one) => (one.paused ? badge(t("state.paused"), "waiting") : "") },
         { head: t("backlog"), number: true, cell: (one) => counted(one.counts, "active") },
         { head: t("in_flight"), number: true, cell: (one) => counted(one.counts, "inactive") },
         {
@@ -42,17 +43,23 @@ export async function receiversTab(queue, { live }) {
         {
           head: t("actions"),
           cell: (one) => {
-            const trigger = button(
-              t("delete"),
-              () => act(trigger, place, () => remove(one)),
-              "small danger",
-            );
-            return trigger;
+            const make = (label, work, look) => {
+              const trigger = button(label, () => act(trigger, place, work), look);
+              return trigger;
+            };
+            return [
+              make(t(one.paused ? "retry.resume" : "retry.pause"), () => turn(one), "small"),
+              make(t("delete"), () => remove(one), "small danger"),
+            ];
           },
         },
       ],
       receivers,
     );
+  const turn = async (one) => {
+    await call("PATCH", path(one.name), { paused: !one.paused });
+    await live.now();
+  };
   const remove = async (one) => {
     const text = t("receiver.delete.text", {
       name: one.name,

@@ -22,7 +22,7 @@ export async function sendTab(queue) {
 
 function oneMessage(queue) {
   const place = outcome();
-  const fields = messageFields({ grouped: queue.ordered });
+  const fields = messageFields({ grouped: queue.ordered, priorities: queue.priorities });
   const submit = h("button", { type: "submit", class: "main" }, t("send"));
   const onsubmit = (event) => {
     event.preventDefault();

@@ -140,6 +140,8 @@ export const EN = {
   "messages.none": "There is no message to show now.",
   "sent_at": "Sent",
   "receive_count": "Receives",
+  "sender": "Sender",
+  "priority": "Priority",
   "visible_at": "Visible",
   "expires_at": "Expires",
   "send": "Send",

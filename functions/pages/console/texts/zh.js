@@ -140,6 +140,8 @@ export const ZH = {
   "messages.none": "现在没有可显示的消息。",
   "sent_at": "发送时间",
   "receive_count": "接收次数",
+  "sender": "发送者",
+  "priority": "优先级",
   "visible_at": "可见时间",
   "expires_at": "过期时间",
   "send": "发送",

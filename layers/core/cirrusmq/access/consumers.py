@@ -5,6 +5,7 @@ What a receive notes is in `last_use.py`.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 from cirrusmq.access.last_use import receive_place
@@ -42,16 +43,11 @@ def page_of_consumers(
     }
     if after is not None:
         request["ExclusiveStartKey"] = key(pk, after)
-    found: list[Item] = []
-    while True:
-        items, last, _ = core.store.query(request)
-        found += [item for item in items if int(item["expires_at"]["N"]) > now_seconds]
-        if len(found) > limit:
-            more = cursors.make(core, found[limit - 1]["sk"]["S"], *listing)
-            return [_consumer(item) for item in found[:limit]], more
-        if last is None:
-            return [_consumer(item) for item in found], None
-        request["ExclusiveStartKey"] = last
+    items = core.store.query_pages(request)
+    kept = (item for item in items if int(item["expires_at"]["N"]) > now_seconds)
+    found = list(islice(kept, limit + 1))
+    more = cursors.make(core, found[limit - 1]["sk"]["S"], *listing) if found[limit:] else None
+    return [_consumer(item) for item in found[:limit]], more
 
 
 def _consumer(item: Item) -> Consumer:

@@ -1,10 +1,10 @@
-"""From JSON and MessagePack to typed values, whichever thread is the first to meet a type.
+"""From JSON and MessagePack to typed values, safe if several threads decode a new type first.
 
 msgspec gathers a struct's fields when the struct is decoded for the first time, and other threads
 find them unfinished (seen with 0.22.0, which takes a lock on interpreters without a GIL only).
 With a nested struct that ends the whole process:
 
-    A |-- decodes Send: its fields, so far NULL --- what is Message? ---|
+    A |-- decodes Send: its fields, still NULL --- looks up Message -----|
     B                      |-- decodes Send by the fields that A left: segmentation fault
 
 So a decoder is made by one thread at a time, and no thread gets one before it is finished.
@@ -32,19 +32,19 @@ _made: dict[tuple[_Make, Any], _Decoder] = {}
 
 
 def decode_json(content: bytes | str, kind: type[T]) -> T:
-    """The value in JSON; raises what msgspec raises."""
+    """Returns the value in JSON. Raises what msgspec raises."""
     decoded: T = _decoder(msgspec.json.Decoder, kind).decode(content)
     return decoded
 
 
 def decode_packed(content: bytes, kind: type[T]) -> T:
-    """The value in MessagePack; raises what msgspec raises."""
+    """Returns the value in MessagePack. Raises what msgspec raises."""
     decoded: T = _decoder(msgspec.msgpack.Decoder, kind).decode(content)
     return decoded
 
 
 def convert(value: object, kind: type[T], *, strict: bool = True) -> T:
-    """The value in lists, dictionaries and scalars; raises what msgspec raises.
+    """Returns the value in lists, dictionaries and scalars. Raises what msgspec raises.
 
     Without `strict` numbers and booleans may be texts.
     """
@@ -55,7 +55,7 @@ def convert(value: object, kind: type[T], *, strict: bool = True) -> T:
 def _decoder(make: _Make, kind: Any) -> _Decoder:
     found = _made.get((make, kind))
     if found is None:
-        # One lock for both formats: they share what is known of a struct.
+        # One lock for both formats: they share their knowledge of a struct.
         with _making:
             found = _made[make, kind] = make(kind)
     return found

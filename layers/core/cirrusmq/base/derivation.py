@@ -7,5 +7,5 @@ import hmac
 
 
 def derive(key: bytes, *parts: str) -> bytes:
-    """32 bytes that derive from a key and texts."""
+    """Returns 32 bytes that derive from a key and texts."""
     return hmac.digest(key, "\n".join(parts).encode(), hashlib.sha256)

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from cirrusmq.base.errors import InvalidParameter
 
 ID_CHARACTERS = 12
+FIFO = ".fifo"
+FIFO_OF_BEFORE = "_fifo"
+"""The end of names of FIFO queues that SQS's calls made; others may have it, too."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -17,19 +20,21 @@ class NameRule(NamedTuple):
     """The names that a kind of resource may have."""
 
     least: int
-    """Characters."""
+    """The fewest characters."""
     most: int
     letter_first: bool = True
-    """Whether the first character is a letter."""
+    """True if the first character must be a letter."""
+    fifo: bool = False
+    """True if it may end in `.fifo`, as names of FIFO queues and topics in AWS do."""
 
 
-QUEUE_NAME = NameRule(1, 80, letter_first=False)
-TOPIC_NAME = NameRule(3, 256, letter_first=False)
+QUEUE_NAME = NameRule(1, 80, letter_first=False, fifo=True)
+TOPIC_NAME = NameRule(1, 256, letter_first=False, fifo=True)
 SUBSCRIPTION_NAME = NameRule(3, 64)
 ACCOUNT_NAME = NameRule(1, 64)
 RECEIVER_NAME = NameRule(1, 64)
 PRODUCERS_NAME = NameRule(1, 64)
-"""Of a group of producers, whose half messages are checked together."""
+"""A group of producers, whose half messages are checked together."""
 
 
 class QueueRef(NamedTuple):
@@ -40,24 +45,38 @@ class QueueRef(NamedTuple):
 
 
 def check_name(parameter: str, value: str, rule: NameRule) -> str:
-    """Return `value` if the rule allows it, else raise InvalidParameter."""
+    """Returns `value` if the rule allows it, else raises InvalidParameter."""
     is_begun = not rule.letter_first or value[:1].isalpha()
-    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(value):
+    plain = value.removesuffix(FIFO) if rule.fifo else value
+    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(plain):
         return value
     first = "a letter, then " if rule.letter_first else ""
+    last = f", at the end {FIFO}" if rule.fifo else ""
     raise InvalidParameter(
         parameter,
-        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'",
+        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'"
+        f"{last}",
     )
 
 
+def other_fifo_name(name: str) -> str | None:
+    """The other name that an ordered queue may not have beside this one; None if any may be.
+
+    SQS's callers know an ordered `orders_fifo` as `orders.fifo`: there is one of the two.
+    """
+    for own, other in ((FIFO, FIFO_OF_BEFORE), (FIFO_OF_BEFORE, FIFO)):
+        if name.endswith(own) and name != own:
+            return name.removesuffix(own) + other
+    return None
+
+
 def parse_queue_ref(value: str, account: str, parameter: str = "queue") -> QueueRef:
-    """Read `queue` or `account:queue` as the caller of `account` wrote it."""
+    """Reads `queue` or `account:queue` as the caller of `account` wrote it."""
     return _parse_ref(value, account, parameter, QUEUE_NAME)
 
 
 def parse_topic_ref(value: str, account: str, parameter: str = "topic") -> QueueRef:
-    """As `parse_queue_ref`, of a topic."""
+    """Does what `parse_queue_ref` does, for a topic."""
     return _parse_ref(value, account, parameter, TOPIC_NAME)
 
 
@@ -69,6 +88,6 @@ def _parse_ref(value: str, account: str, parameter: str, rule: NameRule) -> Queu
 
 
 def new_id(randomness: random.Random) -> str:
-    """A resource's id: 12 characters, 60 random bits, legal inside every key."""
+    """Returns a resource's id: 12 characters, 60 random bits, legal inside every key."""
     bits = randomness.getrandbits(5 * ID_CHARACTERS)
     return "".join(_ALPHABET[bits >> 5 * place & 31] for place in range(ID_CHARACTERS))

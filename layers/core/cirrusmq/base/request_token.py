@@ -1,6 +1,6 @@
 """An `attempt`: a ULID that a client makes once and shows again when it repeats a call.
 
-What a client of a later release has behind a point is passed over here, and is a part of the
+Text behind a point, from a client of a later release, is ignored here, and is a part of the
 attempt: it is repeated with it.
 """
 
@@ -15,10 +15,10 @@ _FURTHER, _CHARACTERS = ".", 128
 
 
 def check_attempt(attempt: str, now_ms: int, scale: float) -> int:
-    """Milliseconds since the epoch in the attempt; InvalidParameter where it is not fresh.
+    """Returns the milliseconds since the epoch in an attempt. Raises InvalidParameter if not fresh.
 
-    A client repeats a call in its own time: the age is of real seconds, of which each is `scale`
-    of the service's.
+    A client repeats a call in its own time: the age is in real seconds, each of which is `scale`
+    seconds of the service.
     """
     rule = f"must be a ULID at most 120 s old and 2 s ahead; it is {format_time(now_ms)} here"
     try:

@@ -2,8 +2,9 @@
 
 A name that a request cannot have is written with `$` and two hexadecimal digits for each odd byte;
 types other than plain text and bytes are in one attribute more, `$types`: `name:type,…`. The trace
-header and the deduplication id that SQS's SDKs send are in `$trace` and `$once`. Answers, events
-and posts show the names that were sent, and none of the service's own attributes.
+header and the deduplication id that SQS's SDKs send are in `$trace` and `$once`, the subject of
+SNS's in `$subject`. Answers, events and posts show the names that were sent, and none of the
+service's own attributes.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-TYPES, TRACE, ONCE = "$types", "$trace", "$once"
+from cirrusmq.base.reserved_attributes import ONCE, RESERVED, TRACE, TYPES
+
 TRACE_HEADER = "AWSTraceHeader"
 _BESIDE = {TRACE: TRACE_HEADER, ONCE: "MessageDeduplicationId"}
-_OWN = frozenset({TYPES, *_BESIDE})
 TEXT, BYTES = "String", "Binary"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ODD = re.compile(rb"[^A-Za-z0-9_]|^[0-9]")
@@ -30,7 +31,7 @@ class Typed(NamedTuple):
 
 
 def write(attributes: Mapping[str, Typed]) -> dict[str, str | bytes]:
-    """The attributes as the core keeps them."""
+    """Returns the attributes as the core keeps them."""
     written: dict[str, str | bytes] = {}
     types = []
     for name, (kind, value) in attributes.items():
@@ -44,13 +45,13 @@ def write(attributes: Mapping[str, Typed]) -> dict[str, str | bytes]:
 
 
 def said_beside(attributes: Mapping[str, str | bytes]) -> dict[str, str]:
-    """What an SDK of SQS said beside its attributes, by SQS's names."""
+    """Returns the values that an SDK of SQS sent beside its attributes, by SQS's names."""
     held = {name: attributes.get(own) for own, name in _BESIDE.items()}
     return {name: value for name, value in held.items() if isinstance(value, str)}
 
 
 def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:
-    """The attributes with the names and types that were sent, without the service's own ones."""
+    """Returns the attributes with the names and types that were sent, without the service's own."""
     told = attributes.get(TYPES, "")
     types = dict(
         each.split(":", 1)
@@ -59,7 +60,7 @@ def read(attributes: Mapping[str, str | bytes]) -> dict[str, Typed]:
     )
     found = {}
     for name, value in attributes.items():
-        if name in _OWN:
+        if name in RESERVED:
             continue
         plain = TEXT if isinstance(value, str) else BYTES
         found[_unescape(name)] = Typed(types.get(name, plain), value)
@@ -75,7 +76,7 @@ def _escape(name: str) -> str:
 
 
 def _unescape(name: str) -> str:
-    """The name that was sent; one that `write` never makes is a caller's own, and stays."""
+    """Returns the name that was sent; one that `write` never makes is a caller's own, and stays."""
     plain = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), name.encode())
     sent = plain.decode("utf-8", "replace")
     return sent if _escape(sent) == name else name

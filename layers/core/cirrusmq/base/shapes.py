@@ -30,22 +30,22 @@ _Sixteen = msgspec.defstruct(
 
 
 class _Outline(msgspec.Struct):
-    """A request with messages, of which nothing is made but where each begins and ends."""
+    """A request with messages that are not decoded: only their begins and ends are found."""
 
     messages: _Sixteen | None = None  # type: ignore[valid-type]
 
 
 def integer(bounds: tuple[int, int], unit: str = "") -> msgspec.Meta:
-    """The annotation of a field that takes integers within `bounds`, both included.
+    """Returns the annotation of a field that takes integers within `bounds`, both included.
 
-    `unit` follows the numbers in the words of a refusal: " seconds".
+    unit: follows the numbers in the words of a refusal: " seconds".
     """
     text = f"an integer from {bounds[0]:,} to {bounds[1]:,}{unit}"
     return msgspec.Meta(ge=bounds[0], le=bounds[1], description=text)
 
 
 def decode(body: bytes, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
-    """Read a request's JSON as `shape`; an empty body is `{}`.
+    """Reads a request's JSON as `shape`; an empty body is `{}`.
 
     Raises RequestTooLarge, MalformedRequest (not a JSON object in UTF-8) or InvalidParameter
     (the first value that does not fit, with what would). With more than `REQUEST_BYTES` it may
@@ -65,7 +65,7 @@ def decode(body: bytes, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
 
 
 def read_values(given: object, shape: type[T]) -> T:
-    """Read values that were not JSON as `shape`, whose ranges hold as in a request.
+    """Reads values that were not JSON as `shape`, whose ranges hold as in a request.
 
     Raises InvalidParameter, as `decode` does.
     """
@@ -76,7 +76,7 @@ def read_values(given: object, shape: type[T]) -> T:
 
 
 def convert_texts(given: object, shape: type[T]) -> T:
-    """Read values as `shape` whose numbers and booleans may be texts: `"5"`, `"true"`.
+    """Reads values as `shape` whose numbers and booleans may be texts: `"5"`, `"true"`.
 
     Raises InvalidParameter, as `decode` does.
     """
@@ -87,7 +87,7 @@ def convert_texts(given: object, shape: type[T]) -> T:
 
 
 def _check_count(body: bytes) -> None:
-    """Refuse a large body that would become millions of values, before any of them is made."""
+    """Refuses a large body that would become millions of values, before any of them is made."""
     # An escaped quote counts as none; a text that ends with an escaped backslash as one, not two.
     if body.count(b'"') - body.count(b'\\"') > 2 * REQUEST_TEXTS:
         raise RequestTooLarge(
@@ -99,7 +99,7 @@ def _check_count(body: bytes) -> None:
         if "length" in str(error):
             raise BatchTooLarge(f"a batch has 1 to {BATCH_MESSAGES} messages") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # told where it is read as what it should be
+        pass  # reported when it is decoded as its shape
 
 
 def _check_object(body: bytes) -> None:
@@ -131,7 +131,7 @@ def _explain(text: str, shape: type) -> InvalidParameter:
 
 
 def _description(shape: type, path: str) -> str | None:
-    """The values that the field at `path` may hold: the `description` of its annotation."""
+    """Returns the values that the field at `path` may hold, from its annotation, or None."""
     import msgspec.inspect as inspect  # costly, and only refusals need it
 
     found: str | None = None

@@ -10,25 +10,25 @@ from cirrusmq.base.errors import InvalidParameter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = 253_402_300_799
-"""Of the year 9999."""
+"""The last second of the year 9999."""
 # A text: few calls are given times, and `re` remembers it compiled.
 _RFC3339 = r"(?a)\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
 
 
 def format_time(time_ms: int) -> str:
-    """`2026-11-20T08:00:00.123Z`."""
+    """Returns a text such as `2026-11-20T08:00:00.123Z`."""
     seconds, milliseconds = divmod(time_ms, 1_000)
     return f"{_format_second(seconds)}.{milliseconds:03}Z"
 
 
 @lru_cache(maxsize=64)
 def _format_second(seconds: int) -> str:
-    """Most times of a moment are of the same second."""
+    """Returns the text of a second; cached, since most times of a moment are in the same one."""
     return (_EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
 
 
 def parse_time(parameter: str, text: str) -> int:
-    """Milliseconds since the epoch, fractions below them cut off; InvalidParameter if no time."""
+    """Returns milliseconds since the epoch, rounded down. Raises InvalidParameter for no time."""
     try:
         if not re.fullmatch(_RFC3339, text):
             raise ValueError(text)
@@ -41,7 +41,7 @@ def parse_time(parameter: str, text: str) -> int:
 
 
 def parse_moment(parameter: str, value: str | int | float) -> int:
-    """As `parse_time`; a number is in seconds since the epoch, with fractions."""
+    """Does what `parse_time` does; a number is in seconds since the epoch, with fractions."""
     if isinstance(value, str):
         return parse_time(parameter, value)
     # NaN is within no bounds.

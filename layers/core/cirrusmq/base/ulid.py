@@ -9,7 +9,7 @@ CHARACTERS = 26
 TIME_CHARACTERS = 10
 ENTROPY_BYTES = 10
 LAST_MS = 2**48 - 1
-"""The last time that one can have."""
+"""The last time that a ULID can have."""
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _SHIFTS = range(10 * (CHARACTERS // 2 - 1), -1, -10)
@@ -19,23 +19,23 @@ _TO_PYTHONS = str.maketrans(_ALPHABET, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
 
 
 def encode(time_ms: int, entropy: bytes) -> str:
-    """The ULID of `time_ms` (milliseconds since the epoch) and 10 bytes of entropy."""
+    """Returns the ULID of `time_ms` (milliseconds since the epoch) and 10 bytes of entropy."""
     number = time_ms << 80 | int.from_bytes(entropy, "big")
     return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def first(time_ms: int) -> str:
-    """The first 10 characters of the ULIDs of a time, which sort as the times do."""
+    """Returns the first 10 characters of the ULIDs of a time, which sort as the times do."""
     return encode(time_ms, bytes(ENTROPY_BYTES))[:TIME_CHARACTERS]
 
 
 def time_of(text: str) -> int:
-    """Milliseconds in a ULID, upper or lower case; ValueError where `text` is none."""
+    """Returns the milliseconds in a ULID, upper or lower case. Raises ValueError if it is none."""
     return _number(text) >> 80
 
 
 def entropy_of(text: str) -> bytes:
-    """The other 10 bytes of a ULID; ValueError where `text` is none."""
+    """Returns the other 10 bytes of a ULID. Raises ValueError if it is none."""
     return (_number(text) & (1 << 80) - 1).to_bytes(ENTROPY_BYTES, "big")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cirrusmq.fanout.deliveries import Handout
 from cirrusmq.model.parcel import Parcel, message_id, sort_key
+from cirrusmq.model.priority import level_prefix, priority_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
@@ -55,7 +56,9 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     before all that have numbers, in the order of the log."""
     group_partitions: int
     fair: bool = False
-    """Whether the reader is fair: its parcels are group by group, too."""
+    """Whether the reader is fair, or has priorities: its parcels are so one by one, too."""
+    priorities: int | None = None
+    """How many priorities the reader has, if it has any."""
     inline: bool
     """Whether small messages travel in the parcels, so that the log need not be read."""
     log_is_own: bool
@@ -65,6 +68,8 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: dict[str, Any] | None = None
     invokes: bool = False
     """Whether the reader hands its messages to a function."""
+    others: Mapping[str, Any] = {}
+    """Attributes that the parcels have besides."""
 
 
 class ParcelsToPut(Handout, frozen=True, kw_only=True):
@@ -94,7 +99,7 @@ def parcels_of(share: ReaderShare) -> Iterator[Parcel]:
         if share.sequences is not None:
             lot = (_group(share, entry), share.sequences[number])
         elif share.fair:
-            lot = (entry.message.group or "", entry.available_ms)
+            lot = (_lane(share, entry), entry.available_ms)
         together.setdefault(lot, []).append(entry)
     for (_, sequence), entries in together.items():
         parcel = _parcel(share, entries, sequence)
@@ -143,7 +148,7 @@ def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parc
         published = sort_key(share.sent_ms + share.skew_ms, share.parcel_id)
         key = f"{number}.{published}" if share.unnumbered else number
     elif share.fair:
-        prefix = group_prefix(first.message.group)
+        prefix = _lane(share, first)
         partition = zlib.crc32(prefix.encode()) % share.group_partitions
         key = prefix + key
     found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")
@@ -160,7 +165,15 @@ def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parc
         dead_letter=share.dead_letter,
         fanned_out=True,
         invokes=share.invokes,
+        others=share.others,
     )
+
+
+def _lane(share: ReaderShare, entry: Entry) -> str:
+    """What the message's key begins with: its group, or its priority."""
+    if share.priorities is not None:
+        return level_prefix(min(priority_of(entry.message), share.priorities))
+    return group_prefix(entry.message.group)
 
 
 def _group(share: ReaderShare, entry: Entry) -> str:

@@ -14,7 +14,7 @@ from cirrusmq.fanout.deliveries import Handout, LogEntry
 from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
 from cirrusmq.fanout.topic_shares import topic_handouts
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.parcel import NOTIFICATION, Parcel
 from cirrusmq.publishing.log_reader import came_late, show_again, show_delayed
 from cirrusmq.publishing.records import (
     has_delayed,
@@ -118,8 +118,10 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[ReaderShare
             sequences=None if numbers is None else [numbers[place] for place in places],
             group_partitions=header.partitions,
             fair=header.fair,
+            priorities=header.priorities,
             inline=False,
             log_is_own=True,
             object_days=object_days(record),
             dead_letter=header.dead_letter,
+            others={NOTIFICATION: record[NOTIFICATION]} if NOTIFICATION in record else {},
         )

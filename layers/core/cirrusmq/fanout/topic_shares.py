@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic, TopicKind
 from cirrusmq.publishing.recipients import endpoint
 from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
+from cirrusmq.publishing.selecting import select
 from cirrusmq.queues.receivers import cached_receivers
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
@@ -38,6 +40,8 @@ class _CopyToSend(Handout, frozen=True, kw_only=True):
     queue: Queue
     record: TopicRecord
     delivery: Delivery
+    others: Mapping[str, Any]
+    """Attributes that the parcels have besides."""
 
     def give(self, core: Core) -> None:
         """A normal send, with a reminder for each message so that a repetition sends nothing.
@@ -71,6 +75,7 @@ class _CopyToSend(Handout, frozen=True, kw_only=True):
                 now_ms=now_ms,
                 take_sequence=lambda n, count: take_sequence(core, queue.id, n, count),
                 object_days=_kept_days(core, queue, record, now_ms),
+                others=self.others,
             )
             reminders = deduplication.reminders(
                 queue.id,
@@ -86,7 +91,8 @@ class _CopyToSend(Handout, frozen=True, kw_only=True):
 def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
     """The handouts to the subscriptions that were chosen when the record was published.
 
-    Several subscriptions may have the same queue: a message is in there once.
+    Several subscriptions may have the same queue: a message is in there once, as a notification if
+    one of them has no raw delivery.
     """
     record = read_record(entry.item)
     subscriptions = _subscriptions(core, record)
@@ -106,8 +112,31 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
         handouts.append(_own_handout(entry, subscription, record, delivery))
     handouts += _late_handouts(core, entry, subscriptions, record)
     for queue, delivery in into.values():
-        handouts.append(_queue_handout(core, entry, queue, record, delivery))
+        others = _as_notification(queue, subscriptions.values())
+        handouts.append(_queue_handout(core, entry, queue, record, delivery, others))
     return handouts
+
+
+def _as_notification(queue: Queue, subscriptions: Iterable[Subscription]) -> Mapping[str, Any]:
+    """What the parcels of a queue have besides if a subscription of it has no raw delivery.
+
+    It is asked of all subscriptions of the topic, not of those of a record: what a topic brings to
+    a queue has one form there.
+    """
+    for each in subscriptions:
+        if each.notifies and each.endpoint_id == queue.id:
+            return _notifying(each)
+    return {}
+
+
+def _notifying(subscription: Subscription) -> Mapping[str, Any]:
+    """What the parcels of a subscription without raw delivery have besides; nothing of others."""
+    if not subscription.notifies:
+        return {}
+    # Those of SNS's callers alone: the others' cold starts do without.
+    from cirrusmq.model.notification import as_attribute
+
+    return as_attribute(subscription)
 
 
 def _subscriptions(core: Core, record: TopicRecord) -> dict[str, Subscription]:
@@ -142,28 +171,30 @@ def _late_handouts(
         return []
     handouts = []
     for each in late:
-        delivery = _later_delivery(each, record, topic.attributes.filter)
+        delivery = _later_delivery(core, each, record, topic.attributes.filter)
         if delivery.places:
             handouts.append(_own_handout(entry, each, record, delivery))
     return handouts
 
 
 def share_of(
-    subscription: Subscription, record: TopicRecord, kind: TopicKind
+    core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
 ) -> ReaderShare | None:
     """The share of a group, from whatever time the record is; None where it has none."""
     deliveries = record.header.deliveries
     delivery = next((each for each in deliveries if each.subscription_id == subscription.id), None)
     if delivery is None:
-        delivery = _later_delivery(subscription, record, kind)
+        delivery = _later_delivery(core, subscription, record, kind)
     return own_share(subscription, record, delivery) if delivery.places else None
 
 
-def _later_delivery(subscription: Subscription, record: TopicRecord, kind: TopicKind) -> Delivery:
+def _later_delivery(
+    core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
+) -> Delivery:
     """The delivery of a record that was not published for a group: as its filter is now."""
     return Delivery(
         subscription_id=subscription.id,
-        places=record.selected(subscription.selection(kind)),
+        places=select(core, record, subscription, kind),
         life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         delay_ms=0,
     )
@@ -191,10 +222,15 @@ def _own_handout(
 
 
 def _queue_handout(
-    core: Core, entry: LogEntry, queue: Queue, record: TopicRecord, delivery: Delivery
+    core: Core,
+    entry: LogEntry,
+    queue: Queue,
+    record: TopicRecord,
+    delivery: Delivery,
+    others: Mapping[str, Any],
 ) -> Handout:
     if not _needs_a_send(core, queue):
-        share = _queue_share(queue, record, delivery)
+        share = replace(_queue_share(queue, record, delivery), others=others)
         return ParcelsToPut(reader_id=queue.id, entry=entry, share=share, woken=queue)
     lanes = frozenset(
         f"{queue.id}#{_grouped(queue, record, place).group}" for place in delivery.places
@@ -205,6 +241,7 @@ def _queue_handout(
         queue=queue,
         record=record,
         delivery=delivery,
+        others=others,
         lanes=lanes if queue.attributes.ordered else frozenset(),
     )
 
@@ -224,6 +261,7 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
         group_partitions=subscription.log_partitions,
         log_is_own=True,
         invokes=subscription.invoke is not None,
+        others=_notifying(subscription),
     )
 
 
@@ -234,7 +272,8 @@ def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Reade
         share,
         partition=queue.partition_of(record.send_id),
         group_partitions=queue.partitions_at(ulid.time_of(record.send_id)),
-        fair=queue.attributes.fair,
+        fair=queue.attributes.fair or queue.attributes.priorities is not None,
+        priorities=queue.attributes.priorities,
         invokes=queue.attributes.invoke is not None,
     )
 

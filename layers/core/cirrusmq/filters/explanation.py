@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cirrusmq.filters.attribute_policy import PolicyFilter, missed
+from cirrusmq.filters.policies.attribute_policy import PolicyFilter, missed
+from cirrusmq.filters.policies.body_policy import BodyPolicyFilter, missed_in_body
 from cirrusmq.filters.routing import RoutingFilter
 from cirrusmq.filters.selection import Both, Filter
 from cirrusmq.filters.sql.evaluation import EvaluationError
@@ -15,13 +16,17 @@ _MOST_NAMES = 3
 
 
 def why_not(
-    filter: Filter, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+    filter: Filter,
+    tags: Sequence[str],
+    routing_key: str,
+    attributes: Mapping[str, str | bytes],
+    body: str | bytes = "",
 ) -> str | None:
     """Why a message with these does not pass; None where it does."""
-    if filter.matches(tags, routing_key, attributes):
+    if filter.matches(tags, routing_key, attributes, body):
         return None
     if isinstance(filter, Both):
-        other = why_not(filter.other, tags, routing_key, attributes)
+        other = why_not(filter.other, tags, routing_key, attributes, body)
         return other or why_not(filter.sql, tags, routing_key, attributes)
     if isinstance(filter, TagFilter):
         return "it has none of the filter's tags" if tags else "it has no tags"
@@ -29,6 +34,8 @@ def why_not(
         return "no binding key matches its routing key" if routing_key else "it has no routing key"
     if isinstance(filter, PolicyFilter):
         return f"policy: no condition holds of {_listed(missed(filter.text, attributes))}"
+    if isinstance(filter, BodyPolicyFilter):
+        return missed_in_body(filter.text, body)
     assert isinstance(filter, SqlFilter)
     return _why_not_sql(filter, _Attributes(seen_by_sql(tags, attributes)))
 

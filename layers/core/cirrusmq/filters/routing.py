@@ -62,7 +62,11 @@ class RoutingFilter(msgspec.Struct, frozen=True):
     binding_keys: tuple[str, ...]
 
     def matches(
-        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+        self,
+        tags: Sequence[str],
+        routing_key: str,
+        attributes: Mapping[str, str | bytes],
+        body: str | bytes = "",
     ) -> bool:
         return any(compile_binding_key(key).matches(routing_key) for key in self.binding_keys)
 

@@ -19,9 +19,10 @@ from cirrusmq.filters.tags import (
 # The source of the filtered messages: a topic of either kind, or a queue's log.
 Source = Literal["tags", "routing_key", "queue"]
 
+BODY_POLICY = "body_policy"
 MEMBERS: Mapping[Source, tuple[str, ...]] = {
-    "tags": ("tags", "tag_expression", "policy", "sql"),
-    "routing_key": ("binding_keys", "policy", "sql"),
+    "tags": ("tags", "tag_expression", "policy", BODY_POLICY, "sql"),
+    "routing_key": ("binding_keys", "policy", BODY_POLICY, "sql"),
     "queue": ("tags", "sql"),
 }
 ALL_MEMBERS = frozenset(member for members in MEMBERS.values() for member in members)
@@ -31,9 +32,16 @@ class Filter(Protocol):
     """Decides which messages reach a subscription or a receiver."""
 
     def matches(
-        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+        self,
+        tags: Sequence[str],
+        routing_key: str,
+        attributes: Mapping[str, str | bytes],
+        body: str | bytes = "",
     ) -> bool:
-        """Whether a message with these tags, routing key and attributes passes."""
+        """Whether a message with these tags, routing key, attributes and body passes.
+
+        body: only filters that `reads_body` look at it.
+        """
         ...
 
     def normalized(self) -> dict[str, object] | None:
@@ -45,7 +53,11 @@ class Everything(msgspec.Struct, frozen=True):
     """Lets every message pass."""
 
     def matches(
-        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+        self,
+        tags: Sequence[str],
+        routing_key: str,
+        attributes: Mapping[str, str | bytes],
+        body: str | bytes = "",
     ) -> bool:
         return True
 
@@ -60,9 +72,13 @@ class Both(msgspec.Struct, frozen=True):
     sql: Filter
 
     def matches(
-        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+        self,
+        tags: Sequence[str],
+        routing_key: str,
+        attributes: Mapping[str, str | bytes],
+        body: str | bytes = "",
     ) -> bool:
-        return self.other.matches(tags, routing_key, attributes) and self.sql.matches(
+        return self.other.matches(tags, routing_key, attributes, body) and self.sql.matches(
             tags, routing_key, attributes
         )
 
@@ -78,9 +94,9 @@ def compile_filter(
 ) -> Filter:
     """The filter that a `filter` object describes; None, `{"tags": []}` and `*` let all pass.
 
-    `filter`: None or an object with one of `tags`, `tag_expression`, `binding_keys` and `policy`,
-    of which `kind` allows some, with `sql`, or with both: then both must hold. Filters that were
-    written alike are equal. `tag_characters`: the most of a tag.
+    `filter`: None or an object with one of `tags`, `tag_expression`, `binding_keys`, `policy` and
+    `body_policy`, of which `kind` allows some, with `sql`, or with both: then both must hold.
+    Filters that were written alike are equal. `tag_characters`: the most of a tag.
 
     Raises `InvalidParameter` where it is no such object, and `InvalidFilter` where the member is
     not one for `kind` or its content does not parse or goes beyond a limit.
@@ -99,6 +115,11 @@ def compile_filter(
     if len(filters) == 1 or isinstance(filters[0], Everything):
         return filters[-1]
     return Both(*filters)
+
+
+def reads_body(filter: Mapping[str, object] | None) -> bool:
+    """Whether a `filter` object looks at the bodies of messages."""
+    return filter is not None and BODY_POLICY in filter
 
 
 def _members(filter: object, parameter: str) -> dict[str, object]:
@@ -125,9 +146,14 @@ def _filter_of(member: str, value: object, tag_characters: int) -> Filter:
         return sql_filter(value)
     if member == "policy":
         # Few subscriptions have one.
-        from cirrusmq.filters.attribute_policy import policy_filter
+        from cirrusmq.filters.policies.attribute_policy import policy_filter
 
         return policy_filter(value) if value != {} else Everything()
+    if member == BODY_POLICY:
+        # Few subscriptions have one.
+        from cirrusmq.filters.policies.body_policy import body_policy_filter
+
+        return body_policy_filter(value) if value != {} else Everything()
     if member == "binding_keys":
         return RoutingFilter(binding_keys_of_list(value))
     if member == "tags":

@@ -32,7 +32,11 @@ class TagFilter(msgspec.Struct, frozen=True):
     shown: tuple[str, str | tuple[str, ...]]
 
     def matches(
-        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+        self,
+        tags: Sequence[str],
+        routing_key: str,
+        attributes: Mapping[str, str | bytes],
+        body: str | bytes = "",
     ) -> bool:
         return not self.tags.isdisjoint(tags)
 

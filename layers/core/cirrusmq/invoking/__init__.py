@@ -1,4 +1,4 @@
-"""Invoking: handing the messages of a queue or a pull group to a function that it names.
+"""Invoking: calling a function with the messages of a queue or a pull group that names it.
 
 Called by the handler of `call`, which `fan_out`, the sweep and the retry schedules wake.
 """

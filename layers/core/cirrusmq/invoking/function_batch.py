@@ -3,8 +3,8 @@
     claims ──── calls the function ───────────── deletes what succeeded, gives back what failed
     lease  [ the function's timeout                                  + a margin ]
 
-Where the answer is lost the call may still run. Its worker waits as long as it may, so that its
-slot is nobody else's, and nothing is settled: its leases end.
+If the answer is lost the call may still run. Its worker waits for the function's timeout, so that
+no other worker takes its slot, and nothing is settled: its leases end.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from cirrusmq.settlement.visibility import GiveBackRequest, give_back
 from cirrusmq.subscriptions.sources import present_source
 
 LEASE_MARGIN_SECONDS = 10
-"""A lease outlives a call by so much, for settling its messages; a slot outlives the lease."""
+"""Seconds of a lease beyond a call, for settling its messages; a slot lasts longer still."""
 SPARE_SECONDS = 5
-"""Of the margin, what is left at least when a call begins: claiming may have taken the rest."""
+"""Seconds of the margin that are left when a call begins: claiming may have taken the rest."""
 _KEY_ID = "invoke"
 _logger = logging.getLogger(__name__)
 
@@ -44,15 +44,15 @@ class Handed(NamedTuple):
     left: frozenset[str] = frozenset()
     """Receipts of the messages that stay in the source."""
     refused: bool = False
-    """Whether the function did not run: a further batch would fare no better."""
+    """True if the function did not run: a further batch would fare no better."""
 
 
 def claim_batch(
     core: Core, source: Source, invoke: Invoke, *, alone: bool = False
 ) -> list[Received]:
-    """Up to a batch of messages, or one alone, held until the function's call is surely over.
+    """Claims up to a batch of messages, or one alone, until the function's call is surely over.
 
-    Messages that no event holds are passed over.
+    Messages that no event can hold are passed over.
     """
     request = ReceiveRequest(
         max=1 if alone else invoke.batch,
@@ -69,7 +69,7 @@ def claim_batch(
 def hand_over(
     core: Core, source: Source, invoke: Invoke, arn: str, batch: list[Received]
 ) -> Handed:
-    """Call the function with a batch, and settle each message by its answer."""
+    """Calls the function with a batch, and settles each message by its answer."""
     begun_ms = core.now_ms()
     called = core.call(arn, event_of(source, batch), invoke.timeout_seconds)
     outcome = _outcome(called, batch)
@@ -94,7 +94,7 @@ def hand_over(
 
 
 def _outcome(called: Called, batch: list[Received]) -> InvocationOutcome:
-    """What the call leaves: a function that did not run has tried nothing."""
+    """Returns the outcome of a call: a function that did not run has tried nothing."""
     if called.error is None:
         return outcome_of(called.answer, batch)
     whole = frozenset(each.receipt for each in batch)
@@ -102,7 +102,7 @@ def _outcome(called: Called, batch: list[Received]) -> InvocationOutcome:
 
 
 def return_all(core: Core, source: Source, batch: list[Received]) -> None:
-    """Give a batch back that is not handed over: at once, and its receive does not count."""
+    """Gives a batch back that is not handed over: at once, and its receive does not count."""
     receipts = [each.receipt for each in batch]
     request = GiveBackRequest(receipts=receipts, delay_seconds=0, tried=False)
     try:
@@ -112,7 +112,7 @@ def return_all(core: Core, source: Source, batch: list[Received]) -> None:
 
 
 def outlives_a_call(core: Core, invoke: Invoke, batch: list[Received]) -> bool:
-    """Whether a call that begins now is over before any of a batch's messages is received again."""
+    """Returns True if a call that begins now ends before any of a batch's leases does."""
     most_ms = (LEASE_MARGIN_SECONDS - SPARE_SECONDS) * 1000 * core.clock.scale
     until_ms = core.now_ms() + _lease_seconds(core, invoke) * 1000 - most_ms
     return all(
@@ -134,10 +134,10 @@ def _delete(core: Core, source: Source, receipts: list[str]) -> None:
 def _give_back(
     core: Core, source: Source, batch: list[Received], outcome: InvocationOutcome
 ) -> int | None:
-    """Hide failed messages for the retry policy's wait, else for the visibility timeout.
+    """Hides failed messages for the retry policy's wait, else for the visibility timeout.
 
-    What was not begun comes again at once, behind the message that stopped it in its group. Where
-    a call began nothing it waits too: the next one would most likely do the same.
+    Messages that were not begun come again at once, behind the message that stopped them in their
+    group. If a call began nothing they wait too: the next one would most likely do the same.
     """
     hidden_seconds = source.visibility_timeout_seconds
     idle = len(outcome.untried) == len(batch)
@@ -160,7 +160,7 @@ def _give_back(
 
 
 def _source_of(core: Core, source: Source) -> SourceOf:
-    """The source as it is now: a call takes minutes."""
+    """Returns a lookup of the source as it is now, since a call takes minutes."""
     present = present_source(core, source.id)
     sources = (*source.all, *(present.all if present is not None else ()))
     return {each.id: each for each in sources}.get

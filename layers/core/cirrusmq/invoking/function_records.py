@@ -1,4 +1,4 @@
-"""What a function gets and answers: batches as SQS's event source mapping has them.
+"""The events of a function and its answers: batches as SQS's event source mapping has them.
 
 The member `cirrusmq` of a record has the fields of a receive's answer that SQS's shape does not
 hold, or not exactly. The client library's `lambda_events` makes a received message of both.
@@ -9,6 +9,7 @@ Source: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,7 +20,8 @@ from cirrusmq.base import sdk_attributes
 from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.invoke import EventSource
-from cirrusmq.model.parcel import order_number, sequence_number
+from cirrusmq.model.parcel import NOTIFICATION, order_number, sequence_number
+from cirrusmq.model.sender import sender_of
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received
 
@@ -30,7 +32,7 @@ TAGS = "TAGS"
 
 
 def event_of(source: Source, batch: Sequence[Received]) -> bytes:
-    """The event, as JSON. A body of bytes is in base64; the attribute `bodyEncoding` says so."""
+    """Returns the event, as JSON. The attribute `bodyEncoding` marks a body of bytes in base64."""
     origin = {
         "eventSource": _event_source(source),
         "eventSourceARN": source_arn(source),
@@ -41,7 +43,7 @@ def event_of(source: Source, batch: Sequence[Received]) -> bytes:
 
 
 def source_arn(source: Source) -> str:
-    """`arn:aws:cirrusmq:<region>:<account>:<queue>`, or `…:<topic>/<subscription>`.
+    """Returns `arn:aws:cirrusmq:<region>:<account>:<queue>`, or `…:<topic>/<subscription>`.
 
     The service is `sqs` if the records' event source is SQS's.
     """
@@ -60,16 +62,16 @@ class InvocationOutcome(NamedTuple):
 
     failed: frozenset[str] = frozenset()
     untried: frozenset[str] = frozenset()
-    """Those that it did not begin: this receive of them does not count."""
+    """Messages that it did not begin: this receive of them does not count."""
 
 
 def outcome_of(answer: Any, batch: Sequence[Received]) -> InvocationOutcome:
-    """Read what a function's answer says it has not dealt with.
+    """Reads which messages a function's answer names as failed or not begun.
 
-    `batchItemFailures` names a message by its id, which names all of them that have it, or by its
+    `batchItemFailures` names a message by its id, which names all messages with it, or by its
     receipt. With `"tried": false` it was not begun, unless it is named without it as well. No
-    answer, or one without `batchItemFailures`: none. As SQS takes it, an answer that cannot be
-    understood, or that names what was not in the batch, is of a batch that failed as a whole.
+    answer, or one without `batchItemFailures`: none failed. As in SQS, the whole batch failed if an
+    answer cannot be understood, or names a message that was not in the batch.
     """
     if not isinstance(answer, dict) or not answer.get("batchItemFailures"):
         return InvocationOutcome()
@@ -95,7 +97,7 @@ def outcome_of(answer: Any, batch: Sequence[Received]) -> InvocationOutcome:
 def _record(source: Source, received: Received) -> dict[str, Any]:
     parcel, place, message = received.parcel, received.place, received.message
     system = {
-        "SenderId": source.account,
+        "SenderId": sender_of(message, source.account).account,
         "ApproximateReceiveCount": str(parcel.tries(place)),
         "SentTimestamp": str(parcel.sent_ms),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
@@ -106,26 +108,42 @@ def _record(source: Source, received: Received) -> dict[str, Any]:
         number = order_number(parcel.sort_key, parcel.position(place))
         system["SequenceNumber"] = sequence_number(number)
     system |= sdk_attributes.said_beside(message.attributes)
+    body = message.body if isinstance(message.body, str) else _base64(message.body)
     sent = sdk_attributes.read(message.attributes)
+    digest, shown = message.body_md5, _notification(source, received)
+    if shown is not None:
+        body, sent = shown, {}
+        digest = hashlib.md5(body.encode(), usedforsecurity=False).hexdigest()
     told = {name: _attribute(typed) for name, typed in sent.items()}
     if message.tags:
         told[TAGS] = _attribute(Typed(sdk_attributes.TEXT, ",".join(message.tags)))
     record = {
         "messageId": parcel.message_id(place),
         "receiptHandle": received.receipt,
-        "body": message.body if isinstance(message.body, str) else _base64(message.body),
+        "body": body,
         "attributes": system,
         "messageAttributes": told,
-        "md5OfBody": message.body_md5,
+        "md5OfBody": digest,
         "cirrusmq": _state(received),
     }
-    if isinstance(message.body, bytes):
+    if isinstance(message.body, bytes) and shown is None:
         system["bodyEncoding"] = "base64"
     return record
 
 
+def _notification(source: Source, received: Received) -> str | None:
+    """The message's text if it came by SNS's default delivery; None of all others."""
+    if NOTIFICATION not in received.parcel.others:
+        return None
+    # Few functions get such messages: the others' cold starts do without.
+    from cirrusmq.model.notification import notification_of
+
+    parcel, place = received.parcel, received.place
+    return notification_of(parcel, place, received.message, source.account)
+
+
 def _state(received: Received) -> dict[str, Any]:
-    """Fields of a receive's answer. Tags are listed: in `TAGS` a comma may be a tag's own."""
+    """Returns fields of a receive's answer. Tags are a list: in `TAGS` a tag may have a comma."""
     parcel, place = received.parcel, received.place
     state: dict[str, Any] = {
         "tags": received.message.tags,

@@ -1,7 +1,7 @@
-"""Parts of a batch: what was received before is handed over alone.
+"""Parts of a batch: a message that was received before is handed over alone.
 
-It may be what ended the function that had it, and the messages beside it would be lost to that
-call too, each time, until they are dead letters that nobody has handled.
+It may have ended the function that had it, and the messages beside it would be lost to that call
+too, each time, until they are dead letters that nobody has handled.
 
     claimed     1   2 again   3   4 again        all in one group    1   2 again   3
     handed      2 ── 4 ── 1 3                    handed              1 ── 2 ── 3
@@ -15,7 +15,7 @@ from cirrusmq.receiving.receive import Received
 
 
 def next_part(batch: Sequence[Received]) -> list[Received]:
-    """The messages to hand over next; none if the batch is empty. Groups keep their order."""
+    """Returns the messages to hand over next; an empty list at the end. Groups keep their order."""
     seen: set[str] = set()
     new: list[Received] = []
     for each in batch:
@@ -32,5 +32,5 @@ def next_part(batch: Sequence[Received]) -> list[Received]:
 
 
 def is_again(received: Received) -> bool:
-    """Whether a message was received before, and handed over then."""
+    """Returns True if a message was received before, and handed over then."""
     return received.parcel.tries(received.place) > 1

@@ -1,19 +1,19 @@
-"""Slots: how many workers hand the messages of a queue or a group to its function at the same time.
+"""Slots: how many workers call a queue's or a group's function with its messages at the same time.
 
 They are the owner's, not the source's: a group that is rewound has another source at once, while
 calls for the former one still run.
 
     former source     call ────────────────────────── ends
-    rewind                   new source ── worker: no slot is free ── asks ── the holder looks
+    rewind                   new source ── worker: no slot is free ── asks ── the holder scans
 
 Each worker holds one of `max_concurrency` items for as long as a call of the function may take, so
-the bound is exact also where a worker dies: its slot ends by its time. One further item, `wake`,
-says that somebody found no free slot, and when the newest alarm rings.
+the bound is exact also if a worker dies: its slot ends by its time. One further item, `wake`,
+records that a worker found no free slot, and when the newest alarm rings.
 
-    worker   holds ── looks: nothing ──────── releases ── reads `wake`: asked ── holds, looks
+    worker   holds ── scans: nothing ──────── releases ── reads `wake`: asked ── holds, scans
     waker             finds no free slot ── asks ── finds none still: leaves
 
-A waker that asks behind the worker's reading sees the free slot when it looks for the second time.
+A waker that asks behind the worker's reading sees the free slot when it reads a second time.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
 MARGIN_SECONDS = 30
-"""A slot outlives a call of the function by so much: for settling its messages."""
+"""Seconds that a slot lasts beyond a call of the function, for settling its messages."""
 SPARE_SECONDS = 5
-"""Of the margin, what is left at least when a call begins."""
+"""Seconds of the margin that are left when a call begins."""
 FRESH_SECONDS = 15
 KEPT_MS = 86_400_000
 _WAKE = "wake"
@@ -44,32 +44,32 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
     lease: Lease
     spare: int
-    """How many others were free when it was taken."""
+    """How many other slots were free when it was taken."""
     invoke: Invoke
     """The bounds that it was taken under."""
     begun_ms: int
-    """When its hold was asked for last."""
+    """When the slot was last taken or renewed."""
 
 
 class Slots(msgspec.Struct, frozen=True, kw_only=True):
     """An owner's slots as they were read. Times are in milliseconds since the epoch."""
 
     held: frozenset[int] = frozenset()
-    """Numbers of those that a worker holds."""
+    """Numbers of the slots that workers hold."""
     asked_ms: int = 0
-    """When somebody last found none free; 0: nobody did since a worker looked."""
+    """When a worker last found no free slot; 0 if none did since one scanned."""
     alarm_ms: int = 0
-    """When the alarm that was set last rings; 0: none was."""
+    """When the alarm that was set last rings; 0 if none was set."""
 
     def free(self, invoke: Invoke) -> list[int]:
-        """Numbers of those that may be taken; none while too many run, by an earlier bound."""
+        """Returns numbers of free slots; none while too many run, by an earlier bound."""
         if len(self.held) >= invoke.max_concurrency:
             return []
         return [number for number in range(invoke.max_concurrency) if number not in self.held]
 
 
 def read(core: Core, owner_id: str) -> Slots:
-    """The slots of a queue or group now, strongly consistent."""
+    """Returns the slots of a queue or group now, strongly consistent."""
     held, wake = set(), Item()
     for item in core.store.query_all(core.tables.messages, _pk(owner_id)):
         if item["sk"]["S"] == _WAKE:
@@ -84,7 +84,7 @@ def read(core: Core, owner_id: str) -> Slots:
 
 
 def take(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
-    """Take a free slot; None where there is none, and its holders then look again."""
+    """Takes a free slot. Returns None if there is none, after asking its holders to scan again."""
     slot = _take_free(core, owner_id, invoke)
     if slot is not None:
         return slot
@@ -93,9 +93,9 @@ def take(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
 
 
 def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
-    """Hold a slot for one more call; None where it is another worker's by now.
+    """Holds a slot for one more call. Returns None if another worker has it by now.
 
-    A hold that is `FRESH_SECONDS` old at most still outlives the lease of what is claimed now.
+    A hold of at most `FRESH_SECONDS` of age still outlives the leases of messages claimed now.
     """
     begun_ms = core.now_ms()
     fresh = begun_ms - slot.begun_ms <= FRESH_SECONDS * 1000 * core.clock.scale
@@ -107,7 +107,7 @@ def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
 
 
 def outlives_a_call(core: Core, slot: Slot) -> bool:
-    """Whether a call that begins now is over before others may take the slot.
+    """Returns True if a call that begins now is over before others may take the slot.
 
     slot      [ the function's timeout             + a margin ]
     claims      ── slow ──────────────────── the function runs ── beside the slot's next holder's
@@ -117,12 +117,12 @@ def outlives_a_call(core: Core, slot: Slot) -> bool:
 
 
 def release(core: Core, slot: Slot) -> None:
-    """Let others have a slot, unless they have it already."""
+    """Releases a slot, unless another worker has it already."""
     lease.release(core, slot.lease, delete=True)
 
 
 def answer_asked(core: Core, owner_id: str, asked_ms: int) -> bool:
-    """Become the worker that looks because somebody asked; whether no other one did."""
+    """Takes a request to scan. Returns False if another worker took it."""
     request = {
         "TableName": core.tables.messages,
         "Key": key(_pk(owner_id), _WAKE),
@@ -138,13 +138,13 @@ def answer_asked(core: Core, owner_id: str, asked_ms: int) -> bool:
 
 
 def set_alarm(core: Core, owner_id: str, due_ms: int) -> bool:
-    """Note that an alarm rings at a time; False where another one rings then, or before.
+    """Notes that an alarm rings at a time. Returns False if another one rings then, or earlier.
 
-    One that should have rung counts no more: whoever sets this one has looked later than that. By
-    the clock of whoever set it, for a worker that was woken on time may look early by its own:
+    An alarm that should have rung does not count: the worker that sets this one has scanned later.
+    By the clock of the worker that set it, since a worker that was woken may scan early by its own:
 
         set by        12:00:00.0 rings ── wakes
-        the worker    11:59:59.3 looks: nothing is ready before 12:00:00.0, and nobody else comes
+        the worker    11:59:59.3 scans: nothing is ready before 12:00:00.0, and nobody else comes
     """
     condition = "attribute_not_exists(alarm) OR alarm > :alarm OR alarm <= :now"
     values = {":now": {"N": str(core.now_ms() + core.skew_ms)}}
@@ -167,7 +167,7 @@ def _take_free(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
 
 
 def _hold_ms(core: Core, invoke: Invoke) -> int:
-    """How long a slot is held from now on: calls take real seconds."""
+    """Returns how long a slot is held from now on: calls take real seconds."""
     return int((invoke.timeout_seconds + MARGIN_SECONDS) * 1000 * core.clock.scale)
 
 
@@ -179,7 +179,7 @@ def _set_wake(
     condition: str = "",
     values: Item | None = None,
 ) -> bool:
-    """Set a time of the item `wake`, if the condition holds."""
+    """Sets a time of the item `wake`, if the condition holds. Returns False if it does not."""
     request: dict[str, Any] = {
         "TableName": core.tables.messages,
         "Key": key(_pk(owner_id), _WAKE),

@@ -1,4 +1,4 @@
-"""Waking a worker, in the function `call`, that hands a source's messages to its function.
+"""Waking a worker, in the function `call`, that calls a source's function with its messages.
 
 A worker is woken by the id of any source of a group, or by the group's own.
 """
@@ -13,12 +13,12 @@ _TRIES = 3
 
 
 def wake(core: Core, source_id: str, hops: int = 0) -> None:
-    """Start a worker for a source; `hops` invocations in a row have led to this one."""
+    """Starts a worker for a source; `hops` invocations in a row have led to this one."""
     core.invoke("call", {"invoke": {"source": source_id, "hops": hops}})
 
 
 def wake_all(core: Core, source_ids: Iterable[str]) -> list[Exception]:
-    """Start a worker for each; one that cannot be started is left to the sweep: the errors."""
+    """Starts a worker for each. Returns the errors; the sweep starts the missing workers."""
     failures = core.in_parallel(lambda source_id: _try(core, source_id), sorted(set(source_ids)))
     return [error for error in failures if error is not None]
 

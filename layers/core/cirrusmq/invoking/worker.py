@@ -1,12 +1,12 @@
-"""A worker: hands batches over while there is something, then sees to it that somebody comes back.
+"""A worker: hands batches over while there are messages, then arranges for the next worker.
 
     fan_out ── wakes ── takes a slot ── batch ── batch ── nothing ── releases ── asked? next due?
                                           └── wakes two more, at its first full batch
 
 Nothing that is ready waits for the sweep, unless a worker or a wake-up is lost:
 
-    put meanwhile        its waker found no free slot and asked: the worker looks once more
-    delayed, or failed   the worker waits for it where that is soon, else an execution wakes one
+    put after the scan   its waker found no free slot and asked: the worker scans once more
+    delayed, or failed   the worker waits for it if that is soon, else an execution wakes one
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.sources import present_source
 
 HOPS = 64
-"""Invocations in a row of which each starts the next; after them the sweep begins anew."""
+"""Invocations in a row of which each starts the next; after them the sweep starts one."""
 SETTLE_SECONDS = 20
-"""Real seconds left behind a call: for its settling, and for the worker's end."""
+"""Real seconds kept free after a call: for its settling, and for the worker's end."""
 NAP_SECONDS = 20
-"""So short a wait is slept out, which costs less than an execution."""
+"""Longest wait that is slept out, which costs less than an execution."""
 SEEN_MS = 1_000
-"""A message is seen by a look that is so much later than its putting, or later."""
+"""A scan sees a message if it begins this time after the put, or later."""
 PAUSE_MS = (1_000, 60_000)
-"""Before a look at what is ready and could not be had, doubling."""
+"""Pause before a scan of messages that are ready and could not be claimed, doubling."""
 _DUES = 16
 _Ending: TypeAlias = Literal["empty", "late", "refused", "gone"]
 _logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class _Target(NamedTuple):
 
 
 def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
-    """Hand a source's messages to its function, for at most about so many real milliseconds."""
+    """Calls a source's function with its messages, for about `most_ms` real milliseconds."""
     deadline_ms = core.now_ms() + int(most_ms * core.clock.scale)
     source = present_source(core, event["source"])
     if source is None:
@@ -65,7 +65,7 @@ def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
             return  # the sweep comes back
         worker = _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms, share)
         worker.run()
-    # Behind the count: who goes on must not be one above the account's share.
+    # Behind the count: the successor must not be one above the account's share.
     if worker.leaves_some:
         worker.wake_another()
 
@@ -80,21 +80,21 @@ class _Worker:
         self._hops = hops
         self._deadline_ms = deadline_ms
         self._alone = False
-        """Whether the next message is claimed alone: some of the last batch had to wait for it."""
+        """True if the next message is claimed alone: some of the last batch had to wait for it."""
         self._handed = False
-        """Whether it handed anything over."""
+        """True if it handed anything over."""
         self.leaves_some = False
-        """Whether another worker is to go on."""
+        """True if another worker is to go on."""
         self._dues_ms: list[int] = []
         """When messages that failed here are ready again."""
         self._pause_ms = PAUSE_MS[0]
         self._seen: SourceLook | None = None
-        """The answer of the look behind an empty claim."""
+        """The result of the scan behind an empty claim."""
         self._since_ms = core.now_ms()
-        """When somebody last told that there may be something."""
+        """When the worker last learned that there may be messages."""
 
     def run(self) -> None:
-        """Work until nothing is ready, or time is up."""
+        """Works until nothing is ready, or time is up."""
         slot = self._take()
         while slot is not None:
             try:
@@ -108,9 +108,9 @@ class _Worker:
                 chores.tell_rest(self._core, source)
 
     def _target(self) -> _Target | None:
-        """The source and its function now.
+        """Returns the source and its function now.
 
-        None where it is gone or paused, or names none that is listed.
+        Returns None if it is gone or paused, or names no function that is listed.
         """
         source = present_source(self._core, self._owner_id)
         if source is None or source.invoke is None or source.paused:
@@ -131,7 +131,7 @@ class _Worker:
         return slots.take(self._core, self._owner_id, target.invoke)
 
     def _hand_out(self, slot: Slot) -> _Ending:
-        """Hand over batch after batch, under a hold of the slot that outlives each call."""
+        """Hands over batch after batch, under a hold of the slot that outlives each call."""
         core, first, held = self._core, True, slot
         while True:
             target = self._target()
@@ -153,7 +153,7 @@ class _Worker:
                 self.leaves_some = True
                 return "gone"
             held = renewed
-            # Claiming may have taken long, where the store is slow: slot and leases are for calls.
+            # Claiming may have taken long, if the store is slow: slot and leases are for calls.
             if not slots.outlives_a_call(core, held) or not outlives_a_call(core, invoke, batch):
                 return_all(core, source, batch)
                 continue
@@ -164,10 +164,10 @@ class _Worker:
                 return "refused"
 
     def _hand_parts(self, target: _Target, slot: Slot, batch: list[Received]) -> bool:
-        """Hand a batch over in parts, and give back what no call begins for any more.
+        """Hands a batch over in parts, and gives the rest back when no further call may begin.
 
-        Returns whether the function did not run. Of an ordered source nothing is handed behind a
-        message of its group that is left.
+        Returns True if the function did not run. In an ordered source nothing is handed over behind
+        a message of its group that is left.
         """
         core, (source, invoke, arn) = self._core, target
         waiting, passed = batch, list[Received]()
@@ -192,7 +192,7 @@ class _Worker:
         return refused
 
     def _may_go_on(self, slot: Slot, invoke: Invoke, waiting: list[Received]) -> bool:
-        """Whether one more call with messages that are held is over in time."""
+        """Returns True if one more call with held messages would be over in time."""
         core = self._core
         if not self._has_time(invoke.timeout_seconds) or not self._share.may_go_on():
             return False
@@ -204,10 +204,10 @@ class _Worker:
         )
 
     def _claim(self, source: Source, invoke: Invoke) -> list[Received]:
-        """A batch; of a source with groups, of which a claim sees a few, also by a look around.
+        """Claims a batch; in a source with groups, of which a claim sees a few, also after a scan.
 
         claim   8 units: the groups a to f wait ── nothing
-        look   64 units: o is ready, u to z are not seen ── claims at o ── its alarm: looks on
+        scan   64 units: o is ready, u to z are not seen ── claims at o ── its alarm: scans on
         """
         core, self._seen = self._core, None
         batch = claim_batch(core, source, invoke, alone=self._alone)
@@ -223,7 +223,7 @@ class _Worker:
         return batch
 
     def _next(self, ending: _Ending) -> Slot | None:
-        """Behind the release: take a slot once more where something is ready, or soon will be."""
+        """Takes a slot once more after a release, if a message is ready, or soon will be."""
         core = self._core
         if ending == "late" and self._handed:
             self.leaves_some = True
@@ -264,17 +264,17 @@ class _Worker:
         return min(later, default=None)
 
     def _has_time(self, seconds: float, most: float = float("inf")) -> bool:
-        """Whether so many real seconds are left, with those for the end, and are not too many."""
+        """Returns True if these real seconds are left before the end, and are at most `most`."""
         needed_ms = (seconds + SETTLE_SECONDS) * 1000 * self._core.clock.scale
         return seconds <= most and self._core.now_ms() + needed_ms <= self._deadline_ms
 
     def _wake_others(self, slot: Slot) -> None:
-        """There is more than one batch: as many work on it as may, each waking two others."""
+        """Wakes two others, each of which wakes two: there is more than one batch."""
         for _ in range(min(slot.spare, 2)):
             self.wake_another()
 
     def wake_another(self) -> None:
-        """Start another worker, unless too many in a row have led to this one."""
+        """Starts another worker, unless too many in a row have led to this one."""
         if self._hops >= HOPS:
             return
         try:
@@ -283,7 +283,7 @@ class _Worker:
             _logger.exception("no further worker of %s could be started", self._owner_id)
 
     def _start_waiting(self, due_ms: int) -> None:
-        """Start an execution that wakes a worker when something is due."""
+        """Starts an execution that wakes a worker when a message is due."""
         now_ms = self._core.now_ms()
         seconds = -(-(due_ms - now_ms) // 1000)
         given = {"action": "wait", "wait_seconds": max(0, seconds), "wake": self._owner_id}
@@ -291,7 +291,7 @@ class _Worker:
 
 
 def _times(seen: SourceLook) -> list[int]:
-    """When to come back by a look's answer: at the next due time, or to see the rest."""
+    """Returns when to come back after a scan: at the next due time, or to see the rest."""
     match seen.answer:
         case DueAt(at_ms):
             return [at_ms]

@@ -1,6 +1,6 @@
-"""Keys of parcels that looks of an environment met, and that `replay` is to be told of.
+"""Keys of parcels with chores that an environment's scans found, for the next events to `replay`.
 
-Nothing depends on it: what is forgotten is found again by the next look from the beginning.
+May be lost at any time: a forgotten key is found again by the next scan from the beginning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AGAIN_MS = 5_000
 class _Partition(msgspec.Struct):
     met: dict[str, None] = {}
     told: dict[str, int] = {}
-    """Keys that an event had, and until when none has them again; the first one first."""
+    """Keys that an event had, and until when no other has them again; the first one first."""
     from_ms: int = 0
 
 
@@ -35,7 +35,7 @@ class ChoreMemory:
         self._lock = threading.Lock()
 
     def remember(self, pk: str, keys: Iterable[str], now_ms: int) -> None:
-        """Remember keys of chores; those beyond a bound, or told of just now, are met again."""
+        """Remembers keys of chores. Keys beyond the bound, or sent just now, are found again."""
         with self._lock:
             partition = self._partitions[pk]
             while partition.told and now_ms >= next(iter(partition.told.values())):
@@ -47,7 +47,7 @@ class ChoreMemory:
                     partition.met[key] = None
 
     def take(self, pk: str, now_ms: int) -> list[str]:
-        """The keys of the next event; none within a second of the last one."""
+        """Returns the keys of the next event; an empty list within a second of the last one."""
         with self._lock:
             partition = self._partitions[pk]
             if not partition.met or now_ms < partition.from_ms:
@@ -61,7 +61,7 @@ class ChoreMemory:
             return keys
 
     def next_ms(self, pk: str) -> int | None:
-        """The time in ms when a partition's chores may be told next; None if there are none."""
+        """Returns when a partition's chores may be sent next, in ms, or None without chores."""
         with self._lock:
             partition = self._partitions[pk]
             return partition.from_ms if partition.met else None

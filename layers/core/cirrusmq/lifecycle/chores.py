@@ -1,13 +1,13 @@
-"""Chores: parcels that a look meets, and that are spent, wait long or are to be dead-lettered.
+"""Chores: parcels found by a scan that are spent, wait long, or are to be dead-lettered.
 
-    a look        remembers their keys: a receive finds and claims, and does nothing else
+    a scan        remembers their keys: a receive finds and claims, and does nothing else
     the claims    are first, since a client waits for their answer
     then          an event names them to `replay`: at once, and then once a second
     replay        reads them, and does what their state asks for (`tidying`)
 
-An event that is lost, or an environment that ends: the next look from the beginning meets them. In
-an ordered source a dead letter is no chore but the look's own: the group's next message waits for
-it. Only spent parcels are named there.
+If an event is lost, or an environment ends, the next scan from the beginning finds them again. In
+an ordered source a dead letter is no chore, but moved by the scan: the group's next message waits
+for it. Only spent parcels are named there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 def note(core: Core, source: Source, pk: str, parcels: list[Parcel], now_ms: int) -> None:
-    """Remember the chores among parcels of a partition. A client's own process has none."""
+    """Remembers the chores among parcels of a partition. A client's process has none."""
     if core.settings.in_process:
         return
     keys = [key for each in parcels if (key := _key(core, source, each, now_ms)) is not None]
@@ -36,7 +36,7 @@ def note(core: Core, source: Source, pk: str, parcels: list[Parcel], now_ms: int
 
 
 def tell(core: Core, source: Source, pk: str) -> None:
-    """Name remembered chores to `replay`, unless it was told of others just now."""
+    """Sends remembered chores to `replay`, unless others were sent within the last second."""
     keys = core.memory(ChoreMemory).take(pk, core.now_ms())
     if not keys:
         return
@@ -48,7 +48,7 @@ def tell(core: Core, source: Source, pk: str) -> None:
 
 
 def tell_rest(core: Core, source: Source) -> None:
-    """Name what is left of the source's chores, a second later at most: no look may follow."""
+    """Sends the rest of the source's chores, in a second at most, since no scan may follow."""
     memory = core.memory(ChoreMemory)
     for partition in range(source.partitions):
         pk = partition_key(PARCELS, source.id, partition)
@@ -58,14 +58,14 @@ def tell_rest(core: Core, source: Source) -> None:
 
 
 def waits_long(parcel: Parcel, place: int, now_ms: int) -> bool:
-    """Whether a message whose lease ran out has a long wait for its retry ahead of it."""
+    """Returns True if a message whose lease ran out has a long wait for its retry ahead."""
     waits = parcel.waiting(place, now_ms)
     return waits and parcel.ready_ms(place) - now_ms > limits.MOVE_WAIT_MS
 
 
 def _key(core: Core, source: Source, parcel: Parcel, now_ms: int) -> str | None:
-    """The key to name for a parcel that is a chore: its own, or `OWN_QUEUE` if a used-up message is
-    received on, since there is no queue for it."""
+    """Returns the key to name for a parcel with a chore, or None: its own, or `OWN_QUEUE` if a
+    used-up message is still received, since there is no queue for it."""
     if source.is_over(parcel, now_ms):
         return None
     if parcel.spent():

@@ -1,22 +1,22 @@
-"""An ordered group that was rewound: nothing new of a group while a former source holds of it.
+"""An ordered group that was rewound: nothing new is received while a former source holds of it.
 
     rewound to m3     former  m1 m2 | m3 m4 (held)        present  m3 m4 m5
     a receiver        m1 m2 are first ── m4 is held: it waits ── its lease ends ── m3 m4 m5
 
-What a former source keeps was published before the rewind's time, so it is first. What it keeps no
-more is ended with its receipts, but who holds it may still be at it: the group waits for the lease.
-Nobody claims anything more there, so a group that is done with is so for good.
+A message that a former source keeps was published before the rewind's time, so it is first. Other
+messages there ended with their receipts, but their holders may still handle them: the group waits
+for the leases. Nobody claims them again, so a group that is done with is done for good.
 
-Only where clocks differ is what it keeps not first. The group's order is by keys, as the publishes
+Only if clocks differ is a kept message not first. The group's order is by keys, as the publishes
 took their numbers; the time that divides the sources is the publishing function's:
 
     clocks      m7 at 12:00:01.2 (fast) ── m8, published behind it, at 11:59:59.5 (slow)
     rewound to 12:00:00      former  … m8        present  m7 m9
-    a receiver               of the two sources' first ones that with the lower key: m7 m8 m9
+    a receiver               of the two sources' first ones the lower key: m7 m8 m9
 
-The present source has m7 when m8 is looked at: that is withheld so long. As the clocks differ by a
-bounded time, nothing else changes places. One source's first message is ahead of those of all
-others, whoever looks, so that no two are taken at once, nor does each wait for the other.
+The present source has m7 when m8 is read: m8 is withheld until m7 is done. As the clocks differ by
+a bounded time, nothing else changes places. One source's first message is ahead of all others' for
+every receiver, so that no two are taken at once, nor does each wait for the other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import LAST_KEY, read_page
 
 _LOOKED_AT = 24
-"""Parcels with messages: one receiver, or a few after one another, hold no more of a group."""
+"""Parcels with messages: one receiver, or a few after one another, hold at most as many."""
 
 
 class GroupsDone(Recent):
@@ -41,11 +41,11 @@ class GroupsDone(Recent):
 
 
 def is_first(core: Core, source: Source, parcel: Parcel) -> bool:
-    """Whether the source's former and later ones have nothing of the parcel's group that is first,
-    or held by who received it before a rewind.
+    """Returns True if the source's former and later ones have no message of the parcel's group that
+    is first, or held since before a rewind.
 
-    Half a read unit or one for each former one, once for a group and environment where it is done;
-    and one for each later one, of a message published in a former source's last seconds.
+    Costs half a read unit or one for each former source, once for a group and environment if it is
+    done, and one for each later source if the message is from a former source's last seconds.
     """
     group = group_of(parcel)
     ahead: Parcel | None = None
@@ -66,7 +66,7 @@ def is_first(core: Core, source: Source, parcel: Parcel) -> bool:
 
 
 def _left(core: Core, former: Source, partition: int, group: str) -> tuple[bool, Parcel | None]:
-    """Whether a group is held in a former source, or else the first parcel of it that is kept."""
+    """Returns True if a former source holds of a group, else its first kept parcel, or None."""
     known = f"{former.id}#{partition}#{group}"
     if known in core.memory(GroupsDone):
         return False, None
@@ -91,16 +91,16 @@ def _is_held(parcel: Parcel, now_ms: int) -> bool:
 
 
 def _has_earlier(core: Core, later: Source, parcel: Parcel, group: str) -> bool:
-    """Whether the first message of a group in a later source is before the parcel."""
+    """Returns True if the first message of a group in a later source is before the parcel."""
     live = _live(core, later, parcel.partition, group, parcel.sort_key)
     first = next((each for each in live if later.keeps(each)), None)
     return first is not None and _overtakes(core, first, parcel)
 
 
 def _overtakes(core: Core, later: Parcel, former: Parcel) -> bool:
-    """Whether a parcel is before one of a former source, by the group's order.
+    """Returns True if a parcel is before one of a former source, by the group's order.
 
-    None is before a dead letter that was given back there by itself.
+    No parcel is before a dead letter that was given back there separately.
     """
     within_ms = later.sent_ms - former.sent_ms
     in_front = later.sort_key < former.sort_key and within_ms <= core.skew_ms
@@ -110,7 +110,7 @@ def _overtakes(core: Core, later: Parcel, former: Parcel) -> bool:
 def _live(
     core: Core, source: Source, partition: int, group: str, until: str = ""
 ) -> Iterator[Parcel]:
-    """The parcels of a group that have messages, in its order; only those with keys to `until`."""
+    """Yields the parcels of a group that have messages, in its order, with keys up to `until`."""
     pk, now_ms = partition_key(PARCELS, source.id, partition), core.now_ms()
     last = until or f"{group}#{LAST_KEY}"
     after: str | None = f"{group}#"

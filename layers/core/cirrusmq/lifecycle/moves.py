@@ -1,7 +1,7 @@
 """Moving messages out of a parcel, in the transaction that puts them into another one.
 
     one transaction:  the messages are marked gone in their parcel (if they still are as read)
-                      they are put into a parcel of their own       (if that key is free)
+                      they are put into a separate parcel           (if that key is free)
 
 So at every moment each is in exactly one place, through failures and races.
 """
@@ -29,10 +29,10 @@ REWOUND = "rewound"
 def origin(
     core: Core, source: Source, parcel: Parcel, places: Sequence[int], now_ms: int, mark: int = GONE
 ) -> str:
-    """The origin of messages, as their new parcel names it: the id of their source.
+    """Returns the origin of messages, for their new parcel: the id of their source.
 
-    If the old parcel vanishes with the move, its removal looks like a delete to the meter, and
-    the mark behind the id tells it what that is.
+    If the old parcel vanishes with the move, its removal looks like a delete to the meter, and the
+    mark behind the id shows that it is a move.
     """
     after = changed(parcel, dict.fromkeys(places, moved(mark)))
     vanishes = _vanishes(core, source, parcel, after, now_ms)
@@ -50,17 +50,17 @@ def move_out(
     mark: int = GONE,
     alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
-    """Write `arrivals` and take the messages at `places` out of their parcel, all or nothing.
+    """Writes `arrivals` and takes the messages at `places` out of their parcel, all or nothing.
 
-    With `nonces`, by place, only the holders of the newest receipts may. `mark` is their state in
-    the old parcel, if that stays. `alongside`: writes of the same transaction that note the move.
-    Answers the parcel as the move leaves it; None where another worker was faster.
+    nonces: receipts' nonces by place, for a move by their holders; None for any other. mark: the
+    messages' state in the old parcel, if that stays. alongside: writes of the same transaction that
+    note the move. Returns the parcel after the move, or None if another worker was faster.
     """
     noted_ms = now_ms if source.gives_away(parcel) else None
     changes = dict.fromkeys(places, moved(mark, noted_ms))
     after = changed(parcel, changes)
     vanishes = _vanishes(core, source, parcel, after, now_ms)
-    # A move that removes the parcel answers for all of it: a neighbour may be rewound meanwhile.
+    # A move that removes the parcel compares all of it: a neighbour may be rewound at that time.
     seen = as_read(parcel, range(parcel.count) if vanishes else places, "visible_ms")
     still = all_of([seen, having("nonces", nonces or {})])
     try:
@@ -83,7 +83,7 @@ def move_out(
 
 
 def _vanishes(core: Core, source: Source, parcel: Parcel, after: Parcel, now_ms: int) -> bool:
-    """Whether the move removes the parcel: nothing is left in it, nor to be said of it."""
+    """Returns True if the move removes the parcel: no message and no trace is left in it."""
     scale = core.clock.scale
     if not after.spent() or not may_vanish(source, after.visible_ms, parcel, now_ms, scale):
         return False
@@ -112,5 +112,5 @@ def _departure(
 
 
 def _is_mere_tombstone(source: Source, after: Parcel) -> bool:
-    """Whether a parcel is kept for nothing but its key, so that TTL may take it before its time."""
+    """Returns True if a parcel is kept only for its key, so that TTL may take it early."""
     return after.spent() and not source.traced and not is_kept(source, after)

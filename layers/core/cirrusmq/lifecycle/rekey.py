@@ -29,10 +29,10 @@ SWEPT_MS = 180_000
 
 
 def turn_ms(parcel: Parcel, places: Sequence[int], now_ms: int) -> int:
-    """The time for the key of messages that are given back to be active at once.
+    """Returns the key time for messages that are given back to be active at once.
 
         the queue     [2 h ago ... head ............................................ now]
-        given back           old key -> behind those of the head, 3 s or more      (not here: it
+        given back           old key -> behind the head's messages, 3 s or more    (not here: it
                                                                                     would expire)
 
     They lose their turn, not the day: they are behind messages sent while they were held. The
@@ -54,10 +54,10 @@ def rekeyed(
     due_ms: int,
     now_ms: int,
 ) -> Parcel:
-    """The messages at `places` in a parcel of their own, active at `due_ms`.
+    """Returns the messages at `places` in a separate parcel, active at `due_ms`.
 
-    The stream need not tell of it: whoever gives messages back to a source that hands them to a
-    function knows when they are due.
+    The stream does not announce it: a worker that gives messages back to a source with a function
+    knows when they are due.
     """
     came_from = origin(core, source, parcel, places, now_ms, MOVED)
     # A key that may not grow would be one that was there before.
@@ -68,10 +68,10 @@ def rekeyed(
 def rekeyed_to_due(
     core: Core, source: Source, parcel: Parcel, place: int, key_ms: int, due_ms: int, now_ms: int
 ) -> Parcel:
-    """The message at `place`, never received, in a parcel of its own: under a key that may be
-    earlier than its own, but not than now.
+    """Returns the message at `place`, never received, in a separate parcel, whose key may be
+    earlier than the old one, but not before now.
 
-    The stream tells a source that hands messages to a function.
+    The stream announces it to a source that hands messages to a function.
     """
     came_from = origin(core, source, parcel, [place], now_ms, MOVED)
     return under_key(parcel, [place], key_ms, due_ms, came_from)
@@ -87,11 +87,11 @@ def rekey(
     nonces: Mapping[int, bytes] | None = None,
     alongside: Sequence[Item] = (),
 ) -> Parcel | None:
-    """Put `moved` in the place of the messages at `places`, in one transaction.
+    """Puts `moved` in the place of the messages at `places`, in one transaction.
 
-    Their receipts end. The new key no longer says when they are too old for a source that gives
-    messages up by age, so the sweep gets a note. `alongside`: items put in the same transaction.
-    Answers the rest of the parcel; None where another worker was faster.
+    Their receipts end. The new key no longer shows when they are too old for a source that
+    dead-letters by age, so the sweep gets a note. alongside: items put in the same transaction.
+    Returns the rest of the parcel, or None if another worker was faster.
     """
     if source.gives_away(parcel):
         moved = replace(moved, moved_ms=now_ms)
@@ -107,7 +107,7 @@ def rekey(
 
 
 def _needs_note(source: Source, moved: Parcel, limit_ms: int) -> bool:
-    """Whether the sweep may pass the new key too late, and find no note there.
+    """Returns True if the sweep may pass the new key too late, and find no note there.
 
     A subscription's limit is most of a day: before it, the sweep notes the parcels that it passes.
     """

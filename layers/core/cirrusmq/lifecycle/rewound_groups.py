@@ -3,10 +3,10 @@
     1 and 2 deleted, 3 held by B ──> rewind: 1 waits, and holds the others ──> B settles 3
     receivers look at 1: is something behind it held? yes: it waits ..................... no: free
 
-The first rewound message of a group does not become visible by itself (it "waits": its time is
-its expiry), and holds back all others. A receiver that finds the group free makes it visible, and
-in the same transaction changes the message that was first before, so that a claim of that one by
-a receiver that read it earlier fails:
+The first rewound message of a group stays hidden (it "waits": its time is its expiry), and holds
+back all others. A receiver that finds the group free makes it visible, and in the same transaction
+changes the message that was first before, so that a claim of that message by a receiver that read
+it earlier fails:
 
     B: reads 3 ........................................ claims 3 as it was read: refused
     A:          rewind: 1 waits ──> A: 1 is visible, 3 changed ──> claims 1
@@ -31,14 +31,14 @@ _LOOKED_AT = 20
 
 
 def group_of(parcel: Parcel) -> str:
-    """The prefix of the sort keys of a group's parcels."""
+    """Returns the prefix of the sort keys of a group's parcels."""
     return parcel.sort_key.partition("#")[0]
 
 
 def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
-    """Make the messages that wait in a parcel visible if their group is free.
+    """Makes the messages that wait in a parcel visible if their group is free.
 
-    Answers the parcel as it is then.
+    Returns the parcel after that.
     """
     waiting = [place for place in range(parcel.count) if parcel.awaits_group(place)]
     if not waiting:
@@ -69,7 +69,7 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
 
 
 def _there_before(core: Core, parcel: Parcel) -> list[Parcel]:
-    """The group's first parcels, from the one on that was its first before the rewind.
+    """Returns the group's first parcels, from its first one before the rewind on.
 
     That one may be behind many rewound ones: its key is cached for a minute.
     """
@@ -91,7 +91,7 @@ def _there_before(core: Core, parcel: Parcel) -> list[Parcel]:
 
 
 def _behind(core: Core, parcel: Parcel, first: str, limit: int | None) -> Iterator[Parcel]:
-    """The parcels of the group from the key `first` on; with a limit, so many at most."""
+    """Yields the parcels of the group from the key `first` on, at most `limit` if it is given."""
     pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
     until, exclusive = f"{group_of(parcel)}#{LAST_KEY}", False
     while True:
@@ -103,7 +103,7 @@ def _behind(core: Core, parcel: Parcel, first: str, limit: int | None) -> Iterat
 
 
 def _places_there(parcel: Parcel, since_ms: int) -> list[int]:
-    """The places of a parcel's messages that could be received before the rewind."""
+    """Returns the places of a parcel's messages that could be received before the rewind."""
     return [
         place
         for place in range(parcel.count)
@@ -117,6 +117,6 @@ def _places_there(parcel: Parcel, since_ms: int) -> list[int]:
 
 
 def _update(core: Core, parcel: Parcel, changes: Changes) -> dict[str, Any]:
-    """A transaction's change of messages that are as they were read."""
+    """Returns a transaction's change of messages that are as they were read."""
     still = as_read(parcel, changes, "visible_ms")
     return {"Update": change(core.tables.messages, parcel_key(parcel), changes, still)}

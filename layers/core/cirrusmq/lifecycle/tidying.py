@@ -1,9 +1,9 @@
-"""What `replay` does with the parcels that looks named: the other end of `chores`.
+"""The work of `replay` on parcels that scans named: the other end of `chores`.
 
-It holds no lease. Each is a conditional write or a transaction of what was read here, so two at
-once, or a second try of Lambda, are a refusal:
+It holds no lease. Each step is a conditional write or a transaction of values that were read here,
+so two at once, or a second try of Lambda, are a refusal:
 
-    a look   names p ── purge, or a rewind ── p is nobody's, or held: nothing is done
+    a scan   names p ── purge, or a rewind ── p is nobody's, or held: nothing is done
     two events name p      both read it ── one moves it, the other one is refused
 """
 
@@ -33,9 +33,9 @@ _TOGETHER = 100
 
 
 def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], most_ms: int) -> None:
-    """Remove, re-key or dead-letter parcels of a partition by what they are now, side by side.
+    """Removes, re-keys or dead-letters parcels of a partition by their present state, in parallel.
 
-    keys: their sort keys, or `OWN_QUEUE`. most_ms: no parcel is begun later; looks name it again.
+    keys: their sort keys, or `OWN_QUEUE`. most_ms: time for the work; later scans name the rest.
     """
     source = source_of_resource(core, resource_id)
     if source is None:
@@ -69,8 +69,8 @@ def _tidy(core: Core, source: Source, until_ms: int, parcel: Parcel) -> None:
 
 
 def _move_long(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
-    """Re-key every message that has a long wait ahead of it, out of the partition's head; answers
-    what is left."""
+    """Re-keys every message that has a long wait ahead, out of the partition's head. Returns the
+    rest of the parcel."""
     together: dict[int, list[int]] = {}
     for place in range(parcel.count):
         if waits_long(parcel, place, now_ms):

@@ -20,14 +20,14 @@ _logger = logging.getLogger(__name__)
 def may_vanish(
     source: Source, states: Sequence[int], parcel: Parcel, now_ms: int, scale: float
 ) -> bool:
-    """Whether a parcel whose messages ended in these states may be removed.
+    """Returns True if a parcel whose messages ended in these states may be removed.
 
         client    send (attempt) ──> answer lost ............ the same send again
         store     stored ──> received ──> moved to a retry    key taken? else a second copy
 
     Until no attempt can be that old, and no batch of the stream is repeated, the empty parcel stays
-    and keeps the key taken: a tombstone. No send repeats the key of one that was moved. One that
-    has the end of a published message stays for the message's trace, until TTL removes it.
+    and keeps the key taken: a tombstone. No send repeats the key of a parcel that was re-keyed. A
+    parcel with the end of a published message stays for the message's trace, until TTL removes it.
     """
     if source.traced and (GONE in states or DROPPED in states):
         return False
@@ -38,7 +38,7 @@ def may_vanish(
 
 
 def cancelled_end_ms(source: Source, parcel: Parcel, scale: float) -> int | None:
-    """The end of a parcel that was left with nothing by a cancellation; None: its own stays."""
+    """Returns the expiry of a parcel that a cancellation left empty; None: its own stays."""
     if not parcel.spent() or is_kept(source, parcel):
         return None
     taken_until_ms = tombstone_until(parcel, scale) if parcel.first_key else 0
@@ -46,7 +46,7 @@ def cancelled_end_ms(source: Source, parcel: Parcel, scale: float) -> int | None
 
 
 def _told_until(parcel: Parcel, states: Sequence[int], scale: float) -> int:
-    """Until when the parcel must tell that messages of it were cancelled; 0 where none was.
+    """Returns until when the parcel must show that messages were cancelled; 0 if none was.
 
     A call that is repeated because its answer was lost finds that it is done.
     """
@@ -55,7 +55,7 @@ def _told_until(parcel: Parcel, states: Sequence[int], scale: float) -> int:
 
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
-    """Remove a spent parcel, into the archive where something of it is still wanted.
+    """Removes a spent parcel, into the archive if its messages may still be wanted.
 
     That is clean-up: if the store refuses, a later receive or the sweep does it.
     """
@@ -73,6 +73,6 @@ def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
         else:
             core.store.write("DeleteItem", request)
     except (ConditionFailed, TransactionRefused):
-        return  # another worker removed it, or rewound it meanwhile
+        return  # another worker has removed it, or rewound it
     except Unavailable:
         _logger.warning("parcel %s is spent and could not be removed", parcel.sort_key)

@@ -1,4 +1,4 @@
-"""Moving a message into another queue: a dead letter, or one that is redriven."""
+"""Moving a message into another queue: a dead letter, or a message that is redriven."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def move_to_queue(
     back_to: str | None = None,
     alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
-    """Move the message at `place` into another queue, where its life starts anew.
+    """Moves the message at `place` into another queue, where its life starts again.
 
-    `reason` makes it a dead letter; None, a message redriven: to all receivers of the target, or
-    `back_to` the one source of it. `alongside`: writes in the move's transaction. Answers the rest
-    of the parcel; None where another worker was faster or the message's content cannot be read now.
+    reason: of a dead letter; None for a redrive. back_to: the only source of the target that gets a
+    redriven message; None for all. alongside: writes in the move's transaction. Returns the rest of
+    the parcel, or None if another worker was faster or the message's content cannot be read now.
 
         object, class d05 ──> still there for the new life? else copied ──> the move's transaction
 
-    A copy that no parcel comes to name ends by itself. Raises Unavailable where the bucket refuses.
+    A copy that no parcel comes to name expires. Raises Unavailable if the bucket refuses.
     """
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:

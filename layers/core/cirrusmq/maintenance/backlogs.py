@@ -1,7 +1,7 @@
 """The largest backlogs, once a minute, for an operator's figures.
 
-The meter's counters are read, and of those that have the most the names: half a read unit for each
-shard of the counters and each 4 KB beyond, and half a one for a name.
+It reads the meter's counters, and the names of the largest ones: half a read unit for each shard of
+the counters and each 4 KB beyond, and half a one for a name.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from cirrusmq.storage.counters import read_all_counters
 
 
 class Backlogs(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored, up to a minute ago; what deleted queues had is in the sums until it ends."""
+    """Stored messages, up to a minute ago; messages of a deleted queue count until they expire."""
 
     messages: int
     bytes: int
     largest: Mapping[Resource, int]
     """Messages of the queues, receivers and subscriptions that have the most."""
     left_out: int
-    """How many have messages and are not among these."""
+    """How many others have messages."""
 
 
 def read_backlogs(core: Core, most: int) -> Backlogs:
-    """The sums over all resources, and those of the `most` largest by name."""
+    """Returns the sums over all resources, and the `most` largest backlogs by name."""
     keeping = [each for each in read_all_counters(core) if each.kept.messages]
     first = heapq.nlargest(most, keeping, key=lambda each: each.kept.messages)
     named = core.in_own_pool(lambda each: find_existing(core, each.resource_id), first)

@@ -1,8 +1,8 @@
-"""The minute's sweep: work for resources that no caller uses meanwhile.
+"""The minute's sweep: work for resources that no caller uses at the time.
 
 It has parts, which share its time and run in a new order each time. A part that fails, or does not
 finish, takes no time from the others; the next sweep continues it. A part notes the time when it
-finishes, and an alarm rings where one has not for ten minutes.
+finishes, and an alarm rings if one has not for ten minutes.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Swept(msgspec.Struct, kw_only=True):
 
 
 Part = Callable[[Core, int, Swept], bool]
-"""Works until a deadline; whether it finished."""
+"""Works until a deadline. Returns True if it finished."""
 
 
 def sweep(core: Core, most_ms: int) -> Swept:
-    """Restart work that stopped, dead-letter messages above their age limit, and write figures.
+    """Restarts stopped work, dead-letters messages above their age limit, and writes figures.
 
     Works for at most about `most_ms`.
     """
@@ -55,7 +55,7 @@ def sweep(core: Core, most_ms: int) -> Swept:
     deadline_ms = core.now_ms() + most_ms
     parts = list(_PARTS.items())
     core.random.shuffle(parts)
-    parts.append(("halves", _end_halves))  # a single query where there are none
+    parts.append(("halves", _end_halves))  # a single query if there are none
     finished = {}
     for left, (name, part) in zip(range(len(parts), 0, -1), parts, strict=True):
         now_ms = core.now_ms()
@@ -67,7 +67,7 @@ def sweep(core: Core, most_ms: int) -> Swept:
 
 
 def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
-    """Note which parts finished now; the time since the part that is furthest behind did."""
+    """Notes which parts finished now. Returns the time since the part furthest behind did."""
     now_ms = core.now_ms()
     changes = [
         f"#{name} = :now" if done else f"#{name} = if_not_exists(#{name}, :now)"
@@ -89,7 +89,7 @@ def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
 
 
 def _resume_operations(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Restart operations whose runner stopped."""
+    """Restarts operations whose runner stopped."""
     pointers = list(operations.running(core))
     core.random.shuffle(pointers)
     for pointer in pointers:
@@ -110,26 +110,26 @@ def _resume(core: Core, pointer: operations.Pointer) -> None:
 
 
 def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Start drainers, in `replay`, for the shares that fan_out parked."""
+    """Starts drainers, in `replay`, for the shares that fan_out parked."""
     return resume(core, deadline_ms)
 
 
 def _take_unprocessed(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Have what fan_out gave up handed out again."""
+    """Makes `replay` hand out again what fan_out gave up."""
     return unprocessed.take(core, deadline_ms)
 
 
 def _end_halves(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Roll back half messages that nobody decided in time."""
+    """Rolls back half messages that nobody decided in time."""
     ended = end_overdue(core, deadline_ms)
     swept.undecided += ended.halves
     return ended.done
 
 
 def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Restart retries that have no worker, and deliveries whose event was lost.
+    """Restarts retries that have no worker, and deliveries whose event was lost.
 
-    For the latter only subscriptions that keep messages are read.
+    For lost events only subscriptions that keep messages are read.
     """
     found = list(delivery_state.read_all(core))
     core.random.shuffle(found)
@@ -144,7 +144,7 @@ def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
 
 
 def _keeping(core: Core) -> set[str]:
-    """Ids of all that keeps messages."""
+    """Returns the ids of all resources that keep messages."""
     return {each.resource_id for each in read_all_counters(core) if each.kept.messages}
 
 

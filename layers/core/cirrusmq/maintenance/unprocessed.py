@@ -1,11 +1,11 @@
-"""The queue of what failed for good: stretches of the stream that fan_out gave up.
+"""The queue of events that failed for good: stretches of the stream that fan_out gave up.
 
     Lambda   gives a batch up ──> queue: its shard, and when its first and last record came
     sweep                           └──> an operation for that time ──> the message is removed
     replay                                  └──> reads the logs of that time, hands them out
 
 The operation is stored before the message is removed: if the sweep stops in between, the next one
-finds the message, and the operation that covers its time. Whatever else failed stays for a person:
+finds the message, and the operation that covers its time. Every other failure stays for a person:
 counts that the meter gave up, invocations, stretches that are too old.
 """
 
@@ -26,14 +26,14 @@ from cirrusmq.queues import operations
 from cirrusmq.runtime.core import Core
 
 RECEIVES = 3
-"""Of up to 10 messages, each minute."""
+"""Reads of up to 10 messages, each minute."""
 _GRID_MS = 60_000
 """Stretches of one outage are many, and next to each other: together they are one operation."""
 _FUNCTION = "-fan_out"
 _logger = logging.getLogger(__name__)
 
 Window: TypeAlias = tuple[int, int]
-"""From one time in milliseconds to another, both of it."""
+"""From one time in milliseconds to another, both included."""
 
 
 class _Context(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,14 +46,14 @@ class _Stretch(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Failure(msgspec.Struct, frozen=True):
-    """Of Lambda's record of a failure, what is needed here."""
+    """The part of Lambda's record of a failure that is needed here."""
 
     context: _Context = msgspec.field(name="requestContext", default=_Context())
     stretch: _Stretch | None = msgspec.field(name="DDBStreamBatchInfo", default=None)
 
 
 def take(core: Core, deadline_ms: int) -> bool:
-    """Have stretches that fan_out gave up handed out again; whether the queue was looked through.
+    """Hands out again what fan_out gave up. Returns True if it has looked through the queue.
 
     A bounded number of messages each time, and no time twice, however many messages name it.
     """
@@ -79,7 +79,7 @@ def take(core: Core, deadline_ms: int) -> bool:
 
 
 def window_of(text: str) -> Window | None:
-    """Read when the records that fan_out gave up were sent; None for any other failure.
+    """Returns when the records that fan_out gave up were sent; None for any other failure.
 
     A record comes to the stream while the call that wrote it runs, whose clock may differ.
     """
@@ -99,7 +99,7 @@ def window_of(text: str) -> Window | None:
 
 
 def uncovered(wanted: Iterable[Window], covered: Iterable[Window]) -> list[Window]:
-    """The parts of the wanted windows that no covered one has, those that touch joined."""
+    """Returns the parts of the wanted windows that are in no covered one; touching parts joined."""
     left: list[Window] = []
     for start, end in sorted(wanted):
         if left and start <= left[-1][1]:
@@ -119,10 +119,10 @@ def _without(window: Window, start: int, end: int) -> Sequence[Window]:
 
 
 def _start(core: Core, wanted: Iterable[Window]) -> None:
-    """Start operations for these windows, without what one of the last days has in it.
+    """Starts operations for these windows, except for parts in operations of the last days.
 
-    Such a one has handed out, or put aside, all that was in the logs when it began; what was then
-    being sent may have come to them behind it:
+    Such an operation has handed out, or put aside, all that was in the logs when it began; messages
+    that were being sent then may have come to the logs behind it:
 
         operation   begins ── reads a log to its end
         a send             stamps its time ─────────── is written

@@ -1,7 +1,7 @@
 """The sweep's visits to resources with messages: dead letters by age, and the oldest one's age.
 
 A partition that takes long is handed over to `replay`, one invocation for each, so that a queue
-where a thousand messages a second exceed their age does not hold up the others:
+with a thousand messages a second above their age limit does not hold up the others:
 
     sweep   two seconds for a partition, not done ──> replay: holds it, works for minutes
     sweep, a minute later: held ──> skips it
@@ -34,13 +34,13 @@ class Visits(msgspec.Struct, frozen=True):
     """The result of a sweep's visits."""
 
     done: bool
-    """Whether they finished a round through all resources that keep messages."""
+    """True if they finished a round through all resources that keep messages."""
     oldest_ms: int | None
-    """The send time of the oldest message that waits, as far as this and the last round know."""
+    """The send time of the oldest waiting message, as far as this and the last round know."""
 
 
 def visit_all(core: Core, deadline_ms: int) -> Visits:
-    """Visit resources with messages, beginning after the last sweep's end, until `deadline_ms`."""
+    """Visits resources with messages, beginning after the last sweep's end, until `deadline_ms`."""
     note = core.store.get(core.tables.usage, *_ROUND) or {}
     place = CounterPlace()
     if "after" in note:
@@ -68,7 +68,7 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
 
 
 def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> None:
-    """Dead-letter by age in one partition, unless another worker does.
+    """Dead-letters by age in one partition, unless another worker does.
 
     To the end of a round, for about `most_ms` and with a bounded number of pages; the next minute
     goes on where this one stops. The lease of a minute is renewed each half of it.
@@ -76,6 +76,8 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
     source = source_of_resource(core, resource_id)
     if source is None or age_limit_ms(source) is None:
         return
+    if source.paused and source.subscription is None:
+        return  # what is paused does not age; a topic's message lives a day all the same
     held = age_limit.hold(core, source, partition)
     if held is None:
         return
@@ -92,7 +94,7 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
 
 
 def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
-    """Visit one resource; the send time of the oldest message that waits in it."""
+    """Visits one resource. Returns the send time of its oldest waiting message, or None."""
     if counter.past:
         move_past(core, counter)
     elif counter.empty:
@@ -100,20 +102,21 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
     source = source_of_resource(core, counter.resource_id) if counter.holds else None
     if source is None:
         return None
-    if age_limit_ms(source) is not None:
+    waits = source.paused and source.subscription is None
+    if age_limit_ms(source) is not None and not waits:
         partitions = list(range(source.partitions))
         core.random.shuffle(partitions)
         for partition in partitions:
             _give_up_aged(core, source, partition, deadline_ms)
     seen = rounds.look(core, [source])
     not_all = isinstance(seen.answer, rounds.NotAllSeen)
-    if source.invoke is not None and (seen.oldest_ms is not None or not_all):
-        wake(core, source.id)  # if the one that should see to it is lost, or to look at the rest
+    if source.invoke is not None and not waits and (seen.oldest_ms is not None or not_all):
+        wake(core, source.id)  # if its worker is lost, or to scan the rest
     return seen.oldest_ms
 
 
 def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) -> None:
-    """Dead-letter by age in a partition; `replay` does where that takes long or no time is left."""
+    """Dead-letters by age in a partition, or leaves it to `replay` if it takes long."""
     now_ms = core.now_ms()
     if now_ms < deadline_ms:
         state = age_limit.read_state(core, source, partition)

@@ -1,4 +1,4 @@
-"""A batch of the message table's stream as usage and steps of counters: pure."""
+"""A batch of the message table's stream as usage and as steps of counters: pure."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from cirrusmq.storage.rate_counters import rate_name
 _SECOND_MS = 1_000
 """The stream's times are whole seconds."""
 MOST_RESOURCES = 90
-"""A transaction has at most 100 writes: the record, and a counter for each resource, also of those
-that a message came from."""
+"""A transaction has at most 100 writes: the record, and a counter for each resource, also for the
+resources that messages came from."""
 
 
 class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of an item, as the stream tells it."""
+    """One change of an item, as the stream reports it."""
 
     event_id: str
     time_ms: int
@@ -55,15 +55,15 @@ class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Folded(msgspec.Struct, frozen=True, kw_only=True):
-    """The sum of a batch, or of as much of it as fits into a transaction."""
+    """The sum of a batch, or of the part of it that fits into a transaction."""
 
     records: int
-    """From the first on."""
+    """Number of records in the sum, from the first on."""
     usage: dict[UsageKey, Usage]
     steps: dict[str, Kept]
-    """How much more each resource keeps than before, by its id."""
+    """By resource id, how much more it keeps than before."""
     rates: dict[str, Counter[str]]
-    """What to add to the intervals of each resource's last hour, by its id and the attribute."""
+    """By resource id and attribute, the numbers to add to the intervals of the last hour."""
     waits_ms: dict[bool, list[int]]
     """Waits of messages for their first receive (False) and for their first post (True)."""
     faults: list[str]
@@ -71,13 +71,13 @@ class Folded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """What one record stands for."""
+    """The usage and the steps of one record of the stream."""
 
     resource_id: str
     step: Kept | None
-    """None where nothing is kept: of a topic's log."""
+    """None for a topic's log, in which nothing is kept."""
     events: list[Event]
-    """One of each source and kind at most."""
+    """At most one of each source and kind."""
     waits_ms: tuple[int, ...] = ()
     pushed: bool = False
     fault: str | None = None
@@ -89,7 +89,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]) -> Folded:
-    """Add up a batch; `resource_of` finds a resource by its id."""
+    """Adds up a batch; `resource_of` returns a resource by its id."""
     usage: dict[UsageKey, Usage] = {}
     steps: dict[str, Kept] = {}
     rates: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -137,7 +137,7 @@ def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Reco
 
 
 def _together(found: Iterable[Event]) -> list[Event]:
-    """Events of one source and kind as one: a record has one of each of its messages."""
+    """Returns events of one source and kind as one: a record has an event for each message."""
     sums: dict[tuple[str, Kind], Usage] = {}
     for event in found:
         what = event.source_id, event.kind
@@ -160,7 +160,7 @@ def _change(record: StreamRecord) -> ParcelChange:
 
 
 def _fault(record: StreamRecord, change: ParcelChange) -> str | None:
-    """Why no step allows the write of a parcel; None if one does. Bodies are not in it."""
+    """Returns why no step allows a parcel's write, without bodies, or None if one does."""
     latest_ms = record.time_ms + _SECOND_MS + limits.CLOCK_SKEW_MS
     why = unlawful(change.before, change.after, latest_ms)
     parcel = change.after or change.before

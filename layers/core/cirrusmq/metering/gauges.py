@@ -19,7 +19,7 @@ _DONE = ("gauges", "done")
 
 
 def write_gauges(core: Core, deadline_ms: int) -> bool:
-    """Write this hour's gauges, unless they are there, until `deadline_ms`; whether all are.
+    """Writes this hour's gauges, unless they exist, until `deadline_ms`. Returns True if all are.
 
     The next sweep continues there, so that every sweep gets nearer to the end. Each gauge has a
     key of its resource and hour and is put if absent, so that a sweep that stopped, or two at
@@ -41,7 +41,7 @@ def write_gauges(core: Core, deadline_ms: int) -> bool:
 
 
 def _note(core: Core, values: dict[str, int | str]) -> None:
-    """Write down how far this hour's gauges are, or that they are done."""
+    """Writes down how far this hour's gauges are, or that they are done."""
     core.store.write(
         "UpdateItem",
         {
@@ -75,7 +75,7 @@ def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
 
 
 def _rewinds(core: Core, resource: Resource) -> bool:
-    """Whether deleted messages can be rewound now; some may be there from before."""
+    """Returns True if deleted messages can be rewound now; some may be there from before."""
     if resource.kind not in ("queue", "receiver"):
         return False
     queue_name, _, _ = resource.name.partition("/")  # a receiver's name has its queue's before it

@@ -1,18 +1,18 @@
 """Metering a batch of the message table's stream: one usage record, and the counters with it.
 
 A record is keyed by the batch's first event, and its usage never changes. If the stream repeats the
-batch with another length, the difference is a record of its own. The counters change with it, in
-the same transaction:
+batch with another length, the difference is a separate record. The counters change with it, in the
+same transaction:
 
     batch e1..e9  ──> record e1   = {9 events}, counters + 9    (answer lost: the stream repeats)
     batch e1..e5  ──> record e1#2 = {-4 events}, counters - 4
     batch e6..e9  ──> record e6   = {4 events}, counters + 4
 
 So the usage of a table is the sum of its records, whenever each of them is read. The first record
-keeps `version`, the number of its newest difference, and `counters`, what is counted in all.
+keeps `version`, the number of its newest difference, and `counters`, the sums of all deliveries.
 
-A resource that keeps as much as before has rates alone to add. They are added behind the record, by
-a write of half the price each: of a meter that is stopped between the two they are missing.
+A resource that keeps as much as before has only rates to add. They are added after the record, by a
+write of half the price each: if a meter stops between the two they are missing.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ _TRIES = 5
 _ZERO = {"N": "0"}
 
 _Step: TypeAlias = Mapping[str, int]
-"""What is added to a counter, by its attributes; those that do not change are left out."""
+"""The numbers to add to a counter, by its attributes, without zeros."""
 _Write: TypeAlias = dict[str, Any]
 """One write of a transaction."""
 Resources: TypeAlias = Callable[[str], Resource]
-"""Finds a resource by its id."""
+"""Returns a resource by its id."""
 
 
 class Metered(NamedTuple):
     """The part of a batch that was counted."""
 
     records: int
-    """From the first on."""
+    """Number of records counted, from the first on."""
     happened: Mapping[tuple[Resource, Kind], Usage]
-    """What happened to messages, by resource and kind."""
+    """Usage of messages, by resource and kind."""
     waits_ms: Mapping[bool, Sequence[int]] = {}
-    """Of messages for their first receive (False) and for their first post (True)."""
+    """Waits of messages for their first receive (False) and for their first post (True)."""
     unlawful: int = 0
     """Writes of parcels that no step of a message allows."""
 
 
 def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
-    """Count a batch, or as much of it as fits into a transaction."""
+    """Counts a batch, or the part of it that fits into a transaction."""
     if not records:
         return Metered(0, {})
     resource_of: Resources = cache(partial(_resource, core))
@@ -88,7 +88,7 @@ def _resource(core: Core, source_id: str) -> Resource:
 def usage_entry(
     resource_id: str, resource: Resource, kind: str, minute: int, usage: Usage
 ) -> dict[str, Any]:
-    """One entry of a usage record, in wire shape."""
+    """Returns one entry of a usage record, in wire shape."""
     prefix = "queue" if resource.kind in ("queue", "receiver") else resource.kind
     entry = {
         "account": {"S": resource.account},
@@ -101,7 +101,7 @@ def usage_entry(
 
 
 def usage_record(core: Core, event_id: str, name: str, entries: Sequence[Item]) -> Item:
-    """A usage record as it is written now. `name`: the event's id, or that of a difference."""
+    """Returns a usage record as it is written now. name: the event's id, or a difference's name."""
     now_ms = core.now_ms()
     return {
         **key(shard_key("U", event_id), name),
@@ -112,7 +112,7 @@ def usage_record(core: Core, event_id: str, name: str, entries: Sequence[Item]) 
 
 
 def _amounts(usage: Usage) -> dict[str, Any]:
-    """The counts of an entry, in wire shape."""
+    """Returns the counts of an entry, in wire shape."""
     amounts = {"count": {"N": str(usage.messages)}, "bytes": {"N": str(usage.bytes)}}
     return amounts | ({"attempts": {"N": str(usage.attempts)}} if usage.attempts else {})
 
@@ -143,7 +143,7 @@ def _place(event_id: str) -> tuple[str, str]:
 
 
 def _put(core: Core, record: Sequence[_Write], counters: Sequence[Item]) -> None:
-    """The record and the counters, or neither."""
+    """Writes the record and the counters, or neither."""
     writes = [*record, *({"Update": each} for each in counters)]
     if len(writes) == 1:
         ((verb, request),) = writes[0].items()
@@ -155,7 +155,7 @@ def _put(core: Core, record: Sequence[_Write], counters: Sequence[Item]) -> None
 def _first(
     core: Core, event_id: str, entries: Sequence[Item], steps: Mapping[str, _Step]
 ) -> _Write:
-    """The record of the first delivery."""
+    """Returns the record of the first delivery."""
     item = usage_record(core, event_id, event_id, entries)
     item |= {"counters": _counters(steps), "version": {"N": "1"}}
     return {"Put": put_if_absent(core.tables.usage, item)}
@@ -164,7 +164,7 @@ def _first(
 def _difference(
     core: Core, event_id: str, old: Item, entries: Sequence[Item], steps: Mapping[str, _Step]
 ) -> list[_Write]:
-    """The writes of a repeated delivery. A next version is written in any case:
+    """Returns the writes of a repeated delivery. A next version is written in any case:
 
     A: batch e1..e9, reads version 1 ──────────(on its way)──────────> refused: version 2
     B:            batch e1..e5, reads version 1 ──> nothing is more, version 2
@@ -195,7 +195,7 @@ def _difference(
 
 
 def _missing(records: Iterable[Item], entries: Sequence[Item]) -> list[Item]:
-    """The entries by which `entries` are more than those records together, signed."""
+    """Returns the entries by which `entries` are more than those records together, signed."""
     sums: dict[tuple[str, ...], Usage] = {}
     named: dict[tuple[str, ...], Item] = {}
     stored = [(-1, entry) for record in records for entry in record["records"]["L"]]
@@ -218,7 +218,7 @@ def _usage_of(entry: Item) -> Usage:
 
 
 def _counted(folded: Folded) -> dict[str, _Step]:
-    """What the batch adds to each counter."""
+    """Returns the numbers that the batch adds to each counter."""
     steps: dict[str, _Step] = {}
     for source_id in {**folded.steps, **folded.rates}:
         step = folded.steps.get(source_id, Kept())._asdict() | folded.rates.get(source_id, {})
@@ -227,7 +227,7 @@ def _counted(folded: Folded) -> dict[str, _Step]:
 
 
 def _changes(steps: Mapping[str, _Step], old: Item | None) -> Iterator[tuple[str, _Step]]:
-    """What is not counted yet by an earlier delivery of the batch, by resource."""
+    """Yields the steps that no earlier delivery of the batch has counted, by resource."""
     before = old["counters"]["M"] if old else {}
     for source_id in sorted({*steps, *before}):
         counted = _from_map(before[source_id]) if source_id in before else {}

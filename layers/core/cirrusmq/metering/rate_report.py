@@ -24,11 +24,11 @@ class Rates(msgspec.Struct, frozen=True):
 
 
 def read_rates(core: Core, sources: Sequence[Sequence[str]], now_ms: int) -> list[Rates]:
-    """The last hour of each resource, by the ids of its sources; half a read unit for each id.
+    """Returns the last hour of each resource, by its sources' ids; half a read unit for each id.
 
-    The sums are those of usage records: a batch that the stream repeats is counted once. What is
-    taken back later than its interval, as a claim that was undone, can make one smaller than 0;
-    it is 0 then.
+    The sums are the same as in usage records: a batch that the stream repeats is counted once. A
+    count that is taken back later than its interval, as for a claim that was undone, can make an
+    interval smaller than 0; it is 0 then.
     """
     items = counter_items(core, [each for ids in sources for each in ids])
 
@@ -42,7 +42,7 @@ def read_rates(core: Core, sources: Sequence[Sequence[str]], now_ms: int) -> lis
 def read_hourly_rates(
     core: Core, sources: Sequence[Sequence[str]], hours: int, now_ms: int
 ) -> list[Rates]:
-    """As `read_rates`, hour by hour; half a read unit more for each id and day."""
+    """Does what `read_rates` does, hour by hour; half a read unit more for each id and day."""
     resource_ids = [each for ids in sources for each in ids]
     items = counter_items(core, resource_ids)
     read = read_hours(core, items, resource_ids, hours, now_ms)
@@ -58,11 +58,11 @@ def read_hourly_rates(
 
 
 def _rates(items: Sequence[Item], counts: Callable[[str], Sequence[int]]) -> Rates:
-    """`items`: counters. `counts` has a kind's numbers by interval."""
+    """Returns the rates of counters `items`; `counts` returns a kind's numbers by interval."""
     happened = {
         kind: [max(0, number) for number in counts(kind)] for kind in LETTERS if kind != "kept"
     }
-    # Back from what is kept now, by the changes of each later interval.
+    # Back from the messages kept now, by the changes of each later interval.
     now = sum(kept_in(item).messages for item in items)
     changes = counts("kept")
     back = accumulate(reversed(changes[1:]), lambda kept, change: kept - change, initial=now)

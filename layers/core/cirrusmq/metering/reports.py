@@ -1,7 +1,7 @@
 """Reports that the data pipeline finished, as it left them: one summary for each account.
 
-That of billing has documents without their lines, which lie in the folder of the run that issued
-them; a page of lines reads those that it shows.
+The billing report has documents without their lines, which are in the folder of the run that issued
+them; a page of lines reads only the lines that it shows.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def billing(
     lines: int = REPORT_LINES[1],
     cursor: str | None = None,
 ) -> tuple[dict[str, Any], str | None]:
-    """The newest billing of an account: the invoices of months that touch `start` to `end`.
+    """Returns an account's newest billing: the invoices of months that touch `start` to `end`.
 
     With at most `lines` lines of them, from the cursor on, and the cursor of the next page. An
-    invoice whose lines are on several pages is on each of them. A listing goes on with the report
-    that it began with, also if a newer one is finished meanwhile.
+    invoice whose lines are on several pages is on each of them. A listing goes on with its first
+    report, also if a newer one has been finished since.
     """
     listing = ("reports", account, start or "", end or "")
     place = cursors.read(core, cursor, *listing)
@@ -74,11 +74,11 @@ def billing(
 
 
 def _cut(core: Core, account: str, report: dict[str, Any], passed: int, lines: int) -> int | None:
-    """Keep so many lines of the report's invoices; how many are passed then, None at the end."""
+    """Cuts the report's invoices to `lines` lines. Returns the lines passed, or None at the end."""
 
     @cache
     def issued(run: str) -> dict[str, Any]:
-        """Number → lines of the documents that a run issued."""
+        """Returns number → lines of the documents that a run issued."""
         found = _of_account(core, "billing", run, "lines", account)
         if found is None:
             raise ReportNotFound(f"the lines of the documents of run {run} are gone")
@@ -102,7 +102,7 @@ def _cut(core: Core, account: str, report: dict[str, Any], passed: int, lines: i
 
 
 def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
-    """The newest backlog of an account, if it was taken by `at`."""
+    """Returns the newest backlog of an account, if it was taken by `at`."""
     at_ms = None if at is None else parse_time("at", at)
     run = _newest(core, "backlog")
     report = {**_read_groups(core, account, run), **_read(core, "backlog", account, run)}
@@ -112,7 +112,7 @@ def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
 
 
 def _newest(core: Core, report: str) -> str:
-    """The run that the report's pointer names."""
+    """Returns the run that the report's pointer names."""
     pointer = core.read_report(f"current/{report}.json")
     if pointer is None:
         raise ReportNotFound
@@ -120,7 +120,7 @@ def _newest(core: Core, report: str) -> str:
 
 
 def _read_billing(core: Core, account: str, run: str, parameter: str | None) -> dict[str, Any]:
-    """The account's bills of a run. `parameter`: what named the run, if a caller did."""
+    """Returns the account's bills of a run. parameter: what named the run, if a caller did."""
     found = _of_account(core, "billing", run, "accounts", account)
     if found is not None:
         return found
@@ -131,7 +131,7 @@ def _read_billing(core: Core, account: str, run: str, parameter: str | None) -> 
 def _read(
     core: Core, report: str, account: str, run: str, parameter: str | None = None
 ) -> dict[str, Any]:
-    """The account's summary of a run; `parameter` as in `_read_billing`."""
+    """Returns the account's summary of a run; `parameter` as in `_read_billing`."""
     found = _of_account(core, report, run, "summaries", account)
     if found is None and parameter:
         raise InvalidParameter(parameter, "is of a report that is gone: begin again without it")
@@ -141,20 +141,20 @@ def _read(
 
 
 def _read_groups(core: Core, account: str, run: str) -> dict[str, Any]:
-    """The labels and the resources with most of a backlog; none where an older job wrote none."""
+    """Returns a backlog's labels and largest resources; empty if an older job wrote none."""
     return _NO_GROUPS | (_of_account(core, "backlog", run, "groups", account) or {})
 
 
 def _of_account(
     core: Core, report: str, run: str, folder: str, account: str
 ) -> dict[str, Any] | None:
-    """An account's file in one of a run's folders; None if there is none."""
+    """Returns an account's file in one of a run's folders, or None if there is none."""
     content = core.read_report(f"runs/{report}/{run}/{folder}/{quote(account, safe='')}.json")
     return None if content is None else decode_json(content, dict[str, Any])
 
 
 def _fitting(report: dict[str, Any]) -> dict[str, Any]:
-    """The report, if an answer has room for it; LimitExceeded."""
+    """Returns the report if an answer has room for it, else raises LimitExceeded."""
     size = len(msgspec.json.encode(report))
     if size > ANSWER_BYTES:
         raise LimitExceeded(

@@ -28,7 +28,7 @@ Kind: TypeAlias = Literal[
 
 
 class Event(NamedTuple):
-    """One thing billed: so many messages (signed) of so many bytes, at a source."""
+    """One billed event: a number of messages (signed) and of bytes, at a source."""
 
     source_id: str
     kind: Kind
@@ -47,14 +47,14 @@ class UsageKey(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """So many messages, their bytes, and posts."""
+    """Numbers of messages, their bytes, and posts."""
 
     messages: int = 0
     bytes: int = 0
     attempts: int = 0
 
     def plus(self, event: Event) -> Usage:
-        """The usage with one event more."""
+        """Returns the usage with one event more."""
         return Usage(
             self.messages + event.messages,
             self.bytes + event.bytes,
@@ -63,7 +63,7 @@ class Usage(NamedTuple):
 
 
 class ParcelChange(msgspec.Struct, frozen=True):
-    """A parcel before and after a write; None where it was not there."""
+    """A parcel before and after a write; None if it did not exist."""
 
     before: Parcel | None
     after: Parcel | None
@@ -71,12 +71,12 @@ class ParcelChange(msgspec.Struct, frozen=True):
 
 
 def published(topic_id: str, messages: int, size: int) -> Event:
-    """The usage of a topic's new record."""
+    """Returns the usage of a topic's new record."""
     return Event(topic_id, "published", messages, size)
 
 
 def push_events(change: ParcelChange) -> Iterator[Event]:
-    """The usage of a change of a pushed subscription's parcel: deliveries and attempts.
+    """Yields the usage of a change of a pushed subscription's parcel: deliveries and attempts.
 
     A dead letter that came back is no arrival, but it was no delete in its queue either.
     """
@@ -100,7 +100,7 @@ def push_events(change: ParcelChange) -> Iterator[Event]:
 
 
 def events(change: ParcelChange, arrival: Kind) -> Iterator[Event]:
-    """The usage of a change; `arrival` is the kind of a new message in this source."""
+    """Yields the usage of a change; `arrival` is the kind of a new message in this source."""
     before, after = change.before, change.after
     if before and after and before.sent_ms != after.sent_ms:
         # Purged, and written over by the same send that was repeated.
@@ -118,27 +118,27 @@ def events(change: ParcelChange, arrival: Kind) -> Iterator[Event]:
 
 
 def kept(change: ParcelChange) -> tuple[int, int]:
-    """How the messages kept, and their bytes, change."""
+    """Returns how the messages kept, and their bytes, change."""
     (count, size), (count_before, size_before) = _live(change.after), _live(change.before)
     return count - count_before, size - size_before
 
 
 def rewindable(change: ParcelChange) -> int:
-    """How the deleted messages of a parcel that can be rewound change.
+    """Returns how a parcel's number of deleted messages that can be rewound changes.
 
     They are in the archive, or still in their parcel because other messages of it are not deleted.
-    Whether the queue rewinds is not known here; who reads the sum asks.
+    This does not check that the queue rewinds; a reader of the sum does.
     """
     return _deleted(change.after) - _deleted(change.before)
 
 
 def first_waits(change: ParcelChange) -> Iterator[int]:
-    """Milliseconds from when a message could be had to its first receive or post.
+    """Yields milliseconds from when a message could be received to its first receive or post.
 
         sent 10.0 s ── delayed to 15.0 s ── received 15.4 s     waited 0.4 s
-        published 10.0 s ── posted 10.1 s, answered 10.3 s      waited 0.3 s: till that is stored
+        published 10.0 s ── posted 10.1 s, answered 10.3 s      waited 0.3 s: until that is stored
 
-    A message that comes again, or that is deleted without a receive, says nothing of it.
+    A message that comes again, or that is deleted without a receive, has no first wait.
     """
     before, after = change.before, change.after
     if before is None or after is None or before.sent_ms != after.sent_ms:
@@ -150,7 +150,7 @@ def first_waits(change: ParcelChange) -> Iterator[int]:
 
 
 def _taken_back(parcel: Parcel) -> Iterator[Event]:
-    """What the removal of the parcel that a new one's messages came from looked like."""
+    """Yields events that take back the deletes counted for the parcel that messages came from."""
     origin = parcel.moved_from or ""
     for place in range(parcel.count) if origin.endswith(VANISHED) else ():
         if parcel.live(place):

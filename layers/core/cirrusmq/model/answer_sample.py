@@ -1,4 +1,4 @@
-"""What a URL answered to a post that failed, as far as it may be kept: bounded, without secrets."""
+"""The part of a URL's answer to a failed post that may be kept: bounded, without secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 BODY_BYTES = 1_024
 HEADERS_BYTES = 1_024
-"""Of names and values as they are kept: many short headers take more room than their letters."""
+"""Limit of names and values as they are kept: many short headers take more than their letters."""
 _SECRET = ("auth", "cookie", "token", "secret", "key", "session", "password", "credential")
 """A header whose name has one of these is not kept."""
 
@@ -20,11 +20,11 @@ class AnswerSample(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes = b""
     """At most BODY_BYTES, as they came."""
     cut: bool = False
-    """Whether the body was longer."""
+    """True if the body was longer."""
 
 
 def sample_of(header_lines: Iterable[bytes], body: bytes) -> AnswerSample:
-    """The sample of an answer: its header lines as they came, and the begin of its body.
+    """Returns the sample of an answer: its header lines as they came, and the begin of its body.
 
     A line that begins with a space goes on with the one before it, and is left out with it.
     """

@@ -1,4 +1,4 @@
-"""What a caller may say of a queue, a topic or a subscription: a description and labels."""
+"""A caller's words about a queue, a topic or a subscription: a description and labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Labels: TypeAlias = Annotated[
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
-    """Raise InvalidParameter if the labels have too many bytes."""
+    """Raises InvalidParameter if the labels have too many bytes."""
     size = sum(len(text.encode()) for pair in labels.items() for text in pair)
     if size > limits.LABELS_BYTES:
         most = f"{limits.LABELS_BYTES:,}"

@@ -1,4 +1,4 @@
-"""An envelope: all that is said of a message but its body, which is in an object."""
+"""An envelope: a message without its body, which is in an object."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     group: str | None = None
     further: Sequence[Any] = ()
-    """What a later release packed behind these: it is packed again as it is."""
+    """Fields of a later release, packed behind these: they are packed again as they are."""
     body_md5: ClassVar[str] = ""
-    """Nobody is told the digest of a body that is not at hand."""
+    """The digest of a body that is not at hand is never shown."""
 
 
 Described: TypeAlias = Message | Envelope
@@ -29,14 +29,14 @@ Described: TypeAlias = Message | Envelope
 
 
 def pack_envelopes(messages: Mapping[int, Described]) -> bytes:
-    """What is said of messages, by their numbers in their send, as bytes."""
+    """Returns envelopes of messages, by their numbers in their send, as bytes."""
     return compress(
         msgspec.msgpack.encode([(position, *_said_of(each)) for position, each in messages.items()])
     )
 
 
 def unpack_envelopes(content: bytes) -> dict[int, Envelope]:
-    """The envelopes that `pack_envelopes` packed, by their numbers in their send."""
+    """Returns the envelopes that `pack_envelopes` packed, by their numbers in their send."""
     return {
         position: Envelope(
             size_bytes=size,

@@ -18,13 +18,13 @@ class Invoke(msgspec.Struct, frozen=True, kw_only=True):
 
     function: str
     max_concurrency: int = limits.INVOKE_CONCURRENCY_DEFAULT
-    """How many of its calls run at the same time, at most."""
+    """Largest number of its calls that run at the same time."""
     batch: int = limits.INVOKE_BATCH_DEFAULT
-    """How many messages a call has, at most."""
+    """Largest number of messages in a call."""
     timeout_seconds: int = limits.INVOKE_SECONDS_DEFAULT
-    """The function's own timeout, or longer: after it an answer is waited for no longer."""
+    """The function's own timeout, or longer: an answer that takes longer counts as lost."""
     event_source: EventSource = "cirrusmq"
-    """`eventSource` of its records: `aws:sqs` for handlers that take SQS's alone."""
+    """`eventSource` of its records: `aws:sqs` for handlers that take only SQS's."""
 
 
 class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +39,6 @@ class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     event_source: EventSource | UnsetType = UNSET
 
     def chosen(self) -> Invoke:
-        """The given values over the defaults."""
+        """Returns the given values over the defaults."""
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         return Invoke(**{name: held for name, held in given.items() if held is not UNSET})

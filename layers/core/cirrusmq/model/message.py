@@ -14,6 +14,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
+from cirrusmq.base.reserved_attributes import MARK
 from cirrusmq.filters.tags import (
     LONG_TAG_CHARACTERS,
     TAG_CHARACTERS,
@@ -33,22 +34,24 @@ _LARGE_BYTES = 66_560
 """From there on the fast level: more than a body of 64 KB has, with all that is said of it."""
 _SAMPLES, _SAMPLE_BYTES = 4, 4_096
 _WORTH = 0.97
-"""Where samples of a large message do not get smaller than this part, it is kept as it is."""
+"""If samples of a large message do not get smaller than this part, it is kept as it is."""
 _GZIP_WINDOW_BITS = 31
 
 
 class ContentLimits(msgspec.Struct, frozen=True):
-    """What a message may have beside its body."""
+    """Limits for attributes and tags of one message."""
 
     tag_characters: int
     attributes: int
     attribute_bytes: int | None
-    """Of a value; None: as many as the body may have."""
+    """Limit of a value; None means the body's limit."""
+    reserved_names: bool = False
+    """True if names may begin with `$`: the service itself writes such names."""
 
 
 CONTRACT = ContentLimits(TAG_CHARACTERS, limits.ATTRIBUTES, limits.ATTRIBUTE_BYTES)
-OF_SDKS = ContentLimits(LONG_TAG_CHARACTERS, limits.SDK_ATTRIBUTES, None)
-"""For programs that were written for other services, and rely on what these take."""
+OF_SDKS = ContentLimits(LONG_TAG_CHARACTERS, limits.SDK_ATTRIBUTES, None, reserved_names=True)
+"""For programs that were written for other services, and rely on those services' limits."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,11 +62,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     group: str | None = None
     further: Sequence[Any] = ()
-    """What a later release packed behind these: it is packed again as it is."""
+    """Fields of a later release, packed behind these: they are packed again as they are."""
 
     @property
     def body_bytes(self) -> bytes:
-        """The body, byte for byte."""
+        """The body's bytes, as they were sent."""
         return self.body.encode() if isinstance(self.body, str) else self.body
 
     @property
@@ -82,7 +85,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def attributes_as_sent(self) -> Mapping[str, str | bytes]:
         """The attributes by the names that were sent, without the service's own ones."""
-        if not any("$" in name for name in self.attributes):
+        if not any(MARK in name for name in self.attributes):
             return self.attributes
         # SDKs of other services send such names: the others' cold starts do without.
         from cirrusmq.base import sdk_attributes
@@ -105,7 +108,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessageInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A message in a request; which of its fields a call takes is the call's to say."""
+    """A message in a request; each call decides which of its fields it takes."""
 
     body: str | msgspec.UnsetType = msgspec.UNSET
     body_base64: str | msgspec.UnsetType = msgspec.UNSET
@@ -120,7 +123,7 @@ class Base64(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def read_body(given: MessageInput, where: str) -> str | bytes:
-    """The body of `given`, found at `where` in the request; exactly one of its two forms."""
+    """Returns the body of `given`, at `where` in the request; exactly one of its two forms."""
     if (given.body is msgspec.UNSET) == (given.body_base64 is msgspec.UNSET):
         raise InvalidParameter(f"{where}.body", "give exactly one of body and body_base64")
     body: str | bytes
@@ -128,7 +131,7 @@ def read_body(given: MessageInput, where: str) -> str | bytes:
         body, name = given.body, "body"
     else:
         assert isinstance(given.body_base64, str)
-        body, name = _from_base64(f"{where}.body_base64", given.body_base64), "body_base64"
+        body, name = from_base64(f"{where}.body_base64", given.body_base64), "body_base64"
     if not body:
         raise InvalidParameter(f"{where}.{name}", "must have at least 1 byte")
     return body
@@ -137,18 +140,22 @@ def read_body(given: MessageInput, where: str) -> str | bytes:
 def read_attributes(
     given: Mapping[str, str | Base64], where: str, most: ContentLimits = CONTRACT
 ) -> dict[str, str | bytes]:
-    """Check and decode the attributes of a message found at `where` in the request."""
+    """Checks and decodes the attributes of a message found at `where` in the request."""
     if len(given) > most.attributes:
         raise InvalidParameter(f"{where}.attributes", f"must have at most {most.attributes} names")
     attributes: dict[str, str | bytes] = {}
     for name, value in given.items():
         parameter = f"{where}.attributes.{name[:80]}"
-        if not _ATTRIBUTE_NAME.fullmatch(name) or name == "TAGS":
+        if (
+            not _ATTRIBUTE_NAME.fullmatch(name)
+            or name == "TAGS"
+            or (name[0] == MARK and not most.reserved_names)
+        ):
             raise InvalidParameter(
                 parameter,
-                "an attribute's name must match [A-Za-z_$][A-Za-z0-9_$]{0,63} and not be TAGS",
+                "an attribute's name must match [A-Za-z_][A-Za-z0-9_$]{0,63} and not be TAGS",
             )
-        decoded = value if isinstance(value, str) else _from_base64(parameter, value.base64)
+        decoded = value if isinstance(value, str) else from_base64(parameter, value.base64)
         if most.attribute_bytes is not None and _size(decoded) > most.attribute_bytes:
             raise InvalidParameter(parameter, f"a value must be 0 to {most.attribute_bytes} bytes")
         attributes[name] = decoded
@@ -156,13 +163,13 @@ def read_attributes(
 
 
 def read_tags(given: Sequence[str], where: str, most: ContentLimits = CONTRACT) -> tuple[str, ...]:
-    """Check the tags of a message found at `where` in the request."""
+    """Checks and returns the tags of a message found at `where` in the request."""
     check_tags(given, f"{where}.tags", most.tag_characters)
     return tuple(given)
 
 
 def check_size(message: Message, max_bytes: int, where: str) -> None:
-    """Raise MessageTooLarge where the body, or an attribute's value, is over `max_bytes`."""
+    """Raises MessageTooLarge if the body, or an attribute's value, is over `max_bytes`."""
     size = _size(message.body)
     if size > max_bytes:
         text = f"has {size} bytes; max_message_bytes allows 1 to {max_bytes}"
@@ -175,9 +182,9 @@ def check_size(message: Message, max_bytes: int, where: str) -> None:
 
 
 def check_answer_size(message: Message, where: str) -> None:
-    """Raise MessageTooLarge where no answer could bring the message, not even gzipped.
+    """Raises MessageTooLarge if no answer could return the message, not even gzipped.
 
-    A body of bytes always fits: as base64 it gzips into little more than it is.
+    A body of bytes always fits: as base64 it gzips into little more than its size.
     """
     if not isinstance(message.body, str) or message.size_bytes * 6 <= limits.ANSWER_BYTES // 2:
         return
@@ -194,9 +201,9 @@ def check_answer_size(message: Message, where: str) -> None:
 
 
 def check_event_size(message: Message, where: str, called: str = "the queue's function") -> None:
-    """Raise MessageTooLarge where no event of a function could bring the message.
+    """Raises MessageTooLarge if no event of a function could hold the message.
 
-    `called`: the words for the function.
+    called: the words for the function.
     """
     if fits_any_event(message):
         return
@@ -210,7 +217,7 @@ def check_event_size(message: Message, where: str, called: str = "the queue's fu
 
 
 def fits_any_event(message: Message) -> bool:
-    """Whether a function's event holds the message, whatever its characters are."""
+    """Returns True if a function's event holds the message, with any characters."""
     return message.size_bytes * limits.ESCAPED_BYTES <= limits.CALLED_BYTES // 2
 
 
@@ -221,14 +228,14 @@ def _too_large(parameter: str, text: str) -> MessageTooLarge:
 
 
 def answer_bytes(size_bytes: int, percent: int) -> int:
-    """Bytes that a message adds to an answer's JSON at most, with its state."""
+    """Returns the most bytes that a message adds to an answer's JSON, with its state."""
     return size_bytes * percent // 100 + _SHOWN_BYTES
 
 
 def answer_too_large(
     size_bytes: int, most_bytes: int, message_id: str | None = None
 ) -> MessageTooLarge:
-    """The error of a call whose next message no answer to it holds."""
+    """Returns the error of a call whose next message no answer to it can hold."""
     name = "" if message_id is None else f", {message_id},"
     return MessageTooLarge(
         f"the next message{name} may take {size_bytes:,} bytes of JSON, and an answer that is not"
@@ -238,7 +245,7 @@ def answer_too_large(
 
 
 def gzipped(plain: bytes, most_bytes: int) -> bytes:
-    """The bytes gzipped: fast, and better where that leaves more than `most_bytes`."""
+    """Returns the bytes gzipped: fast, and better if that leaves more than `most_bytes`."""
     compressed = b""
     for level in (_FAST_LEVEL, _LEVEL):
         compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
@@ -249,12 +256,12 @@ def gzipped(plain: bytes, most_bytes: int) -> bytes:
 
 
 def pack(messages: Sequence[Message]) -> bytes:
-    """Messages as bytes: MessagePack behind one byte that says whether it is deflated."""
+    """Returns messages as bytes: MessagePack behind one byte that marks it as deflated or plain."""
     return compress(msgspec.msgpack.encode([_listed(message) for message in messages]))
 
 
 def compress(plain: bytes) -> bytes:
-    """The bytes, deflated where that makes them fewer, behind one byte that says so."""
+    """Returns the bytes, deflated if that makes them fewer, behind one byte that marks it."""
     if len(plain) > _LARGE_BYTES and not _shrinks(plain):
         return _PLAIN + plain
     deflated = _deflated(plain)
@@ -262,12 +269,12 @@ def compress(plain: bytes) -> bytes:
 
 
 def decompress(content: bytes) -> bytes:
-    """The bytes that `compress` was given."""
+    """Returns the bytes that `compress` was given."""
     return content[1:] if content[:1] == _PLAIN else zlib.decompress(content[1:])
 
 
 def _shrinks(plain: bytes) -> bool:
-    """Whether samples of the bytes say that deflating them is worth its time."""
+    """Returns True if samples of the bytes show that deflating them is worth its time."""
     step = (len(plain) - _SAMPLE_BYTES) // (_SAMPLES - 1)
     starts = (number * step for number in range(_SAMPLES))
     sample = b"".join(plain[start : start + _SAMPLE_BYTES] for start in starts)
@@ -279,13 +286,13 @@ def _deflated(plain: bytes) -> bytes:
         return zlib.compress(plain, _FAST_LEVEL)
     if len(plain) > _SMALL_BYTES:
         return zlib.compress(plain, _LEVEL)
-    # Where all fits into it, a small window finds what a large one does; zlib has less to set up.
+    # If all fits into it, a small window finds what a large one does; zlib has less to set up.
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _SMALL_WINDOW_BITS, memLevel=7)
     return compressor.compress(plain) + compressor.flush()
 
 
 def unpack(content: bytes) -> list[Message]:
-    """The messages that `pack` packed."""
+    """Returns the messages that `pack` packed."""
     return [
         Message(
             body=body,
@@ -309,13 +316,14 @@ def _size(value: str | bytes) -> int:
 
 
 def _encoded_size(value: str | bytes) -> int:
-    """Bytes in JSON, quotes and padding aside."""
+    """Returns the bytes in JSON, quotes and padding aside."""
     if isinstance(value, bytes):
         return -(-4 * len(value) // 3)
     return len(msgspec.json.encode(value)) - 2
 
 
-def _from_base64(parameter: str, text: str) -> bytes:
+def from_base64(parameter: str, text: str) -> bytes:
+    """The bytes of a text in base64; InvalidParameter if it is none."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -22,11 +22,16 @@ DELETED = 0
 GONE = -1
 """A `visible_ms` that says: moved to another queue (dead-lettered, redriven)."""
 MOVED = -2
-"""A `visible_ms` that says: it is elsewhere in the same source, in a parcel of its own."""
+"""A `visible_ms` that says: re-keyed in the same source, in a separate parcel."""
 DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 CANCELLED = -4
 """A `visible_ms` that says: cancelled by its sender, before it was received."""
+NOTIFICATION = "N"
+"""The attribute of a parcel whose messages are shown as SNS's notifications: it names the
+subscription (`model.notification`). It is among `others`, which every move takes along."""
+_NOTIFICATION_BYTES = 4_096
+"""Bytes of a notification beside its message, at most: ARNs, a URL, names of fields."""
 _MARK_BYTES = 5
 _HASH_CHARACTERS = 24
 _OF_ONE_MESSAGE = re.compile(r"([a-zA-Z])([0-9]|1[0-5])", re.ASCII)
@@ -44,49 +49,49 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     in ordered sources by group and sequence."""
     parcel_id: str
     """The send's id. `.<position>` behind it: re-keyed in its source, with the first message of
-    this position; and `.<time>` behind that: a message put into another queue by itself."""
+    this position; and `.<time>` behind that: a message that was put into another queue alone."""
     sent_ms: int
     expires_ms: int
     visible_ms: tuple[int, ...]
-    """When each can be received next, its wait aside: the end of its lease or of its delay."""
+    """When each can be received next, without its wait: the end of its lease or of its delay."""
     nonces: tuple[bytes, ...]
-    """Of each message's newest receipt; empty before the first and after a give-back."""
+    """Nonce of each message's newest receipt; empty before the first and after a give-back."""
     receives: tuple[int, ...]
     """How often each was received, also to be given back untried."""
     first_received_ms: tuple[int, ...]
     sizes: tuple[int, ...]
     """Bytes of body, attributes and tags."""
     waits_ms: tuple[int, ...] = ()
-    """Retry waits that follow the leases; empty where the source has no retry policy."""
+    """Retry waits that follow the leases; empty if the source has no retry policy."""
     answer_percent: int = 100
     """Bytes of a message in an answer's JSON for every 100 of its size, at most."""
     positions: tuple[int, ...] = ()
     """Each message's number in its send; empty: 0, 1, 2 …"""
     visibility_seconds: tuple[int, ...] = ()
-    """Each message's own visibility timeout, 0 where it has none; empty: none has."""
+    """Visibility timeout of each message, 0 if it has none; empty if no message has one."""
     content: bytes | None = None
-    """The packed messages, where they fit in beside their state."""
+    """The packed messages, if they fit in beside their state."""
     log: str | None = None
     """`<id>#<partition>` of the log with the messages; None: the source's, same partition."""
     object_days: int = 0
-    """The class of life of the object with the messages, whose id is the send's; 0: in none."""
+    """Class of life of the object with the messages, whose id is the send's; 0 if in none."""
     own_group: bool = False
-    """Whether a message that has no group, in its object, is a group of its own here."""
+    """True if a message that has no group, in its object, forms a separate group here."""
     moved_from: str | None = None
     """Id of the source that these messages were moved from, for the meter."""
     moved_ms: int = 0
-    """When it was re-keyed, where a new receiver is given its queue's backlog meanwhile."""
+    """When it was re-keyed, if a new receiver got its queue's backlog at that time."""
     dead_letter: dict[str, Any] | None = None
     fanned_out: bool = False
-    """Whether fan-out made it, under a key that it may want to use again for 24 hours."""
+    """True if fan-out made it, under a key that it may want to use again for 24 hours."""
     invokes: bool = False
-    """Whether the stream is to tell that it was put: its source hands messages to a function."""
+    """True if the stream announces its put: its source calls a function with messages."""
     histories: Mapping[int, bytes] = {}
-    """Of messages posted to a URL, by place: their latest posts, packed (`model.post_history`)."""
+    """The latest posts of messages to a URL, by place, packed (`model.post_history`)."""
     untried: Mapping[int, int] = {}
     """How many receives of a message ended in a give-back that tried nothing, by place."""
     errors: Mapping[int, str] = {}
-    """Of messages posted before histories were kept, by place: why the newest post failed."""
+    """Why the newest post failed, by place, for messages posted before histories were kept."""
     others: Mapping[str, Any] = {}
     """Attributes that this release does not know, as they are stored: a later one wrote them."""
 
@@ -112,42 +117,42 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first_key(self) -> bool:
-        """Whether its key derives from what a client or the stream may show again."""
+        """True if its key derives from an id that a client or the stream may repeat."""
         return self.fanned_out or "." not in self.parcel_id
 
     @property
     def came_alone(self) -> bool:
-        """Whether its message was put here by itself, from another queue."""
+        """True if its message was put here alone, from another queue."""
         return self.parcel_id.count(".") == 2
 
     @property
     def record_id(self) -> str:
         """Id of the log record with the content, where `content` is None.
 
-        A message alone in another queue has a record of its own; one that was re-keyed in its
-        source is still in its send's.
+        A message that came alone has its own record; one that was re-keyed in its source is still
+        in its send's.
         """
         return self.parcel_id if self.came_alone else self.send_id
 
     def position(self, place: int) -> int:
-        """The number, in its send, of the message at `place`."""
+        """Returns the number, in its send, of the message at `place`."""
         return self.positions[place] if self.positions else place
 
     def message_id(self, place: int) -> str:
-        """The id of the message at `place`."""
+        """Returns the id of the message at `place`."""
         return message_id(self.send_id, self.position(place))
 
     def posts(self, place: int) -> tuple[Post, ...]:
-        """The latest posts of the message at `place` to its URL, in order."""
+        """Returns the latest posts of the message at `place` to its URL, in order."""
         return unpack_posts(self.histories.get(place, b""), self.sent_ms)
 
     def last_error(self, place: int) -> str:
-        """Why the newest post of the message at `place` failed; empty where that is not known."""
+        """Returns why the newest post of the message at `place` failed, or "" if not known."""
         posts = self.posts(place)
         return (posts[-1].error or "") if posts else self.errors.get(place, "")
 
     def tries(self, place: int) -> int:
-        """The receive count that consumers see, and by which the message at `place` is given up.
+        """Returns the receive count of the message at `place` for consumers and dead letters.
 
         It leaves out receives that tried nothing, up to a bound: a message that is always given
         back untried comes to its end by its count too.
@@ -155,27 +160,27 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         return self.receives[place] - min(self.untried.get(place, 0), limits.UNTRIED_RECEIVES)
 
     def wait_ms(self, place: int) -> int:
-        """How long the message at `place` waits for its retry after its lease."""
+        """Returns how long the message at `place` waits for its retry after its lease."""
         return self.waits_ms[place] if self.waits_ms else 0
 
     def ready_ms(self, place: int) -> int:
-        """When the message at `place` can be received; meaningless where it is not live."""
+        """Returns when the message at `place` can be received; meaningless if it is not live."""
         return self.visible_ms[place] + self.wait_ms(place)
 
     def live(self, place: int) -> bool:
-        """Whether the message at `place` is still in the source."""
+        """Returns True if the message at `place` is still in the source."""
         return self.visible_ms[place] > DELETED
 
     def spent(self) -> bool:
-        """Whether nothing is left in it."""
+        """Returns True if the parcel has no live message."""
         return max(self.visible_ms) <= DELETED
 
     def receivable(self, place: int, now_ms: int) -> bool:
-        """Whether the message at `place` is active at `now_ms`."""
+        """Returns True if the message at `place` is active at `now_ms`."""
         return self.live(place) and self.ready_ms(place) <= now_ms < self.expires_ms
 
     def receivable_places(self, now_ms: int) -> list[int]:
-        """The places of the messages that are active at `now_ms`."""
+        """Returns the places of the messages that are active at `now_ms`."""
         if now_ms >= self.expires_ms:
             return []
         if self.waits_ms:
@@ -183,55 +188,62 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         return [place for place, ms in enumerate(self.visible_ms) if DELETED < ms <= now_ms]
 
     def held(self, place: int, now_ms: int) -> bool:
-        """Whether a receiver holds the message at `place`."""
+        """Returns True if a receiver holds the message at `place`."""
         return self.live(place) and bool(self.nonces[place]) and self.visible_ms[place] > now_ms
 
     def delayed(self, place: int, now_ms: int) -> bool:
-        """Whether the message at `place` still waits for its first delivery."""
+        """Returns True if the message at `place` still waits for its first delivery."""
         return self.live(place) and not self.receives[place] and self.visible_ms[place] > now_ms
 
     def waiting(self, place: int, now_ms: int) -> bool:
-        """Whether the message at `place` has outlived its lease and waits for its retry."""
+        """Returns True if the message at `place` has outlived its lease and waits for its retry."""
         return self.live(place) and self.visible_ms[place] <= now_ms < self.ready_ms(place)
 
     def awaits_group(self, place: int) -> bool:
-        """Whether the message at `place` was rewound and waits until its group is free.
+        """Returns True if the message at `place` was rewound and waits until its group is free.
 
         It has the time of the rewind in the place of its first receive.
         """
         return not self.receives[place] and self.visible_ms[place] == self.expires_ms
 
     def answer_bytes(self, place: int) -> int:
-        """Bytes that the message at `place` adds to an answer's JSON at most, with its state."""
+        """Returns the most bytes that the message at `place` adds to an answer's JSON.
+
+        A notification is JSON in JSON: if one of them makes a text longer by a byte, both make it
+        longer by 3 at most: a quote has 1, then 2, then 4.
+        """
+        if NOTIFICATION in self.others:
+            percent = 3 * self.answer_percent - 200
+            return answer_bytes(self.sizes[place], percent) + _NOTIFICATION_BYTES
         return answer_bytes(self.sizes[place], self.answer_percent)
 
 
 def message_id(send_id: str, position: int) -> str:
-    """`Msg-`, the id of the send, and the message's number in it as one hex digit."""
+    """Returns `Msg-`, the id of the send, and the message's number in it as one hex digit."""
     return f"Msg-{send_id}{position:X}"
 
 
 def send_and_position(message_id: str) -> tuple[str, int] | None:
-    """The id of the send and the number in it, of a message's id; None where it is none."""
+    """Returns the send's id and the number in it from a message's id, or None if it is no id."""
     match = _MESSAGE_ID.fullmatch(message_id)
     return (match[1], int(match[2], 16)) if match else None
 
 
 def order_number(sort_key: str, position: int) -> int:
-    """A number of an ordered source's message that grows with its group's order.
+    """Returns a number of an ordered source's message that grows with its group's order.
 
-    `sort_key`: of its parcel, which has the sequence number that all of its messages share.
+    sort_key: of its parcel, which has the sequence number that all of its messages share.
     """
     return int(sort_key.partition("#")[2]) * limits.BATCH_MESSAGES + position
 
 
 def sequence_number(order: int) -> str:
-    """An order number as SQS has it: 20 digits, so that the order of texts is that of numbers."""
+    """Returns an order number as SQS has it: 20 digits, so that texts sort like numbers."""
     return f"{order:020d}"
 
 
 def others_of(parcel: Parcel, places: Sequence[int]) -> Mapping[str, Any]:
-    """The attributes that this release does not know, for a parcel of the messages at `places`.
+    """Returns the attributes that this release does not know, for a parcel of these messages.
 
     One that is named by a letter and a place belongs to the message there, every other one to the
     parcel:
@@ -253,45 +265,45 @@ def others_of(parcel: Parcel, places: Sequence[int]) -> Mapping[str, Any]:
 
 
 def where_differing(positions: tuple[int, ...]) -> tuple[int, ...]:
-    """Numbers in a send as items hold them: empty for 0, 1, 2 …, which most sends have."""
+    """Returns numbers in a send as items hold them: empty for 0, 1, 2 …, which most sends have."""
     return () if positions == tuple(range(len(positions))) else positions
 
 
 def sort_key(available_ms: int, parcel_id: str) -> str:
-    """The key of a parcel in its partition: in order of when it can first be received."""
+    """Returns the key of a parcel in its partition: in order of when it can first be received."""
     return f"{available_ms:013d}#{parcel_id}"
 
 
 def key_prefix(sort_key: str) -> str:
-    """The group's part of the sort key of a parcel of a fair source; empty in a plain one."""
+    """Returns the group's part of a fair source's sort key; empty in a plain source."""
     grouped = sort_key[_HASH_CHARACTERS : _HASH_CHARACTERS + 1] == "#"
     return sort_key[: _HASH_CHARACTERS + 1] if grouped else ""
 
 
 def key_in_group(sort_key: str) -> str:
-    """The sort key of a parcel of an unordered source without the group's part."""
+    """Returns the sort key of a parcel of an unordered source without the group's part."""
     return sort_key[len(key_prefix(sort_key)) :]
 
 
 def key_ms(sort_key: str) -> int:
-    """The time in the sort key of a parcel of an unordered source."""
+    """Returns the time in the sort key of a parcel of an unordered source."""
     return int(key_in_group(sort_key)[:13])
 
 
 def lone_parcel_id(send_id: str, position: int, now_ms: int, came_from: str) -> str:
-    """Id of a parcel for one message of a send, put into another queue at `now_ms`.
+    """Returns the id of a parcel for one message of a send, put into another queue at `now_ms`.
 
-    Unlike any other, also when a message is moved the same way for the second time. `came_from` is
-    its source: a queue and its receivers may dead-letter the same message in one millisecond.
+    It is unique, also when a message is moved the same way for the second time. came_from: its
+    source, since a queue and its receivers may dead-letter the same message in one millisecond.
     """
     mark = hashlib.blake2b(came_from.encode(), digest_size=_MARK_BYTES).hexdigest()
     return f"{send_id}.{position:X}.{now_ms:x}{mark}"
 
 
 def tombstone_until(parcel: Parcel, scale: float) -> int:
-    """Until when a parcel's first key must stay taken, once its messages moved away.
+    """Returns until when a parcel's first key must stay taken, once its messages moved away.
 
-    An attempt's age is of real seconds, of which each is `scale` of the service's.
+    An attempt's age is in real seconds, each of which is `scale` seconds of the service.
     """
     if parcel.fanned_out:
         return ulid.time_of(parcel.send_id) + limits.FAN_OUT_TOMBSTONE_MS

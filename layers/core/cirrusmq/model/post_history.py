@@ -3,9 +3,9 @@
     posted   12:00:00 status 503   12:00:01 status 503   12:00:03 timeout
     packed   how long after its publishing, 503 │ 1 s, the same │ 2 s, timeout
 
-A time is the milliseconds since the post before, so that a retry takes two to four bytes. Of an
-answer its status alone is kept, and a failure without one has a number: it has no word of a
-subscriber's.
+A time is the milliseconds since the post before, so that a retry takes two to four bytes. Only the
+status of an answer is kept, and a failure without one has a number: the subscriber's own words are
+not in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 POSTS_KEPT = 10
-"""Of a message, at most."""
+"""Most posts that are kept for a message."""
 _UNKNOWN = "unknown"
 _NUMBERS = {
     "content": 1,
@@ -27,8 +27,7 @@ _NUMBERS = {
     "timeout": 7,
     "protocol": 8,
 }
-"""Of failures without an answer; they are below every status, and stay as they are: items have
-them."""
+"""Numbers of failures without an answer, below every status. They never change: items have them."""
 _FAILURES = {number: failure for failure, number in _NUMBERS.items()}
 _LEAST_STATUS = 100
 
@@ -36,7 +35,7 @@ _LEAST_STATUS = 100
 class Post(msgspec.Struct, frozen=True):
     """A post of a message.
 
-    `status`: of the answer, None where there was none. `error`: None where the message was taken.
+    status: the answer's; None without an answer. error: None if the message was taken.
     """
 
     at_ms: int
@@ -45,19 +44,19 @@ class Post(msgspec.Struct, frozen=True):
 
 
 def error_of(status: int) -> str | None:
-    """The error that an answer with this status is; None for any 2xx, which takes the message."""
+    """Returns the error of an answer with this status, or None for any 2xx."""
     if 200 <= status < 300:
         return None
     return f"redirect {status}" if 300 <= status < 400 else f"status {status}"
 
 
 def pack_posts(posts: Sequence[Post], sent_ms: int) -> bytes:
-    """Posts in order, as bytes; `sent_ms`: when their message was published."""
+    """Returns posts in order, as bytes; `sent_ms`: when their message was published."""
     return b"".join(map(_packed, _numbers(posts, sent_ms)))
 
 
 def unpack_posts(packed: bytes, sent_ms: int) -> tuple[Post, ...]:
-    """The posts that `pack_posts` made these bytes of."""
+    """Returns the posts that `pack_posts` made these bytes of."""
     posts: list[Post] = []
     at_ms, outcome = sent_ms, 0
     numbers = _unpacked(packed)
@@ -70,11 +69,11 @@ def unpack_posts(packed: bytes, sent_ms: int) -> tuple[Post, ...]:
 
 
 def _numbers(posts: Iterable[Post], sent_ms: int) -> Iterator[int]:
-    """Of each post how long after the one before it was; its outcome, unless that is the same."""
+    """Yields each post's time since the post before, and its outcome unless that is the same."""
     before_ms, before = sent_ms, None
     for post in posts:
         outcome = _outcome(post)
-        # Clocks differ: one may be ahead of that of the environment that posted before.
+        # Clocks differ: this one may be behind the clock of the environment that posted before.
         passed_ms = max(0, post.at_ms - before_ms)
         yield passed_ms << 1 | (outcome == before)
         if outcome != before:
@@ -93,7 +92,7 @@ def _post(at_ms: int, outcome: int) -> Post:
 
 
 def _packed(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; the last byte is below 128."""
+    """Returns a number as bytes of seven bits, the lowest first; the last byte is below 128."""
     packed = bytearray()
     while number > 0x7F:
         packed.append(number & 0x7F | 0x80)

@@ -13,7 +13,10 @@ from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.base.shapes import integer
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
+from cirrusmq.model.pauses import Pause
+from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.retry import RetryPolicy, parse_retry
+from cirrusmq.model.sender import SenderDetail
 
 
 class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,10 +59,15 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     fair: bool = False
     max_in_flight: int | None = None
+    priorities: int | None = None
     partitions: int = limits.PARTITIONS_DEFAULT
     invoke: Invoke | None = None
     description: str | None = None
     labels: dict[str, str] = {}
+    paused: bool = False
+    """Whether its own messages are received by nobody; sends go on."""
+    sender: SenderDetail = "account"
+    """What messages say of who sent them: the account, or its access key too."""
 
 
 class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,10 +91,13 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ordered: bool | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
+    priorities: Annotated[int, integer(limits.PRIORITIES)] | UnsetType | None = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
     description: Description | UnsetType | None = UNSET
     labels: Labels | UnsetType = UNSET
+    paused: bool | UnsetType = UNSET
+    sender: SenderDetail | UnsetType = UNSET
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,13 +117,19 @@ class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     filter: dict[str, Any] | UnsetType | None = UNSET
 
 
+class ReceiverChangeInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `PATCH …/receivers/{receiver}`."""
+
+    paused: bool | UnsetType = UNSET
+
+
 class SdkAttributes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What SDKs of other services set on a queue beside the core's attributes."""
+    """Attributes that SDKs of other services set on a queue beside the core's."""
 
     texts: dict[str, str] = {}
-    """What is read back as it was set, by its name there: `Policy`."""
+    """Values that are read back as they were set, by their names there: `Policy`."""
     dead_letters_from: list[str] | None = None
-    """The queues that may name this one as their dead-letter queue; None: every queue."""
+    """The queues that may name this one as their dead-letter queue; None means every queue."""
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -129,7 +146,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rewind_floor_ms: int = 0
     """Messages deleted until then cannot be rewound: rewinding was turned on at that time."""
     log_since_ms: int | None = None
-    """Since when every message has a log record, for receivers; None: only large ones have."""
+    """Since when every message has a log record, for receivers; None if only large ones have."""
     earlier_retentions: list[tuple[int, int]] = []
     """(in force until ms, retention seconds) of longer retentions before the present one."""
     earlier_partitions: list[tuple[int, int]] = []
@@ -137,18 +154,20 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     earlier_delays: list[tuple[int, int]] = []
     """(before ms, delay seconds): the delay in force for sends begun before then."""
     backlog_readers: list[str] = []
-    """Ids of the operations that give new receivers what was sent before the log. While there is
-    one, such messages are kept when they end."""
+    """Ids of the operations that give new receivers the messages sent before the log. While there
+    is one, such messages are kept when they end."""
     sdk: SdkAttributes | None = None
+    pauses: list[Pause] = []
+    """When it was paused, the last time at the end."""
 
     @property
     def backlog_before_ms(self) -> int:
-        """Every message sent later is in the log; 0 where there is none."""
+        """Every message sent later is in the log; 0 without a log."""
         since_ms = self.log_since_ms
         return 0 if since_ms is None else since_ms + limits.LOG_UNSURE_MS
 
     def partition_of(self, send_id: str, prefix: str = "") -> int:
-        """The partition of a send in an unordered queue; in a fair one, of a group's `prefix`.
+        """Returns the partition of a send in an unordered queue; in a fair one, of a `prefix`.
 
         A send repeated after the partitions grew must look in the first one's partition, so the
         number in force at the time inside the send's id decides.
@@ -156,7 +175,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return zlib.crc32((prefix or send_id).encode()) % self.partitions_at(ulid.time_of(send_id))
 
     def partitions_at(self, begun_ms: int) -> int:
-        """The number of partitions for sends begun at that time."""
+        """Returns the number of partitions for sends begun at that time."""
         partitions = self.attributes.partitions
         for until_ms, earlier in reversed(self.earlier_partitions):
             if begun_ms < until_ms:
@@ -164,11 +183,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return partitions
 
     def earlier_delays_of(self, begun_ms: int) -> set[int]:
-        """Delays, in seconds, that a send begun at that time may have found in force."""
+        """Returns delays, in seconds, that a send begun at that time may have found in force."""
         return {seconds for until_ms, seconds in self.earlier_delays if begun_ms < until_ms}
 
     def longest_retention_seconds(self, now_ms: int) -> int:
-        """The longest life that a message now in the queue may have."""
+        """Returns the longest life that a message now in the queue may have, in seconds."""
         in_force = [seconds for until_ms, seconds in self.earlier_retentions if until_ms > now_ms]
         return max([self.attributes.message_retention_seconds, *in_force])
 
@@ -179,19 +198,25 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
-    """The retry policy in `attributes`, checked."""
+    """Returns the checked retry policy of `attributes`, or None."""
     return parse_retry(attributes.retry, ordered_source=attributes.ordered)
 
 
 def create_attributes(given: QueueInput) -> QueueAttributes:
-    """The attributes of a new queue: the given ones over the defaults."""
-    return _checked(over_queue(QueueAttributes(), given))
+    """Returns the attributes of a new queue: the given ones over the defaults."""
+    attributes = over_queue(QueueAttributes(), given)
+    if attributes.priorities is not None and isinstance(given.partitions, UnsetType):
+        attributes = msgspec.structs.replace(attributes, partitions=1)
+    return _checked(attributes)
 
 
 def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
-    """The queue after a change; raises where a fixed attribute or a rule forbids it."""
+    """Returns the queue after a change. Raises if a fixed attribute or a rule forbids it."""
     before = queue.attributes
-    after = _checked(over_queue(before, given))
+    after = over_queue(before, given)
+    if after.priorities != before.priorities:
+        raise InvalidParameter("priorities", "are fixed when the queue is created")
+    after = _checked(after)
     if after.ordered != before.ordered:
         raise InvalidParameter("ordered", "is fixed when the queue is created")
     if after.fair != before.fair:
@@ -212,13 +237,16 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
         )
     if after.message_retention_seconds < before.message_retention_seconds:
         changed = _with_shorter_retention(changed, before.message_retention_seconds, now_ms)
+    if after.paused != before.paused:
+        pauses = pauses_changed(queue.pauses, now_ms, paused=after.paused)
+        changed = msgspec.structs.replace(changed, pauses=pauses)
     if after.rewind_seconds and not before.rewind_seconds:
         changed = msgspec.structs.replace(changed, rewind_floor_ms=now_ms)
     return changed
 
 
 def over_queue(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
-    """The attributes, with the given ones in their places, not checked together."""
+    """Returns the attributes, with the given ones in their places, not checked together."""
     changes = _given(given)
     check_labels(changes.get("labels", {}))
     if isinstance(given.dead_letter, DeadLetterInput):
@@ -236,6 +264,11 @@ def _given(given: msgspec.Struct) -> dict[str, Any]:
 def _checked(attributes: QueueAttributes) -> QueueAttributes:
     if attributes.fair and attributes.ordered:
         raise InvalidParameter("fair", "is not allowed in an ordered queue")
+    if attributes.priorities is not None:
+        if attributes.ordered or attributes.fair:
+            raise InvalidParameter("priorities", "are not allowed in an ordered or a fair queue")
+        if attributes.partitions != 1:
+            raise InvalidParameter("partitions", "must be 1 in a queue with priorities")
     if attributes.max_in_flight is not None and not attributes.fair:
         raise InvalidParameter("max_in_flight", "is of each group of a fair queue: this is none")
     retention = attributes.message_retention_seconds
@@ -265,7 +298,7 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
 
 
 def _remember(earlier: list[tuple[int, int]], value: int, now_ms: int) -> list[tuple[int, int]]:
-    """The values in force before a change, for as long as a repeated send may look for them.
+    """Returns values in force before a change, for as long as a repeated send may look for them.
 
     the change   now ──────> written ──> caches have turned over
     a send       begins in here, with the old value; its attempt's time may be ahead

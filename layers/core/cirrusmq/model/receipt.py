@@ -1,4 +1,4 @@
-"""A receipt: the opaque text by which the holder of a message speaks of it.
+"""A receipt: the opaque text by which the holder of a message names it.
 
 It has the message's place and the lease's nonce. Every field is compared with the
 store in the condition of the write that it asks for, so a forged or changed receipt finds nothing.
@@ -37,15 +37,15 @@ class Receipt(msgspec.Struct, frozen=True, array_like=True):
 
 
 def encode(receipt: Receipt) -> str:
-    """The receipt as URL-safe text."""
+    """Returns the receipt as URL-safe text."""
     return _text(receipt)
 
 
 def decode(text: str) -> Receipt | None:
-    """The receipt in `text`; None where we never wrote such a text.
+    """Returns the receipt in `text`, or None if we never wrote such a text.
 
-    Fields behind those of `Receipt` are of a later release, and are passed over. Raises Unavailable
-    if one of them is a higher format.
+    Fields behind these are of a later release, and are ignored. Raises Unavailable if one of them
+    is a higher format.
     """
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -65,12 +65,12 @@ def decode(text: str) -> Receipt | None:
 
 
 def _has_further_fields(receipt: Receipt, packed: bytes, text: str) -> bool:
-    """Whether a text is what a later release writes: these fields and more, in no other form."""
+    """Returns True if a later release writes such a text: these fields and more, in one form."""
     try:
         further = msgspec.msgpack.decode(packed)[len(Receipt.__struct_fields__) :]
         same = _text([*msgspec.structs.astuple(receipt), *further]) == text
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-        return False  # what was passed over is no MessagePack, or nothing that we write
+        return False  # the ignored part is no MessagePack, or nothing that we write
     if same:
         check_fields(further, "receipt")
     return same
@@ -81,20 +81,20 @@ def _text(fields: object) -> str:
 
 
 def lease_nonce(drawn: bytes, until_ms: int) -> bytes:
-    """The nonce of a lease: 12 bytes of `drawn`, then the whole seconds of the lease's end."""
+    """Returns the nonce of a lease: 12 bytes of `drawn`, then the whole seconds of its end."""
     return drawn[:_DRAWN_BYTES] + (until_ms // 1000).to_bytes(NONCE_BYTES - _DRAWN_BYTES, "big")
 
 
 def same_draw(nonce: bytes, drawn: bytes) -> bool:
-    """Whether a lease's nonce was made of `drawn`, whenever the lease ends."""
+    """Returns True if a lease's nonce was made of `drawn`, whenever the lease ends."""
     return nonce[:_DRAWN_BYTES] == drawn[:_DRAWN_BYTES]
 
 
 def lease_end_ms(nonce: bytes) -> int:
-    """The end of the lease as it was granted, up to a second early."""
+    """Returns the end of the lease as it was granted, up to a second early."""
     return 1000 * int.from_bytes(nonce[_DRAWN_BYTES:], "big")
 
 
 def attempt_nonce(secret: bytes, *parts: str) -> bytes:
-    """The nonce that a receive with an `attempt` uses: the same parts, the same nonce."""
+    """Returns the nonce for a receive with an `attempt`: the same parts, the same nonce."""
     return derive(secret, *parts)[:NONCE_BYTES]

@@ -26,7 +26,7 @@ MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 
 # While a subscription fails: `in_order` holds every later message back until the failing one is
-# delivered or dropped; `probe` tries the oldest alone; `none` attempts the others meanwhile.
+# delivered or dropped; `probe` tries the oldest alone; `none` attempts the others as usual.
 Blocking = Literal["in_order", "probe", "none"]
 
 # After the last retry: kept, out of the way, to the message's expiry and dropped then; dropped at
@@ -36,9 +36,9 @@ Ending = Literal["expiry", "dropped", "dead_letter"]
 
 
 class PolicyDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy as the contract's table has it, before a `retry` object changes what it may.
+    """A policy as the contract's table has it, before a `retry` object changes its members.
 
-    `retries`: None = no end; `takes`: the members of `retry` that the policy has.
+    retries: None means no end. takes: the members of `retry` that the policy has.
     """
 
     waits_ms: tuple[int, ...] = ()
@@ -100,7 +100,7 @@ DEFAULTS: Mapping[str, PolicyDefaults] = MappingProxyType(
         ),
         # 5 min each time; 288 retries, the last one 24 h after the first failure.
         "http_unordered": PolicyDefaults(waits_ms=(300 * SECOND_MS,), retries=288),
-        # Its waits and the number of retries are those of the `retry` object.
+        # Its waits and the number of retries are set by the `retry` object.
         "custom": PolicyDefaults(retries=0, takes=frozenset({"jitter", "waits"})),
     }
 )
@@ -111,10 +111,10 @@ MEMBERS = frozenset({"policy"}).union(*(defaults.takes for defaults in DEFAULTS.
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How one queue, receiver or subscription retries.
 
-    Two policies are equal also where only one of them was given with its defaults written out.
+    Two policies are equal also if only one of them was given with its defaults written out.
 
-    `waits_ms`: wait after the first delivery, the second, …; the last one repeats. `jitter`: the
-    share of each wait that is drawn. `max_retries`: None = no end.
+    waits_ms: wait after the first delivery, the second, …; the last one repeats. jitter: the share
+    of each wait that is drawn. max_retries: None means no end.
     """
 
     policy: str
@@ -124,7 +124,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> bool:
-        """Whether the retries can be used up."""
+        """True if the retries can be used up."""
         return self.max_retries is not None
 
     @property
@@ -134,20 +134,20 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends_in_dead_letter(self) -> bool:
-        """Whether a message is dead-lettered at the end even where no queue was named."""
+        """True if a message is dead-lettered at the end even if no queue was named."""
         return self.ending == "dead_letter"
 
     @property
     def blocking(self) -> Blocking:
-        """The messages that a failing one holds back, where the policy has more than waits."""
+        """The messages that a failing one holds back, if the policy has more than waits."""
         return DEFAULTS[self.policy].blocking
 
     def wait_ms(self, receive_count: int, draw: Callable[[], float]) -> int | None:
-        """The wait between the `receive_count`-th delivery (from 1) and the next one.
+        """Returns the wait between the `receive_count`-th delivery (from 1) and the next one.
 
         For URLs it counts from the start of that delivery, elsewhere from the end of its lease,
-        by a give-back or by time. `draw` gives uniform numbers in [0, 1) and is asked only where
-        the policy has jitter. None: the retries are used up.
+        by a give-back or by time. draw: returns uniform numbers in [0, 1), called only if the
+        policy has jitter. Returns None if the retries are used up.
         """
         if receive_count < 1:
             raise ValueError("deliveries are counted from 1")
@@ -167,11 +167,11 @@ def parse_retry(
     default: str | None = None,
     parameter: str = "retry",
 ) -> RetryPolicy | None:
-    """The policy that a `retry` object describes; without one the `default`, if there is any.
+    """Returns the policy that a `retry` object describes; without one the `default`, or None.
 
-    `retry`: `{"policy", "max_retries"?, "interval_seconds"?, "waits"?, "jitter"?}` or None;
-    `ordered_source`: whether messages have groups whose order is kept; `allowed`: the policies
-    that this resource takes, none for one that takes no `retry`.
+    retry: `{"policy", "max_retries"?, "interval_seconds"?, "waits"?, "jitter"?}` or None.
+    ordered_source: True if messages have groups whose order is kept. allowed: the policies that
+    this resource takes, none for one that takes no `retry`.
 
     Raises `InvalidParameter`, on `parameter` or on its member that is at fault.
     """
@@ -197,7 +197,7 @@ def parse_retry(
 
 
 def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
-    """The policy of a `retry` object whose policy is known to be one."""
+    """Returns the policy of a `retry` object whose policy is known to be one."""
     name = str(retry["policy"])
     defaults = DEFAULTS[name]
     for member in retry:
@@ -233,7 +233,7 @@ def _ms(seconds: object, limits: tuple[float, float], parameter: str) -> int:
 
 
 def _number(value: object, limits: tuple[float, float], parameter: str) -> float:
-    """A finite number within the limits, both included."""
+    """Returns a finite number within the limits, both included."""
     low, high = limits
     # A boolean is an int to Python; NaN is within no limits.
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:

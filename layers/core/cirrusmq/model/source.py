@@ -8,18 +8,19 @@ from cirrusmq.base import ulid
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, KEY_SLACK_MS
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.pauses import Pause
 from cirrusmq.model.queue import DeadLetter, Queue
 from cirrusmq.model.retry import RetryPolicy
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that receiving, holding and giving up messages must know of their place."""
+    """The values that receiving, holding and dead-lettering messages need of their source."""
 
     id: str
     account: str
     queue_name: str
     receiver: str | None
-    """The receiver's name; None: the queue's default one."""
+    """The receiver's name; None means the queue's default one."""
     subscription: str | None = None
     """The subscription's name, if this is one; `queue_name` is its topic's then."""
     subscription_id: str | None = None
@@ -28,17 +29,21 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     ordered: bool
     fair: bool = False
-    """Whether each group has its turn."""
+    """True if keys begin with the group, which is served in round robin; or with the priority."""
+    priorities: int | None = None
+    """Number of priorities of its messages; None: they have groups, or neither."""
     max_in_flight: int | None = None
-    """How many messages of a group of a fair source may be held, about; None: any number."""
+    """Largest number of held messages of a group of a fair source, about; None: any number."""
+    grown: bool = False
+    """True if it had fewer partitions before."""
     visibility_timeout_seconds: int
     receive_wait_seconds: float
     retry: RetryPolicy | None
     dead_letter: DeadLetter | None
     makes_dead_letter_queue: bool = False
-    """Whether that queue is made, and named to the subscription, at the first dead letter."""
+    """True if that queue is made, and set in the subscription, at the first dead letter."""
     lacks_dead_letter_queue: bool = False
-    """Whether it could not be made: its dead letters are received on."""
+    """True if it could not be made: its dead letters stay receivable."""
     rewind_seconds: int
     purged_ms: int
     rewind_floor_ms: int
@@ -46,20 +51,22 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     invoke: Invoke | None = None
     """The function that its messages are handed to."""
     paused: bool = False
-    """Whether nothing is received; what is held can be settled."""
+    """True if nothing is received; held messages can be settled."""
+    pauses: tuple[Pause, ...] = ()
+    """Times of its pauses, in which messages did not age."""
     ends_ms: int | None = None
-    """Of a group's former source: messages published from then on are in a later one."""
+    """For a group's former source: messages published from then on are in a later one."""
     frontier: str | None = None
     """Key of a topic's log: a group that is rewound receives nothing behind it yet."""
     former: tuple[Source, ...] = ()
     """A group's former sources with messages left, the first one first."""
     later: tuple[Source, ...] = ()
-    """Of an ordered group's former source: those behind it, the present one last."""
+    """For an ordered group's former source: the sources behind it, the present one last."""
     withheld_from_ms: int | None = None
-    """Of a former source: messages published from then on wait for the group's frontier, since it
+    """For a former source: messages published from then on wait for the group's frontier, since it
     may still bring one that another clock put later and the group's order puts before them."""
     backlog_before_ms: int = 0
-    """While a new receiver is given the queue's backlog: that is what was sent before this time."""
+    """While a new receiver gets the queue's backlog: messages sent before this time; else 0."""
 
     @property
     def owner_id(self) -> str:
@@ -76,20 +83,20 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.former, self)
 
     def keeps(self, parcel: Parcel) -> bool:
-        """Whether the parcel's messages are still its own: not purged, not in a later source.
+        """Returns True if the parcel's messages are its own: not purged, not in a later source.
 
-        A dead letter that was given back by itself is in no topic's log, and stays where it is.
+        A dead letter that was given back alone is in no topic's log, and stays in its source.
         """
         if parcel.sent_ms <= self.purged_ms:
             return False
         return self.ends_ms is None or parcel.sent_ms < self.ends_ms or parcel.came_alone
 
     def is_over(self, parcel: Parcel, now_ms: int) -> bool:
-        """Whether the parcel's life is over, or it was purged, or is in a later source."""
+        """Returns True if the parcel's life is over, or it was purged, or is in a later source."""
         return now_ms >= parcel.expires_ms or not self.keeps(parcel)
 
     def withholds(self, parcel: Parcel) -> bool:
-        """Whether the parcel's messages may not be received yet, by their place in the log."""
+        """Returns True if the parcel's messages may not be received yet, by their log position."""
         if self.withheld_from_ms is not None:
             return parcel.sent_ms >= self.withheld_from_ms and not parcel.came_alone
         if self.frontier is None:
@@ -97,36 +104,41 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return f"{ulid.time_of(parcel.send_id):013d}#{parcel.record_id}" > self.frontier
 
     def gives_away(self, parcel: Parcel) -> bool:
-        """Whether a new receiver is to get what is in the parcel, or was a moment ago.
+        """Returns True if a new receiver gets the parcel's messages, or did a moment ago.
 
-        Whatever ends one of its messages says when that was, and the parcel is not lost.
+        Every write that ends one of its messages notes the time, and the parcel is not lost.
         """
         return parcel.sent_ms < self.backlog_before_ms
 
     @property
     def archives(self) -> bool:
-        """Whether deleted messages may have to be kept."""
+        """True if deleted messages may have to be kept."""
         return bool(self.rewind_seconds or self.backlog_before_ms)
 
     @property
     def grouped(self) -> bool:
-        """Whether keys are group by group, and not of all messages in order of their times."""
+        """True if keys are group by group, and not of all messages in order of their times."""
         return self.ordered or self.fair
 
     @property
+    def has_groups(self) -> bool:
+        """Whether its messages have groups that a call may name."""
+        return self.grouped and self.priorities is None
+
+    @property
     def traced(self) -> bool:
-        """Whether what became of a dead message can be asked: its parcel tells, to its expiry."""
+        """True if a dead message's end can be looked up: its parcel has it, to its expiry."""
         return self.subscription is not None
 
     @property
     def rescues(self) -> bool:
-        """Whether what was received becomes a dead letter at the end of its life."""
+        """True if received messages become dead letters at the end of their life."""
         return self.subscription is not None and self.dead_letter is not None
 
     def removable_ms(self, parcel: Parcel) -> int:
-        """When TTL may remove a parcel of which something was received.
+        """Returns when TTL may remove a parcel with messages that were received.
 
-        Nobody may come between the end of its last lease and the end of its life:
+        The sweep needs time between the end of its last lease and its removal:
 
             claimed ──────────── the lease ends ── it expires ── the sweep moves it ...... TTL
         """
@@ -134,23 +146,23 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gives_up(self) -> bool:
-        """Whether a message of it may ever be given up."""
+        """True if a message of it may ever be dead-lettered or dropped."""
         return self.dead_letter is not None or self.drops
 
     @property
     def drops(self) -> bool:
-        """Whether a message whose retries are used up is dropped at once."""
+        """True if a message whose retries are used up is dropped at once."""
         ending = None if self.retry is None else self.retry.ending
         return self.subscription is not None and not self.dead_letter and ending == "dropped"
 
     @property
     def keeps_used_up(self) -> bool:
-        """Whether a message whose retries are used up stays, not received, to its expiry."""
+        """True if a message whose retries are used up stays, not received, to its expiry."""
         ending = None if self.retry is None else self.retry.ending
         return self.subscription is not None and not self.dead_letter and ending == "expiry"
 
     def query_from_ms(self, now_ms: int, scale: float) -> int:
-        """No message that can still be received has an earlier key.
+        """Returns the earliest key time of messages that can still be received.
 
         A send's key has the time of its attempt, which may be old in real seconds (`scale`).
         """
@@ -159,7 +171,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
-    """Whether the message at `place` was deleted since rewinding is on.
+    """Returns True if the message at `place` was deleted since rewinding is on.
 
     A deleted message has the time of its deletion in the place of its first receive.
     """
@@ -168,28 +180,28 @@ def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
 
 
 def is_kept(source: Source, parcel: Parcel) -> bool:
-    """Whether a parcel with these ended messages is kept: to be rewound, or for a new receiver."""
+    """Returns True if a parcel with ended messages is kept: to rewind, or for a new receiver."""
     return source.gives_away(parcel) or any(
         rewindable(source, parcel, place) for place in range(parcel.count)
     )
 
 
 def kept_until(source: Source, parcel: Parcel) -> int:
-    """When an ended parcel need no longer be in the archive; 0 = it never need."""
+    """Returns until when an ended parcel must be in the archive; 0 if it need not be."""
     if source.gives_away(parcel):
         return parcel.expires_ms
     return rewindable_until(source, parcel)
 
 
 def rewindable_until(source: Source, parcel: Parcel) -> int:
-    """When a deleted message of the parcel can no longer be rewound; 0 = it never can."""
+    """Returns until when a deleted message of the parcel can be rewound; 0 if it never can."""
     if not source.rewind_seconds:
         return 0
     return min(parcel.sent_ms + source.rewind_seconds * 1000, parcel.expires_ms)
 
 
 def queue_source(queue: Queue, now_ms: int) -> Source:
-    """The queue's default receiver."""
+    """Returns the source of the queue's default receiver."""
     attributes = queue.attributes
     return Source(
         id=queue.id,
@@ -199,8 +211,10 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         log_id=queue.id,
         partitions=attributes.partitions,
         ordered=attributes.ordered,
-        fair=attributes.fair,
+        fair=attributes.fair or attributes.priorities is not None,
+        priorities=attributes.priorities,
         max_in_flight=attributes.max_in_flight,
+        grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,
         receive_wait_seconds=attributes.receive_wait_seconds,
         retry=queue.retry,
@@ -211,4 +225,6 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         longest_retention_seconds=queue.longest_retention_seconds(now_ms),
         invoke=attributes.invoke,
         backlog_before_ms=queue.backlog_before_ms if queue.backlog_readers else 0,
+        paused=attributes.paused,
+        pauses=tuple(queue.pauses),
     )

@@ -7,9 +7,9 @@ of `STEPS`, and nothing else of the parcel changes:
     after    v = [30, 0]  k = [A, B]  r = [1, 1]      the first: claimed, the second: deleted
 
 The table judges writes and makes none: conditions of the store are written where the writes are.
-Tests judge every write that they make, and the meter counts what is unlawful in an account, which
-must be 0. What a state does not show, such as whether a message arrived where it was moved to, is
-not judged here.
+Tests judge every write that they make, and the meter counts unlawful writes of an account, of which
+there must be 0. Facts that a state does not show, such as whether a message arrived in its new
+parcel, are not judged here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIXED = (
     *("positions", "visibility_seconds", "log", "object_days", "own_group", "moved_from"),
     *("moved_ms", "dead_letter", "fanned_out", "invokes", "content", "answer_percent"),
 )
-"""What no write of a stored parcel changes."""
+"""Fields that no write of a stored parcel changes."""
 
 
 class StoredMessage(NamedTuple):
@@ -61,7 +61,7 @@ class MessageStep(NamedTuple):
     before: tuple[State, ...]
     after: tuple[State, ...]
     received: int | None
-    """How the receive count changes; None: to 0."""
+    """How the receive count changes; None means to 0."""
     by: tuple[str, ...]
     """The packages of the core whose code makes it."""
     guard: Guard
@@ -79,7 +79,7 @@ def _same_nonce(before: StoredMessage, after: StoredMessage, latest_ms: int) -> 
 
 
 def _receivable(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
-    """It was visible, its wait over, and its new lease has a nonce of its own."""
+    """Returns True if it was visible, its wait over, and its new lease has another nonce."""
     ready_ms = before.visible_ms + before.wait_ms
     return ready_ms <= latest_ms and after.nonce != before.nonce
 
@@ -97,7 +97,7 @@ def _lease_kept(before: StoredMessage, after: StoredMessage, latest_ms: int) -> 
 
 
 def _admitted(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
-    """It waited for its group, or another receiver made it visible before."""
+    """Returns True if it waited for its group, or another receiver made it visible before."""
     waited = before.visible_ms == before.expires_ms
     visible = after.visible_ms <= latest_ms
     return visible and not before.receives and (waited or before.visible_ms <= latest_ms)
@@ -108,7 +108,7 @@ def _to_its_end(before: StoredMessage, after: StoredMessage, latest_ms: int) -> 
 
 
 def _posted(before: StoredMessage, after: StoredMessage, latest_ms: int) -> bool:
-    """Posts leave a history, and no receipt."""
+    """Returns True for a post: it leaves a history, and no receipt."""
     return _same_nonce(before, after, latest_ms) and after.history != before.history
 
 
@@ -137,7 +137,7 @@ STEPS = (
 
 
 def stored(parcel: Parcel, place: int) -> StoredMessage:
-    """The message at `place` as the item has it."""
+    """Returns the message at `place` as the item has it."""
     visible_ms, nonce = parcel.visible_ms[place], parcel.nonces[place]
     return StoredMessage(
         state=_MARKS.get(visible_ms) or ("held" if nonce else "free"),
@@ -153,7 +153,7 @@ def stored(parcel: Parcel, place: int) -> StoredMessage:
 
 
 def step_of(before: StoredMessage, after: StoredMessage, latest_ms: int) -> str | None:
-    """Name of the step that a message made; empty if it made none, None if there is no such step.
+    """Returns the name of the step that a message made; "" for none, None if no step fits.
 
     latest_ms: the latest time at which it was written, by any clock.
     """
@@ -171,10 +171,10 @@ def step_of(before: StoredMessage, after: StoredMessage, latest_ms: int) -> str 
 
 
 def unlawful(before: Parcel | None, after: Parcel | None, latest_ms: int) -> str | None:
-    """Why a write of a parcel's item is unlawful; None if it is lawful.
+    """Returns why a write of a parcel's item is unlawful, or None if it is lawful.
 
-    before, after: None if it was not there before, or is not afterwards.
-    latest_ms: as of `step_of`.
+    before, after: None if the item does not exist before, or afterwards.
+    latest_ms: as in `step_of`.
     """
     return next(_faults(before, after, latest_ms), None)
 
@@ -198,7 +198,7 @@ def _faults(before: Parcel | None, after: Parcel | None, latest_ms: int) -> Iter
 
 
 def _blemishes(parcel: Parcel) -> Iterator[str]:
-    """What a parcel may never be, whatever it was before."""
+    """Yields the faults of a parcel that no parcel may have, after any write."""
     count = parcel.count
     for name in _LISTS:
         if len(getattr(parcel, name)) != count:

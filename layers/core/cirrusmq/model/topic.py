@@ -12,11 +12,12 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.base.shapes import integer
-from cirrusmq.filters.selection import Filter, compile_filter
+from cirrusmq.filters.selection import Filter, compile_filter, reads_body
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
+from cirrusmq.model.sender import SenderDetail
 
 TopicKind: TypeAlias = Literal["tags", "routing_key"]
 Protocol: TypeAlias = Literal["queue", "http", "pull"]
@@ -36,10 +37,12 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
     filter: TopicKind = "tags"
     max_message_bytes: int = limits.TOPIC_MESSAGE_BYTES_DEFAULT
     partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
-    """Of its log. Fixed: the place of a record follows from its id alone, for traces and for
-    repetitions of a publish, and a group's counter from the group's name."""
+    """Partitions of its log, fixed: the place of a record follows from its id alone, for traces and
+    repeated publishes, and a group's counter from the group's name."""
     description: str | None = None
     labels: dict[str, str] = {}
+    sender: SenderDetail = "account"
+    """What messages say of who published them: the account, or its access key too."""
 
 
 class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,6 +53,7 @@ class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     description: Description | UnsetType | None = UNSET
     labels: Labels | UnsetType = UNSET
+    sender: SenderDetail | UnsetType = UNSET
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,22 +66,24 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     created_ms: int
     modified_ms: int
     sdk: dict[str, str] = {}
-    """What SDKs of other services set beside the attributes: read back as it was set."""
+    """Values that SDKs of other services set beside the attributes: read back as they were set."""
 
     def log_partition(self, send_id: str) -> int:
-        """The partition of a send in the topic's log."""
+        """Returns the partition of a send in the topic's log."""
         return zlib.crc32(send_id.encode()) % self.attributes.partitions
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """A former source of a group's messages: it keeps what was published before `until_ms`."""
+    """A former source of a group's messages: it keeps messages published before `until_ms`."""
 
     id: str
     until_ms: int
+    alone_until_ms: int = 0
+    """Until when messages may have come alone into it: these it keeps, whatever their time."""
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """What a group gets from the topic's log beside what was published for it."""
+    """The part of the topic's log that a group gets beside messages published for it."""
 
     operation: str
     """Id of the operation that hands it out."""
@@ -85,7 +91,7 @@ class Replay(msgspec.Struct, frozen=True):
     until_ms: int
     """By then every publish knows the group."""
     running: bool = True
-    """While it runs, nothing may be received that it has not reached."""
+    """True while it runs: only messages that it has reached may be received."""
 
 
 class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,7 +128,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     protocol: Protocol
     endpoint: str | None = None
     endpoint_id: str | None = None
-    """Of `queue`: the id of the queue."""
+    """The queue's id, for `queue`."""
     filter: dict[str, Any] | None = None
     retry: dict[str, Any] | None = None
     content_format: ContentFormat = "json"
@@ -130,103 +136,127 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     dead_letter_error: str | None = None
     """Why the queue that it needs for its dead letters could not be made."""
     max_in_flight: int = limits.MAX_IN_FLIGHT_DEFAULT
-    """Of `http`: how many messages are posted at the same time."""
+    """Largest number of messages that are posted at the same time, for `http`."""
     rate: int | None = None
-    """Of `http`: how many messages are posted within a second at most."""
+    """Largest number of messages that are posted within a second, for `http`; None: no limit."""
     keep_answers: bool = False
-    """Of `http`: whether the begin of what it answers to posts that fail is kept for a day."""
+    """True if the begin of answers to failed posts is kept for a day, for `http`."""
     partitions: int
-    """How many its parcels are spread over; fixed when it is created."""
+    """Number of partitions of its parcels; fixed when it is created."""
     mode: Mode = "clustering"
     ordered: bool = False
     start: str = LATEST
-    """Of `pull` in mode clustering, as the caller gave it."""
+    """For `pull` in mode clustering, as the caller gave it."""
     source_id: str = ""
-    """Of the source of its messages since it was last rewound; empty: its own id."""
+    """The source of its messages since it was last rewound; empty means its own id."""
     epochs: tuple[Epoch, ...] = ()
     """Its former sources that may have messages left, the first one first."""
     replay: Replay | None = None
     invoke: Invoke | None = None
-    """Of `pull` in mode clustering."""
+    """The function for its messages, for `pull` in mode clustering."""
+    alone_until_ms: int = 0
+    """Until when messages may come alone into its present source (`lone_messages`)."""
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
-    """How many the topic's log has."""
+    """Number of partitions of the topic's log."""
     labels: dict[str, str] = {}
     made_by: str | None = None
-    """The account that made it, where that is not the topic's own: by a grant to subscribe."""
+    """The account that made it by a grant to subscribe; None for the topic's own account."""
     confirmed: bool = True
     paused: bool = False
-    """Whether nothing is posted to its URL, and its group receives nothing."""
+    """True if nothing is posted to its URL, and its group receives nothing."""
     gone: bool = False
-    """Whether it is paused because its URL answered 410."""
+    """True if it is paused because its URL answered 410."""
     token_sha256: str | None = None
     token_expires_ms: int = 0
+    format: int = 1
+    """2 if it filters by bodies: an older release would refuse all messages of its topic."""
+    sdk: dict[str, str] = {}
+    """What SNS's calls set beside the attributes, read back as it was set; and the `region` and the
+    `url` of the call that made it."""
+
+    @property
+    def notifies(self) -> bool:
+        """Whether SNS's callers get its messages in JSON objects (`model.notification`)."""
+        return self.sdk.get("RawMessageDelivery") == "false" and self.content_format == "json"
+
+    @property
+    def made_by_sns(self) -> bool:
+        """Whether a call of SNS made it, so that its URL gets posts as SNS has them."""
+        return "url" in self.sdk
+
+    @property
+    def reads_bodies(self) -> bool:
+        """Whether its filter looks at the bodies of messages."""
+        return reads_body(self.filter)
 
     @property
     def pausable(self) -> bool:
-        """Whether its messages wait in it: a queue's wait there, and a log is read by position."""
+        """True if its messages wait in it: a queue's wait there, and a log is read by position."""
         return self.protocol != "queue" and self.mode == "clustering"
 
     @property
     def takes_back(self) -> bool:
-        """Whether single messages may be put into it: dead letters, and what comes once more."""
+        """True if single messages may be put into it: dead letters, and repeated deliveries."""
         return self.pausable and self.confirmed
 
     @property
     def policy(self) -> RetryPolicy | None:
-        """The retry policy in force; None where nothing is retried."""
+        """The retry policy in force; None if nothing is retried."""
         return _read_retry(self)
 
     @property
     def pushed_in_order(self) -> bool:
-        """Whether its URL gets one message at a time, in order."""
+        """True if its URL gets one message at a time, in order."""
         policy = self.policy if self.protocol == "http" else None
         return policy is not None and policy.blocking == "in_order"
 
     @property
     def present_id(self) -> str:
-        """Id of the source that takes what is published now."""
+        """Id of the source that takes messages published now."""
         return self.source_id or self.id
 
     @property
     def source_ids(self) -> frozenset[str]:
-        """Its own id, and those of all its sources."""
+        """The id of the subscription and of all its sources."""
         return frozenset({self.id, self.present_id, *(epoch.id for epoch in self.epochs)})
 
     def source_of(self, sent_ms: int) -> str:
-        """Id of the source with a message of this time: the same for all who hand it out."""
+        """Returns the id of the source of a message of this time: the same for all fan-outs."""
         former = (epoch.id for epoch in self.epochs if sent_ms < epoch.until_ms)
         return next(former, self.present_id)
 
     def catches_up_on(self, sent_ms: int) -> bool:
-        """Whether it gets a message of this time that was not published for it."""
+        """Returns True if it gets a message of this time that was not published for it."""
         return self.replay is not None and self.replay.from_ms <= sent_ms <= self.replay.until_ms
 
     def rewound(self, source_id: str, replay: Replay, oldest_ms: int) -> Subscription:
-        """The group with a new source for what was published since `replay.from_ms`.
+        """Returns the group with a new source for messages published since `replay.from_ms`.
 
-        Its former ones keep what was published before, as far as that lives: since `oldest_ms`.
+        Its former sources keep earlier messages, as far as these live: since `oldest_ms`; and
+        messages that came alone since then, which no log brings back.
         """
         former: list[Epoch] = []
         since_ms = oldest_ms
-        for epoch in (*self.epochs, Epoch(self.present_id, replay.from_ms)):
+        present = Epoch(self.present_id, replay.from_ms, self.alone_until_ms)
+        for epoch in (*self.epochs, present):
             until_ms = min(epoch.until_ms, replay.from_ms)
-            if until_ms > since_ms:
-                former.append(Epoch(epoch.id, until_ms))
-                since_ms = until_ms
+            if until_ms > since_ms or epoch.alone_until_ms > oldest_ms:
+                since_ms = max(since_ms, until_ms)
+                former.append(Epoch(epoch.id, since_ms, epoch.alone_until_ms))
         return msgspec.structs.replace(
-            self, source_id=source_id, epochs=tuple(former), replay=replay
+            self, source_id=source_id, epochs=tuple(former), replay=replay, alone_until_ms=0
         )
 
     def partition_of(self, send_id: str) -> int:
-        """The partition of a URL's parcel of a publish, also where the log has one key for all."""
+        """Returns the partition of a publish's parcel for a URL, also if the log has one key."""
         return zlib.crc32(send_id.encode()) % self.partitions
 
     def selection(self, kind: TopicKind) -> Filter:
-        """Its filter, compiled for the topic's kind."""
+        """Returns its filter, compiled for the topic's kind."""
         return compile_filter(self.filter, kind, tag_characters=LONG_TAG_CHARACTERS)
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes that a PUT may give."""
+        """Returns the attributes that a PUT may give."""
         shown: dict[str, Any] = {
             "protocol": self.protocol,
             "endpoint": self.endpoint,
@@ -251,12 +281,12 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def own_dead_letter_queue(subscription_id: str) -> str:
-    """Name of the queue that is made for dead letters where none was named."""
+    """Returns the name of the queue that is made for dead letters if none was named."""
     return f"dlq-{subscription_id}"
 
 
 def change_topic_attributes(before: TopicAttributes, given: TopicInput) -> TopicAttributes:
-    """The attributes after a change; raises where one of them is fixed."""
+    """Returns the attributes after a change. Raises if one of them is fixed."""
     after = over_topic(before, given)
     if after.filter != before.filter:
         raise InvalidParameter("filter", "is fixed when the topic is created")
@@ -266,7 +296,7 @@ def change_topic_attributes(before: TopicAttributes, given: TopicInput) -> Topic
 
 
 def over_topic(attributes: TopicAttributes, given: TopicInput) -> TopicAttributes:
-    """The attributes, with the given ones in their places."""
+    """Returns the attributes, with the given ones in their places."""
     given_values = msgspec.structs.asdict(given).items()
     changes = {name: value for name, value in given_values if value is not UNSET}
     check_labels(changes.get("labels", {}))
@@ -274,7 +304,7 @@ def over_topic(attributes: TopicAttributes, given: TopicInput) -> TopicAttribute
 
 
 def create_subscription(topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
-    """A new subscription as it is asked for, without its id, checked by itself."""
+    """Returns a new subscription from a request, without its id, checked alone."""
     if isinstance(given.protocol, UnsetType):
         raise InvalidParameter("protocol", "must be queue, http or pull")
     endpoint = None if isinstance(given.endpoint, UnsetType) else given.endpoint
@@ -303,7 +333,7 @@ def create_subscription(topic: Topic, name: str, given: SubscriptionInput) -> Su
 
 
 def partitions_of(protocol: Protocol, topic: Topic) -> int:
-    """How many partitions a new subscription has: a group's are those of the topic's log."""
+    """Returns the partitions of a new subscription: a group has as many as the topic's log."""
     if protocol != "http":
         return topic.attributes.partitions
     usual, wide = limits.PUSH_PARTITIONS
@@ -311,13 +341,13 @@ def partitions_of(protocol: Protocol, topic: Topic) -> int:
 
 
 def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
-    """The subscription with the given attributes, checked by itself."""
+    """Returns the subscription with the given attributes, checked alone."""
     for fixed in ("protocol", "endpoint", "mode", "ordered", "start"):
         value = getattr(given, fixed)
         if value is not UNSET and value != getattr(subscription, fixed):
             raise InvalidParameter(fixed, "is fixed when the subscription is created")
     for pushed in ("max_in_flight", "rate", "keep_answers"):
-        # False says of others what holds anyway.
+        # False is true of other protocols, too.
         if getattr(given, pushed) not in (UNSET, False) and subscription.protocol != "http":
             raise InvalidParameter(pushed, "is allowed only with protocol http")
     changes = {
@@ -330,7 +360,7 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
 
 
 def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
-    """The subscription with its filter in the form that is kept; raises where a rule forbids it."""
+    """Returns the subscription with a normalized filter. Raises if a rule forbids it."""
     subscription = msgspec.structs.replace(
         subscription, filter=subscription.selection(kind).normalized()
     )
@@ -358,7 +388,7 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
     if subscription.mode == "broadcasting" and subscription.ordered:
         raise InvalidParameter("ordered", "is allowed only in mode clustering")
     _read_retry(subscription)
-    return subscription
+    return msgspec.structs.replace(subscription, format=2 if subscription.reads_bodies else 1)
 
 
 def _read_retry(subscription: Subscription) -> RetryPolicy | None:

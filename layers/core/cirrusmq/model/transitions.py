@@ -13,14 +13,14 @@
     held          ──(unclaimed)──> free or held
     held          ──(held)──> held
 
-A message that nobody holds is free: it has no receipt. Delayed ones and those that wait for their
-retry are free too, with a `visible_ms` ahead: time alone makes them visible, and lets leases end.
+A message that nobody holds is free: it has no receipt. Delayed messages and messages that wait for
+their retry are free too, with a `visible_ms` ahead: time alone makes them visible, and ends leases.
 
     gone, moved   dead-lettered or redriven, in a parcel of another queue; re-keyed, by `under_key`
     dropped       its retries are used up, and nothing takes dead letters
     delivered     its URL took it; `failed`: it is posted again; `kept`: at its expiry, so never
     reopened      rewound. In an ordered queue it waits at its expiry until a receiver finds its
-                  group free (`admitted`), for which the first message so far changes (`preceded`)
+                  group free (`admitted`), for which the former first message changes (`preceded`)
 
 By expiry or a purge a parcel ends whole, and an empty one is removed (`lifecycle.tombstones`).
 
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The new values of one message; None: this one stays as it is."""
+    """The new values of one message; None means that a value does not change."""
 
     visible_ms: int
     nonce: bytes | None = None
@@ -63,7 +63,7 @@ class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
     untried: int | None = None
     """Added to its receives that tried nothing."""
     history: bytes | None = None
-    """Of a message that was posted to a URL: its latest posts, packed."""
+    """For a message that was posted to a URL: its latest posts, packed."""
 
 
 Changes = Mapping[int, MessageChange]
@@ -79,9 +79,10 @@ def claimed(
     draw: Callable[[], float],
     now_ms: int,
 ) -> MessageChange:
-    """A receiver gets the message and a lease: for the receive's timeout, its own or the source's.
+    """A receiver gets the message and a lease.
 
-    The wait for its next retry, which follows the lease, is drawn now; `drawn` becomes the nonce.
+    timeout_seconds: None means the message's own timeout, or the source's. The wait for its next
+    retry, which follows the lease, is drawn now; `drawn` becomes the nonce.
     """
     own = parcel.visibility_seconds[place] if parcel.visibility_seconds else 0
     timeout = timeout_seconds or own or source.visibility_timeout_seconds
@@ -119,7 +120,7 @@ def unclaimed(before: Parcel, after: Parcel, place: int) -> MessageChange:
 
 
 def unread(before: Parcel, after: Parcel, place: int) -> MessageChange:
-    """As `unclaimed`, but hidden until the lease would have ended: its body is gone."""
+    """Does what `unclaimed` does, but hides the message until the lease would have ended."""
     return MessageChange(
         visible_ms=after.visible_ms[place],
         nonce=b"",
@@ -130,21 +131,21 @@ def unread(before: Parcel, after: Parcel, place: int) -> MessageChange:
 
 
 def held(seconds: int, expires_ms: int, now_ms: int) -> MessageChange:
-    """The holder lets the lease end so many seconds from now."""
+    """The holder makes the lease end `seconds` from now."""
     return MessageChange(visible_ms=min(now_ms + seconds * 1000, expires_ms))
 
 
 def given_back(wait_ms: int, expires_ms: int, now_ms: int, *, tried: bool = True) -> MessageChange:
-    """The holder ends the lease; the message is visible after `wait_ms`, and no other wait.
+    """The holder ends the lease; the message is visible after `wait_ms`, without another wait.
 
-    `tried`: whether the receive counts.
+    tried: False if the receive does not count.
     """
     visible_ms, untried = min(now_ms + wait_ms, expires_ms), None if tried else 1
     return MessageChange(visible_ms=visible_ms, nonce=b"", wait_ms=0, untried=untried)
 
 
 def untried(parcel: Parcel, places: Sequence[int]) -> Parcel:
-    """The parcel, still held, whose receives of the messages at `places` do not count."""
+    """Returns the parcel, still held, with receives of the messages at `places` not counted."""
     return changed(
         parcel,
         {place: MessageChange(visible_ms=parcel.visible_ms[place], untried=1) for place in places},
@@ -152,14 +153,14 @@ def untried(parcel: Parcel, places: Sequence[int]) -> Parcel:
 
 
 def deleted(now_ms: int) -> MessageChange:
-    """The holder is done with it; in the place of its first receive a rewind finds the time."""
+    """The holder is done with it; a rewind finds the time in the place of its first receive."""
     return MessageChange(visible_ms=DELETED, first_received_ms=now_ms)
 
 
 def moved(mark: int, noted_ms: int | None = None) -> MessageChange:
-    """It leaves for a parcel of its own; `mark` says where that is: `GONE` or `MOVED`.
+    """It leaves for a separate parcel; `mark` is `GONE` for another queue, or `MOVED`.
 
-    `noted_ms`: when that is, in the place of its first receive, where a new receiver must know.
+    noted_ms: the time, in the place of its first receive, if a new receiver needs it; else None.
     """
     return MessageChange(visible_ms=mark, first_received_ms=noted_ms)
 
@@ -170,12 +171,12 @@ def dropped() -> MessageChange:
 
 
 def cancelled(now_ms: int) -> MessageChange:
-    """Its sender takes it back; in the place of its first receive is when that was."""
+    """Its sender takes it back; the time is in the place of its first receive."""
     return MessageChange(visible_ms=CANCELLED, first_received_ms=now_ms)
 
 
 def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> MessageChange:
-    """A rewind brings a deleted message back, never received; `waits`: when its group is free."""
+    """A rewind brings a deleted message back, never received. waits: until its group is free."""
     return MessageChange(
         visible_ms=parcel.expires_ms if waits else now_ms,
         nonce=b"",
@@ -224,7 +225,7 @@ def kept(parcel: Parcel) -> MessageChange:
 
 
 def as_in(other: Parcel, place: int) -> MessageChange:
-    """The state and the deliveries of the message as another reading of its parcel has them."""
+    """Returns the state and deliveries of the message in another reading of its parcel."""
     return MessageChange(
         visible_ms=other.visible_ms[place],
         receives=other.receives[place],
@@ -234,7 +235,7 @@ def as_in(other: Parcel, place: int) -> MessageChange:
 
 
 def changed(parcel: Parcel, changes: Changes) -> Parcel:
-    """The parcel after these changes. Its first wait gives it a list of waits."""
+    """Returns the parcel after these changes. Its first wait gives it a list of waits."""
 
     def after(values: Sequence[T], new: Callable[[MessageChange], T | None]) -> tuple[T, ...]:
         listed = list(values)
@@ -268,9 +269,9 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
 def under_key(
     parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
 ) -> Parcel:
-    """The messages at `places` in a parcel of their own, under another key, due at `due_ms`.
+    """Returns the messages at `places` in a separate parcel, under another key, due at `due_ms`.
 
-    `moved_from` is for the meter: the source they came from, where that must be told.
+    moved_from: their source, for the meter; None if it need not know.
     """
     positions = tuple(parcel.position(place) for place in places)
     alone = parcel.parcel_id.count(".") == 2

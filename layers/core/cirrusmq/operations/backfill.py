@@ -1,12 +1,12 @@
 """Giving a new receiver the messages sent before it was created: the backlog, then the log.
 
-    the queue's parcels   those from before the log, as they were when the receiver was created
-    its archive           those that consumers have ended since
+    the queue's parcels   the parcels before the log, as they were when the receiver was created
+    its archive           parcels that consumers have ended since
     the log               record after record, in order: the progress is the frontier
 
-Which of the two has a message is decided by the message alone: its log record says so, or there is
-none. Nothing of the backlog is received before the log is begun with (`queues.reader_backlog`),
-and nothing of the log behind the frontier (`queues.frontiers`).
+The message alone decides which of the two has it: its log record says so, or there is none.
+Nothing of the backlog is received before the log is begun with (`queues.reader_backlog`), and
+nothing of the log behind the frontier (`queues.frontiers`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cirrusmq.storage.queries import LAST_KEY, Progress, remaining, scan_pages
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """Make the receiver's parcels; those that fan_out has made stay as they are."""
+    """Makes the receiver's parcels; parcels that fan_out has made stay as they are."""
     operation = run.operation
     try:
         receiver = _receiver(core, run)
@@ -67,7 +67,7 @@ def _fill(core: Core, run: Run, receiver: Receiver) -> Iterator[Step]:
 
     def hand_out(some: Sequence[Item]) -> int:
         now_ms, present = core.now_ms(), _receiver(core, run)
-        # Later ones are fan_out's alone: those that the receiver has consumed stay consumed.
+        # Later ones are fan_out's alone: messages that the receiver has consumed stay consumed.
         earlier = [
             item
             for item in some
@@ -80,10 +80,10 @@ def _fill(core: Core, run: Run, receiver: Receiver) -> Iterator[Step]:
 
 
 def _first_key(receiver: Receiver) -> str:
-    """Before the log's first record for the receiver.
+    """Returns a key before the log's first record for the receiver.
 
-    A record's key has the time of its attempt, which may be before its sending; that of a message
-    from another queue is older still.
+    A record's key has the time of its attempt, which may be before its sending; the key of a
+    message from another queue is older still.
     """
     if receiver.start == EARLIEST:
         return NOTHING
@@ -91,7 +91,7 @@ def _first_key(receiver: Receiver) -> str:
 
 
 def _give_backlog(core: Core, run: Run) -> Iterator[Step]:
-    """Copy what was in the queue at `until_ms` and is in no log.
+    """Copies the messages that were in the queue at `until_ms` and are in no log.
 
         the PUT     keep the backlog! ── caches turned over: T ── answers
         a consumer    read the queue before ──────── gives m2 back, without saying when
@@ -110,7 +110,7 @@ def _give_backlog(core: Core, run: Run) -> Iterator[Step]:
         for kind in (PARCELS, ARCHIVE)
         for number in range(queue.attributes.partitions)
     ]
-    # "Q" sorts before "R": what leaves the one while it is read is found in the other.
+    # "Q" sorts before "R": a parcel that leaves the one during the read is found in the other.
     for pk, behind in remaining(partitions, progress):
         for page in scan_pages(core, pk, behind=behind):
             receiver, queue = _receiver(core, run), run.queue()
@@ -138,10 +138,10 @@ def _copies(
 
 
 def _outside_log(core: Core, queue: Queue, parcels: Sequence[Parcel]) -> list[Parcel]:
-    """The parcels whose messages are in no log that has everything.
+    """Returns the parcels whose messages are in no complete log.
 
-    Of one that was sent when the log was turned on the record's header says so. A dead letter that
-    was given back since is the default receiver's alone.
+    If a message was sent when the log was turned on, its record's header shows it. A dead letter
+    that was given back since belongs to the default receiver alone.
     """
     since_ms = queue.log_since_ms
     assert since_ms is not None
@@ -168,7 +168,7 @@ def _record_key(queue: Queue, parcel: Parcel) -> tuple[str, str]:
 def _selected(
     core: Core, source: Source, receiver: Receiver, there: list[tuple[Parcel, list[int]]]
 ) -> list[tuple[Parcel, list[int]]]:
-    """Of messages those that the receiver's filter selects; only where it has one are they read."""
+    """Returns the messages that the receiver's filter selects; reads them only if it has one."""
     if receiver.filter is None:
         return there
     selection = compile_filter(receiver.filter, "queue")
@@ -183,7 +183,7 @@ def _selected(
 
 
 def _receiver(core: Core, run: Run) -> Receiver:
-    """The receiver as it is now; ReceiverNotFound where that one is deleted."""
+    """Returns the present receiver. Raises ReceiverNotFound if the operation's one is deleted."""
     details = run.operation.details
     place = receiver_place(run.operation.queue_id, details["receiver"])
     found = directory.read(core, place, Receiver)

@@ -1,12 +1,12 @@
-"""Handing the logs out again: what was sent and published in a time that fan_out has given up.
+"""Handing the logs out again: messages of a time that fan_out has given up.
 
     the stream   |····· fan_out gave this up ·····|····· handed out ·····> now
     the logs       since ────────────────────> until     read by key, resource after resource
 
 Each record makes the same parcels as at first, put if absent, so a reader that has one keeps it as
-it is. A parcel that its consumer has deleted is gone: where such a reader's records are in that
-time, it gets them again. Hence no more time than needed, and never more than a day: as long the
-parcels that moved away keep their keys taken.
+it is. A parcel that its consumer has deleted is gone: a reader whose records are in that time gets
+them again. So a run takes only the time that is needed, and at most a day: for that long, parcels
+that moved away keep their keys taken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cirrusmq.storage.shards import shard_keys
 REACH_MS = 23 * 3_600_000 + 30 * 60_000
 """How long ago `since` may be: the rest of a day is for the work."""
 RECORDS = 100
-"""Of one step: as many as a batch of the stream has."""
+"""Records of one step: as many as a batch of the stream has."""
 STEP_MS = 40_000
 """A step ends before another runner may take over."""
 _RESOURCES = 100
@@ -47,7 +47,9 @@ _logger = logging.getLogger(__name__)
 
 
 def ask(core: Core, since: object, until: object = None) -> Operation:
-    """Start handing out again what was logged from `since` to `until`, both times as text."""
+    """Starts handing out again the log from `since` to `until`, both times as text.
+
+    until: None means now. Raises InvalidParameter for a time out of range."""
     now_ms = core.now_ms()
     since_ms = _time("fan_out_since", since)
     until_ms = now_ms if until is None else min(_time("until", until), now_ms)
@@ -63,13 +65,13 @@ def ask(core: Core, since: object, until: object = None) -> Operation:
 
 
 def start(core: Core, since_ms: int, until_ms: int) -> Operation:
-    """Start handing out again what was logged in this time."""
+    """Starts handing out again the log between two times."""
     details = {"since_ms": since_ms, "until_ms": until_ms}
     return operations.start_for_deployment(core, "fan_out", details)
 
 
 def show(operation: Operation) -> dict[str, Any]:
-    """The operation for whoever asked for it."""
+    """Returns the operation in the form for the operator who asked for it."""
     return {
         "operation": operation.id,
         "state": operation.state,
@@ -81,7 +83,7 @@ def show(operation: Operation) -> dict[str, Any]:
 
 
 def find(core: Core, operation_id: object) -> dict[str, Any]:
-    """As `show`, of an operation by its id; NotFound for any other."""
+    """Returns what `show` does, for an operation's id. Raises NotFound for another operation."""
     if not isinstance(operation_id, str):
         raise InvalidParameter("fan_out_state", "must be the id of an operation")
     found = operations.get(core, operations.DEPLOYMENT, operation_id)
@@ -91,7 +93,7 @@ def find(core: Core, operation_id: object) -> dict[str, Any]:
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """Hand out page after page of the logs; a resource deleted meanwhile has no readers."""
+    """Hands out page after page of the logs; a resource that is deleted by now has no readers."""
     notes = dict(run.operation.notes)
     for pk, behind in remaining(shard_keys(RESOURCES), run.operation.progress):
         begun, _, place = behind.partition("|")
@@ -109,7 +111,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
 def _pages(
     core: Core, operation: Operation, resource_id: str, resource: Resource, place: str
 ) -> Iterator[tuple[str, int, int]]:
-    """Hand out a resource's log from a place on: the places reached, records done, too old ones.
+    """Hands out a resource's log from a place on. Yields places reached, records, too old ones.
 
     A place is `<partition>|<sort key to go on behind>`.
     """
@@ -128,7 +130,7 @@ def _pages(
 def _entries(
     core: Core, operation: Operation, log_id: str, partition: int, after: str
 ) -> tuple[list[LogEntry], int, str | None]:
-    """A page of a log: its records of that time, how many are too old, and where it goes on."""
+    """Returns a page of a log: its records in the time, the number too old, where it goes on."""
     since_ms, until_ms = operation.details["since_ms"], operation.details["until_ms"]
     pk = partition_key(LOG, log_id, partition)
     # A record's key has the time of its attempt, which may be before its sending.
@@ -146,12 +148,12 @@ def _entries(
 
 
 def _lives(item: Item, now_ms: int) -> bool:
-    """Whether a record has messages that are not expired; pointers to late ones have none."""
+    """Returns True if a record has messages that are not expired; pointers to late ones do not."""
     return holds_messages(item) and now_ms < int(item["x"]["N"])
 
 
 def _hand_out(core: Core, entries: Sequence[LogEntry]) -> None:
-    """Hand records out, as fan_out does; Unavailable where the store does not take all of them."""
+    """Hands records out as fan_out does. Raises Unavailable if the store does not take them all."""
     if not entries:
         return
     outcome = hand_out(core, entries, STEP_MS)
@@ -162,7 +164,7 @@ def _hand_out(core: Core, entries: Sequence[LogEntry]) -> None:
 
 
 def _log_partitions(core: Core, resource_id: str, resource: Resource) -> int:
-    """How many partitions the log of a topic, or of a queue with receivers, has; 0: no log."""
+    """Returns the partitions of the log of a topic, or of a queue with receivers; 0 if none."""
     if resource.kind == "topic":
         topic = directory.read(core, topic_place(resource.account, resource.name), Topic)
         return topic.value.attributes.partitions if topic and topic.value.id == resource_id else 0

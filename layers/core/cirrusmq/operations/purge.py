@@ -1,4 +1,4 @@
-"""Purging a queue: nothing sent before the call is ever returned again.
+"""Purging a queue: no message sent before the call is ever returned again.
 
 The floor in the queue's document does it, at once; the steps then remove the parcels below it.
 """
@@ -29,9 +29,9 @@ from cirrusmq.storage.queries import LAST_KEY, Progress, remaining, scan_pages
 
 
 def purge(core: Core, queue: Queue, by: str) -> Operation:
-    """Purge the queue, its receivers and its archive; in force when this returns.
+    """Purges the queue, its receivers and its archive; in force when this returns.
 
-    `by`: the id of the access key that asks for it.
+    by: the id of the access key that asks for it.
     """
     floor_ms = core.floor_ms()
     purged = update_queue(
@@ -45,7 +45,7 @@ def purge(core: Core, queue: Queue, by: str) -> Operation:
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """Remove parcels and archived parcels sent until the operation's floor."""
+    """Removes parcels and archived parcels sent until the operation's floor."""
     floor_ms = run.operation.details["until_ms"]
     partitions = [
         partition_key(kind, source.id, partition)
@@ -65,7 +65,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
 
 
 def _remove(core: Core, place: Item, floor_ms: int) -> None:
-    """Remove a parcel, if the one under its key was sent until the floor.
+    """Removes a parcel, if the one under its key was sent until the floor.
 
     steps: read t = 1 ──────────────────────────────────────> delete if t <= 2: refused
     a send that is repeated: t = 3, under the same key ──> stored

@@ -1,8 +1,8 @@
 """Delivering single messages of a topic to a subscription again, by their ids.
 
-An operation of the kind `replay` with ids: what it puts is the message as it was published, in a
-parcel of its own, with a life and retries that begin anew. The parcel and the operation's count are
-one transaction, so that each message comes once however often a run stops:
+An operation of the kind `replay` with ids: it puts the message as it was published, in a separate
+parcel, with a new life and new retries. The parcel and the operation's count are one transaction,
+so that each message comes once however often a run stops:
 
     run 1   message 1: put, counted ── message 2: put, counted ── (stops)
     run 2                                                          message 3: put, counted
@@ -33,6 +33,7 @@ from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused, put_if_absent
 from cirrusmq.storage.queries import Progress
+from cirrusmq.subscriptions.lone_messages import expect_alone
 from cirrusmq.subscriptions.replays import RedeliverRequest
 
 _ON_ITS_WAY = ("pending", "retrying")
@@ -41,10 +42,10 @@ _ON_ITS_WAY = ("pending", "retrying")
 def redeliver(
     core: Core, topic: Topic, subscription: Subscription, request: RedeliverRequest, by: str
 ) -> Operation:
-    """Start delivering messages again; `by`: the id of the access key that asks for it.
+    """Starts delivering messages again; `by`: the id of the access key that asks for it.
 
-    Raises MessageNotFound if the log has one no more, or it was not published to the subscription;
-    Conflict if one is on its way there.
+    Raises MessageNotFound if the log no longer has a message, or it was not published to the
+    subscription, and Conflict if one is on its way there.
     """
     if not subscription.takes_back:
         raise InvalidParameter("subscription", "must be a URL that is confirmed, or a pull group")
@@ -69,15 +70,16 @@ def redeliver(
 
 
 def steps(core: Core, run: Run, topic: Topic, subscription: Subscription) -> Iterator[Step]:
-    """Put message after message; how many were gone meanwhile is told."""
+    """Puts message after message; the detail has the number of messages that are gone by now."""
     if not subscription.takes_back:
         raise SubscriptionNotFound
     ids, notices = run.operation.details["ids"], Notices(core)
     for number in range(run.operation.notes.get("next", 0), len(ids)):
         missed = run.operation.notes.get("missed", 0)
+        subscription = expect_alone(core, subscription)
         if not _put(core, run, topic, subscription, ids[number], number + 1, notices):
             missed += 1
-        notices.send()  # the sweep finds what was not told
+        notices.send()  # the sweep finds messages whose notice is lost
         detail = f"{missed} messages are gone from the topic's log" if missed else None
         yield Step(Progress(), 0, detail, {"next": number + 1, "missed": missed})
     if subscription.invoke is not None:
@@ -93,7 +95,7 @@ def _put(
     following: int,
     notices: Notices,
 ) -> bool:
-    """Put a message into the subscription, and count it; whether the log still has it."""
+    """Puts a message into the subscription, and counts it. Returns False if the log has lost it."""
     found = find_logged(core, topic, message_id)
     logged = None if found is None else read_logged(core, topic, *found)
     if found is None or logged is None:
@@ -116,8 +118,8 @@ def _put(
     try:
         core.store.transact([*writes, put_redelivered(core, subscription.id, arrived), count])
     except TransactionRefused as refused:
-        # This write took effect and its answer was lost, or another runner is at it: whoever goes
-        # on reads how far it is.
+        # This write took effect and its answer was lost, or another runner works on it: the next
+        # runner reads how far it is.
         raise Unavailable from refused
     run.found = counted
     if subscription.protocol == "http":

@@ -1,6 +1,6 @@
 """Redriving: active messages of a queue are moved back to their sources, or to another queue.
 
-Those of a dead-letter queue may be chosen: by what their notes say, by their ids, or by receipts of
+Messages of a dead-letter queue may be chosen: by their notes, by their ids, or by receipts of
 messages that the caller holds.
 """
 
@@ -42,12 +42,13 @@ from cirrusmq.settlement.visibility import holds
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel, sort_key
 from cirrusmq.storage.queries import Progress, from_key, portions, remaining, scan_pages, until_key
+from cirrusmq.subscriptions.lone_messages import expect_alone
 from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq.subscriptions.topics import get_topic
 
 MOST_IDS = 100
 _PAUSE_MS = (100, 1_000)
-"""The shortest and the longest of a redrive that keeps to a rate."""
+"""The shortest and the longest pause of a redrive that keeps to a rate."""
 _GONE, _NO_GROUP = "gone:", "no group:"
 _WHY = {
     _GONE: "messages that stayed, their source being gone",
@@ -94,10 +95,10 @@ class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def redrive(
     core: Core, queue: Queue, request: RedriveRequest, by: str, **details: int
 ) -> Operation:
-    """Send active messages back to their sources, or to the queue `to`; those chosen, or all.
+    """Sends active messages back to their sources, or to the queue `to`; the chosen ones, or all.
 
-    `by`: the id of the access key that asks for it. `details`: numbers to keep with the operation;
-    of them `per_second` is the most messages that are moved in a second.
+    by: the id of the access key that asks for it. details: numbers to keep with the operation;
+    `per_second` among them is the most messages that are moved in a second.
     """
     to = None if isinstance(request.to, UnsetType) else request.to
     if to is not None:
@@ -111,7 +112,7 @@ def redrive(
 
 
 def _chosen(request: RedriveRequest) -> dict[str, Any]:
-    """What a request says of the messages that it wants."""
+    """Returns the request's conditions on messages, as details of the operation."""
     chosen: dict[str, Any] = {}
     if not isinstance(request.receipts, UnsetType):
         check_count(request.receipts)
@@ -129,7 +130,7 @@ def _chosen(request: RedriveRequest) -> dict[str, Any]:
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """Move message after message; those whose source is gone stay, and are told of."""
+    """Moves message after message; if its source is gone it stays, and the detail counts it."""
     redriving = _Redriving(core, run)
     if "receipts" in run.operation.details:
         yield from redriving.by_receipt()
@@ -152,7 +153,7 @@ class _Redriving:
         self._begun_ms, self._done_before = core.now_ms(), run.operation.done
 
     def by_partition(self) -> Iterator[Step]:
-        """Go through the queue for those that are wanted."""
+        """Goes through the queue, and moves the wanted messages."""
         core, operation = self._core, self._run.operation
         most = operation.details["most"]
         source = queue_source(self._run.queue(), core.now_ms())
@@ -173,13 +174,13 @@ class _Redriving:
                 yield self._step(Progress(pk, reached))
                 if self._run.operation.done == most:
                     return
-        if self._ids:  # also where the run before this one stopped behind its last step
+        if self._ids:  # also if the run before this one stopped behind its last step
             missed = sum(not self._was_here(number) for number in self._ids.values())
             progress = self._run.operation.progress
             yield self._last_step(progress, missed, "of the ids that were given")
 
     def by_receipt(self) -> Iterator[Step]:
-        """Move the messages that the caller holds."""
+        """Moves the messages that the caller holds."""
         texts = self._run.operation.details["receipts"]
         begun = int(self._run.operation.progress.after or 0)
         for number in range(begun, len(texts)):
@@ -190,9 +191,9 @@ class _Redriving:
         yield self._last_step(progress, missed, "of the receipts that were given")
 
     def _wait_for_rate(self) -> Iterator[Step]:
-        """Wait until one message more may be moved; a step before each pause.
+        """Waits until one more message may be moved, with a step before each pause.
 
-        The rate is this run's: time in which no runner was at it is not made up for.
+        The rate is this run's: time without a runner is not made up for.
         """
         operation, clock = self._run.operation, self._core.clock
         per_second = operation.details.get("per_second")
@@ -206,18 +207,18 @@ class _Redriving:
             clock.sleep(pause_ms / 1_000)
 
     def _step(self, progress: Progress) -> Step:
-        self._notices.send()  # the sweep finds what was not told
+        self._notices.send()  # the sweep finds messages whose notice is lost
         return Step(progress, 0, _tell(self._stayed), dict(self._stayed))
 
     def _last_step(self, progress: Progress, missed: int, words: str) -> Step:
-        """The step that tells how many of the messages that were named had nothing to move."""
+        """Returns the last step, whose detail counts named messages that could not be moved."""
         told = [text for text in (_tell(self._stayed),) if text]
         if missed > 0:
             told.append(f"{missed} {words} have no message here that can be had")
         return Step(progress, 0, "; ".join(told) or None, dict(self._stayed))
 
     def _wanted(self, parcel: Parcel) -> list[int]:
-        """The places of messages that are to be moved, if they can be had."""
+        """Returns the places of messages that are to be moved, if they can be had."""
         # A message dead-lettered again while the operation runs is not moved once more.
         if parcel.sent_ms > self._run.operation.started_ms:
             return []
@@ -228,7 +229,7 @@ class _Redriving:
         return [each for each in places if not self._ids or parcel.message_id(each) in self._ids]
 
     def _move(self, parcel: Parcel, place: int) -> Parcel:
-        """Move a message that can be had; answers the parcel as it is then."""
+        """Moves a message if it can be received. Returns the parcel after it."""
         queue, now_ms = self._run.queue(), self._core.now_ms()
         source = queue_source(queue, now_ms)
         if place not in receivable_places(source, parcel, now_ms):
@@ -250,7 +251,7 @@ class _Redriving:
     def _move_out(
         self, queue: Queue, source: Source, parcel: Parcel, place: int, nonce: bytes | None
     ) -> Parcel:
-        """Move a message, and count it in the same transaction."""
+        """Moves a message, and counts it in the same transaction. Returns the parcel after it."""
         core, now_ms = self._core, self._core.now_ms()
         notes = self._notes_with(parcel.message_id(place))
         target, back_to = _target(core, queue, parcel, self._run.operation.details["to"])
@@ -261,6 +262,7 @@ class _Redriving:
         # Noted with the move: a run that goes on behind a stop does not find the message any more.
         counted, count = self._run.count(notes)
         if isinstance(target, Subscription):
+            target = expect_alone(core, target)
             left = move_back(
                 *(core, source, parcel, place, target, now_ms, self._notices),
                 nonce=nonce,
@@ -283,12 +285,12 @@ class _Redriving:
         return parcel
 
     def _was_here(self, number: int) -> bool:
-        """Whether a message of the chosen id with this number was here."""
+        """Returns True if a message of the chosen id with this number was here."""
         note, bit = divmod(number, _BITS)
         return bool(self._stayed[f"{_FOUND}{note}"] >> bit & 1)
 
     def _notes_with(self, message_id: str) -> Counter[str]:
-        """The note that a message of this id was here; empty if ids were not chosen."""
+        """Returns the note that a message of this id was here; empty if ids were not chosen."""
         if message_id not in self._ids:
             return Counter()
         note, bit = divmod(self._ids[message_id], _BITS)
@@ -299,9 +301,9 @@ class _Redriving:
 def _target(
     core: Core, queue: Queue, parcel: Parcel, to: str | None
 ) -> tuple[_Target | None, str | None]:
-    """The queue that takes the parcel's messages, and the one of its sources that has them back.
+    """Returns the queue or subscription that takes the parcel's messages, or None, and its source.
 
-    Or the subscription that has.
+    The source is the id of the only one that gets them; None means all of the queue's.
     """
     came = parcel.dead_letter or {}
     try:
@@ -322,7 +324,7 @@ def _target(
 
 
 def _stays(parcel: Parcel) -> str:
-    """The words under which messages without a source to go back to are counted."""
+    """Returns the words under which messages without a source to go back to are counted."""
     came = parcel.dead_letter or {}
     name = came.get("source_queue", "(none)")
     if "subscription" in came:

@@ -1,10 +1,10 @@
-"""Giving a group what its topic's log has, record after record in the order of the log.
+"""Giving a group the messages of its topic's log, record after record in the order of the log.
 
-One that names messages by their ids delivers these alone, to a group or a URL (`redelivery`).
+A replay that names messages by their ids delivers them alone, to a group or a URL (`redelivery`).
 
-Of a record that was published for the group its share is as it was decided then; of an earlier one
-what the group's filter selects now. The progress, one key for all of the log's partitions, is the
-frontier: receivers take nothing that is behind it (see `subscriptions.replays`).
+A record that was published for the group has the share that was decided then; from an earlier one
+the group gets the messages that its filter selects now. The progress, one key for all of the log's
+partitions, is the frontier: receivers take nothing behind it (see `subscriptions.replays`).
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from cirrusmq.subscriptions import replays
 from cirrusmq.subscriptions.subscriptions import find_subscription
 
 RECORDS = 100
-"""Of one step: their parcels are put side by side."""
+"""Records in one step. Their parcels are put in parallel."""
 LAG_MS = 1_000
 """Fan-out is done with a record by then, unless something fails."""
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """Put the parcels of every record up to the time when all knew what the group gets.
+    """Puts the parcels of every record up to the time when all knew what the group gets.
 
         fan_out   reads the group as it was ── puts m7 into the former source
         step                                       puts m7 into the new one
         fan_out                     m8 ──────────────────────────── puts m8, in the new one
 
-    Where m7 is deleted before a fan-out that lags puts it, it comes again, as where the stream
-    repeats a record. So nothing begins before fan-out is done with what was published until then.
+    If m7 is deleted before a fan-out that lags puts it, it comes again, as after a repetition of
+    the stream. So nothing begins before fan-out is done with the records published until then.
     """
     operation = run.operation
     details = operation.details
@@ -73,21 +73,21 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
 
 
 def wait_for_fan_out(core: Core, until_ms: int) -> None:
-    """Let fan-out be done with what is before a time in the log, unless something fails."""
+    """Waits until fan-out is done with the log before a time, unless something fails."""
     core.wait_until(until_ms + int((limits.ATTEMPT_AHEAD_MS + LAG_MS) * core.clock.scale))
 
 
 def last_key(core: Core, until_ms: int) -> str:
-    """Behind the keys of a log whose records may be from before a time."""
+    """Returns a key behind the keys of a log whose records may be from before a time."""
     return f"{until_ms + int(limits.ATTEMPT_AHEAD_MS * core.clock.scale):013d}{LAST_KEY}"
 
 
 def record_by_record(
     log_id: str, items: Iterable[Item], after: str, hand_out: Callable[[Sequence[Item]], int]
 ) -> Iterator[Step]:
-    """Hand out the records of a log behind a key, a few at a time, and say when all are.
+    """Hands out the records of a log behind a key, a few at a time; the last step marks the end.
 
-    `hand_out` answers how many messages these have.
+    hand_out: returns the number of their messages.
     """
     behind = (item for item in items if item["sk"]["S"] > after)
     while some := list(islice(behind, RECORDS)):
@@ -100,13 +100,13 @@ def record_by_record(
 def _hand_out(
     core: Core, topic: Topic, group: Subscription, items: Sequence[Item], from_ms: int
 ) -> int:
-    """Put the parcels of these records that are not there yet; how many messages they have."""
+    """Puts the parcels of these records that are not there yet. Returns the number of messages."""
     now_ms = core.now_ms()
     shares = [
         share
         for record in map(read_record, filter(holds_messages, items))
         if record.sent_ms >= from_ms
-        and (share := share_of(group, record, topic.attributes.filter)) is not None
+        and (share := share_of(core, group, record, topic.attributes.filter)) is not None
         and now_ms < share.expires_ms
     ]
     return put_side_by_side(core, [parcel for share in shares for parcel in parcels_of(share)])
@@ -126,7 +126,7 @@ def _topic(core: Core, run: Run) -> Topic:
 
 
 def _group(core: Core, run: Run) -> Subscription:
-    """The subscription as it is now; SubscriptionNotFound where that one is deleted."""
+    """Returns the present subscription. Raises SubscriptionNotFound if that one is deleted."""
     details = run.operation.details
     found = find_subscription(core, details["topic_id"], details["subscription"]).value
     if found.id != details["subscription_id"]:

@@ -44,7 +44,7 @@ from cirrusmq.storage.parcels import (
 from cirrusmq.storage.queries import Progress, portions, remaining, scan_pages
 
 _LET_IN = 20
-"""Groups that are looked at before the progress is saved."""
+"""Groups that are released between two saves of the progress."""
 
 
 class RewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -57,9 +57,10 @@ class RewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def rewind(core: Core, queue: Queue, request: RewindRequest, by: str) -> Operation:
-    """Make every deleted message sent at `to` or later active again.
+    """Makes every deleted message sent at `to` or later active again.
 
-    `by`: the id of the access key that asks for it.
+    by: the id of the access key that asks for it. Raises NotRewindable if the queue does not keep
+    deleted messages for that long.
     """
     to_ms = parse_moment("to", request.to)
     now_ms = core.now_ms()
@@ -76,7 +77,7 @@ def rewind(core: Core, queue: Queue, request: RewindRequest, by: str) -> Operati
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """First deleted messages of parcels still there, then the archive in order of sending."""
+    """Rewinds deleted messages of parcels still there, then the archive in order of sending."""
     to_ms, until_ms = run.operation.details["to_ms"], run.operation.details["until_ms"]
     partitions = [
         partition_key(kind, source.id, partition)
@@ -129,10 +130,10 @@ def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms:
 
 
 def _restore(core: Core, source: Source, parcel: Parcel, changes: Changes) -> bool:
-    """Move an archived parcel back under its own key, with these changes.
+    """Moves an archived parcel back under its key, with these changes. Returns False if refused.
 
     If that key is taken, the same send is in the queue already, by a repeated attempt: then the
-    archived copy stays where it is.
+    archived copy stays.
     """
     pk = partition_key(ARCHIVE, parcel.source_id, parcel.partition)
     removal = {
@@ -150,7 +151,7 @@ def _restore(core: Core, source: Source, parcel: Parcel, changes: Changes) -> bo
 
 
 def _reopen(core: Core, source: Source, parcel: Parcel, changes: Changes) -> bool:
-    """Make deleted messages of a parcel active under their key."""
+    """Makes deleted messages of a parcel active under their key. Returns False if refused."""
     # Deleted again since, a message has another time of its deletion.
     still = as_read(parcel, changes, "visible_ms", "first_received_ms")
     request = change(core.tables.messages, parcel_key(parcel), changes, still)
@@ -166,7 +167,7 @@ def _reopen(core: Core, source: Source, parcel: Parcel, changes: Changes) -> boo
 
 
 def _voided(core: Core, source: Source, parcel: Parcel) -> list[dict[str, Any]]:
-    """The write after which no look passes what comes back to an ordered group."""
+    """Returns the write that makes scans see the messages that come back to an ordered group."""
     if not source.ordered:
         return []
     pk = partition_key(PARCELS, parcel.source_id, parcel.partition)

@@ -1,4 +1,4 @@
-"""Running operations: going on where the last runner saved, until done or out of time."""
+"""Running operations: each run continues where the last one saved, until done or out of time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cirrusmq.queues.operations import HOLD_MS, Operation, Pointer, Run, Step
 from cirrusmq.runtime.core import Core
 
 HOPS = 64
-"""Runs in a row of which each starts the next; after them the sweep begins anew."""
+"""Runs in a row of which each starts the next; after them the sweep starts one."""
 _STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
     "purge": purge.steps,
     "rewind": rewind.steps,
@@ -24,7 +24,7 @@ _STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
 
 
 def run(core: Core, pointer: Pointer, most_ms: int, hops: int = 0) -> None:
-    """Run an operation for about `most_ms`; a new run is started for the rest.
+    """Runs an operation for about `most_ms`; a new run is started for the rest.
 
     Each run has saved a step before it starts the next, and `hops` of them led to this one. If the
     store fails the operation stays as last saved, and the sweep starts it again.
@@ -69,10 +69,10 @@ def _go_on(core: Core, pointer: Pointer, hops: int) -> None:
 
 
 def _apart(core: Core, operation: Operation) -> Iterator[Operation]:
-    """Running operations on the same queue that are not to run at the same time.
+    """Yields running operations on the same queue that must not run at the same time.
 
     1: ─────────────────────── takes a parcel out of the archive ──
-    2: reads what is live (not there) ──────────────────────────── reads the archive (not there)
+    2: reads live parcels (not there) ──────────────────────────── reads the archive (not there)
 
     1 is a rewind; 2 is another one, or gives a new receiver the queue's backlog.
     """

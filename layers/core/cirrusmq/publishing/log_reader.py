@@ -32,6 +32,7 @@ from cirrusmq.publishing.records import (
     read_record,
     topic_log_key,
 )
+from cirrusmq.publishing.selecting import select
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.sending.request_messages import new_send_id
@@ -252,7 +253,7 @@ def _choose(
         return _Chosen(sort_key=sort_key)
     places: Sequence[int] = range(len(record.messages))
     if subscription is not None:
-        places = record.selected(subscription.selection(topic.attributes.filter))
+        places = select(core, record, subscription, topic.attributes.filter)
     places = [place for place in places if record.due_ms(place) == due_ms]
     return _Chosen(sort_key=sort_key, record=record, places=places)
 

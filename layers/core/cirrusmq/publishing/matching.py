@@ -11,6 +11,7 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.filters.explanation import why_not
 from cirrusmq.filters.selection import Filter, compile_filter
+from cirrusmq.model.message import Message
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.publish import PublishRequest, check_messages
 from cirrusmq.publishing.recipients import Draft, confirmed_subscriptions
@@ -69,5 +70,6 @@ def _drafts(
 
 def _trial(selection: Filter, draft: Draft) -> Trial:
     message = draft.message
-    clause = why_not(selection, message.tags, draft.routing_key, message.attributes)
+    body = message.body if isinstance(message, Message) else ""
+    clause = why_not(selection, message.tags, draft.routing_key, message.attributes, body)
     return Trial(clause is None, clause)

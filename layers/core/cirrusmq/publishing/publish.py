@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter
@@ -31,6 +32,7 @@ from cirrusmq.model.message import (
 )
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.sender import with_sender
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.delays import WantedDelay, with_delay
 from cirrusmq.publishing.ids import is_in_order, moved_to, new_id, settle_id
@@ -131,17 +133,26 @@ class _Publish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def publish(
-    core: Core, topic: Topic, account: str, request: PublishRequest, most: ContentLimits = CONTRACT
+    core: Core,
+    topic: Topic,
+    caller: Caller,
+    request: PublishRequest,
+    most: ContentLimits = CONTRACT,
 ) -> list[Published | CirrusMQError]:
     """Publish the messages; one result for each, in the order given.
 
-    account: the caller's, whose rate the copies count against. `most`: of each message beside its
-    body.
+    caller: who sends them, and whose account's rate the copies count against. `most`: of each
+    message beside its body.
     """
     now_ms = begun_ms = core.now_ms()
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
-    contents = read_contents(request.messages, core.settings.batch_bytes, most)
+    contents = with_sender(
+        read_contents(request.messages, core.settings.batch_bytes, most),
+        caller,
+        topic.account,
+        topic.attributes.sender,
+    )
     subscriptions = confirmed_subscriptions(core, topic)
     drafts, refused = check_messages(core, topic, request, contents, subscriptions)
     queues = endpoints(core, drafts.values())
@@ -161,7 +172,7 @@ def publish(
         for place, draft in drafts.items()
     }
     fresh, duplicates = store_once(keys, partial(_store, publishing, drafts))
-    count_copies(core, account, sum(len(drafts[place].subscriptions) for place in fresh))
+    count_copies(core, caller.account, sum(len(drafts[place].subscriptions) for place in fresh))
     results: dict[int, Published | CirrusMQError] = {**refused, **fresh}
     for place, first in duplicates.items():
         matched = len(drafts[place].subscriptions)
@@ -189,7 +200,7 @@ def check_messages(
             check_size(message, topic.attributes.max_message_bytes, where)
             check_answer_size(message, where)
             key = deduplication_key(given)
-            draft = make_draft(topic, subscriptions, message, routing_key, key)
+            draft = make_draft(topic, subscriptions, message, routing_key, key, message.body)
             if not fits_any_event(message) and goes_to_functions_alone(core, draft):
                 check_event_size(message, where, "each function that gets it")
             drafts[place] = with_delay(core, draft, given.due, where)

@@ -47,9 +47,14 @@ def make_draft(
     message: Described,
     routing_key: str,
     deduplication_id: str | None,
+    body: str | bytes = "",
 ) -> Draft:
-    """A checked message, with those of the subscriptions whose filters select it."""
+    """A checked message, with those of the subscriptions whose filters select it.
+
+    body: the message's, if any of them `reads_bodies`.
+    """
     kind = topic.attributes.filter
+    seen = message.tags, routing_key, message.attributes, body
     return Draft(
         deduplication_id=deduplication_id,
         message=message,
@@ -57,7 +62,7 @@ def make_draft(
         subscriptions=tuple(
             subscription
             for subscription in subscriptions
-            if subscription.selection(kind).matches(message.tags, routing_key, message.attributes)
+            if subscription.selection(kind).matches(*seen)
         ),
     )
 

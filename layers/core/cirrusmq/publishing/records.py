@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -77,13 +77,19 @@ class TopicRecord(msgspec.Struct, frozen=True):
     object_days: int
     """The class of life of the object with the messages; 0: they are in none."""
 
-    def selected(self, selection: Filter) -> list[int]:
-        """The numbers of the messages that a filter selects."""
+    def selected(self, selection: Filter, bodies: Mapping[int, str | bytes] = {}) -> list[int]:
+        """The numbers of the messages that a filter selects.
+
+        bodies: by the messages' numbers in their publish, if the filter reads them.
+        """
         routing_keys = self.header.routing_keys
         return [
             place
             for place, each in enumerate(self.messages)
-            if selection.matches(each.tags, routing_keys[place], each.attributes)
+            if selection.matches(
+                *(each.tags, routing_keys[place], each.attributes),
+                bodies.get(self.positions[place], ""),
+            )
         ]
 
     def due_ms(self, place: int) -> int:

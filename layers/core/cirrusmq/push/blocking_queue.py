@@ -1,4 +1,4 @@
-"""The feed of a policy where a message that fails holds the others back."""
+"""The message source of a policy in which a failing message holds the others back."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from cirrusmq.subscriptions.due_marks import DueMark
 
 
 class BlockingFeed(Feed):
-    """Of a policy where a message that fails holds the others back until it is through.
+    """Candidates of a policy in which a failing message holds the others back until it is through.
 
-    In order, each message is posted alone. Else only the probe is, the oldest one, while the
-    subscription retries; once that is accepted the rest follow side by side. Of several that then
-    fail together the oldest is the next probe, and the others are free as soon as it is through.
+    In order, each message is posted alone. Else, while the subscription retries, only the probe is
+    posted, the oldest message; once it is accepted the rest follow in parallel. If several then
+    fail together, the oldest is the next probe, and the others are free as soon as it is through.
     """
 
     def __init__(self, push: Push, delivery: DeliveryState, start: str, *, dirty: bool) -> None:
         zeros = (0,) * len(push.all_partitions)
         if not delivery.blocks and (dirty or any(delivery.dues_ms)):
-            # Until now each message waited by itself, and those before `clean_ms` had marks.
+            # Each message had its own wait under the old policy, and marks before `clean_ms`.
             delivery, start = replace(delivery, clean_ms=()), ""
         look_at_all = push.in_order or dirty
         super().__init__(push, delivery, "" if look_at_all else start, zeros)
@@ -49,7 +49,7 @@ class BlockingFeed(Feed):
         super().began(candidate)
 
     def first_due(self) -> DueMark | None:
-        # One that may post no more takes no next one, and has to tell of what has just failed.
+        # A holder whose time is up takes no next message, and reports the message that failed.
         failed = not self.running and self._failed_first()
         probe = self._probe or (self._ready[0] if failed else None)
         if probe is None:
@@ -81,14 +81,14 @@ class BlockingFeed(Feed):
         self._probe, self._hurried = None, True
 
     def look_again(self, start: str) -> None:
-        # The event of a message in between may be lost, and it must not be overtaken.
+        # The event of a message in between may be lost, and no later one may overtake it.
         super().look_again(min(start, self._reached()) if self.push.in_order else start)
 
     def _reached(self) -> str:
-        """A key up to which looks have told everything, also where clocks differ.
+        """Returns a key up to which scans have found everything, also if clocks differ.
 
         publishes   m1, by a clock ahead: key 8.5 ── m2: key 6.6 ── m3: key 9.0
-        looks       told m1: up to 8.5 ── m2's event is lost ── m3's: looks from before m2 on
+        scans       found m1: up to 8.5 ── m2's event is lost ── m3's: scans from before m2 on
         """
         reached = max(look.reached for look in self._looks)
         if not reached:
@@ -98,7 +98,7 @@ class BlockingFeed(Feed):
         return f"{key_ms(reached) - slack_ms:013d}"
 
     def _failed_first(self) -> bool:
-        """Whether the first of those that are ready has failed, so that the others wait for it."""
+        """Returns True if the first ready message has failed, so that the others wait for it."""
         if not self._ready or self._hurried:
             return False
         return bool(self._ready[0].parcel.receives[self._ready[0].place])

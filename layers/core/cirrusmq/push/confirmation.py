@@ -13,13 +13,13 @@ from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq.webhooks import requests
 
 LATER_SECONDS = 15
-"""After so long another invocation posts a token, if the account's share was in use."""
+"""Seconds until another invocation posts a token, if the account's share was in use."""
 
 
 def post_token(core: Core, given: dict[str, Any], request_id: str) -> None:
-    """Post a subscription's token once; its owner can ask for another one.
+    """Posts a subscription's token once; its owner can ask for another one.
 
-    Where as many posts to slow URLs run as the account may have, an execution waits and has it
+    If the account has as many posts to slow URLs as it may, an execution waits and has the token
     posted then, unless it has expired.
     """
     for subscription in cached_subscriptions(core, given["topic_id"]):
@@ -35,6 +35,22 @@ def post_token(core: Core, given: dict[str, Any], request_id: str) -> None:
 
 def _post(core: Core, subscription: Subscription, given: dict[str, Any], request_id: str) -> None:
     assert subscription.endpoint is not None
+    secrets, now_s = signing_secrets(core, subscription.id), core.real_seconds()
+    if subscription.made_by_sns:
+        # Few are: the cold starts of others do without.
+        from cirrusmq.model.notification import own_part
+        from cirrusmq.webhooks import sns_requests
+
+        headers, body = sns_requests.confirmation(
+            subscription,
+            f"{own_part(subscription.name)}.{given['token']}",
+            secrets=secrets,
+            request_id=request_id,
+            now_ms=core.now_ms(),
+            now_s=now_s,
+        )
+        core.post(subscription.endpoint, headers, body)
+        return
     path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
     headers, body = requests.confirmation(
         account=subscription.account,
@@ -43,8 +59,8 @@ def _post(core: Core, subscription: Subscription, given: dict[str, Any], request
         token=given["token"],
         confirm_url=core.settings.public_url + path,
         expires_ms=given["expires_ms"],
-        secrets=signing_secrets(core, subscription.id),
+        secrets=secrets,
         request_id=request_id,
-        now_s=core.real_seconds(),
+        now_s=now_s,
     )
     core.post(subscription.endpoint, headers, body)

@@ -30,11 +30,11 @@ ROUNDS = 1_500
 SLEEP_MS = 2_000
 """Shorter waits are slept out by an execution: cheaper than transitions, and exact."""
 EARLY_MS = 500
-"""An execution begins its next round so long before something is due, or up to a second more."""
+"""Time before the due time at which an execution begins its next round, or up to a second more."""
 HOPS = 64
-"""Invocations in a row that continue one without time left; after them the sweep begins anew."""
+"""Invocations in a row that continue one without time left; after them the sweep starts one."""
 LATER_MS = (10_000, 20_000)
-"""A round begins so much later, drawn between the two, if the account's share is in use."""
+"""Delay of a round, drawn between the two, if the account's share is in use."""
 _TRIES = 8
 
 
@@ -43,24 +43,24 @@ class LeftToOthers(Recent):
 
 
 class _Worked(NamedTuple):
-    """How an invocation left its subscription; nothing is known where it lost the lease."""
+    """How an invocation left its subscription; all fields are unset if it lost the lease."""
 
     due_ms: int | None = None
     more_from: str | None = None
     """First key of messages left to be posted, for which there was no time."""
     posted: bool = False
     slow: bool = False
-    """Whether the subscription is slow by now."""
+    """True if the subscription is slow now."""
 
 
 def deliver(push: Push) -> dict[str, Any] | None:
-    """Post until nothing is to be posted now, or time is up.
+    """Posts until there is nothing to post now, or time is up.
 
-    Where another worker holds the lease, it is requested to look again. The lease is tried for
-    before the state is read, unless this environment found it taken, or slow, the last time: a
-    write that is refused costs five reads.
+    If another worker holds the lease, it is asked to scan again. The lease is tried before the
+    state is read, unless this environment found it taken, or the subscription slow, the last time:
+    a write that is refused costs five reads.
 
-    Returns what `push_slow` is to be told (`waiting`), or None if there is nothing for it.
+    Returns the event for `push_slow` (`waiting`), or None if there is nothing for it.
     """
     core, holder = push.core, f"push/{push.invocation_id}"
     subscription_id = push.subscription.id
@@ -83,7 +83,7 @@ def deliver(push: Push) -> dict[str, Any] | None:
             continue
         if delivery.paused or (_is_blocked(push, delivery) and not push.wake):
             core.memory(LeftToOthers).add(subscription_id)
-            return None  # resuming, or its execution when it wakes, looks at all there is
+            return None  # resuming, or its execution when it wakes, scans everything
         if delivery.slow(core.now_ms()) and not push.takes_slow:
             core.memory(LeftToOthers).add(subscription_id)
             return _passed_on(push)
@@ -102,7 +102,7 @@ def deliver(push: Push) -> dict[str, Any] | None:
 
 
 def _passed_on(push: Push) -> dict[str, Any]:
-    """What this invocation was told, for another one; that some are delayed is written by now."""
+    """Returns this invocation's event for another one; delayed messages are already noted."""
     return delivery_state.waiting(
         push.subscription, push.start, push.partitions, push.hops, push.wake
     )
@@ -111,7 +111,7 @@ def _passed_on(push: Push) -> dict[str, Any]:
 def _post_and_continue(
     push: Push, acquired: Acquired, holder: str, begun_ms: int
 ) -> dict[str, Any] | None:
-    """Post as the holder, and leave the rest, if there is any, to an invocation of its own.
+    """Posts as the holder, and leaves the rest, if there is any, to a new invocation.
 
     Returns the rest if it is for `push_slow`.
     """
@@ -128,7 +128,7 @@ def _post_and_continue(
 
 
 def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
-    """One round of an execution; answers what it does next."""
+    """Runs one round of an execution. Returns what the execution does next."""
     core, rounds = push.core, given["rounds"] + 1
     core.wait_until(min(given["due_ms"], core.now_ms() + SLEEP_MS))
     following = {**given, "rounds": rounds}
@@ -140,7 +140,7 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _later(push: Push, following: dict[str, Any]) -> dict[str, Any]:
-    """What an execution does next that may not post now: it waits, unless it has a successor.
+    """Returns the next step of an execution that may not post now: it waits, or has a successor.
 
     share in use   #1 waits ── 30 s overdue: the sweep starts #2 ── #1 wakes: ends ── #2 waits
     """
@@ -153,7 +153,7 @@ def _later(push: Push, following: dict[str, Any]) -> dict[str, Any]:
 
 
 def _round(push: Push, number: int, rounds: int) -> int | None:
-    """Post what is due, as the execution of this number; when its next round is, None: it ends."""
+    """Posts due messages as the execution of this number. Returns its next round, or None."""
     core, holder = push.core, f"{number}/{push.invocation_id}"
     delivery = delivery_state.read(core, push.subscription.id)
     for _ in range(_TRIES):
@@ -182,10 +182,10 @@ def _round(push: Push, number: int, rounds: int) -> int | None:
 
 
 def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool:
-    """Start a worker if there is none; whether a message was overdue, or the last worker died.
+    """Starts a worker if none runs. Returns True if a message was overdue, or a worker died.
 
-    Besides, messages delivered since the last look are read, so that later looks begin behind
-    them; and if it `keeps` messages, those whose event was lost.
+    Besides, it reads messages that were delivered since the last scan, so that later scans begin
+    behind them, and if it `keeps` messages, also messages whose event was lost.
     """
     if delivery.paused:
         return False
@@ -208,9 +208,9 @@ def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool
 def _work(
     push: Push, acquired: Acquired, holder: str, begun_ms: int, generation: int | None
 ) -> _Worked:
-    """Post as the holder until there is nothing to post now, then release.
+    """Posts as the holder until there is nothing to post now, then releases the lease.
 
-    Short waits are slept out where an execution is waited for anyway.
+    An execution sleeps out short waits, since its caller waits for it anyway.
     """
     core, delivery = push.core, acquired.delivery
     turn = Turn(push, acquired, holder, begun_ms)
@@ -263,9 +263,9 @@ def _work(
 
 
 def _feed(push: Push, acquired: Acquired, *, due_alone: bool) -> Feed:
-    """The feed of the subscription's policy.
+    """Returns the message source of the subscription's policy.
 
-    `due_alone`: new messages have invocations of their own, unless they are blocked.
+    due_alone: new messages have invocations of their own, unless they are blocked.
     """
     if push.blocks:
         return BlockingFeed(push, acquired.delivery, push.start, dirty=acquired.dirty)
@@ -281,7 +281,7 @@ def _start_anew(push: Push, delivery: DeliveryState) -> None:
 
 
 def _start(push: Push, starts: int, due_ms: int) -> None:
-    """Start an execution that waits until something is due.
+    """Starts an execution that waits until a message is due.
 
     Its name has the time in it: a table that was restored counts its starts a second time.
     """
@@ -296,17 +296,17 @@ def _start(push: Push, starts: int, due_ms: int) -> None:
 
 
 def _is_blocked(push: Push, delivery: DeliveryState) -> bool:
-    """Whether a message that failed holds the others back."""
+    """Returns True if a message that failed holds the others back."""
     return delivery.state == "retrying" and push.blocks
 
 
 def _has_passed(delivery: DeliveryState) -> bool:
-    """Whether something was posted since the last look, or too shortly before it to be clean."""
+    """Returns True if a message was posted since the last scan, or too shortly before it."""
     return delivery.looked_ms < delivery.posted_ms + delivery_state.SETTLED_MS
 
 
 def _has_some(push: Push, delivery: DeliveryState) -> bool:
-    """Whether any parcel is behind the clean keys: one of a lost event, since none was posted."""
+    """Returns True if a parcel is behind the clean keys, of a lost event, since none was posted."""
     core, look = push.core, Look(push, delivery, "", ())
     for partition in push.all_partitions:
         pk, start = partition_key(PARCELS, push.source.id, partition), look.start_of(partition)
@@ -316,7 +316,7 @@ def _has_some(push: Push, delivery: DeliveryState) -> bool:
 
 
 def _wait(core: Core, due_ms: int, following: dict[str, Any]) -> dict[str, Any]:
-    """Whole seconds, with time to begin the next round, which sleeps for the rest."""
+    """Returns a wait of whole seconds, with time to begin the round, which sleeps for the rest."""
     seconds = max(0, due_ms - core.now_ms() - EARLY_MS) // 1000
     action = "wait" if seconds else "again"
     return {"action": action, "wait_seconds": seconds, "retry": {**following, "due_ms": due_ms}}

@@ -20,7 +20,7 @@ _LATE_TIME, _MANY_POSTS = "1111111111111", "11111"
 
 
 def with_post(parcel: Parcel, place: int, post: Post) -> bytes:
-    """The message's latest posts with one more, packed: ten, or as many as cost no write unit."""
+    """Returns the message's latest posts with one more, packed: ten, or as many as have room."""
     posts = [*parcel.posts(place), post][-POSTS_KEPT:]
     packed = pack_posts(posts, parcel.sent_ms)
     if len(packed) <= _SURE_BYTES:
@@ -33,7 +33,7 @@ def with_post(parcel: Parcel, place: int, post: Post) -> bytes:
 
 
 def _room(parcel: Parcel) -> int:
-    """Bytes that each message has for its history, whatever becomes of the others."""
+    """Returns the bytes that each message has for its history, with any history of the others."""
     changing: Item = {
         "v": {"L": [{"N": _LATE_TIME}] * parcel.count},
         "r": {"L": [{"N": _MANY_POSTS}] * parcel.count},

@@ -1,4 +1,4 @@
-"""The feed of a policy where messages do not wait for each other: due ones, and new ones."""
+"""The message source of a policy in which messages do not wait for each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cirrusmq.subscriptions.due_marks import DueMark
 
 
 class IndependentFeed(Feed):
-    """Of a policy where messages do not wait for each other."""
+    """Candidates of a policy in which messages do not wait for each other: due and new ones."""
 
     def __init__(
         self, push: Push, delivery: DeliveryState, start: str, *, dirty: bool, due_alone: bool
@@ -53,7 +53,7 @@ class IndependentFeed(Feed):
                 marks.add(each.mark)
 
     def resume(self) -> None:
-        pass  # the next candidates are those that are due then
+        pass  # the next candidates are the due ones
 
     def hurry(self) -> None:
         for each in self._mark_lists:
@@ -65,7 +65,7 @@ class IndependentFeed(Feed):
         return [each for each in in_turn if each is not None]
 
     def _due_by_marks(self) -> list[Candidate]:
-        """Messages that are due by their marks, from all partitions in turn."""
+        """Returns messages that are due by their marks, from all partitions in turn."""
         found: list[Candidate] = []
         while len(found) < READ_AT_A_TIME:
             now_ms = self.push.core.now_ms()
@@ -81,7 +81,7 @@ class IndependentFeed(Feed):
         return found
 
     def _candidates_of(self, marks: list[tuple[int, DueMark]]) -> list[Candidate]:
-        """The messages of these marks; a mark whose message is not as it says is passed over.
+        """Returns the messages of these marks; a mark that does not fit its message is passed over.
 
         They are read consistently, since a mark stays when it is dealt with: the poster after a
         crash, or after one without time left, reads it again, and it fits the former state.

@@ -26,17 +26,17 @@ _logger = logging.getLogger(__name__)
 RENEW_MS = 10_000
 """Real milliseconds after which the lease is renewed."""
 TELL_MS = 5_000
-"""Real milliseconds after which a failure is told before the lease is released, which tells it."""
+"""Real milliseconds after which a failure is written to the state before the lease is released."""
 LISTEN_MS = 300
-"""Time between looks for new messages, while slots are free and others hang."""
+"""Time between two reads of requests, while slots are free and other posts hang."""
 LEAVING_MS = 1_000
-"""For so long a busy one that shares its invocation starts no post, in order to leave it."""
+"""Time in which a busy subscription in a shared invocation starts no post, in order to leave it."""
 LEAVES_MS = 20_000
-"""Time from one such try to the next: while posts hang, it goes on where it is."""
+"""Time from one such try to the next: while posts hang, it stays in the invocation."""
 POSTED_BYTES = 16_000_000
-"""Of JSON, after which no further post begins beside others: an invocation's memory is bounded."""
+"""Bytes of JSON in running posts at which no other begins: an invocation's memory is bounded."""
 SHARED_BYTES = 2_000_000
-"""The same of each of several subscriptions that share an invocation."""
+"""The same for each of several subscriptions that share an invocation."""
 _AGAIN_SECONDS = 0.2
 
 
@@ -52,12 +52,12 @@ class Turn:
         )
         self.holder = holder
         self.lost = False
-        """Whether another invocation may hold it now."""
+        """True if another invocation may hold the lease now."""
         self.paused = delivery.paused
-        """Whether no post may begin, as far as this one knows: it is told when it renews."""
+        """True if no post may begin, as of the last renewal of the lease."""
         self._slow = False
         self._running: dict[CandidateKey, tuple[int, float]] = {}
-        """When posts that run began, and how long each may take, in the order they began."""
+        """When the running posts began, and how long each may take, in the order they began."""
         self._begun_ms = self._started_ms = begun_ms
         self._told = delivery.state == "retrying"
 
@@ -70,7 +70,7 @@ class Turn:
 
     @property
     def may_post(self) -> bool:
-        """Whether a post may start now."""
+        """True if a post may start now."""
         if self.lost or self.paused or (self.is_slow and not self.push.takes_slow):
             return False
         now_ms = self.push.core.now_ms()
@@ -80,27 +80,27 @@ class Turn:
 
     @property
     def is_slow(self) -> bool:
-        """Whether a post took so long, or has by now, that the subscription is slow."""
+        """True if a post took, or has been running, longer than a fast subscription's may."""
         if not self._slow and self._running:
-            # The one that runs longest: of each other one as much is left to be seen.
+            # The post that runs longest: the others have at least as much time left.
             begun_ms, patience_ms = next(iter(self._running.values()))
             self._slow = self.push.core.now_ms() - begun_ms > patience_ms
         return self._slow
 
     def began(self, candidate: Candidate, beside: int) -> None:
-        """A post begins, beside so many others of the subscription."""
+        """Notes that a post begins, with `beside` other posts of the subscription."""
         patience_ms = slowness.patience_ms(beside, self.push.sharing) * self.push.core.clock.scale
         self._running[candidate.key] = (self.push.core.now_ms(), patience_ms)
 
     def ended(self, outcome: PostResult | Candidate) -> None:
-        """A post has ended, or could not begin."""
+        """Notes that a post has ended, or could not begin."""
         candidate = outcome if isinstance(outcome, Candidate) else outcome.candidate
         _, patience_ms = self._running.pop(candidate.key)
         if isinstance(outcome, PostResult) and outcome.took_ms > patience_ms:
             self._slow = True
 
     def _is_leaving(self, now_ms: int) -> bool:
-        """Whether it waits for its posts to end, so that another invocation can hold the lease.
+        """Returns True if it waits for its posts to end, so that another invocation takes over.
 
         shared   m1 ─ m2 ─ m3 ─ m4 ─│ 2 s: no new one ─ m3, m4 end ─ releases
         alone                                                       holds ── m5 ─ m6 ─
@@ -111,7 +111,7 @@ class Turn:
         return (now_ms - begun_ms) % (LEAVES_MS * scale) < LEAVING_MS * scale
 
     def renew(self) -> None:
-        """Renew the lease, if it is time for that."""
+        """Renews the lease if it is due."""
         core, asked_ms = self.push.core, self.push.core.now_ms()
         if self.lost or asked_ms - self._begun_ms < RENEW_MS * core.clock.scale:
             return
@@ -124,7 +124,7 @@ class Turn:
             self.pace.rate = renewed.found.rate
 
     def pause_gone(self) -> None:
-        """Begin no more posts to a URL that is gone for good, until somebody resumes them.
+        """Pauses a subscription whose URL is gone for good, until somebody resumes it.
 
         If the store refuses that, the posts go on by the retry policy, and the next 410 pauses.
         """
@@ -143,7 +143,7 @@ class Turn:
         self.paused = True
 
     def tell_failure(self, feed: Feed) -> None:
-        """Have the subscription's state say that it fails, while this one goes on for long.
+        """Writes the failure to the subscription's state, if this session goes on for long.
 
         URL that hangs   15 s: the first posts time out ── told ── others time out ── released
         """
@@ -171,7 +171,7 @@ class Turn:
             raise Unavailable
 
     def listen(self) -> DeliveryState | None:
-        """The delivery state with what is requested of the holder; None where nothing is."""
+        """Returns the delivery state with a request to the holder, or None without a request."""
         core = self.push.core
         found = delivery_state.read(core, self.delivery.subscription_id)
         if found is None or found.holder != self.holder:
@@ -181,14 +181,14 @@ class Turn:
         return None if found.again is None else self.take_request()
 
     def take_request(self) -> DeliveryState | None:
-        """The delivery state with what is requested; None where the lease is lost."""
+        """Returns the delivery state with the request, or None if the lease is lost."""
         requested = poster_lease.take_request(self.push.core, self.delivery, self.holder)
         self.lost = requested is None
         if requested is None:
             return None
         self.paused = requested.paused
         if requested.hurried and not self.may_post and not self.paused:
-            # It came too late for this invocation, and nothing of it is done: for another one.
+            # It came too late for this invocation, which did nothing of it: for another one.
             waiting = delivery_state.waiting(self.push.subscription, wake="hurried")
             delivery_state.notify(self.push.core, waiting)
             return replace(requested, hurried=False)
@@ -196,7 +196,7 @@ class Turn:
 
 
 def post_all(turn: Turn, feed: Feed) -> bool:
-    """Post what the feed has, until it has nothing more (True), or no post may start (False)."""
+    """Posts candidates until none is left (True), or no post may start (False)."""
     push, core = turn.push, turn.push.core
     most = 1 if push.in_order else push.subscription.max_in_flight
     most_bytes = POSTED_BYTES if push.shared_until_ms is None else SHARED_BYTES

@@ -18,7 +18,7 @@ from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
 class Push(msgspec.Struct, frozen=True, kw_only=True):
-    """One invocation that pushes."""
+    """One invocation that pushes, for one subscription."""
 
     core: Core
     subscription: Subscription
@@ -27,22 +27,22 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int
     """No post starts after this time of the core's clock."""
     start: str = ""
-    """Messages before this sort key have an invocation of their own; empty: none has."""
+    """Messages before this sort key have an invocation of their own; empty if there are none."""
     partitions: tuple[int, ...] = ()
-    """Partitions of the new messages; empty: all may have some."""
+    """Partitions of the new messages; empty if all may have some."""
     wake: Wake = ""
     delayed: bool = False
-    """Whether some of the new messages are not to be posted yet."""
+    """True if some of the new messages are to be posted later."""
     hops: int = 0
-    """How many invocations in a row before it ran out of time."""
+    """How many invocations in a row before this one ran out of time."""
     shared_until_ms: int | None = None
-    """When it leaves an invocation that others have too, if it is still busy; None: it is alone."""
+    """When a busy push leaves an invocation that it shares; None if it is alone."""
     sharing: int = 0
     """How many other subscriptions the invocation has."""
     takes_slow: bool = False
-    """Whether it posts for slow subscriptions, too, and goes on where posts take long."""
+    """True if it also posts for slow subscriptions, and continues when posts take long."""
     share: PoolShare | None = None
-    """Its account's part of `push_slow`; None: it posts in no pool that has shares."""
+    """Its account's part of `push_slow`; None if it posts in no pool that has shares."""
 
     @property
     def left_ms(self) -> float:
@@ -51,12 +51,12 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def in_order(self) -> bool:
-        """Whether messages are attempted one at a time, in order."""
+        """True if messages are attempted one at a time, in order."""
         return self.subscription.pushed_in_order
 
     @property
     def blocks(self) -> bool:
-        """Whether a failing message holds the others back."""
+        """True if a failing message holds the others back."""
         policy = self.subscription.policy
         return policy is not None and policy.blocking != "none"
 
@@ -76,10 +76,10 @@ def make_push(
     sharing: int = 0,
     takes_slow: bool = False,
 ) -> Push | None:
-    """An invocation's push; None where the subscription is gone.
+    """Returns an invocation's push, or None if the subscription is gone.
 
-    `shared_ms`: after so many real milliseconds it leaves the invocation, if it is still busy.
-    `sharing`, `takes_slow`: as of `Push`.
+    shared_ms: real milliseconds after which a busy push leaves the invocation; None if it is alone.
+    sharing, takes_slow: as in `Push`.
     """
     subscription = _find(core, place)
     if subscription is None or subscription.protocol != "http":
@@ -103,7 +103,7 @@ def make_push(
 
 
 def push_of(core: Core, delivery: DeliveryState) -> Push | None:
-    """A push of this subscription, without time to post; None where it is gone."""
+    """Returns a push of this subscription, without time to post, or None if it is gone."""
     of_topic = topic_place(delivery.account, delivery.topic)
     topic = directory.read_cached(core, of_topic, Topic)
     if topic is None:
@@ -117,7 +117,7 @@ def push_of(core: Core, delivery: DeliveryState) -> Push | None:
 
 
 def _find(core: Core, place: dict[str, Any]) -> Subscription | None:
-    """The subscription of this id, also if the cache does not know it yet."""
+    """Returns the subscription of this id, also if the cache does not know it yet."""
     for subscription in cached_subscriptions(core, place["topic_id"]):
         if subscription.id == place["id"]:
             return subscription

@@ -1,8 +1,8 @@
-"""Feeds: the messages that a poster posts, one after the other, and the settling of its posts.
+"""Message sources: the messages that a poster posts one after the other, and their settling.
 
-If messages do not wait for each other (`independent_feed`), those that are due by their marks and
-those not posted yet take turns. If a failing one holds the others back (`blocking_feed`), there
-is an order.
+If messages do not wait for each other (`independent_queue`), messages due by their marks and
+messages not posted yet take turns. If a failing message holds the others back (`blocking_queue`),
+there is an order.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import DueMark, MarkList, put_mark
 
 SETTLE_MS = 1_000
-"""A delivery is written down so soon, also where others of its parcel are under way."""
+"""Time after which a delivery is written down, even if posts of the same parcel still run."""
 READ_AT_A_TIME = 16
 """Candidates that are read at a time."""
 READ_BYTES = 8_000_000
-"""Of their JSON, the bytes that are read at a time, unless one alone has more."""
+"""Bytes of JSON that are read at a time, unless one candidate has more."""
 GIVEN_UP_AT_A_TIME = 64
-"""Messages that are given up at a time."""
+"""Messages that are dead-lettered at a time."""
 GONE = 410
 _ParcelKey = tuple[int, str]
 
 
 class Feed(ABC):
-    """The messages of one subscription for as long as one invocation holds its delivery.
+    """The messages of one subscription for as long as one invocation holds its lease.
 
-    `dues_ms`: each partition's first mark, as far as is known.
+    dues_ms: each partition's first mark, as far as is known.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Feed(ABC):
         self.delivery = delivery
         self.running = 0
         self.running_bytes = 0
-        """Of the JSON of what is being posted."""
+        """Bytes of JSON in the running posts."""
         self.posted = False
         self.gone = False
-        """Whether a post was answered 410: the URL is gone for good."""
+        """True if a post was answered 410: the URL is gone for good."""
         self._mark_lists = [
             MarkList(*(push.core, push.source.id, partition, froms[partition]), due_ms)
             for partition, due_ms in enumerate(dues_ms)
@@ -71,13 +71,13 @@ class Feed(ABC):
         self._kept_until_ms = delivery.kept_until_ms
         self._ready: deque[Candidate] = deque()
         self._unread: deque[Candidate] = deque()
-        """Behind those that are ready: candidates whose contents are not read yet."""
+        """Candidates behind the ready ones, whose contents are not read yet."""
         self._found: set[CandidateKey] = set()
-        """Candidates of all looks so far, which may overlap."""
+        """Candidates of all scans, which may overlap."""
         self._of_parcel: Counter[_ParcelKey] = Counter()
         self._ended: dict[_ParcelKey, list[PostResult]] = {}
         self._marks_missing = delivery.blocks and not push.blocks
-        """Whether failing ones held the others back until now: those that wait have no marks."""
+        """True if failing messages held the others back until now, so that they have no marks."""
         start = "" if delivery.delays else start
         self._look = Look(push, delivery, start, push.partitions if start else ())
         self._looks = [self._look]
@@ -85,26 +85,26 @@ class Feed(ABC):
 
     @abstractmethod
     def next(self) -> Candidate | None:
-        """The message to post now; None where there is none, or it must not be posted yet."""
+        """Returns the message to post now, or None if there is none or it may not be posted yet."""
 
     @abstractmethod
     def first_due(self) -> DueMark | None:
-        """The message that is due first of those that wait, as its mark."""
+        """Returns the waiting message that is due first, as its mark, or None."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Write down the results of posts that have ended, as far as that can be done."""
+        """Writes down the results of posts that have ended, as far as possible."""
 
     @abstractmethod
     def resume(self) -> None:
-        """Continue after a wait for the first message that was due."""
+        """Continues after a wait for the first message that was due."""
 
     @abstractmethod
     def hurry(self) -> None:
-        """Post what waits for its retry now, each message once."""
+        """Makes all messages that wait for a retry due now, each once."""
 
     def answer(self, requested: DeliveryState) -> None:
-        """Do what another worker requested of the holder."""
+        """Does what another worker requested of the holder."""
         if requested.delays != self.delivery.delays:
             self.delivery = replace(self.delivery, delays=requested.delays)
             self.look_again("")
@@ -113,25 +113,25 @@ class Feed(ABC):
             self.hurry()
 
     def look_again(self, start: str) -> None:
-        """Look again from a key on: something was put there."""
+        """Scans again from a key on, where something was put."""
         look = Look(self.push, self.delivery, start, ())
         self._look = look if look.full else self._look
         self._looks.append(look)
         self._parcels = itertools.chain(self._parcels, look)
 
     def put_back(self, candidate: Candidate) -> None:
-        """It was the next one, and must not be posted yet."""
+        """Puts back the next candidate, which may not be posted yet."""
         self._ready.appendleft(candidate)
 
     def began(self, candidate: Candidate) -> None:
-        """Its post begins."""
+        """Notes that the candidate's post begins."""
         self.running += 1
         self.running_bytes += candidate.answer_bytes
         self.posted = True
         self._of_parcel[_key_of(candidate)] += 1
 
     def ended(self, outcome: PostResult | Candidate) -> None:
-        """A post has ended, or could not begin."""
+        """Notes that a post has ended, or could not begin."""
         self.running -= 1
         candidate = outcome if isinstance(outcome, Candidate) else outcome.candidate
         self.running_bytes -= candidate.answer_bytes
@@ -144,24 +144,24 @@ class Feed(ABC):
 
     @property
     def unsettled(self) -> bool:
-        """Whether something that has ended is not written down."""
+        """True if a post has ended and its result is not written down."""
         return bool(self._ended)
 
     def next_key(self) -> str | None:
-        """The lowest key of the messages left to be posted; None where there are none."""
+        """Returns the lowest key of the messages left to be posted, or None without any."""
         if not self._ready:
             self._refill()
         waiting = itertools.chain(self._ready, self._unread)
         return min((each.parcel.sort_key for each in waiting), default=None)
 
     def next_delayed_ms(self) -> int | None:
-        """When the next delayed message is to be posted that no look has told; None: none is."""
+        """Returns when the next delayed message is due that no scan has returned, or None."""
         if not self.delivery.delays:
             return None
         return next_delayed_ms(self.push, self._look.began_ms)
 
     def handover(self) -> Handover:
-        """The state of the messages for the next holder of the lease."""
+        """Returns the state of the messages for the next holder of the lease."""
         first, now_ms = self.first_due(), self.push.core.now_ms()
         return Handover(
             due_ms=None if first is None else first.due_ms,
@@ -177,7 +177,7 @@ class Feed(ABC):
         )
 
     def _refill(self) -> None:
-        """Have the next few candidates ready, with their contents."""
+        """Makes the next few candidates ready, with their contents."""
         candidates = self._take_unread()
         wanted = [(each.parcel, [each.place]) for each in candidates]
         contents = read_contents(self.push.core, self.push.source, wanted)
@@ -187,7 +187,7 @@ class Feed(ABC):
         ]
 
     def _take_unread(self) -> list[Candidate]:
-        """As many of the next candidates as are read at a time."""
+        """Takes as many of the next candidates as are read at a time."""
         if not self._unread:
             self._unread.extend(self._next_candidates())
         taken: list[Candidate] = []
@@ -198,11 +198,11 @@ class Feed(ABC):
         return taken
 
     def _next_candidates(self) -> list[Candidate]:
-        """The next few candidates, without their contents; none where nothing is left."""
+        """Returns the next few candidates, without their contents; an empty list at the end."""
         return self._from_look()
 
     def _from_look(self) -> list[Candidate]:
-        """The next candidates that the looks find; those that must be given up are, on the way."""
+        """Returns the next candidates of the scans, and dead-letters used-up ones on the way."""
         found: list[Candidate] = []
         to_give_up: list[Candidate] = []
         while len(found) < READ_AT_A_TIME and (pending := next(self._parcels, None)) is not None:
@@ -223,7 +223,7 @@ class Feed(ABC):
         return found
 
     def _mark_waiting(self, parcel: Parcel) -> None:
-        """Mark what waits in a parcel and has no mark yet."""
+        """Puts marks for the messages of a parcel that wait without one."""
         now_ms = self.push.core.now_ms()
         for place in range(parcel.count):
             if parcel.receives[place] and is_pending(parcel, place, now_ms):
@@ -232,10 +232,10 @@ class Feed(ABC):
                 self._mark_lists[parcel.partition].add(mark)
 
     def _wait_for_late(self, parcel: Parcel) -> None:
-        """Wait for what a poster that had lost its lease wrote down, where its mark is passed.
+        """Adds marks of a poster that had lost its lease, if this one has already passed them.
 
         the one before   posts m ── its lease lapses ────── mark 1 ── m: v = 1, r = 1
-        this one                          reads marks up to 9 ────────────── looks: m waits
+        this one                          reads marks up to 9 ────────────── scans: m waits
         """
         now_ms = self.push.core.now_ms()
         marks = self._mark_lists[parcel.partition]
@@ -246,7 +246,7 @@ class Feed(ABC):
                     marks.add(mark)
 
     def _must_give_up(self, candidate: Candidate) -> bool:
-        """Whether a message is to be given up instead of being posted."""
+        """Returns True if a message is to be dead-lettered instead of being posted."""
         if is_used_up(self.push, candidate):
             return True
         if candidate.parcel.expires_ms >= self.push.core.now_ms() + RESCUE_MS:
@@ -254,7 +254,7 @@ class Feed(ABC):
         return dead_letter_queue(self.push.core, self.push.source) is not None
 
     def _give_up(self, candidates: Sequence[Candidate]) -> None:
-        """Give messages up, the parcels side by side: a whole backlog may expire in two minutes.
+        """Dead-letters messages, parcels in parallel: a whole backlog may expire in two minutes.
 
         In order, one by one: so is their order in the dead-letter queue.
         """
@@ -276,14 +276,14 @@ class Feed(ABC):
                 self._note_kept(parcel, place)
 
     def _note_kept(self, parcel: Parcel, place: int) -> None:
-        """Take note of a message that is kept to its expiry, and not posted again."""
+        """Notes a message that is kept to its expiry, and not posted again."""
         if parcel.visible_ms[place] == parcel.expires_ms:
             self._kept_until_ms = max(self._kept_until_ms, parcel.expires_ms)
 
     def _settle_all(
         self, groups: Sequence[list[PostResult]], free: frozenset[CandidateKey] = frozenset()
     ) -> list[Settled]:
-        """Settle posts, each list of one parcel, the parcels side by side."""
+        """Settles posts, one list for each parcel, the parcels in parallel."""
 
         def write(results: list[PostResult]) -> list[Settled] | None:
             marks = self._mark_lists[results[0].candidate.parcel.partition]
@@ -302,13 +302,13 @@ class Feed(ABC):
         return settled
 
     def _may_settle(self, key: _ParcelKey) -> bool:
-        """Whether the deliveries of a parcel are written down now, not with others of it."""
+        """Returns True if a parcel's deliveries are written down now, not with later ones of it."""
         begun_ms = min(each.post.at_ms for each in self._ended[key])
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
 
 
 def _mark_of(parcel: Parcel, place: int) -> DueMark:
-    """The mark by which a message waits, as its parcel says it."""
+    """Returns the mark of a waiting message, from its parcel."""
     due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
     return DueMark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 

@@ -2,19 +2,20 @@
 
     A: acquires ── posts a window of messages, renews each 10 s ── releases
     B:   told of a new message, finds A: requests another look, from its key on, and ends
-
+    B:   has a new message, finds A: requests another scan, from its key on, and ends
 A post starts only while 17 s of the lease are left, so that it outlives every post begun under it,
 also if its holder died: no message is posted by two at once, and none need be claimed.
 
 No wake-up is lost. The request is written on the condition that A still holds, and A releases on
 the condition that there is none:
 
-    fan-out puts m ── B: request? A holds ──> A: release? a request: looks again, finds m
+    fan-out puts m ── B: request? A holds ──> A: release? a request: scans again, finds m
     fan-out puts m ─────────────────────────> A: releases ── B: request? none: acquires, finds m
 
-Two numbers decide which execution continues. `starts` names executions; `generation` is that of the
-one in charge. A holder that leaves a message due before any execution wakes counts `starts` up in
-its release and starts that execution, which waits until then and takes charge when it first holds:
+Two numbers decide which execution continues. `starts` names executions; `generation` is the number
+of the execution in charge. A holder that leaves a message due before any execution wakes counts
+`starts` up in its release and starts that execution, which waits until then and takes charge when
+it first holds:
 
     #1, in charge, asleep until 14:00      a message fails, due 12:00:10: starts = 2, #2 is started
     #2 12:00:10 holds: generation = 2      #1 wakes, generation > 1: ends
@@ -37,10 +38,10 @@ from cirrusmq.subscriptions.delivery_state import DeliveryState, hold_ms
 from cirrusmq.subscriptions.delivery_writes import Update, Value
 
 MARGIN_MS = 1_000
-"""An execution that wakes so much later than a message is due is early enough: it is posted
-within the second."""
+"""An execution that wakes within this time after a message is due is early enough: the message is
+posted within the second."""
 WAKING_MS = 10_000
-"""An execution may wake so much after its alarm."""
+"""Longest time after its alarm at which an execution may wake."""
 _TRIES = 8
 _UNPAUSED = "attribute_not_exists(paused)"
 _FAST = "(attribute_not_exists(slow_until) OR slow_until <= :now)"
@@ -52,16 +53,16 @@ class Acquired(NamedTuple):
 
     delivery: DeliveryState
     mine: bool
-    """Whether this worker has it now."""
+    """True if this worker has it now."""
     dirty: bool
-    """Whether the last holder's state is not known, so that everything must be read."""
+    """True if the last holder's state is not known, so that everything must be read."""
 
 
 class Handover(msgspec.Struct, frozen=True, kw_only=True):
-    """The notes of a poster for the next one. Times are in milliseconds since the epoch."""
+    """The state that a poster leaves to the next one. Times are in milliseconds since the epoch."""
 
     due_ms: int | None
-    """When the next message is due; None where none waits."""
+    """When the next message is due; None if no message waits."""
     error: str
     sent_ms: int
     blocks: bool
@@ -72,26 +73,26 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     looked_ms: int
     posted_ms: int
     full_ms: int = 0
-    """When the bucket of the rate is full again; 0: there is none."""
+    """When the bucket of the rate is full again; 0 without a rate."""
     delayed_ms: int | None = None
-    """When the next delayed message is to be posted; None: none is."""
+    """When the next delayed message is to be posted; None if none is delayed."""
     slowness: Slowness = Slowness(0, 0)
 
     @property
     def blocked(self) -> bool:
-        """Whether a message that failed holds the others back."""
+        """True if a message that failed holds the others back."""
         return self.due_ms is not None and self.blocks
 
     @property
     def wake_ms(self) -> int | None:
-        """When an execution is to wake; None: nothing waits."""
+        """When an execution is to wake; None if nothing waits."""
         if self.blocked or self.delayed_ms is None:
             return self.due_ms
         return self.delayed_ms if self.due_ms is None else min(self.due_ms, self.delayed_ms)
 
 
 class Released(NamedTuple):
-    """The result of a release; `starts`: an execution of that number is to be started."""
+    """The result of a release. starts: number of an execution that is to be started, or None."""
 
     ending: Ending
     starts: int | None = None
@@ -106,12 +107,12 @@ def acquire(
     blocked_too: bool = True,
     slow_too: bool = True,
 ) -> Acquired | None:
-    """Take the lease, if no other worker has it; None where the subscription is gone.
+    """Takes the lease if no other worker has it. Returns None if the subscription is gone.
 
-    Not while it is paused: the answer is not `mine` then.
+    A paused subscription is not taken: the result is not `mine` then.
 
-    With `generation` as the execution of that number, which takes charge. `blocked_too`: also where
-    the subscription is retrying; `slow_too`: also where it is slow.
+    generation: the number of the execution that takes charge; None if no execution does.
+    blocked_too: take it also while the subscription is retrying. slow_too: also while it is slow.
 
     A: holds until 12:00:30 ─── posts ───> 12:00:29 done
     B: 12:00:10 holder = A, in time ──> refused
@@ -149,7 +150,7 @@ def acquire(
 
 
 def renew(core: Core, delivery: DeliveryState, holder: str) -> Update | None:
-    """Prolong the lease, if this worker still has it; None where that cannot be told now."""
+    """Renews the lease, if this worker still has it. Returns None if the store does not say now."""
     until = {"held_until": core.now_ms() + hold_ms(core)}
     try:
         return delivery_writes.update(core, delivery, set=until, holder=holder)
@@ -158,9 +159,9 @@ def renew(core: Core, delivery: DeliveryState, holder: str) -> Update | None:
 
 
 def request_look(core: Core, delivery: DeliveryState, start: str) -> DeliveryState | None:
-    """Have the present holder look again from a key on before it releases.
+    """Asks the present holder to scan again from a key on before it releases.
 
-    Answers None where it will; else the delivery state as it is, which that holder has left.
+    Returns None if it will, else the present delivery state, which that holder has left.
     """
     if delivery.again is not None and delivery.again <= start:
         return None
@@ -175,24 +176,24 @@ def request_look(core: Core, delivery: DeliveryState, start: str) -> DeliverySta
 
 
 def request_hurry(core: Core, delivery: DeliveryState) -> DeliveryState | None:
-    """Have the present holder post what waits for its retry before it releases.
+    """Asks the present holder to post what waits for its retry before it releases.
 
-    Answers None where it will; else the delivery state as it is, which that holder has left.
+    Returns None if it will, else the present delivery state, which that holder has left.
     """
     asked: dict[str, Value] = {"again": "", "hurried": 1}
     return delivery_writes.update(core, delivery, set=asked, holder=delivery.holder).refused_by
 
 
 def take_request(core: Core, delivery: DeliveryState, holder: str) -> DeliveryState | None:
-    """The delivery state with what was requested; None where this worker has lost the lease."""
+    """Returns the delivery state with the request, or None if this worker has lost the lease."""
     update = delivery_writes.update(core, delivery, remove=["again", "hurried"], holder=holder)
     return update.found if update.written else None
 
 
 def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None:
-    """Leave due messages to the present holder: it starts another execution if one is needed.
+    """Leaves due messages to the present holder: it starts another execution if one is needed.
 
-    Answers None where it does; else the delivery state as it is, which that holder has left.
+    Returns None if it does, else the present delivery state, which that holder has left.
     """
     return delivery_writes.update(
         core,
@@ -207,11 +208,11 @@ def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None
 def release(
     core: Core, delivery: DeliveryState, holder: str, handover: Handover, generation: int | None
 ) -> Released:
-    """Release the lease, and store the due time of waiting messages.
+    """Releases the lease, and stores the due time of waiting messages.
 
-    Not while another look is requested, unless what fails blocks the others: the next round looks
-    at all. A request to post what waits is answered anyway. `generation`: of the execution that
-    does this and wakes when something is due.
+    Not while another scan is requested, unless a failing message blocks the others: the next round
+    scans everything. A request to post waiting messages is served in any case. generation: the
+    number of the execution that does this and wakes when a message is due; None for an invocation.
     """
     blocked = handover.blocked
     for _ in range(_TRIES):
@@ -240,7 +241,7 @@ def release(
 
 
 def start_anew(core: Core, delivery: DeliveryState) -> int | None:
-    """Count up for an execution that looks at once; None where another worker was faster.
+    """Counts up for an execution that scans at once. Returns None if another worker was faster.
 
     Only without a holder. A dead holder stays named, so that the next one knows of it.
     """
@@ -256,14 +257,14 @@ def start_anew(core: Core, delivery: DeliveryState) -> int | None:
 
 
 def end_execution(core: Core, delivery: DeliveryState) -> None:
-    """No execution is awake, or will be: the one that woke ends, since posting is paused."""
+    """Notes that no execution is awake, or will be: the last one ends, since posting is paused."""
     if delivery.alarm_ms:
         seen = {"alarm": delivery.alarm_ms}
         delivery_writes.update(core, delivery, remove=["alarm"], seen=seen)
 
 
 def expire(core: Core, delivery: DeliveryState) -> None:
-    """End the lease of a holder that is certainly gone."""
+    """Ends the lease of a holder that is certainly gone."""
     delivery_writes.update(core, delivery, set={"held_until": 0}, holder=delivery.holder)
 
 

@@ -41,7 +41,7 @@ from cirrusmq.subscriptions.failed_answers import FailedAnswer, keep_answer
 from cirrusmq.webhooks import requests
 
 RETRY_AFTER_SECONDS = 3_600.0
-"""The longest wait that a subscriber's `Retry-After` is heeded for, in real seconds."""
+"""Longest wait that a subscriber's `Retry-After` may ask for, in real seconds."""
 CandidateKey: TypeAlias = tuple[str, int, int]
 """Parcel's key, its partition, the message's place: in order of posting."""
 
@@ -50,15 +50,15 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A message that is to be posted."""
 
     parcel: Parcel
-    """As it was read."""
+    """The parcel as it was read."""
     place: int
     mark: DueMark | None = None
-    """That told of it."""
+    """The mark that led to it."""
     message: Message | None = None
 
     @property
     def key(self) -> CandidateKey:
-        """Tells it from others of its subscription."""
+        """Its identity among the candidates of its subscription."""
         return self.parcel.sort_key, self.parcel.partition, self.place
 
     @property
@@ -79,7 +79,7 @@ class PostResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def error(self) -> str | None:
-        """A status or a kind of error; None where it was delivered."""
+        """A status or a kind of error; None if the message was delivered."""
         return self.post.error
 
 
@@ -88,31 +88,20 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 
     result: PostResult
     candidate: Candidate
-    """As it is now."""
+    """The candidate after the write."""
     due_ms: int | None
-    """When it is posted again; None where it is not."""
+    """When it is posted again; None if it is not."""
     mark: DueMark | None
-    """The one that was put for it."""
+    """The mark that was put for it."""
 
 
 def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostResult | Candidate:
-    """Post a message once; the candidate itself where that could not start by `latest_ms`."""
+    """Posts a message once. Returns the candidate if the post could not start by `latest_ms`."""
     core, subscription = push.core, push.subscription
     assert subscription.endpoint is not None
     if candidate.message is None:  # its body cannot be read now
         return PostResult(candidate=candidate, post=Post(pace.start(core), None, "content"))
-    headers, body = requests.delivery(
-        account=subscription.account,
-        topic=subscription.topic,
-        subscription=subscription.name,
-        message_id=candidate.parcel.message_id(candidate.place),
-        message=candidate.message,
-        published_ms=candidate.parcel.sent_ms,
-        content_format=subscription.content_format,
-        secrets=confirmations.signing_secrets(core, subscription.id),
-        request_id=f"{core.random.getrandbits(128):032x}",
-        now_s=core.real_seconds(),
-    )
+    headers, body = _request(push, candidate, candidate.message)
     started_ms = pace.start(core)
     if started_ms > latest_ms:
         return candidate
@@ -136,13 +125,49 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
     )
 
 
+def _request(push: Push, candidate: Candidate, message: Message) -> tuple[dict[str, str], bytes]:
+    """Headers and body of one attempt to post a message."""
+    core, subscription = push.core, push.subscription
+    message_id = candidate.parcel.message_id(candidate.place)
+    secrets, now_s = confirmations.signing_secrets(core, subscription.id), core.real_seconds()
+    if subscription.notifies:
+        # Few do: the cold starts of others do without.
+        from cirrusmq.webhooks import sns_requests
+
+        return sns_requests.delivery(
+            subscription,
+            message_id,
+            message,
+            secrets=secrets,
+            now_s=now_s,
+            unsubscribe_token=confirmations.unsubscribe_token(core, subscription),
+        )
+    headers, body = requests.delivery(
+        account=subscription.account,
+        topic=subscription.topic,
+        subscription=subscription.name,
+        message_id=message_id,
+        message=message,
+        published_ms=candidate.parcel.sent_ms,
+        content_format=subscription.content_format,
+        secrets=secrets,
+        request_id=f"{core.random.getrandbits(128):032x}",
+        now_s=now_s,
+    )
+    if subscription.made_by_sns:
+        from cirrusmq.webhooks import sns_requests
+
+        headers |= sns_requests.headers_of(subscription, message_id)
+    return headers, body
+
+
 def settle(
     push: Push, results: Sequence[PostResult], free: frozenset[CandidateKey], marks_from_ms: int
 ) -> list[Settled]:
-    """Write down what became of messages of one parcel, in one write.
+    """Writes down the results of one parcel's posts, in one write.
 
-    Those that are `free` failed beside another one that is the probe now: they wait for it
-    alone. No mark is put before `marks_from_ms`.
+    free: messages that failed beside another one, which is the probe now: they wait for it alone.
+    No mark is put before `marks_from_ms`.
     """
     parcel, now_ms = _as_read(results), push.core.now_ms()
     changes: dict[int, MessageChange] = {}
@@ -159,14 +184,14 @@ def settle(
             changes[place] = failed(parcel, place, due_ms, history, now_ms)
         else:
             due_ms = _due_ms(push, each)
-            # One that is given up waits for no time; should this stop here, its mark finds it.
+            # A used-up message waits for no time; should this stop here, its mark finds it.
             again_ms = max(each.post.at_ms if due_ms is None else due_ms, marks_from_ms)
             if not push.blocks:
                 mark = _mark(parcel, place, again_ms, each.error)
                 put_mark(push.core, parcel, mark)
             changes[place] = failed(parcel, place, again_ms, history, now_ms)
             if due_ms is None:
-                # The move to another queue takes what it says of the message from its parcel.
+                # The move to another queue takes the message's state from its parcel.
                 given_up.append(each)
                 continue
             due_ms = again_ms
@@ -182,9 +207,9 @@ def settle(
 
 
 def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
-    """Move a message to the dead-letter queue, or drop it, or keep it out of the way.
+    """Moves a message to the dead-letter queue, drops it, or keeps it to its expiry.
 
-    One that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
+    A message that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
     policy that ends so, and holds nothing back.
     """
     core, parcel, place = push.core, candidate.parcel, candidate.place
@@ -204,13 +229,13 @@ def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
 
 
 def is_used_up(push: Push, candidate: Candidate) -> bool:
-    """Whether a message was posted as often as its policy has it, and only its end is missing."""
+    """Returns True if a message had all posts of its policy, and only its end is missing."""
     retries = _policy(push).max_retries
     return retries is not None and candidate.parcel.receives[candidate.place] > retries
 
 
 def _as_written(settled: Settled, left: Parcel) -> Settled:
-    """A post as the store has it: an earlier try may have drawn another wait."""
+    """Returns a post as the store has it: an earlier try may have drawn another wait."""
     candidate = replace(settled.candidate, parcel=left)
     place = candidate.place
     if settled.due_ms is None or not left.live(place):
@@ -222,7 +247,7 @@ def _as_written(settled: Settled, left: Parcel) -> Settled:
 
 
 def _as_read(results: Sequence[PostResult]) -> Parcel:
-    """The parcel of these posts, each of its messages as it was when it was posted."""
+    """Returns the parcel of these posts, each of its messages as it was when it was posted."""
     parcel = results[0].candidate.parcel
     for each in results[1:]:
         parcel = _with_places(parcel, each.candidate.parcel, [each.candidate.place])
@@ -230,12 +255,12 @@ def _as_read(results: Sequence[PostResult]) -> Parcel:
 
 
 def _due_ms(push: Push, result: PostResult) -> int | None:
-    """When a failed message is posted again; None where it is given up.
+    """Returns when a failed message is posted again, or None if it is dead-lettered or dropped.
 
-    After the policy's wait, or what a `Retry-After` asks for if that is longer.
+    After the policy's wait, or the time of a `Retry-After` if that is longer.
 
-    Its retries may be used up, or its life: a message that could not be tried again before the
-    last two minutes of it is moved to the dead-letter queue, where there is one.
+    Its retries may be used up, or its life: a message that could not be tried again before its
+    last two minutes is moved to the dead-letter queue, if there is one.
     """
     parcel, place = result.candidate.parcel, result.candidate.place
     wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)
@@ -260,7 +285,7 @@ def _mark(parcel: Parcel, place: int, due_ms: int, error: str) -> DueMark:
 
 
 def _write(push: Push, parcel: Parcel, changes: Changes) -> Parcel:
-    """Write what became of messages, each if it is as it was read; answers the parcel after it.
+    """Writes results of messages, each if it is as it was read. Returns the parcel after it.
 
     poster:  reads v = 5, r = 0 ── posts ── v = 5 and r = 0 still? v = 10, r = 1 ── answer lost
     again, with another draw:               v = 10, r = 1: done before, and it waits until 10
@@ -283,5 +308,5 @@ def _write(push: Push, parcel: Parcel, changes: Changes) -> Parcel:
 
 
 def _with_places(parcel: Parcel, other: Parcel, places: Iterable[int]) -> Parcel:
-    """The parcel with some of its messages as another reading has them."""
+    """Returns the parcel with some of its messages as another reading has them."""
     return changed(parcel, {place: as_in(other, place) for place in places})

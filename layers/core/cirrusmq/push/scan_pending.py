@@ -1,8 +1,8 @@
 """Reading a subscription's undelivered messages: its partitions together, in order of keys.
 
-A look begins at the key before which, by the delivery state, all messages are clean: ended, or
-found by their marks. It answers the key at which the next look may begin. Messages of the last
-minute are never clean, since parcels may still be put in front of one another there.
+A scan begins at the key before which, by the delivery state, all messages are clean: ended, or
+found by their marks. It finds the key at which the next scan may begin. Messages of the last minute
+are never clean, since parcels may still be put in front of one another there.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _MOST_PER_PAGE = 1_024
 
 
 class Look:
-    """One look at the parcels of a push's subscription, from a key on or from what is clean."""
+    """A scan of the parcels of a push's subscription, from a key on or behind the clean ones."""
 
     def __init__(
         self, push: Push, delivery: DeliveryState, start: str, partitions: tuple[int, ...]
     ):
         self._push = push
         self.began_ms = self._now_ms = push.core.now_ms()
-        """What is to be posted later than that is left out."""
+        """Messages that are to be posted later than this are left out."""
         self._first_ms = push.source.query_from_ms(self._now_ms, push.core.clock.scale)
         self._until = f"{self._now_ms + ATTEMPT_AHEAD_MS + SKEW_MS:013d}{LAST_KEY}"
         self.full = not start
-        """Whether it tells what is clean."""
+        """True if it finds which keys are clean."""
         self.reached = ""
-        """In order: the key up to which everything was told."""
+        """In order: the key up to which everything was returned."""
         self.clean_ms = list(delivery.clean_ms or (0,) * len(push.all_partitions))
         self._settled: set[int] = set()
         self._start = start
@@ -45,7 +45,7 @@ class Look:
         self._parcels = self._pending(read)
 
     def __iter__(self) -> Iterator[tuple[Parcel, list[int]]]:
-        """Parcels with the places of messages that are to be attempted, by their keys."""
+        """Returns parcels with the places of messages that are to be attempted, by their keys."""
         return self._parcels
 
     def _pending(self, parcels: Iterator[Parcel]) -> Iterator[tuple[Parcel, list[int]]]:
@@ -66,15 +66,15 @@ class Look:
             self._clean(partition, self._now_ms)
 
     def _clean(self, partition: int, before_ms: int) -> None:
-        """Of this partition nothing earlier is left; told once, by the first that is."""
+        """Notes, once, that all messages of the partition before this time have ended."""
         if self.full and partition not in self._settled:
             self._settled.add(partition)
             settled_ms = min(before_ms, self._now_ms - SETTLED_MS)
             self.clean_ms[partition] = max(self.clean_ms[partition], settled_ms)
 
     def start_of(self, partition: int) -> str:
-        """The key at which the look begins in a partition."""
-        # A start key is told after any write that says it is late: clean keys do not bound it.
+        """Returns the key at which the scan begins in a partition."""
+        # A start key may come from a late write: clean keys do not bound it.
         if self._start:
             return max(self._start, f"{self._first_ms:013d}")
         return f"{max(self._first_ms, self.clean_ms[partition]):013d}"
@@ -90,10 +90,10 @@ class Look:
         return _read(core, source_id, partition, self.start_of(partition), self)
 
     def _in_order(self) -> Iterator[Parcel]:
-        """The parcels with none passing another that was put before it.
+        """Yields the parcels so that none passes another that was put before it.
 
             fan-out                     puts 1 into partition A, then 2 into partition B
-            look    reads A: nothing                                reads B: 2
+            scan    reads A: nothing                                reads B: 2
             again   reads A up to 2: 1
 
         A parcel before a key that the first reading saw was put before it, so the second reading
@@ -135,7 +135,7 @@ class Look:
 
 
 def next_delayed_ms(push: Push, after_ms: int) -> int | None:
-    """When the first message is to be posted that is delayed beyond `after_ms`; None: none is.
+    """Returns when the first message delayed beyond `after_ms` is to be posted, or None.
 
     Keys are in order of these times, but for the second by which an attempt may be older.
     """
@@ -161,13 +161,13 @@ def next_delayed_ms(push: Push, after_ms: int) -> int | None:
 
 
 def is_delayed(parcel: Parcel, place: int, now_ms: int) -> bool:
-    """Whether a message was published to be posted later than `now_ms`."""
+    """Returns True if a message was published to be posted later than `now_ms`."""
     due_ms = parcel.visible_ms[place]
     return not parcel.receives[place] and due_ms > max(now_ms, parcel.sent_ms)
 
 
 def is_pending(parcel: Parcel, place: int, now_ms: int) -> bool:
-    """Whether a message is to be attempted, now or later."""
+    """Returns True if a message is to be attempted, now or later."""
     return parcel.live(place) and parcel.visible_ms[place] < parcel.expires_ms > now_ms
 
 
@@ -183,7 +183,7 @@ def _read(
     pk = partition_key(PARCELS, source_id, partition)
     limit = _FEWEST_PER_PAGE
     if start > (until or look.until):
-        return  # of messages that are delayed
+        return  # only delayed messages follow
     while True:
         page = read_page(core, pk, start, until or look.until, limit, from_exclusive=exclusive)
         yield from page.parcels

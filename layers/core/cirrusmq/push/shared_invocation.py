@@ -1,17 +1,18 @@
-"""One invocation for several subscriptions: each is delivered as by an invocation of its own.
+"""One invocation for several subscriptions, each of which is delivered as if it were alone.
 
     fan_out   a, b, c wait ── one invocation
     a                         holds ─ posts ─ releases
     b                         holds ─ posts ──────── hangs ──────────── 15 s ─ releases
     c                         holds ─ posts ─ posts ─ posts │ 2 s: releases, and goes on alone
 
-A slow one is refused to `push`, within milliseconds, and so is the next: those of an account go to
-one invocation of `push_slow`, which none of them leaves. There it is no CPU that they wait for.
+A slow subscription is passed to `push_slow` within milliseconds, and so is the next one: slow
+subscriptions of one account go to one invocation of `push_slow`, which none of them leaves. There
+they do not wait for a CPU.
 
-They share the work that begins an invocation, its share of a CPU, and its end. So none waits for
-another one: each has threads of its own, also for its calls of the store, and its lease begins and
-ends with its own work. The invocation lasts as long as the slowest, which would have one of its own
-else. If it ends before its time, their leases end as they would then: the sweep finds them.
+They share the start of an invocation, its share of a CPU, and its end. So none waits for another:
+each has its own threads, also for its calls of the store, and its lease begins and ends with its
+own work. The invocation lasts as long as the slowest, which would otherwise need a separate one. If
+it ends before its time, their leases end as they would then: the sweep finds them.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from cirrusmq.subscriptions import delivery_state
 from cirrusmq.subscriptions.delivery_state import POST_MS
 
 SHARED_MS = 2_000
-"""Real milliseconds after which one that is still busy leaves for an invocation of its own: several
-busy ones would have to do with one share of a CPU."""
+"""Real milliseconds after which a busy subscription leaves for a separate invocation: several busy
+ones would have to do with one share of a CPU."""
 RUN_MS = 120_000
-"""Of an invocation: a retry schedule waits for no longer."""
+"""Longest run of an invocation: a retry schedule waits no longer."""
 _WAIT_SECONDS = 1.0
 _REFUSED_SECONDS = 0.05
-"""So long none has ended: then those that were refused have been."""
+"""Seconds without an end after which all refused subscriptions have ended."""
 _logger = logging.getLogger(__name__)
 
 
 class _Ended(NamedTuple):
-    """How a subscription's delivery ended: what is left for `push_slow`, and an error."""
+    """The end of a subscription's delivery: the rest for `push_slow`, and an error."""
 
     account: str
     rest: dict[str, Any] | None = None
@@ -53,7 +54,7 @@ class _Ended(NamedTuple):
 
 
 def posting_ms(left_ms: int) -> int:
-    """Milliseconds in which posts may begin, in an invocation with so many left."""
+    """Returns the milliseconds in which posts may begin, in an invocation with `left_ms` left."""
     return min(left_ms, RUN_MS) - POST_MS
 
 
@@ -65,12 +66,12 @@ def deliver_all(
     *,
     takes_slow: bool = False,
 ) -> None:
-    """Deliver what waits for these subscriptions, side by side.
+    """Delivers waiting messages of these subscriptions, in parallel.
 
-    takes_slow: as of `Push`; the slow ones are passed on to `push_slow` without it.
+    takes_slow: as in `Push`; without it, slow subscriptions are passed on to `push_slow`.
 
-    An error of one is raised when all have ended: Lambda then repeats the invocation, which does
-    little for those that are done.
+    The error of one is raised when all have ended: Lambda then repeats the invocation, which does
+    little for the others.
     """
     shared_ms = None if len(places) == 1 else most_ms if takes_slow else SHARED_MS
     sharing = len(places) - 1
@@ -89,7 +90,7 @@ def deliver_all(
             ended = deliver_them(core, admitted)
     else:
         ended = deliver_them(core, pushes)
-    # Behind the count: who goes on for this invocation must not be one above the account's share.
+    # After the count: the successor of this invocation must not exceed the account's share.
     errors = [each.error for each in ended if each.error is not None]
     errors += _pass_on(core, ended)
     errors.sort(key=lambda error: isinstance(error, CirrusMQError))
@@ -101,7 +102,7 @@ def deliver_all(
 
 @contextlib.contextmanager
 def _admitted(core: Core, pushes: Sequence[Push], most_ms: float) -> Iterator[list[Push]]:
-    """Those of accounts that have a share left; the sweep finds what the others would post."""
+    """Yields pushes of accounts that have a share left; the sweep finds messages of the others."""
     with contextlib.ExitStack() as held:
         accounts = sorted({push.subscription.account for push in pushes})
         of = {
@@ -117,12 +118,12 @@ def _alone(core: Core, pushes: Sequence[Push]) -> list[_Ended]:
 
 
 def _side_by_side(core: Core, pushes: Sequence[Push]) -> list[_Ended]:
-    """Deliver each in a thread of its own.
+    """Delivers each subscription in a separate thread.
 
-    What a slow one leaves waits for all to end, so that it is for few invocations; what is refused
-    as slow does not.
+    The rest of a slow one waits for all to end, so that it is for few invocations; a subscription
+    that is refused as slow does not wait.
     """
-    # Where one's key takes no writes, its calls wait in a pool that nobody else needs.
+    # If one's key takes no writes, its calls wait in a pool that nobody else needs.
     own = replace(core, in_parallel=core.in_own_pool)
     together = any(push.takes_slow for push in pushes)
     left, done, waiting = len(pushes), list[_Ended](), list[_Ended]()
@@ -149,7 +150,7 @@ def _deliver(push: Push) -> _Ended:
 
 
 def _pass_on(core: Core, ended: Iterable[_Ended]) -> list[Exception]:
-    """Leave what is left to `push_slow`: that of each account to one invocation. The errors."""
+    """Passes the rest to `push_slow`, in one invocation for each account. Returns the errors."""
     by_account = defaultdict[str, list[dict[str, Any]]](list)
     for each in ended:
         if each.rest is not None:

@@ -1,13 +1,13 @@
-"""Slow subscriptions: those whose URL took long to answer. `push_slow` posts to them, apart.
+"""Slow subscriptions, whose URL takes long to answer. `push_slow` posts to them separately.
 
     push        posts ── over a second: begins no more ── releases: slow for 10 minutes ── ends
     push_slow                                                          posts ── over a second: on
     push        20 minutes later: posts ── over a second: slow for 20 minutes, then 40 … a day
 
-A new subscription is slow until a turn has posted, and each of its posts took less. One that was
+A new subscription is slow until a session has posted, and each of its posts took less. One that was
 fast for as long as it had been slow begins again with 10 minutes.
 
-    the state   slow_until  <──  the release of the lease, which each turn writes anyway
+    the state   slow_until  <──  the release of the lease, which each session writes anyway
     push        asks for the lease if it is not slow: that costs nothing more, and a unit if it is
 """
 
@@ -29,14 +29,14 @@ LONGEST_MS = 86_400_000
 
 
 class Slowness(NamedTuple):
-    """For how long a subscription is slow, as its delivery state has it; 0: it is not."""
+    """For how long a subscription is slow, as its delivery state has it; 0 if it is not."""
 
     until_ms: int
     for_ms: int
 
 
 def patience_ms(beside: int, sharing: int) -> int:
-    """Real milliseconds that a post may take before its subscription is slow.
+    """Returns the real milliseconds that a post may take before its subscription is slow.
 
     beside: posts of the same subscription that ran when it began. sharing: other subscriptions of
     the invocation.
@@ -45,9 +45,9 @@ def patience_ms(beside: int, sharing: int) -> int:
 
 
 def judge(delivery: DeliveryState, now_ms: int, *, posted: bool, was_slow: bool) -> Slowness:
-    """How slow a subscription is by a turn that ends now, and by the state that it began with.
+    """Returns the slowness after a session that ends now, from the state that it began with.
 
-    posted: whether the turn posted at all. was_slow: whether one of its posts took too long.
+    posted: whether the session posted at all. was_slow: whether one of its posts took too long.
     """
     before = Slowness(delivery.slow_until_ms, delivery.slow_for_ms)
     untried = before.until_ms >= UNTRIED_MS
@@ -64,5 +64,5 @@ def judge(delivery: DeliveryState, now_ms: int, *, posted: bool, was_slow: bool)
 
 
 def is_demoted(delivery: DeliveryState, now_ms: int) -> bool:
-    """Whether a slow turn from this state on makes a slow subscription of a fast one."""
+    """Returns True if a slow session from this state on makes a fast subscription slow."""
     return not delivery.slow(now_ms)

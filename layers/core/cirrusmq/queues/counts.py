@@ -1,7 +1,7 @@
 """How many messages a source holds, for a bounded number of read units.
 
-Messages that can be read for them are counted exactly. Of a longer source the meter's counter has
-the number of messages, and a look at both ends of its partitions gives their states:
+Messages that these units can read are counted exactly. For a longer source the meter's counter has
+the number of messages, and reads at both ends of its partitions give their states:
 
     key        old ─────────────────────────────────────────────────────> new
     read       ■■■■ in flight ·· ■ ·· | ·· active ■ ·· | ·· ■ delayed ■■■
@@ -20,6 +20,7 @@ from functools import cached_property
 import msgspec
 
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.priority import priority_in
 from cirrusmq.model.source import Source, rewindable, rewindable_until
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import counters
@@ -28,16 +29,16 @@ from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
 from cirrusmq.storage.queries import LAST_KEY, from_key
 
 COUNT_UNITS = 35.0
-"""Of looking; the rest of 40 is left to the counter and the attributes."""
+"""Read units for parcels; the rest of 40 is left to the counter and the attributes."""
 _ARCHIVE_UNITS = 10.0
 _KEPT_BACK_UNITS = 19.0
-"""For a look at the far end of a partition, and for bisecting one; not where the meter says that
-the rest can be read."""
+"""For a read at the far end of a partition, and for bisecting one; not needed if the meter's count
+shows that the rest can be read."""
 _FIRST_PARCELS, _PAGE_PARCELS = 16, 64
 _PAGE_UNITS = 2.0
-"""Of the first parcels, at most."""
+"""Most units of the first parcels."""
 _CONSISTENT_PARTITIONS = 10
-"""With more of them the first look, too, is eventually consistent: it costs half as much."""
+"""With more of them the first reads, too, are eventually consistent, at half the cost."""
 
 
 class Counts(msgspec.Struct):
@@ -48,26 +49,28 @@ class Counts(msgspec.Struct):
     delayed: int = 0
     rewindable: int = 0
     oldest_ms: int | None = None
+    by_priority: dict[int, int] | None = None
+    """Active messages that were read, by their priorities; None: the source has none."""
     approximate: bool = False
-    """Whether not all could be read: what was, and for the rest the meter, which may be behind."""
+    """True if not all was read: the figures are the messages read, and the meter's for the rest."""
 
     @property
     def kept(self) -> int:
-        """Messages not yet deleted."""
+        """Messages not yet deleted, in any state."""
         return self.active + self.inactive + self.delayed
 
 
 def count(core: Core, source: Source) -> Counts:
-    """Count a source's messages now; those that it cannot read are the meter's, a minute old.
+    """Counts a source's messages now; counts that it cannot read are the meter's, a minute old.
 
-    So the figures are exact or say that they are approximate; none is below what was read:
+    So the figures are exact or marked as approximate; none is below the number that was read:
 
         10:00:00   20,000 are sent
         10:00:20   the meter has counted 9,700 of them ──> about 9,700
         10:01:00   it has counted all ─────────────────> about 20,000
     """
     now_ms = core.now_ms()
-    counts = Counts()
+    counts = Counts(by_priority=None if source.priorities is None else {})
     budget = ReadBudget(COUNT_UNITS)
     archived = not source.rewind_seconds or _count_archive(core, source, counts, now_ms, budget)
     looked = _Looked(core, source, counts, now_ms, budget)
@@ -77,14 +80,14 @@ def count(core: Core, source: Source) -> Counts:
     counts.approximate = True
     if not archived:
         counts.rewindable = max(counts.rewindable, looked.kept.rewindable)
-    # A former source still has what a rewind took from it: the meter does not tell that apart.
+    # A former source still has messages that a rewind took from it: the meter counts them, too.
     if looked.unfinished and source.ends_ms is None:
         _add_the_rest(counts, looked)
     return counts
 
 
 def total(counted: Sequence[Counts]) -> Counts:
-    """The counts of several sources together."""
+    """Returns the counts of several sources together."""
     times = [each.oldest_ms for each in counted if each.oldest_ms is not None]
     return Counts(
         active=sum(each.active for each in counted),
@@ -97,7 +100,7 @@ def total(counted: Sequence[Counts]) -> Counts:
 
 
 def _add_the_rest(counts: Counts, looked: _Looked) -> None:
-    """Complete the partitions that were looked at; the others are like them."""
+    """Completes the counts of the partitions that were read; the others are like them."""
     kept = looked.kept.messages
     inactive_share, delayed_share = looked.shares_of_the_rest()
     rest = max(0, round(kept * looked.share_looked_at) - counts.kept)
@@ -112,7 +115,7 @@ def _add_the_rest(counts: Counts, looked: _Looked) -> None:
 
 
 class _Looked:
-    """The parts of the partitions that were read; `unfinished`: those not read to their end."""
+    """The parts of the partitions that were read."""
 
     def __init__(
         self, core: Core, source: Source, counts: Counts, now_ms: int, budget: ReadBudget
@@ -120,14 +123,14 @@ class _Looked:
         self._core, self._source, self._counts = core, source, counts
         self._now_ms, self._budget = now_ms, budget
         self.unfinished: dict[str, str] = {}
-        """Partition key -> the key behind which nothing was read."""
+        """Partition key -> the key behind which nothing was read, for partitions read in part."""
         self._last: dict[str, Parcel] = {}
         """Partition key -> the last parcel that was read."""
         self._looked_at: set[str] = set()
 
     @cached_property
     def kept(self) -> counters.Kept:
-        """The meter's count."""
+        """The counts of the meter for this source."""
         return counters.read_kept(self._core, self._source.id)
 
     @property
@@ -136,7 +139,7 @@ class _Looked:
         return len(self._looked_at) / self._source.partitions
 
     def at_the_near_ends(self) -> None:
-        """Read the partitions from their beginnings on, a page each in turn."""
+        """Reads the partitions from their beginnings on, a page each in turn."""
         start = from_key(self._core, self._source, self._now_ms)
         partitions = list(range(self._source.partitions))
         self._core.random.shuffle(partitions)
@@ -154,9 +157,9 @@ class _Looked:
                 self._read(pk, _PAGE_PARCELS, within=self._budget.left - self._kept_back())
 
     def _kept_back(self) -> float:
-        """Units to keep back: none if the rest seems to need no more than there is.
+        """Returns the units to keep back: none if the rest seems to need less than the units left.
 
-        By the meter's count, and the units read for a message so far.
+        By the meter's count, and the units that a message has cost.
         """
         if self._budget.pays(_KEPT_BACK_UNITS + _PAGE_UNITS):
             return _KEPT_BACK_UNITS
@@ -165,9 +168,9 @@ class _Looked:
         return 0.0 if needed <= self._budget.left else _KEPT_BACK_UNITS
 
     def shares_of_the_rest(self) -> tuple[float, float]:
-        """The inactive and the delayed part of the messages not read, each from 0 to 1.
+        """Returns the inactive and the delayed part of the messages not read, each from 0 to 1.
 
-        All partitions are alike, since messages are put there at random: one of them is a sample.
+        One partition is a sample of all, since messages are put into them at random.
         """
         pk = self._seen_and_unfinished()
         far: list[Parcel] = []
@@ -189,7 +192,7 @@ class _Looked:
         return inactive / together, delayed / together
 
     def _first_never_received(self, pk: str, low_ms: int, now_ms: int, last: Parcel) -> int:
-        """The key behind all in flight, from which messages wait for their first delivery."""
+        """Returns the key time behind which messages wait for their first delivery."""
         if _never_received(self._last[pk]) or low_ms == now_ms:
             return low_ms
         if not _never_received(last):
@@ -200,7 +203,7 @@ class _Looked:
         return key_time(place)
 
     def _many_between(self, pk: str, low_ms: int, high_ms: int) -> float:
-        """About how many messages there are in between, by those in the middle."""
+        """Returns about how many messages are between two times, by messages in the middle."""
         if low_ms >= high_ms:
             return 0.0
         middle = f"{(low_ms + high_ms) // 2:013d}"
@@ -213,11 +216,11 @@ class _Looked:
         return (high_ms - low_ms) * count / span_ms
 
     def _seen_and_unfinished(self) -> str | None:
-        """A partition of which something was read, and not all."""
+        """Returns a partition that was read in part, or None."""
         return next((pk for pk in self._last if pk in self.unfinished), None)
 
     def _at_the_far_end(self, pk: str) -> list[Parcel]:
-        """The newest parcels of a partition, the newest first."""
+        """Returns the newest parcels of a partition, the newest first."""
         portion = self._budget.portion(2.0)
         low = self.unfinished[pk]
         page = portion.read(
@@ -226,7 +229,7 @@ class _Looked:
         return [parcel for parcel in page.parcels if parcel.sort_key > low]
 
     def _find_oldest(self, pk: str, place: str) -> None:
-        """Note the oldest active message behind what is in flight."""
+        """Notes the oldest active message behind the messages in flight."""
         if self._counts.oldest_ms is None and self._budget.pays(0.5):
             found = self._budget.read(self._core, pk, place, LAST_KEY, 1, consistent=False).parcels
             for parcel in found:
@@ -253,9 +256,12 @@ def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
     if source.is_over(parcel, now_ms):
         return
     within = rewindable_until(source, parcel) > now_ms
+    levels, level = counts.by_priority, priority_in(parcel.key_prefix)
     for place in range(parcel.count):
         if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
             counts.active += 1
+            if levels is not None:
+                levels[level] = levels.get(level, 0) + 1
             counts.oldest_ms = min(counts.oldest_ms or parcel.sent_ms, parcel.sent_ms)
         elif parcel.delayed(place, now_ms):
             counts.delayed += 1
@@ -272,7 +278,7 @@ def _never_received(parcel: Parcel) -> bool:
 def _count_archive(
     core: Core, source: Source, counts: Counts, now_ms: int, budget: ReadBudget
 ) -> bool:
-    """Add what can be rewound; whether that is all."""
+    """Adds messages that can be rewound. Returns True if all were counted."""
     portion = budget.portion(_ARCHIVE_UNITS)
     oldest_ms = max(0, now_ms - source.rewind_seconds * 1000)
     for partition in range(source.partitions):

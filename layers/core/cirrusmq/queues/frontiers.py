@@ -1,4 +1,4 @@
-"""How far a log is replayed: what is behind that may not be received yet.
+"""How far a log is replayed: messages behind that may not be received yet.
 
     the log     m1 m2 m3 m4 m5 m6 ──────────────> now
     replay      ──────────>|                       saved: m3
@@ -24,8 +24,8 @@ _TIME_DIGITS = 13
 def frontier(
     core: Core, account: str, operation_id: str, log_id: str, *, ordered: bool
 ) -> str | None:
-    """The key up to which a replay has handed a log out, as it last saved or a little before; None
-    where it is done. `ordered`: whether what is put there is received in an order of its own."""
+    """Returns the key up to which a replay has handed a log out, as it last saved or a little
+    before, or None if it is done. ordered: True if messages there have an order."""
     place = operation_place(account, operation_id)
     operation = directory.read_cached(core, place, Operation)
     if operation is None or operation.state != "running":

@@ -1,7 +1,7 @@
 """The list of an account's operations.
 
-Their keys begin with the time at which they began, so that the list is a range of keys that are
-there anyway: no index, and no write for it.
+Their keys begin with the time at which they began, so that the list is a range of existing keys: it
+needs no index, and no write.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def page_of_operations(
     limit: int,
     cursor: str | None,
 ) -> tuple[list[Operation], str | None]:
-    """A page of the account's operations of the last seven days, the newest first.
+    """Returns a page of the account's operations of the last seven days, the newest first.
 
-    `chosen`: values that `state`, `kind`, `queue` or `topic` must have; `shows`: whether the caller
-    may see an operation. One whose id has no time, as they were before, is not in it.
+    chosen: values that `state`, `kind`, `queue` or `topic` must have. shows: returns True if the
+    caller may see an operation. Operations of old releases, whose ids have no time, are left out.
     """
 
     def is_wanted(operation: Operation) -> bool:

@@ -1,7 +1,7 @@
 """Operations: long work on a queue, done in steps that may stop anywhere and run twice.
 
-One is a subscription's: it gives a group what its topic's log has. One is the deployment's: handing
-the logs out again.
+One kind is a subscription's: it gives a group the messages of its topic's log. One is the
+deployment's: handing the logs out again.
 
     start ──> running ──(steps, each saves how far it is)──> succeeded | failed
                  ^  |
@@ -49,12 +49,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
     queue_id: str = ""
     topic: str = ""
-    """Of `replay`: the subscription's topic."""
+    """The subscription's topic, for `replay`."""
     details: dict[str, Any]
     """The arguments of the call, by kind."""
     started_ms: int
     by: str = ""
-    """The id of the access key that asked for it; empty where it was none, as CloudFormation."""
+    """The id of the access key that asked for it; empty without one, as for CloudFormation."""
     state: State = "running"
     done: int = 0
     progress: Progress = Progress()
@@ -69,11 +69,11 @@ class Step(msgspec.Struct, frozen=True):
 
     progress: Progress
     done: int
-    """Messages dealt with since the step before, unless they are counted one by one."""
+    """Messages of this step, unless they are counted one by one."""
     detail: str | None = None
-    """A sentence about all steps so far."""
+    """A sentence about all steps up to this one."""
     notes: dict[str, int] = {}
-    """Numbers that later steps need, also those of another run."""
+    """Numbers that later steps need, also in another run."""
 
 
 class Run:
@@ -90,22 +90,22 @@ class Run:
         return self.found.value
 
     def queue(self) -> Queue:
-        """The operation's queue as it is now; QueueNotFound where that one is deleted.
+        """Returns the operation's present queue. Raises QueueNotFound if that one is deleted.
 
-        A run takes minutes. A deletion, a purge, or a change of rewinding meanwhile is in force
-        once it is answered, so a step that makes messages receivable again asks for each.
+        A run takes minutes. A deletion, a purge, or a change of rewinding is in force once it is
+        answered, so a step that makes messages receivable again reads the queue each time.
         """
         queue = get_queue(self._core, self.operation.account, self.operation.queue)
-        if queue.id != self.operation.queue_id:  # made anew under that name
+        if queue.id != self.operation.queue_id:  # another queue of that name
             raise QueueNotFound
         return queue
 
     def count(
         self, notes: Mapping[str, int] | None = None
     ) -> tuple[Document[Operation], dict[str, Any]]:
-        """The operation with one message more, and the write that makes it so.
+        """Returns the operation with one message more, and the write that stores it.
 
-        `notes`: numbers to note in the same write, beside those that it has.
+        notes: numbers to note in the same write, beside the operation's own.
 
         In the transaction that deals with the message it keeps `done` exact through crashes, and a
         runner that has lost its lease to another one can deal with none.
@@ -120,7 +120,7 @@ class Run:
         return self.found.followed_by(operation), write
 
     def save(self, **changes: Any) -> bool:
-        """Write progress down; whether this runner still is the operation's."""
+        """Writes progress down. Returns False if another runner has taken over."""
         saved = save(self._core, self.found, **changes)
         if saved is None:
             return False
@@ -136,7 +136,7 @@ class Pointer(msgspec.Struct, frozen=True):
 
 
 def start(core: Core, queue: Queue, kind: Kind, details: dict[str, Any], by: str) -> Operation:
-    """Write an operation, then start its runner; the sweep finds one without a runner."""
+    """Writes an operation, then starts its runner; the sweep finds one without a runner."""
     operation, writes = creation(core, queue, kind, details, by)
     core.store.transact(writes)
     resume(core, _pointer(operation))
@@ -151,7 +151,7 @@ def creation(
     by: str,
     held_until_ms: int = 0,
 ) -> tuple[Operation, list[dict[str, Any]]]:
-    """An operation, and a transaction's writes of it; no runner takes it before `held_until_ms`."""
+    """Returns an operation and a transaction's writes of it; it runs from `held_until_ms` on."""
     place = {"queue": queue.name, "queue_id": queue.id}
     operation = _begun(
         core, queue.account, kind, details, **place, by=by, held_until_ms=held_until_ms
@@ -167,7 +167,7 @@ def creation_for_topic(
     by: str,
     held_until_ms: int,
 ) -> tuple[Operation, list[dict[str, Any]]]:
-    """As `creation`, for work on a topic's subscription."""
+    """Does what `creation` does, for work on a topic's subscription."""
     operation = _begun(
         core, topic.account, kind, details, topic=topic.name, by=by, held_until_ms=held_until_ms
     )
@@ -177,7 +177,7 @@ def creation_for_topic(
 def start_for_topic(
     core: Core, topic: Topic, kind: Kind, details: dict[str, Any], by: str
 ) -> Operation:
-    """As `start`, for work on a topic's subscription."""
+    """Does what `start` does, for work on a topic's subscription."""
     operation, writes = creation_for_topic(core, topic, kind, details, by, held_until_ms=0)
     core.store.transact(writes)
     resume(core, _pointer(operation))
@@ -185,7 +185,7 @@ def start_for_topic(
 
 
 def start_for_deployment(core: Core, kind: Kind, details: dict[str, Any]) -> Operation:
-    """As `start`, for work that is no queue's."""
+    """Does what `start` does, for work of the deployment."""
     operation = _begun(core, DEPLOYMENT, kind, details)
     core.store.transact(_creation(core, operation))
     resume(core, _pointer(operation))
@@ -193,13 +193,13 @@ def start_for_deployment(core: Core, kind: Kind, details: dict[str, Any]) -> Ope
 
 
 def of_deployment(core: Core) -> list[Operation]:
-    """The deployment's own operations of the last seven days."""
+    """Returns the deployment's own operations of the last seven days."""
     pk, prefix = operation_place(DEPLOYMENT, "")
     return list(directory.read_list(core, pk, prefix, Operation))
 
 
 def first_id(time_ms: int) -> str:
-    """The beginning of the ids of operations that began at a time: ids sort by it."""
+    """Returns the beginning of the ids of operations that began at a time: ids sort by it."""
     return f"Op-{ulid.first(time_ms)}"
 
 
@@ -225,7 +225,7 @@ def _creation(core: Core, operation: Operation) -> list[dict[str, Any]]:
 
 
 def release(core: Core, account: str, operation_id: str, **details: Any) -> None:
-    """Have an operation run that was created as held, with more details; not a second time."""
+    """Runs an operation that was created as held, with more details; not a second time."""
     found = _find(core, account, operation_id)
     if found.value.held_until_ms > core.now_ms() and found.version == 1:
         details = found.value.details | details
@@ -234,19 +234,19 @@ def release(core: Core, account: str, operation_id: str, **details: Any) -> None
 
 
 def resume(core: Core, pointer: Pointer, hops: int = 0) -> None:
-    """Have an operation run, soon and elsewhere; `hops` runs in a row have led to this one."""
+    """Starts a runner of an operation; `hops` runs in a row have led to this one."""
     core.invoke("replay", {"operation": msgspec.to_builtins(pointer), "hops": hops})
 
 
 def get(core: Core, account: str, operation_id: str) -> Operation:
-    """An operation of the account; OperationNotFound, also 7 days after it began."""
+    """Returns an operation. Raises OperationNotFound, also 7 days after it began."""
     return _find(core, account, operation_id).value
 
 
 def of_queue(core: Core, queue: Queue) -> list[Operation]:
-    """The queue's operations of the last seven days, the newest first.
+    """Returns the queue's operations of the last seven days, the newest first.
 
-    It reads all that the account has.
+    It reads all operations of the account.
     """
     pk, prefix = operation_place(queue.account, "")
     found = directory.read_list(core, pk, prefix, Operation)
@@ -256,7 +256,7 @@ def of_queue(core: Core, queue: Queue) -> list[Operation]:
 
 
 def cancel(core: Core, account: str, operation_id: str) -> Operation:
-    """End an operation that runs; what it did stays. Conflict where it has ended.
+    """Ends a running operation; its finished steps stay. Raises Conflict if it has ended.
 
     Each step of its runner is a write over the version that the runner last saved, so that none
     follows this one:
@@ -275,12 +275,12 @@ def cancel(core: Core, account: str, operation_id: str) -> Operation:
 
 
 def running(core: Core) -> Iterable[Pointer]:
-    """Operations that are not finished."""
+    """Yields pointers to operations that are not finished."""
     return directory.read_list(core, RUNNING, "", Pointer)
 
 
 def hold(core: Core, account: str, operation_id: str) -> Document[Operation] | None:
-    """Become the operation's runner; None where it is finished or another one is at it."""
+    """Becomes the operation's runner. Returns None if it is finished or has another runner."""
     found = _find(core, account, operation_id)
     now_ms = core.now_ms()
     if found.value.state != "running" or now_ms < found.value.held_until_ms:
@@ -289,7 +289,7 @@ def hold(core: Core, account: str, operation_id: str) -> Document[Operation] | N
 
 
 def save(core: Core, found: Document[Operation], **changes: Any) -> Document[Operation] | None:
-    """Write progress down; None where another runner took over since."""
+    """Writes progress down. Returns None if another runner has taken over since."""
     operation = msgspec.structs.replace(found.value, **changes)
     writes = [_put_over(core, operation, found)]
     if operation.state != "running":
@@ -307,7 +307,7 @@ def finish(
     state: Literal["succeeded", "failed"],
     detail: str | None,
 ) -> None:
-    """The operation is over."""
+    """Ends the operation with a state and a detail."""
     save(core, found, state=state, finished_ms=core.now_ms(), detail=detail)
 
 

@@ -13,7 +13,8 @@ from cirrusmq.base.errors import (
     LimitExceeded,
     QueueNotFound,
 )
-from cirrusmq.base.names import QUEUE_NAME, check_name, new_id
+from cirrusmq.base.names import FIFO, QUEUE_NAME, check_name, new_id, other_fifo_name
+from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.queue import (
     Queue,
     QueueInput,
@@ -38,7 +39,7 @@ from cirrusmq.storage.pages import read_page
 
 
 def get_queue(core: Core, account: str, name: str) -> Queue:
-    """The queue of exactly this name, as the cache has it; QueueNotFound."""
+    """Returns the queue of exactly this name, as the cache has it. Raises QueueNotFound."""
     queue = directory.read_cached(core, queue_place(account, name), Queue)
     if queue is None or queue.name != name:
         raise QueueNotFound(f"account {account} has no queue {name}")
@@ -46,13 +47,13 @@ def get_queue(core: Core, account: str, name: str) -> Queue:
 
 
 def endpoint_queue(core: Core, account: str, name: str, queue_id: str | None) -> Queue | None:
-    """The queue of this id that a subscription delivers to; None where it is gone.
+    """Returns the queue of this id that a subscription delivers to, or None if it is gone.
 
     A topic may have a hundred of them, and as many environments ask each second. So they read
     that no queue of the account has changed, which is one small item, and keep the queues longer:
 
         a change       queue, and one change more, in one transaction ── a second later: answered
-        environments   have read the number again by then, and read their queues anew
+        environments   have read the number again by then, and read their queues again
     """
     changes = directory.read_count(core, queue_changes_place(account))
 
@@ -73,11 +74,11 @@ def create_queue(
     exact: bool = False,
     sdk: SdkAttributes | None = None,
 ) -> tuple[Queue, bool]:
-    """Create a queue, or find one with these attributes; returns (queue, created).
+    """Creates a queue, or finds one with these attributes. Returns (queue, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
-    `resource_id`: the id of a new queue, never used before; without it one by chance.
-    `sdk`: what a new queue has beside its attributes; not compared with a queue that exists.
+    resource_id: the id of a new queue, never used before; None draws one. sdk: other services'
+    attributes of a new queue; not compared with a queue that exists.
     """
     check_name("queue", name, QUEUE_NAME)
     core.settings.check_message_bytes(given.max_message_bytes)
@@ -86,11 +87,12 @@ def create_queue(
         account=account,
         name=name,
         id=resource_id or new_id(core.random),
-        # What no queue can have is refused, whether there is one or not.
+        # Impossible attributes are refused, whether the queue exists or not.
         attributes=create_attributes(given),
         created_ms=now_ms,
         modified_ms=now_ms,
         sdk=sdk,
+        pauses=pauses_changed([], now_ms, paused=given.paused is True),
     )
     return change(core, lambda: _creation(core, queue, given, exact))
 
@@ -107,6 +109,7 @@ def _creation(
         if found.value.name != name or held != wanted:
             raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
         return DirectoryChange(result=(found.value, False))
+    others = _other_name_is_free(core, queue)
     target = _dead_letter_target(core, queue, None)
     most = limits.QUEUES_PER_ACCOUNT
     return DirectoryChange(
@@ -116,14 +119,35 @@ def _creation(
             directory.count_up(core, account_place(account), most),
             put_resource(core, queue.id, Resource(account, "queue", name)),
             *_refer(core, queue, None, target),
+            *others,
         ],
         refusals={1: LimitExceeded(f"an account has at most {most:,} queues")},
         keys=[place],
     )
 
 
+def _other_name_is_free(core: Core, queue: Queue) -> list[dict[str, Any]]:
+    """The condition that there is no `orders_fifo` beside an ordered `orders.fifo`; or reversed.
+
+    Raises AlreadyExists if there is one; InvalidParameter if an unordered queue ends in `.fifo`.
+    """
+    ordered = queue.attributes.ordered
+    if queue.name.endswith(FIFO) and not ordered:
+        raise InvalidParameter("queue", "must not end in .fifo: the queue is not ordered")
+    other = other_fifo_name(queue.name) if ordered else None
+    if other is None:
+        return []
+    place = queue_place(queue.account, other)
+    found = directory.read(core, place, Queue)
+    if found is None:
+        return [directory.check(core, place, "attribute_not_exists(pk)")]
+    if found.value.attributes.ordered:
+        raise AlreadyExists(f"queue {other} exists, which SQS's callers know by the same name")
+    return []
+
+
 def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queue:
-    """Change some attributes."""
+    """Changes some attributes of a queue."""
     core.settings.check_message_bytes(given.max_message_bytes)
     return update_queue(
         core, account, name, lambda queue: change_attributes(queue, given, core.now_ms())
@@ -131,7 +155,7 @@ def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queu
 
 
 def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], Queue]) -> Queue:
-    """Write what `update` makes of the queue; in force everywhere when this returns."""
+    """Writes the result of `update` on the queue; in force everywhere when this returns."""
 
     def plan() -> DirectoryChange[Queue]:
         found = find_queue(core, account, name)
@@ -146,7 +170,7 @@ def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], 
 
 
 def update_writes(core: Core, found: Document[Queue], queue: Queue) -> list[dict[str, Any]]:
-    """A transaction's writes of a queue over what was read of it."""
+    """Returns a transaction's writes of a queue over the version that was read."""
     target = _dead_letter_target(core, queue, found.value)
     place, target_id = queue_place(queue.account, queue.name), target and target.id
     return [
@@ -157,14 +181,14 @@ def update_writes(core: Core, found: Document[Queue], queue: Queue) -> list[dict
 
 
 def check_unused(core: Core, queue: Queue) -> None:
-    """InUse where something refers to the queue now."""
+    """Raises InUse if something refers to the queue now."""
     users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
     if users is not None and users.keys() & {"dead_letters_of", "endpoint_of"}:
         raise InUse(f"queue {queue.name} is a dead-letter queue or a subscription's endpoint")
 
 
 def queue_removal(core: Core, found: Document[Queue]) -> DirectoryChange[None]:
-    """Delete a queue as it was read; refused where it changed since, is used or has receivers."""
+    """Returns the deletion of a queue; refused if it has changed, is used or has receivers."""
     queue = found.value
     place = queue_place(queue.account, queue.name)
     return DirectoryChange(
@@ -184,7 +208,7 @@ def queue_removal(core: Core, found: Document[Queue]) -> DirectoryChange[None]:
 def list_queues(
     core: Core, account: str, prefix: str, limit: int, cursor: str | None
 ) -> tuple[list[Queue], str | None]:
-    """A page of the account's queues whose names begin with `prefix`, with its case."""
+    """Returns a page of the account's queues whose names begin with `prefix`, with its case."""
     return read_page(
         core,
         ("queues", account, prefix),
@@ -197,7 +221,7 @@ def list_queues(
 
 
 def dead_letter_sources(core: Core, queue: Queue) -> list[Queue]:
-    """The queues whose dead letters this one takes, by name; a read unit for each."""
+    """Returns the queues whose dead letters this one takes, by name; a read unit for each."""
     users = core.store.get(core.tables.directory, *queue_users_place(queue.id)) or {}
     ids = users.get("dead_letters_of", {"SS": []})["SS"]
     named = [found for each in ids if (found := find_resource(core, each)) is not None]
@@ -211,7 +235,7 @@ def dead_letter_sources(core: Core, queue: Queue) -> list[Queue]:
 
 
 def find_queue(core: Core, account: str, name: str) -> Document[Queue]:
-    """The queue as the directory has it now; QueueNotFound."""
+    """Returns the queue as the directory has it now. Raises QueueNotFound."""
     found = directory.read(core, queue_place(account, name), Queue)
     if found is None or found.value.name != name:
         raise QueueNotFound(f"account {account} has no queue {name}")
@@ -219,7 +243,7 @@ def find_queue(core: Core, account: str, name: str) -> Document[Queue]:
 
 
 def _dead_letter_target(core: Core, queue: Queue, before: Queue | None) -> Queue | None:
-    """The queue's dead-letter queue, checked as far as reading can; conditions do the rest.
+    """Returns the queue's dead-letter queue, checked as far as reads can; conditions do the rest.
 
     before: the queue before a change, whose dead-letter queue goes on taking its messages.
     """
@@ -252,7 +276,7 @@ def _dead_letter_target(core: Core, queue: Queue, before: Queue | None) -> Queue
 def _refer(
     core: Core, queue: Queue | None, before: Queue | None, target: Queue | None
 ) -> list[dict[str, Any]]:
-    """Keep the references to dead-letter queues in step, and forbid chains.
+    """Returns writes that keep the references to dead-letter queues in step, and forbid chains.
 
     A: PATCH a -> dead letters to b      reads b: no dead_letter
     B: PATCH b -> dead letters to c      reads a's users of b: none

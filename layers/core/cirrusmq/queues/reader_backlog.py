@@ -1,14 +1,15 @@
 """A queue's backlog, for a receiver that begins with the earliest message.
 
 Messages from before the queue's log are in its own parcels alone, which its consumers receive and
-delete while an operation copies them. So while one does, those who end such a message say when, and
-a parcel that would go is kept in the archive. What was there at a time is then known for good:
+delete while an operation copies them. So in that time each write that ends such a message notes the
+time, and a parcel that would go is kept in the archive. The messages at a given time are then known
+for good:
 
-    the answer of the PUT: T      m1 m2 m3 are there          what was sent since is in the log
+    the answer of the PUT: T      m1 m2 m3 are there          later messages are in the log
     a consumer                    deletes m1 ── gives m2 back: it moves ──────────────>
-    operation                     copies m3 ── m2, where it was at T ── m1, from the archive
+    operation                     copies m3 ── m2, from its place at T ── m1, from the archive
 
-A copy has a key that follows from the one of its parcel at T, and is put if absent. None can be
+A copy has a key that follows from its parcel's key at T, and is put if absent. No copy can be
 received before the operation is done with the backlog, so a step may run again.
 """
 
@@ -32,14 +33,14 @@ _ENDED = (DELETED, GONE, MOVED)
 
 
 def read_by(core: Core, queue: Queue, operation_id: str) -> list[dict[str, Any]]:
-    """A transaction's writes that keep the queue's backlog until the operation is done with it."""
+    """Returns a transaction's writes that keep the backlog until the operation is done with it."""
     found = find_queue(core, queue.account, queue.name)
     readers = [*found.value.backlog_readers, operation_id]
     return update_writes(core, found, replace(found.value, backlog_readers=readers))
 
 
 def end_reading(core: Core, queue: Queue, operation_id: str) -> None:
-    """The operation is done with the backlog, or given up."""
+    """Ends the operation's use of the backlog: it is done with it, or has failed."""
     if operation_id in queue.backlog_readers:
         update_queue(core, queue.account, queue.name, lambda now: _without(now, operation_id))
 
@@ -50,7 +51,7 @@ def _without(queue: Queue, operation_id: str) -> Queue:
 
 
 def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
-    """Everything may be received: the receiver's operation has put the last message."""
+    """Makes everything receivable: the receiver's operation has put the last message."""
 
     def plan() -> DirectoryChange[None]:
         place = receiver_place(queue.id, receiver.name)
@@ -68,10 +69,10 @@ def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
 
 
 def there_at(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
-    """The places of messages that were in the parcel at a moment, and are not over.
+    """Returns the places of messages that were in the parcel at a moment and are not over.
 
-    One that is not there any more says since when, if that is not before. A parcel that was
-    re-keyed since has nothing that was in it then.
+    A message that has left the parcel has the time of that, if it was not before the moment. A
+    parcel that was re-keyed since had none of its messages then.
     """
     if parcel.moved_ms >= moment_ms or now_ms >= parcel.expires_ms:
         return []
@@ -85,11 +86,11 @@ def there_at(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
 def copy_for(
     receiver_id: str, parcel: Parcel, places: list[int], now_ms: int, *, ordered: bool
 ) -> Parcel:
-    """The parcel that the receiver gets of the messages at `places`, none of which it has received.
+    """Returns the receiver's parcel of the messages at `places`, which it has not received.
 
-    Its key is its own where it is the one that the send made, so that a delay goes on. A re-keyed
-    one has a later key than its messages are due for this receiver: theirs begins with the time of
-    their sending.
+    The parcel keeps the key that its send made, so that a delay goes on. A re-keyed one has a later
+    key than its messages are due for this receiver: the copy's begins with the time of their
+    sending.
     """
     as_sent = ordered or "." not in parcel.parcel_id
     sort_key = parcel.sort_key
@@ -115,7 +116,7 @@ def copy_for(
 
 
 def _due_ms(parcel: Parcel, place: int, now_ms: int, *, as_sent: bool) -> int:
-    """When a message is due for somebody who has not received it: its delay goes on."""
+    """Returns when a message is due for a receiver that has not received it: its delay goes on."""
     if not parcel.live(place) and not as_sent:  # put off, perhaps
         return parcel.key_ms
     if parcel.delayed(place, now_ms) and not parcel.awaits_group(place):

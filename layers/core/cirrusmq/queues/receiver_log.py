@@ -18,10 +18,10 @@ BEGINNING_MS = limits.CALL_MS + limits.DOCUMENTS_MS + limits.CLOCK_SKEW_MS
 
 
 def check_start(core: Core, queue: Queue, start: str) -> int | None:
-    """Check a receiver's start, and return it in milliseconds; None for `latest`.
+    """Checks a receiver's start. Returns it in milliseconds, or None for `latest`.
 
     Raises InvalidParameter for a time before the queue's log. `earliest` is taken though it is the
-    beginning of the oldest message's life: what is there from before the log is copied.
+    beginning of the oldest message's life: messages from before the log are copied.
     """
     if start == LATEST:
         return None
@@ -39,23 +39,23 @@ def check_start(core: Core, queue: Queue, start: str) -> int | None:
 
 
 def earliest_ms(queue: Queue, now_ms: int) -> int:
-    """Since when the queue's log has every message that is not expired or purged."""
+    """Returns since when the queue's log has every message that is not expired or purged."""
     if queue.log_since_ms is None:
         return now_ms
     return max(queue.log_since_ms, queue.purged_ms, oldest_ms(queue, now_ms))
 
 
 def oldest_ms(queue: Queue, now_ms: int) -> int:
-    """When the oldest message was sent that may not be expired."""
+    """Returns when the oldest message was sent that may not be expired."""
     return now_ms - queue.longest_retention_seconds(now_ms) * 1000
 
 
 def with_log(core: Core, queue: Queue) -> Queue:
-    """The queue with its log turned on.
+    """Returns the queue with its log turned on.
 
     The log begins when no sender works with the queue's old attributes any more, which is when
-    the update returns, by every clock; that is written down then. Until it is, and for good where
-    the call stops before, it begins at a time by which the update has returned in any case.
+    the update returns, by every clock; that is written down then. Until then, and for good if the
+    call stops before, it begins at a time by which the update has returned in any case.
     """
     if queue.log_since_ms is None:
         queue = update_queue(

@@ -19,7 +19,8 @@ from cirrusmq.base.errors import (
 )
 from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.model.queue import Queue, ReceiverInput
+from cirrusmq.model.pauses import changed as pauses_changed
+from cirrusmq.model.queue import Queue, ReceiverChangeInput, ReceiverInput
 from cirrusmq.queues import operations
 from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
 from cirrusmq.queues.reader_backlog import read_by
@@ -56,11 +57,11 @@ def put_receiver(
     by: str = "",
     exact: bool = False,
 ) -> tuple[Receiver, bool]:
-    """Add a receiver, or find one with these attributes; returns (receiver, created).
+    """Adds a receiver, or finds one with these attributes. Returns (receiver, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
-    `resource_id`: the id of a new one, never used before; without it one by chance. `by`: the id of
-    the access key that asks for it, if one does.
+    resource_id: the id of a new one, never used before; None draws one. by: the id of the access
+    key that asks for it; empty without one.
     """
     check_name("receiver", name, RECEIVER_NAME)
     if name.lower() == DEFAULT:
@@ -149,11 +150,11 @@ def _creation(
 
 
 def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
-    """In force everywhere, and its backfill begun, when this returns.
+    """Makes a receiver take effect everywhere, and begins its backfill, before it returns.
 
     fan_out may overlook it until the caches have turned over; the backfill gives it the messages
-    sent by then, by any clock. As long may consumers end messages of the queue's backlog without
-    saying when. If the call stops before, the receiver's repeated PUT does it, or the sweep:
+    sent by then, by any clock. For as long, consumers may end messages of the queue's backlog
+    without a note. If the call stops before, the receiver's repeated PUT does it, or the sweep:
 
         PUT ──> receiver, backfill until + 33 s ──> caches turned over ──> backfill until now
                             └── stops: the sweep runs it, 33 s later, when they have as well
@@ -168,8 +169,34 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
     core.wait_past(begun_ms - 1)
 
 
+def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeInput) -> Receiver:
+    """Change some attributes of a receiver; in force everywhere when this returns."""
+    check_name("receiver", name, RECEIVER_NAME)
+    place = receiver_place(queue.id, name)
+
+    def plan() -> DirectoryChange[Receiver]:
+        found = directory.read(core, place, Receiver)
+        if found is None or found.value.name != name:
+            raise ReceiverNotFound
+        before, now_ms = found.value, core.now_ms()
+        after = before
+        if not isinstance(given.paused, UnsetType):
+            pauses = pauses_changed(before.pauses, now_ms, paused=given.paused)
+            after = msgspec.structs.replace(before, paused=given.paused, pauses=pauses)
+        if after == before:
+            return DirectoryChange(result=before)
+        after = msgspec.structs.replace(after, modified_ms=now_ms)
+        return DirectoryChange(
+            result=after,
+            writes=[directory.put_over(core, place, after, found)],
+            keys=[receiver_place(queue.id, "")],
+        )
+
+    return change(core, plan)
+
+
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:
-    """Remove a receiver; the messages that it had not received are gone with it."""
+    """Removes a receiver; the messages that it had not received are gone with it."""
     check_name("receiver", name, RECEIVER_NAME)
     found = directory.read(core, receiver_place(queue.id, name), Receiver)
     if found is None or found.value.name != name:
@@ -179,7 +206,7 @@ def delete_receiver(core: Core, queue: Queue, name: str) -> None:
 
 
 def delete_queue(core: Core, account: str, name: str) -> None:
-    """Delete a queue that nothing refers to; its messages are never returned again.
+    """Deletes a queue that nothing refers to; its messages are never returned again.
 
     Its receivers are deleted first, so a repeated call finishes one that stopped.
     """

@@ -1,4 +1,4 @@
-"""Receivers: independent readers of a queue, each with leases, counts and receipts of its own.
+"""Receivers: independent readers of a queue, each with separate leases, counts and receipts.
 
 Here they are found, which every receive does; `cirrusmq.queues.receiver_management` makes them.
 """
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import ReceiverNotFound
 from cirrusmq.base.names import RECEIVER_NAME, check_name
+from cirrusmq.model.pauses import Pause
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.runtime.core import Core
@@ -29,7 +30,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     queue_id: str
     start: str
-    """As the caller gave it."""
+    """The start as the caller gave it."""
     start_ms: int
     """It gets every message sent from then on."""
     filter: dict[str, Any] | None
@@ -37,11 +38,17 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     backfill: str | None = None
     """Id of the operation that gives it the messages sent before it was created."""
     filling: bool = False
-    """While that runs, nothing may be received that it has not reached."""
+    """While that runs, only messages that it has reached may be received."""
+    paused: bool = False
+    """True if nobody receives from it."""
+    pauses: list[Pause] = []
+    """Times of its pauses, the last one at the end."""
+    modified_ms: int = 0
+    """Time of its last change; 0: never."""
 
 
 def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
-    """The source that the receiver receives from."""
+    """Returns the source that the receiver receives from."""
     source = replace(
         queue_source(queue, core.now_ms()),
         id=receiver.id,
@@ -49,6 +56,8 @@ def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
         log_id=queue.id,
         invoke=None,
         backlog_before_ms=0,
+        paused=receiver.paused,
+        pauses=tuple(receiver.pauses),
     )
     if not receiver.filling or receiver.backfill is None:
         return source
@@ -61,14 +70,14 @@ def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
 
 
 def source_named(core: Core, queue: Queue, name: str | None) -> Source:
-    """The queue's default source, or a receiver's; ReceiverNotFound."""
+    """Returns the queue's default source, or a receiver's. Raises ReceiverNotFound."""
     if name is None or name == DEFAULT:
         return queue_source(queue, core.now_ms())
     return receiver_source(core, queue, get_receiver(core, queue, name))
 
 
 def source_with_id(core: Core, queue: Queue, source_id: str) -> Source | None:
-    """The source of the queue with this id; None where the id is another queue's."""
+    """Returns the source of the queue with this id, or None if the id is another queue's."""
     if source_id == queue.id:
         return queue_source(queue, core.now_ms())
     for receiver in cached_receivers(core, queue.id):
@@ -78,7 +87,7 @@ def source_with_id(core: Core, queue: Queue, source_id: str) -> Source | None:
 
 
 def all_sources(core: Core, queue: Queue) -> list[Source]:
-    """The default source and those of all receivers, as the directory has them now."""
+    """Returns the sources of the queue and of all receivers, as the directory has them now."""
     receivers = list_receivers(core, queue)
     return [
         queue_source(queue, core.now_ms()),
@@ -89,19 +98,19 @@ def all_sources(core: Core, queue: Queue) -> list[Source]:
 def page_of_receivers(
     core: Core, queue: Queue, limit: int, cursor: str | None
 ) -> tuple[list[Receiver], str | None]:
-    """A page of the queue's receivers, by name."""
+    """Returns a page of the queue's receivers, by name."""
     place = receiver_place(queue.id, "")
     return read_page(core, ("receivers", queue.id), place, limit, cursor, Receiver)
 
 
 def list_receivers(core: Core, queue: Queue) -> list[Receiver]:
-    """The queue's receivers, by name."""
+    """Returns the queue's receivers, by name."""
     pk, prefix = receiver_place(queue.id, "")
     return list(directory.read_list(core, pk, prefix, Receiver))
 
 
 def cached_receivers(core: Core, queue_id: str) -> list[Receiver]:
-    """The queue's receivers, as the cache has them."""
+    """Returns the queue's receivers, as the cache has them."""
     pk, prefix = receiver_place(queue_id, "")
     return core.cache.get(
         (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Receiver))
@@ -109,7 +118,7 @@ def cached_receivers(core: Core, queue_id: str) -> list[Receiver]:
 
 
 def get_receiver(core: Core, queue: Queue, name: str) -> Receiver:
-    """The receiver of exactly this name; ReceiverNotFound."""
+    """Returns the receiver of exactly this name. Raises ReceiverNotFound."""
     check_name("receiver", name, RECEIVER_NAME)
     for receiver in cached_receivers(core, queue.id):
         if receiver.name == name:

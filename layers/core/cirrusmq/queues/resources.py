@@ -21,22 +21,22 @@ class Resource(msgspec.Struct, frozen=True):
     kind: str
     name: str
     pushed: bool = False
-    """Whether it is a subscription that is pushed to a URL."""
+    """True if it is a subscription that is pushed to a URL."""
 
 
 def put_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, Any]:
-    """A transaction's write of a new resource."""
+    """Returns a transaction's write of a new resource."""
     return directory.put_new(core, resource_place(resource_id), resource)
 
 
 def expire_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, Any]:
-    """A transaction's write of a deleted resource: its id is known for 60 days more."""
+    """Returns a transaction's write of a deleted resource: its id is known for 60 days more."""
     expires_at = core.now_ms() // 1000 + _KEPT_SECONDS
     return directory.expire(core, resource_place(resource_id), resource, expires_at)
 
 
 def find_existing(core: Core, resource_id: str) -> Resource | None:
-    """The resource of this id as it is now; None where it was deleted."""
+    """Returns the present resource of this id, or None if it was deleted."""
     item = core.store.get(core.tables.directory, *resource_place(resource_id))
     if item is None or "expires_at" in item:
         return None
@@ -44,7 +44,7 @@ def find_existing(core: Core, resource_id: str) -> Resource | None:
 
 
 def find_resource(core: Core, resource_id: str) -> Resource | None:
-    """The resource of this id, as the slow cache has it; also for 60 days after it was deleted."""
+    """Returns the resource of this id from the slow cache; also for 60 days after its deletion."""
     place = resource_place(resource_id)
 
     def load() -> Resource | None:

@@ -1,4 +1,4 @@
-"""What a receive may do besides claiming: messages moved on the way, and the time they take."""
+"""Limits of a receive's work besides claiming: the messages that it may move, and the time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from cirrusmq.runtime.core import Core
 
 MOST_MESSAGES = 16
 MOST_MS = 5
-"""Work that has not begun by then waits for the next receive."""
+"""Milliseconds from the first move on; a later move waits for the next receive."""
 
 
 class MoveBudget:
-    """Messages that one receive may still move, and the time for it from its first use on."""
+    """Messages that one receive may still move; their time begins with the first one."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -18,12 +18,12 @@ class MoveBudget:
         self._until_ms = 0
 
     def spend(self) -> bool:
-        """Take one message of the budget; whether it may be dealt with."""
+        """Takes one message of the budget. Returns False if no message or no time is left."""
         now_ms = self._core.now_ms()
         self._until_ms = self._until_ms or now_ms + MOST_MS
         self._left -= 1
         return self._left >= 0 and now_ms <= self._until_ms
 
     def end(self) -> None:
-        """The store refuses: it is not asked again so soon."""
+        """Ends the budget after the store refused a move, so that this receive tries no other."""
         self._left = 0

@@ -3,8 +3,8 @@
     A: reads v = [5]   claims: v[0] = 5 still?  yes ──> v = [35], A's nonce
     B: reads v = [5]                                claims: v[0] = 5 still?  no ──> nothing
 
-Comparing with the very value that was read also proves that the receive count, on which dead
-letters depend, is the one that was read: both change in the same write.
+The condition also proves that the receive count, on which dead letters depend, has not changed
+since the parcel was read: both change in the same write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
 
 NonceOf = Callable[[Parcel, int, int], bytes]
-"""(parcel, place, receive count) -> what the nonce of a new receipt is made of."""
+"""(parcel, place, receive count) -> the bytes that are drawn for the nonce of a new receipt."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,10 +34,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     parcel: Parcel
     places: tuple[int, ...]
     before: Parcel | None = None
-    """The parcel as it was; None where an earlier call made the claim, and may have answered it."""
+    """The parcel before the claim; None if an earlier call made it, and may have answered it."""
 
     def receipt(self, place: int) -> str:
-        """The receipt of the message at `place`."""
+        """Returns the receipt of the message at `place`."""
         return encode(
             Receipt(
                 source_id=self.parcel.source_id,
@@ -59,9 +59,10 @@ def claim(
     timeout_seconds: int | None,
     nonce_of: NonceOf,
 ) -> Claim | Parcel | None:
-    """Take the messages at `places`, for the receive's own timeout or the message's or source's.
+    """Claims the messages at `places`.
 
-    Answers the claim; the stored parcel where another receiver was faster; None where it is gone.
+    timeout_seconds: the receive's visibility timeout; None means the message's or the source's own.
+    Returns the claim, the stored parcel if another receiver was faster, or None if it is gone.
     """
     now_ms = core.now_ms()
     changes: dict[int, MessageChange] = {}
@@ -77,8 +78,8 @@ def claim(
         if failed.item is None:
             return None
         current = read_parcel(failed.item)
-        # Our own write, sent twice; or an earlier call's with the same attempt, of which this one
-        # read nothing: its lease is as that call left it, and may have ended.
+        # Our own write, sent twice, or the write of an earlier call with the same attempt, which
+        # this call did not read: the lease is as that call left it, and may have ended.
         if all(
             same_draw(current.nonces[place], wanted.nonces[place])
             and current.visible_ms[place] > now_ms
@@ -97,7 +98,7 @@ def try_claim(
     timeout_seconds: int | None,
     nonce_of: NonceOf,
 ) -> Claim | Parcel | Unavailable | None:
-    """As `claim`; a store that refuses is an outcome too, for others of the receive may succeed."""
+    """Does what `claim` does, but returns a refusal of the store: other claims may succeed."""
     try:
         return claim(core, source, parcel, places, timeout_seconds, nonce_of)
     except Unavailable as error:

@@ -1,4 +1,4 @@
-"""Filling the batch of one receive: reserving messages, and claiming them, until it is full."""
+"""The batch of one receive: reserves messages, and keeps their claims, until it is full."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cirrusmq.receiving.claim import Claim, NonceOf
 
 
 class ReceiveLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that one receive asks for."""
+    """The limits of one receive: its messages, their bytes and their leases."""
 
     most: int
     timeout_seconds: int | None
@@ -22,12 +22,12 @@ class ReceiveLimits(msgspec.Struct, frozen=True, kw_only=True):
     answer_bytes: int
     """Bytes of JSON that several messages may have together."""
     alone_bytes: int
-    """Bytes that one may have which is alone: more, where the answer may be gzipped."""
+    """Bytes that a single message may have: more than several, if the answer may be gzipped."""
     begun: bool = False
-    """Whether the answer has messages already, so that none is alone."""
+    """True if the answer has messages already, so that none is alone."""
 
     def behind(self, count: int, used_bytes: int) -> ReceiveLimits:
-        """What is still wanted when the answer has so many messages: none of it is alone."""
+        """Returns the limits for the rest of an answer that has `count` messages already."""
         left_bytes = self.answer_bytes - used_bytes
         return msgspec.structs.replace(
             self, most=self.most - count, answer_bytes=left_bytes, begun=True
@@ -35,17 +35,17 @@ class ReceiveLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full(self) -> bool:
-        """Whether an answer has no room for more."""
+        """True if an answer has no room for another message."""
         return self.most <= 0 or self.answer_bytes <= 0
 
     @property
     def largest_bytes(self) -> int:
-        """Bytes of the largest message that such a receive can bring, with nothing beside it."""
+        """Bytes of the largest message that such a receive can return, with nothing beside it."""
         return max(limits.ANSWER_BYTES, self.alone_bytes)
 
     @property
     def reach(self) -> str:
-        """A word for the receives that can bring the same messages; empty if they bring all."""
+        """A word for the receives that can return the same messages; empty if they return all."""
         if self.alone_bytes >= limits.LARGEST_ANSWER_BYTES:
             return ""
         return "event" if self.alone_bytes == limits.CALLED_BYTES else "plain"
@@ -59,21 +59,21 @@ class Batch(msgspec.Struct):
     count: int = 0
     bytes: int = 0
     most: int = 0
-    """As many messages as may be reserved now: all that are wanted, or up to a group's share."""
+    """Messages that may be reserved now: all that are wanted, or up to a group's share."""
     refused: Unavailable | None = None
     """The store's refusal of a claim or a page, if there was one."""
     in_order: bool = False
-    """Whether nothing behind a message may be reserved that is not itself."""
+    """True for an ordered source: nothing behind a message that is passed over may be reserved."""
     passed: dict[str, tuple[Parcel, int]] = {}
-    """Messages that no answer to this receive holds, by their ids and keys: parcels and places."""
+    """Messages that no answer to this receive can hold, by id and key, with parcel and place."""
 
     def __post_init__(self) -> None:
         self.most = self.wanted.most
 
     def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
-        """The first of `places` that still fit into the answer; they count as taken from now.
+        """Reserves the first of `places` that still fit into the answer, and returns them.
 
-        Messages that no answer holds are passed over, but not in an order.
+        Messages that no answer can hold are passed over; in an ordered source the first ends it.
         """
         chosen: list[int] = []
         for place in places:
@@ -94,7 +94,7 @@ class Batch(msgspec.Struct):
         return chosen
 
     def holds_any(self, parcel: Parcel, places: Sequence[int]) -> bool:
-        """Whether an answer to this receive holds one of the messages at `places`."""
+        """Returns True if an answer to this receive can hold one of the messages at `places`."""
         if any(parcel.answer_bytes(place) <= self.wanted.alone_bytes for place in places):
             return True
         for place in places:
@@ -107,7 +107,8 @@ class Batch(msgspec.Struct):
     def note(
         self, parcel: Parcel, places: Sequence[int], outcome: Claim | Parcel | Unavailable | None
     ) -> bool:
-        """Keep the claim of reserved messages, or undo the reservation; whether it was made."""
+        """Keeps the claim of reserved messages, or undoes their reservation. Returns True if
+        kept."""
         if isinstance(outcome, Claim):
             self.claims.append(outcome)
             return True
@@ -118,8 +119,8 @@ class Batch(msgspec.Struct):
         return False
 
     def claimed(self) -> list[Claim]:
-        """The claims. Where there are none, raises Unavailable if the store refused, and
-        MessageTooLarge if there is a message that no answer holds; it is not claimed."""
+        """Returns the claims. Without any, raises Unavailable if the store refused one, and
+        MessageTooLarge if a message was passed over, which stays unclaimed."""
         if self.refused is not None and not self.claims:
             raise self.refused
         if self.passed and not self.claims:
@@ -130,10 +131,10 @@ class Batch(msgspec.Struct):
 
     @property
     def ends(self) -> bool:
-        """Whether no further page is read: something is claimed, or was refused."""
+        """True if no further page is to be read: something was claimed, or the store refused."""
         return bool(self.claims or self.refused is not None)
 
     @property
     def full(self) -> bool:
-        """Whether nothing more is wanted."""
+        """True if enough messages are reserved, or the answer has no room."""
         return self.count >= self.most or self.bytes >= self.wanted.answer_bytes

@@ -1,21 +1,21 @@
-"""Taking from the groups of a partition of a fair source, each in its turn.
+"""Receiving from the groups of a partition of a fair source, in round robin.
 
 Keys are group by group, and within a group in order of when they are due, as in a plain partition.
-The groups are a ring. A look begins behind the group at which the last one of its environment
+The groups are a ring. A scan begins behind the group at which the last scan of its environment
 ended, so that each group that has something to claim is served before any is served again:
 
     groups      a   b   c (100,000 wait)   d   e   f
     receives    ├── 1 ──────────────┤      ├── 2 ───  and on with a
 
-A receive takes a quarter of what it wants from a group, rounded up; what is missing when it has
-been all around is shared out among those that have more. Small groups are read several to a page.
-A group that has nothing to claim on its page, and more behind it, is searched as the head of a
-plain partition is, with a mark of its own; the next page begins behind the group, however long it
-is. What is due later ends the look at a group, since keys have the due time.
+A receive takes a quarter of its maximum from a group, rounded up; if messages are missing after it
+has been all around, it takes more from the groups that have more. Small groups are read several to
+a page. A group that has nothing to claim on its page, and more behind it, is scanned as the head of
+a plain partition is, with a separate mark; the next page begins behind the group, however long the
+group is. A message that is due later ends the scan of a group, since keys have the due time.
 
-Where groups have a limit in flight, the first parcels of a group are read, as many as may be held
-and a few more, and what is held among them counts. So the limit is approximate: looks at the same
-time do not see each other's claims, nor what is held behind those parcels.
+If groups have a limit in flight, as many parcels of a group are read as messages may be held, and a
+few more, and the held messages in them count. So the limit is approximate: concurrent scans do not
+see each other's claims, nor messages that are held behind those parcels.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
 
 _SHARES = 4
-"""A receive takes from so many groups, if there are as many."""
+"""A receive takes from this number of groups, if there are as many."""
 _FEW, _MOST_PER_PAGE = 4, 80
 """Half a read unit pays for a few parcels; a receive of one message begins with those."""
 _MOST_AT_ONCE = 64
-"""Parcels of a partition that is read from its beginning, while looks there get nothing."""
+"""Parcels of a partition that is read from its beginning, while scans there get nothing."""
 _MOST_OF_GROUP = 512
-"""Parcels that are read at most to count what is held; those without messages are among them."""
+"""Parcels that are read at most to count held messages, including parcels without messages."""
 _PARCELS_PER_UNIT = 8
-"""Of 1 KiB, read with eventual consistency."""
+"""Parcels of 1 KiB that one unit reads with eventual consistency."""
 _SEARCH_UNITS = 1.0
-"""Of those that a look has, what a search in one group takes at most."""
+"""Most units of a scan's budget that the search in one group takes."""
 
 
 class _GroupSlice(msgspec.Struct):
-    """Parcels of one group, each with messages to claim, and how many of these may be."""
+    """Parcels of one group with messages to claim, and the number that may be claimed."""
 
     parcels: deque[Parcel]
     room: int
@@ -69,9 +69,9 @@ class _GroupSlice(msgspec.Struct):
 def take_in_turn(
     core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
 ) -> list[Claim]:
-    """Claim up to the wanted number of messages, from each group no more than its share at first.
+    """Claims up to the wanted number of messages, from each group at most its share at first.
 
-    As many read units as `walk` has left, and those of the last page or search.
+    Uses the read units that `walk` has left; the last page or search may exceed them.
     """
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
@@ -84,13 +84,28 @@ def take_in_turn(
     return claimed_of(core, source, pk, batch)
 
 
+def take_of_group(
+    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
+) -> list[Claim]:
+    """Claim messages of the group whose hash `walk` begins with, out of its turn."""
+    batch = Batch(wanted)
+    pk = partition_key(PARCELS, source.id, partition)
+    try:
+        lot = _Ring(core, source, pk, batch, walk).lot_of(f"{walk.start}#")
+        if lot is not None:
+            _take_from(core, source, pk, [lot], batch)
+    except Unavailable as error:  # of a page, when something may have been claimed already
+        batch.refused = error
+    return claimed_of(core, source, pk, batch)
+
+
 def share_of(most: int) -> int:
-    """How many messages of a group a receive takes at first."""
+    """Returns the number of messages that a receive first takes from a group."""
     return -(-most // _SHARES)
 
 
 def quotas(counts: list[int], most: int) -> list[int]:
-    """How many messages to take of groups that have so many: their shares, then what is left."""
+    """Returns the messages to take from groups that have `counts`: their shares, then the rest."""
     share = share_of(most)
     taken = [0] * len(counts)
     while most and taken != counts:
@@ -102,7 +117,7 @@ def quotas(counts: list[int], most: int) -> list[int]:
 
 
 def _take_from(core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch) -> None:
-    """Claim parcels of all lots side by side, until the batch is full or nothing is left.
+    """Claims parcels of all lots in parallel, until the batch is full or nothing is left.
 
     If others were faster at all of them, their groups are read further, as the head of a plain
     partition is:
@@ -125,10 +140,10 @@ def _take_from(core: Core, source: Source, pk: str, lots: list[_GroupSlice], bat
 def _claim_shares(
     core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch
 ) -> dict[str, _GroupSlice]:
-    """Claim of each lot its share, and of what is left, until the batch is full.
+    """Claims the share of each lot, and then more of them, until the batch is full.
 
-    Returns the lots, by the prefix of their group, at whose parcels others were faster; what these
-    have left of them is in the lots.
+    Returns the lots in which others were faster, by the prefix of their group, with the parcels
+    that still have messages.
     """
     by_group = {lot.parcels[0].key_prefix: lot for lot in lots if lot.parcels}
     lost: list[Lost] = []
@@ -155,20 +170,20 @@ def _claim_shares(
 
 
 def _released(source: Source, lost: Lost, now_ms: int) -> int:
-    """How many messages of a lost claim do not count as in flight: others do not hold them."""
+    """Returns how many messages of a lost claim nobody else holds, so that they have room again."""
     if source.max_in_flight is None or lost.left is None:
         return len(lost.places)
     return sum(not lost.left.held(place, now_ms) for place in lost.places)
 
 
 def _count(core: Core, source: Source, lot: _GroupSlice, now_ms: int, most: int) -> int:
-    """The messages of a lot, as far as a receive wants them."""
+    """Returns the number of a lot's messages to claim, at most `most`."""
     places = (len(takeable_places(core, source, parcel, now_ms)) for parcel in lot.parcels)
     return min(most, lot.room, sum(places))
 
 
 class _Ring:
-    """The groups of a partition, from the one behind the last turn around."""
+    """The groups of a partition, from the group behind the last turn around."""
 
     def __init__(
         self,
@@ -184,21 +199,19 @@ class _Ring:
         self._now_ms = core.now_ms()
         self._at_once = core.memory(TurnMemory).at_once(pk)
         self._parcels = 0
-        """Those that were read, of all groups so far."""
+        """Parcels that were read, of all groups."""
         self._around = self._groups()
 
     def lots(self) -> list[_GroupSlice]:
-        """The next groups with messages to claim: as many as are enough, or can be paid for."""
+        """Returns the next groups with messages to claim: enough, or as far as the units go."""
         lots: list[_GroupSlice] = []
         first, last, count = "", "", 0
         for prefix, page in self._around:
-            page = self._as_many_as_may_be_held(prefix, page)
-            room = self._room(page)
-            hopeful = self._hopeful(prefix, page) if room > 0 else []
-            if hopeful:
+            lot = self._lot(prefix, page)
+            if lot is not None:
                 first = first or prefix
-                lots.append(_GroupSlice(deque(spread(self._core, self._pk, hopeful)), room))
-                found = _count(self._core, self._source, lots[-1], self._now_ms, self._most)
+                lots.append(lot)
+                found = _count(self._core, self._source, lot, self._now_ms, self._most)
                 count += min(share_of(self._most), found)
             last = prefix
             if count >= self._most:
@@ -214,14 +227,28 @@ class _Ring:
             self._core.memory(TurnMemory).take_turn(self._pk, f"{last}{LAST_KEY}")
         return lots
 
+    def lot_of(self, prefix: str) -> _GroupSlice | None:
+        """The first messages of one group; None if it has none to claim."""
+        limit = _FEW if self._most == 1 else FEWEST_PER_PAGE
+        page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
+        return next((self._lot(*each) for each in self._by_group(page)), None)
+
+    def _lot(self, prefix: str, page: ParcelPage) -> _GroupSlice | None:
+        page = self._as_many_as_may_be_held(prefix, page)
+        room = self._room(page)
+        hopeful = self._hopeful(prefix, page) if room > 0 else []
+        if not hopeful:
+            return None
+        return _GroupSlice(deque(spread(self._core, self._pk, hopeful)), room)
+
     def _all_was_read(self, *, barren: bool) -> None:
-        """Whether the next look reads the partition at once: it is small, or had nothing to get."""
+        """Notes if the next scan reads the partition at once: it is small, or gave nothing."""
         parcels = self._parcels + _FEW if barren else max(_FEW, self._parcels)
         most = _MOST_AT_ONCE if barren else _FEW
         self._core.memory(TurnMemory).read_at_once(self._pk, parcels if parcels <= most else 0)
 
     def _as_many_as_may_be_held(self, prefix: str, page: ParcelPage) -> ParcelPage:
-        """A group's first parcels, of which more are read where its messages in flight count."""
+        """Returns a group's first parcels; reads more of them if messages in flight are limited."""
         most = self._source.max_in_flight
         while most is not None and page.more_after is not None and self._room(page) > 0:
             missing = most + FEWEST_PER_PAGE - sum(not each.spent() for each in page.parcels)
@@ -233,7 +260,7 @@ class _Ring:
         return page
 
     def _room(self, page: ParcelPage) -> int:
-        """How many more messages of a group may be held, by its first parcels."""
+        """Returns how many more messages of a group may be held, by its first parcels."""
         source, now_ms = self._source, self._now_ms
         if source.max_in_flight is None:
             return self._most
@@ -246,7 +273,7 @@ class _Ring:
         return source.max_in_flight - sum(held)
 
     def _hopeful(self, prefix: str, page: ParcelPage) -> list[Parcel]:
-        """The first parcels of a group that have messages to claim."""
+        """Returns the first parcels of a group that have messages to claim."""
         core, source, now_ms = self._core, self._source, self._now_ms
         hopeful = [
             parcel
@@ -260,14 +287,14 @@ class _Ring:
         head, left = Head(self._pk, prefix), self._walk.units_left
         pages = pages_with_something(core, source, head, self._most, page, self._pay, self._batch)
         hopeful = next(pages, [])
-        # It may be a long search, that its mark spares all others: the ring goes on all the same.
+        # A long search costs the ring one unit at most: its mark spares the scans that follow.
         self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)
         return hopeful
 
     def _groups(self) -> Iterator[tuple[str, ParcelPage]]:
-        """The groups, each with its first parcels; `more_after` where there may be more.
+        """Yields the groups, each with its first parcels; `more_after` is set if more may follow.
 
-        A small partition is read from its beginning at once, also one of which a look got nothing.
+        A small partition, and one in which a scan got nothing, is read from its beginning at once.
         """
         turns, pk = self._core.memory(TurnMemory), self._pk
         limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)

@@ -1,9 +1,9 @@
 """Repeating a receive whose answer was lost: finding the claims that the first one still holds.
 
 The nonces of a receive with an `attempt` derive from it, so the store needs nothing more than the
-leases themselves; only a repeat pays for looking, and no more than `REPEAT_UNITS`, with any
-backlog. The order of the partitions derives from the attempt as well, so a repeat first looks at
-those that the first receive looked at: before them at those that it may have been woken for.
+leases themselves; only a repeat pays for the search, at most `REPEAT_UNITS`, with any backlog. The
+order of the partitions derives from the attempt as well, so a repeat searches them in the order of
+the first receive, after the partitions that have had wake-ups since.
 
 A small partition is read whole. In a large one first deliveries are in the order of their times:
 
@@ -11,12 +11,12 @@ A small partition is read whole. In a large one first deliveries are in the orde
     received   long ago   before the attempt | after the attempt | never
                                        <──── 8   16 units ────>
 
-The place is found by bisecting, half a unit for each step. Messages that were given back stand
-among others than those they were sent with, on either side of it: unless there are as many as are
-wanted behind it, those before it are looked at as well.
+The place is found by bisecting, half a unit for each step. A message that was given back has a new
+key, on either side of it: unless the wanted number is found behind the place, parcels before it
+are read as well.
 
-A fair partition is read group by group, each like a partition: the first receive began at a group
-that its environment alone knew.
+A fair partition is read group by group, each like a partition: only the environment of the first
+receive knew the group at which it began.
 """
 
 from __future__ import annotations
@@ -37,23 +37,22 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, from_key, until_key
 
 REPEAT_UNITS = 46.0
-"""Of looking, in all sources of a group; the rest of 50 is left to the attributes."""
+"""Read units of the search, in all sources of a group; the rest of 50 is for the attributes."""
 _HEAD_PARCELS = 16
 _UNITS_AFTER, _UNITS_BEFORE = 16.0, 8.0
 _EARLIER_MS = 100
-"""The client's clock gave the attempt its time, ours the receive."""
+"""The attempt has its time from the client's clock, the receive from ours."""
 
 
 def held_from_attempt(
     core: Core, source: Source, chance: Chance, wanted: ReceiveLimits
 ) -> list[Claim]:
-    """The messages that an earlier receive with the same attempt holds now.
+    """Returns the messages that an earlier receive with the same attempt holds now.
 
-    At most the wanted number, from all partitions, as far as they can be paid for: between two
-    that the receive took from, leases may have ended since. Of an ordered or fair source from one
-    partition, as its receive's answer is. In ordered sources none behind a message of its group
-    that it holds no more: that one is delivered again, and no consumer may have seen a later one
-    before it.
+    At most the wanted number, from all partitions, as far as the units go: some of the receive's
+    leases may have ended since. From an ordered or fair source all are from one partition, as in
+    the answer of its receive. In ordered sources none is behind a message of its group whose lease
+    has ended: that message is delivered again, and no consumer may have seen a later one before it.
     """
     budget = ReadBudget(REPEAT_UNITS)
     batch = Batch(wanted)
@@ -67,13 +66,16 @@ def held_from_attempt(
 def _held_in(
     core: Core, source: Source, chance: Chance, wanted: ReceiveLimits, budget: ReadBudget
 ) -> Iterator[Iterable[Claim]]:
-    """What is held in each partition, while looking can be paid for."""
+    """Yields the held messages of each partition, as far as the units go."""
     woken = partitions_woken_since(core, source, chance.begun_ms)
-    for partition in dict.fromkeys([*woken, *chance.partitions(source.partitions)]):
+    for partition in dict.fromkeys([*woken, *chance.partitions(source)]):
         pk = partition_key(PARCELS, source.id, partition)
         if source.ordered:
             parcels = _around(core, pk, chance.ring_start, budget)
             yield _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
+        elif chance.group is not None:
+            head = Head(pk, chance.group.prefix)
+            yield _held_behind(core, source, head, chance, wanted.most, budget)
         elif source.fair:
             yield _held_by_turns(core, source, pk, chance, wanted.most, budget)
         else:
@@ -85,7 +87,7 @@ def _held_in(
 def _held_by_turns(
     core: Core, source: Source, pk: str, chance: Chance, most: int, budget: ReadBudget
 ) -> list[Claim]:
-    """Of a fair partition's groups, from the first one on, as far as they can be paid for."""
+    """Returns the held messages of a fair partition's groups, as far as the units go."""
     now_ms = core.now_ms()
     found: list[Claim] = []
     after: str | None = FIRST_KEY
@@ -106,7 +108,7 @@ def _held_behind(
     core: Core, source: Source, head: Head, chance: Chance, most: int, budget: ReadBudget
 ) -> list[Claim]:
     now_ms, nonce_of, pk, prefix = core.now_ms(), chance.nonce_of, head.pk, head.prefix
-    # The first receive may have had a clock ahead of ours, and got what is behind our own end:
+    # The first receive may have had a clock ahead of ours, and claimed keys behind our own end:
     #
     #     its clock  12:00:02   key + 2 s ahead of the sender ──> received
     #     our clock  12:00:00   until 12:00:02                    not read, without the skew
@@ -123,7 +125,7 @@ def _held_behind(
         return [*found, *_held(source, more, nonce_of, now_ms)]
 
     def since(parcel: Parcel) -> bool:
-        """Whether it was first received after the attempt began, or never yet."""
+        """Returns True if it was first received after the attempt began, or never yet."""
         return not all(parcel.receives) or (
             max(parcel.first_received_ms) >= chance.begun_ms - _EARLIER_MS
         )
@@ -151,7 +153,7 @@ def _held(source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: 
 
 
 def _around(core: Core, pk: str, start: str, budget: ReadBudget) -> Iterator[Parcel]:
-    """The parcels of a partition's groups from `start` around, as far as they can be paid for."""
+    """Yields the parcels of a partition's groups from `start` around, as far as the units go."""
     yield from budget.parcels(core, pk, start, LAST_KEY)
     yield from budget.parcels(core, pk, "!", start)
 
@@ -175,7 +177,7 @@ def _held_in_groups(
 
 
 def _ends(batch: Batch, held: Iterable[Claim]) -> bool:
-    """Add what is held, as far as it is wanted and an answer has room; whether that is all."""
+    """Adds held messages, as far as they are wanted and fit. Returns True if the batch is done."""
     for claim in held:
         places = batch.reserve(claim.parcel, claim.places)
         if places:

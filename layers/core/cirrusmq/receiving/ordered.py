@@ -1,11 +1,11 @@
-"""Taking from the groups of a partition of an ordered source.
+"""Receiving from the groups of a partition of an ordered source.
 
 Keys are group by group, in order of sending. A receiver starts at a random group; if a group's
 first live message cannot be claimed it jumps past the group, so that the cost depends on the
-number of groups, never on their backlog. If many groups are held a look ends when it has cost
-enough, and the next look of its environment goes on there, in this receive or, with half of its
-units, in another one. So all looks of an environment together see every group: one that is free
-among 1,000 of 1 KiB after 16 looks at its partition that get nothing, or 32 by a receive each.
+number of groups, never on their backlog. If many groups are held a scan ends when it has cost
+enough, and the next scan of its environment goes on there, in this receive or, with half of its
+units, in another one. So all scans of an environment together see every group: one that is free
+among 1,000 of 1 KiB after 16 scans of its partition that get nothing, or 32 by a receive each.
 
 Groups that are held are skipped by eventually consistent reads. From the first group with a
 message to claim, reads are strongly consistent and begin with the group: one that missed an
@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 def take_from_groups(
     core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
 ) -> list[Claim]:
-    """Claim up to the wanted number of messages, of each group its first ones in order."""
+    """Claims up to the wanted number of messages, of each group its first ones in order."""
     batch = Batch(wanted, in_order=True)
     pk = partition_key(PARCELS, source.id, partition)
     pages, turn = Pages(core, pk, walk, wanted.most), core.memory(TurnMemory).turn(pk)
@@ -63,15 +63,31 @@ def take_from_groups(
             _look_around(core, source, pages, turn, batch)
         pages.remember(barren=not batch.claims, cut=walk.units_left <= 0)
         if not batch.claims:
-            # The only messages may be in front of the look's start.
+            # The only messages may be in front of the scan's start.
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
 
 
+def take_of_group(
+    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
+) -> list[Claim]:
+    """Claim the first messages of the group whose hash `walk` begins with, in order."""
+    batch = Batch(wanted, in_order=True)
+    pk = partition_key(PARCELS, source.id, partition)
+    pages, until = Pages(core, pk, walk, wanted.most), f"{walk.start}#{LAST_KEY}"
+    try:
+        free, long = _find_free(core, source, pages, walk.start, until)
+        if free is not None:
+            _take_between(core, source, pages, free, until, batch, long=long)
+    except Unavailable as error:  # of a page, when something may have been claimed already
+        batch.refused = error
+    return claimed_of(core, source, pk, batch)
+
+
 def _take_of(core: Core, source: Source, pages: Pages, free: list[str], batch: Batch) -> None:
-    """Take from these groups of a small partition, all of which are behind each other."""
+    """Takes from these groups of a small partition, from the start of the walk around."""
     if not free:
         return
     first = next((group for group in free if group >= pages.start), free[0])
@@ -81,7 +97,7 @@ def _take_of(core: Core, source: Source, pages: Pages, free: list[str], batch: B
 
 
 def _look_around(core: Core, source: Source, pages: Pages, begin: str, batch: Batch) -> None:
-    """Look at the groups from `begin` around, and take from the first free one on."""
+    """Scans the groups from `begin` around, and takes from the first free one on."""
     for after, until in ((begin, LAST_KEY), (FIRST_KEY, begin)):
         free, long = (
             (_begin_of(after), False)
@@ -95,15 +111,15 @@ def _look_around(core: Core, source: Source, pages: Pages, begin: str, batch: Ba
 
 
 def _begin_of(key: str) -> str:
-    """The key before the group that a key is within; the key itself behind a group, or before."""
+    """Returns the key before the group that a key is within, or a key between groups itself."""
     return key if key.endswith(LAST_KEY) else _group(key)
 
 
 def _find_free(
     core: Core, source: Source, pages: Pages, after: str, until: str
 ) -> tuple[str | None, bool]:
-    """The first group that may have something to take, as far as can be paid for, and whether a
-    page was all of what has ended of it.
+    """Returns the first group that may have something to take, as far as the units go, and True if
+    a whole page of the group has ended.
     """
     passed = ""
     behind: str | None = after
@@ -119,7 +135,7 @@ def _find_free(
 
 
 def _long_ended(core: Core, source: Source, parcels: list[Parcel]) -> str:
-    """The last group of a page, if so much of it is there that has ended that more may follow."""
+    """Returns the last group of a page, if enough parcels of it have ended that more may follow."""
     group, now_ms = _group(parcels[-1].sort_key) if parcels else "", core.now_ms()
     count = 0
     for parcel in reversed(parcels):
@@ -132,9 +148,9 @@ def _long_ended(core: Core, source: Source, parcels: list[Parcel]) -> str:
 def _free_groups(
     core: Core, source: Source, parcels: list[Parcel], passed: str
 ) -> tuple[list[str], str]:
-    """The groups that seem to have a message to claim or to dead-letter, and the last one seen.
+    """Returns the groups that may have a message to claim or dead-letter, and the last one seen.
 
-    `passed`: the group at which the page before ended, if that one is held.
+    passed: the group at which the page before ended, if that group is held.
     """
     now_ms = core.now_ms()
     free = []
@@ -162,9 +178,9 @@ def _take_between(
     *,
     long: bool = False,
 ) -> None:
-    """Take from the groups between two keys, of which the first one is not within a group.
+    """Takes from the groups between two keys, of which the first one is not within a group.
 
-    long: much has ended at the beginning of the first group, which `after` names.
+    long: True if many parcels have ended at the beginning of the first group, which `after` names.
     """
     done_with, beginning = "", Beginning()
     if not long:
@@ -198,7 +214,7 @@ def _take_between(
 
 
 def _first_left(core: Core, source: Source, pages: Pages, group: str) -> list[Parcel]:
-    """What is left of a group of which much has ended."""
+    """Returns the parcels of a group behind its many ended ones."""
     left, passed = first_left(core, source, pages, group)
     chores.note(core, source, pages.pk, passed, core.now_ms())
     return left
@@ -207,7 +223,7 @@ def _first_left(core: Core, source: Source, pages: Pages, group: str) -> list[Pa
 def _take_first(
     core: Core, source: Source, parcel: Parcel, batch: Batch, budget: MoveBudget
 ) -> bool:
-    """Take what can be had of a group's next parcel; whether the group's next one may follow."""
+    """Claims from a group's next parcel. Returns True if the parcel behind it may follow."""
     now_ms = core.now_ms()
     if source.withholds(parcel):
         return False
@@ -220,7 +236,7 @@ def _take_first(
     live = [place for place in range(parcel.count) if parcel.live(place)]
     free: list[int] = []
     for place in live:
-        # Behind a rewound message one may be used up: it is given up when it is the first one.
+        # Behind a rewound message one may be used up: it is dead-lettered when it is the first.
         used_up = free and dead_letter_reason(source, parcel, place, now_ms)
         if used_up or not parcel.receivable(place, now_ms):
             break
@@ -235,7 +251,7 @@ def _take_first(
 
 
 def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:
-    """Whether nothing of the parcel's group is before it in another source of a rewound group."""
+    """Returns True if no other source of a rewound group has a message before the parcel."""
     # Few groups are rewound: the others' cold starts do without.
     from cirrusmq.lifecycle import former_sources
 
@@ -245,7 +261,7 @@ def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:
 def _advance(
     core: Core, source: Source, parcel: Parcel, now_ms: int, budget: MoveBudget
 ) -> Parcel | None:
-    """The rest of the parcel when its first messages are given up; None: not now."""
+    """Dead-letters the parcel's first messages. Returns the rest, or None if that must wait."""
     try:
         return advance(core, source, parcel, now_ms, budget.spend)
     except Unavailable as error:

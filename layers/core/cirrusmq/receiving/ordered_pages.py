@@ -1,4 +1,4 @@
-"""Pages of a partition of an ordered source, and the units that a receive has for its looks."""
+"""Pages of a partition of an ordered source, and the units that a receive has for its scans."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, read_page
 
 _FEWEST_PER_PAGE = 4
-"""Half a read unit pays for so many: a parcel has at most 1 KiB."""
+"""Parcels that half a read unit pays for: a parcel has at most 1 KiB."""
 _FIRST_PAGE = 8
 _MOST_AT_ONCE = 64
-"""Parcels of a partition that is read in one page while looks there get nothing."""
+"""Parcels of a partition that is read in one page while scans there get nothing."""
 _MOST_PER_PAGE = 80
 _PARCELS_PER_UNIT = 8
-"""Of 1 KiB, read with eventual consistency; half as many with strong."""
+"""Parcels of 1 KiB that one unit reads with eventual consistency; half as many with strong."""
 
 
 class GroupLooks(msgspec.Struct):
-    """The looks of a receive around the groups of partitions."""
+    """The scans of a receive through the groups of partitions."""
 
     start: str
-    """24 hex digits: the first look at a partition begins behind them."""
+    """24 hex digits: the first scan of a partition begins behind them."""
     looked_at: set[int] = field(default_factory=set)
-    """The partitions that a look was at: the next one goes on where the last one was cut."""
+    """The partitions that were scanned: the next scan goes on where the last one was cut."""
     units_left: float = 0.0
-    """Read units that the look at a partition has left."""
+    """Read units that the scan of a partition has left."""
     units: float = 0.0
-    """Read units of all looks so far."""
+    """Read units of all scans of this receive."""
 
 
 class Pages:
@@ -44,14 +44,14 @@ class Pages:
         self._limit = max(_FIRST_PAGE, most)
         self.consistent = False
         self.budget = MoveBudget(core)
-        """The dead letters that are allowed on the way."""
+        """Limits the dead letters that are moved on the way."""
         self.behind: str | None = None
         """The key to continue behind; None at the end."""
         self.passed = 0
         """Parcels that were read on the way around."""
 
     def read(self, after: str, until: str, at_once: int = 0) -> list[Parcel]:
-        """The next parcels; only so many that they can be paid for."""
+        """Returns the next parcels, at most as many as the units pay for."""
         paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
         limit = max(_FEWEST_PER_PAGE, min(max(self._limit, at_once), paid))
         self._limit = min(2 * self._limit, _MOST_PER_PAGE)
@@ -60,7 +60,7 @@ class Pages:
         return parcels
 
     def remember(self, *, barren: bool, cut: bool) -> None:
-        """Where the next look goes on behind one that got nothing, or whether it reads at once."""
+        """Notes where the next scan goes on after an empty one, or that it reads all at once."""
         turns = self._core.memory(TurnMemory)
         if barren:
             turns.take_turn(self.pk, (self.behind or FIRST_KEY) if cut else "")
@@ -68,29 +68,29 @@ class Pages:
         turns.read_at_once(self.pk, self.passed + _FEWEST_PER_PAGE if small else 0)
 
     def read_to_take(self, after: str, until: str) -> list[Parcel]:
-        """As many parcels as are wanted, strongly consistent from now on."""
+        """Returns up to the wanted number of parcels, strongly consistent from now on."""
         self.consistent = True
         return self._read(after, until, max(_FEWEST_PER_PAGE, self._most))
 
     def go_on(self, passed: str) -> str | None:
-        """The key to continue behind, if the group `passed` has no more messages; None: enough."""
+        """Returns the key to continue behind, past the group `passed`, or None to stop."""
         if passed and self.behind is not None and self.behind.startswith(f"{passed}#"):
             self.behind = f"{passed}#{LAST_KEY}"
         return self.behind if self.paid else None
 
     def read_ended(self, after: str, until: str, limit: int) -> list[Parcel]:
-        """Parcels behind `after` of a group whose first ones have ended, strongly consistent."""
+        """Returns parcels of a group behind ended ones, strongly consistent."""
         self.consistent = True
         return self._read(after, until, max(_FEWEST_PER_PAGE, min(limit, _MOST_PER_PAGE)))
 
     @property
     def units_left(self) -> float:
-        """Read units that the look has left; below 0 where its last page cost more."""
+        """Read units that the scan has left; below 0 if its last page cost more."""
         return self._walk.units_left
 
     @property
     def paid(self) -> bool:
-        """Whether the look may cost more."""
+        """True if the scan has units left."""
         return self._walk.units_left > 0
 
     def _read(self, after: str, until: str, limit: int) -> list[Parcel]:

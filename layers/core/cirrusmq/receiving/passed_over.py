@@ -1,10 +1,10 @@
-"""Messages that no answer to a receive holds: told of once, and given up if nobody else takes them.
+"""Messages that no answer to a receive can hold: logged once, dead-lettered if nobody takes them.
 
     ready ── passed over: a line in the log ── 30 s: a receiver with gzip may come ── dead letter
 
 The size of a message is known by a bound that its parcel keeps for all of its messages. One that is
-too large by that bound alone, since another message of its send is full of control characters, is
-put into a parcel of its own, with a bound of its own; not in an order, where keys do not change.
+large by that bound alone, since another message of its send is full of control characters, is
+moved into a separate parcel with its exact bound; not in an order, where keys do not change.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from cirrusmq.storage.bodies.contents import read_contents
 
 REASON = "too_large"
 TAKEN_SECONDS = 30
-"""A receiver whose answer holds the message has so long to take it."""
+"""Seconds for a receiver whose answer can hold the message to take it."""
 _HOLDERS = {"plain": "an answer without gzip", "event": "the event of its function"}
 _logger = logging.getLogger(__name__)
 
 
 class Told(Recent):
-    """Messages of which the log has a line."""
+    """Messages that have a line in the log."""
 
 
 def settle(core: Core, source: Source, batch: Batch) -> None:
-    """Tell of the messages that a receive passed over, and give up those that nobody took.
+    """Logs the messages that a receive passed over, and dead-letters them if nobody took them.
 
-    What was given up, or is not too large by itself, is not among the batch's passed messages then.
+    Messages that leave their parcels are removed from the batch's passed messages.
     """
     budget = MoveBudget(core)
     for key, (parcel, place) in list(batch.passed.items()):
         if parcel.answer_bytes(place) <= batch.wanted.largest_bytes:
-            continue  # the results of deletes take its room in this answer alone
+            continue  # it fits into an answer without the results of deletes
         try:
             if _leaves(core, source, parcel, place, batch, budget):
                 del batch.passed[key]
@@ -57,7 +57,7 @@ def settle(core: Core, source: Source, batch: Batch) -> None:
 def _leaves(
     core: Core, source: Source, parcel: Parcel, place: int, batch: Batch, budget: MoveBudget
 ) -> bool:
-    """Whether the message leaves its parcel: set apart at first sight, or given up later."""
+    """Moves a message into a separate parcel, or dead-letters it later. Returns True if so."""
     name = f"{batch.wanted.reach} {source.id} {parcel.message_id(place)}"
     if name not in core.memory(Told):
         if parcel.count > 1 and not source.ordered:
@@ -81,9 +81,9 @@ def _leaves(
 
 
 def _set_apart(core: Core, source: Source, parcel: Parcel, place: int, batch: Batch) -> bool:
-    """Put a message into a parcel of its own, if an answer holds it by its own bound.
+    """Moves a message into a separate parcel, if an answer can hold it by its exact bound.
 
-    Returns False if no answer does. Whatever another worker did meanwhile is seen by the next look.
+    Returns False if no answer can. If another worker was faster, the next scan sees the result.
     """
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:

@@ -1,8 +1,8 @@
-"""Peeking: seeing messages of one state without taking them, page by page.
+"""Peeking: reading messages of one state without claiming them, page by page.
 
-A page begins where the cursor of the one before says, else in a partition by chance, and the pages
-go through all partitions in turn. A message that stays where it is is shown once; one that moves
-meanwhile, since it is given back, may be shown twice.
+A page begins at the cursor of the page before, or in a random partition, and the pages go through
+all partitions. A message that keeps its key is shown once; a message that is given back between two
+pages may be shown twice.
 
     cursor:  first partition of the walk / this one / behind this key / next key / shown of it
 """
@@ -33,11 +33,11 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import from_key, until_key
 
 PEEK_UNITS = 200.0
-"""Most read units of a page, that of its bodies aside: what it passes over may be long."""
+"""Most read units of a page, without its bodies: it may pass over many parcels."""
 _LATEST_MS = 2_000 * RETENTION_SECONDS[1]
 """No key is further ahead than this."""
 _PAGE_PARCELS = (32, 512)
-"""Of the first page, and at most: what is passed over takes few calls."""
+"""Parcels of the first read, and of a later one at most, so that long scans take few calls."""
 
 
 class PeekRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -61,35 +61,35 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeekPage(NamedTuple):
-    """A page of messages; `cursor`: where the next one begins, None at the end."""
+    """A page of messages; `cursor` is where the next page begins, None at the end."""
 
     messages: list[Peeked]
     cursor: str | None
 
 
 class _Place(NamedTuple):
-    """Where a page begins."""
+    """The position at which a page begins."""
 
     first: int
     """The partition in which the walk began."""
     partition: int
     behind: str = ""
-    """A key up to which everything was shown; empty: nothing of the partition was."""
+    """A key up to which everything was shown; empty if nothing of the partition was."""
     key: str = ""
-    """The key of a parcel behind it, of whose places those before `shown` were."""
+    """The key of a parcel behind it, of which the places before `shown` were shown."""
     shown: int = 0
 
 
 def peek(
     core: Core, source: Source, request: PeekRequest, alone_bytes: int = ANSWER_BYTES
 ) -> PeekPage:
-    """A page of the messages in `state`, without receipts; their state stays as it is.
+    """Returns a page of the messages in `state`, without receipts; their state stays as it is.
 
-    It ends at `max` messages, at the size of an answer, and where `PEEK_UNITS` are used: it may be
-    empty, and still have a cursor. `alone_bytes`: of JSON that a message may have which is alone in
-    it. Larger ones are passed over; MessageTooLarge where there is nothing else before the end.
+    A page ends at `max` messages, at the size of an answer, and at `PEEK_UNITS`: it may be empty,
+    and still have a cursor. alone_bytes: bytes of JSON that a message may have if it is alone.
+    Larger messages are passed over. Raises MessageTooLarge if the rest of the source has no others.
 
-    Of a group that was rewound it has messages of one of its sources.
+    In a rewound group, all messages of a page are from one of its sources.
     """
     if not source.former:
         return _peek(core, source, request, alone_bytes)
@@ -107,7 +107,7 @@ def peek(
 
 
 def _number_of_source(core: Core, source: Source, cursor: str | UnsetType) -> int:
-    """The number of the source that a cursor is of; InvalidParameter where it is of none."""
+    """Returns the number of the cursor's source. Raises InvalidParameter if it is of none."""
     last = len(source.all) - 1
     for number, each in enumerate(source.all if not isinstance(cursor, UnsetType) else ()):
         try:
@@ -153,7 +153,7 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
 
 
 def _places(source: Source, parcel: Parcel, state: State, now_ms: int) -> list[int]:
-    """The places of a parcel's messages that are in a state."""
+    """Returns the places of a parcel's messages that are in a state."""
     if state == "active":
         return receivable_places(source, parcel, now_ms)
     if not source.keeps(parcel) or source.withholds(parcel) or now_ms >= parcel.expires_ms:
@@ -178,17 +178,17 @@ class _Gathered:
     def __init__(self, most: int, alone_bytes: int) -> None:
         self.found: list[tuple[Parcel, list[int]]] = []
         self.passed = 0
-        """Bytes of the first message that no answer to this call holds."""
+        """Bytes of the first message that no answer to this call can hold."""
         self._left, self._alone_bytes = most, alone_bytes
         self._bytes = 0
 
     @property
     def full(self) -> bool:
-        """Whether it has no room for another message."""
+        """True if the page has no room for another message."""
         return not self._left
 
     def add(self, parcel: Parcel, places: Sequence[int]) -> int | None:
-        """Take messages of a parcel; the place of the first that has no room."""
+        """Adds messages of a parcel. Returns the place of the first one without room, or None."""
         taken: list[int] = []
         rest: int | None = None
         for place in places:
@@ -209,7 +209,7 @@ class _Gathered:
 
 
 class _Walk:
-    """The parcels from a place on, partition by partition, as far as the units go."""
+    """The parcels from a position on, partition by partition, as far as the units go."""
 
     def __init__(
         self,
@@ -228,9 +228,9 @@ class _Walk:
         if wanted is not None and not source.grouped:
             self._from = max(self._from, wanted.from_key(now_ms))
         self.at = place
-        """Where the parcel is that was answered last."""
+        """The position of the parcel that was yielded last."""
         self.left: _Place | None = None
-        """Where the units ended; None where all was read."""
+        """The position at which the units ended; None if everything was read."""
 
     def __iter__(self) -> Iterator[Parcel]:
         first, number, behind = self.at.first, self.at.partition, self.at.behind

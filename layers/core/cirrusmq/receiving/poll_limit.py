@@ -1,7 +1,7 @@
-"""A bound of the receives of an account that wait at the same time, where a deployment sets one.
+"""The limit of an account's receives that wait at the same time, if a deployment sets one.
 
-A wait costs one write unit, two if a message ends it (`access.running`), and nothing without a
-bound, or where the wait is short. Above the bound a receive is answered at once.
+A wait costs one write unit, two if a message ends it (`access.running`), and nothing if there is no
+limit or the wait is short. Above the limit a receive is answered at once.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from cirrusmq.access.running import counted, counts_place
 from cirrusmq.runtime.core import Core
 
 COUNTED_MS = 1_000
-"""Of a wait that is longer than this: others are over before they are counted."""
+"""Only a wait longer than this is counted: others are over before the count is read."""
 _WAITING = "waiting"
 
 
 @contextlib.contextmanager
 def waiting(core: Core, account: str, until_ms: int) -> Iterator[bool]:
-    """Whether one more receive of the account may wait until then; counted while it does."""
+    """Counts a receive of the account while it waits. Yields False if the limit is reached."""
     bound = core.settings.account_waiting_receives
     if not bound or until_ms - core.now_ms() <= COUNTED_MS:
         yield True

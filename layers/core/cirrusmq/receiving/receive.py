@@ -1,4 +1,4 @@
-"""Receiving: looking at the partitions until something can be returned, or the wait is over."""
+"""Receiving: polls the partitions until there are messages to return, or the wait is over."""
 
 from __future__ import annotations
 
@@ -13,27 +13,38 @@ from cirrusmq.access.keys import Caller
 from cirrusmq.access.last_use import note_consumer
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
-from cirrusmq.model.message import Message
+from cirrusmq.model.message import Base64, Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import say_that_one_waits, woken_partitions
 from cirrusmq.receiving import polling
+from cirrusmq.receiving.chosen_group import ChosenGroup
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import ReceiveLimits
-from cirrusmq.receiving.ordered import take_from_groups
+from cirrusmq.receiving.ordered import take_from_groups, take_of_group
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.poll_limit import waiting
 from cirrusmq.receiving.release import read_claimed
 from cirrusmq.receiving.shuffle import Chance
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
+from cirrusmq.sending.making import group_hash
 from cirrusmq.settlement.settle import ReceiptText
 
 EMPTY_LOOKS = 4
-"""A receive that has something ends after so many partitions without anything, in a row: a look
-costs half a read unit, and a call that is saved five times as much."""
+"""A receive that has messages ends after this number of empty partitions in a row: a poll costs
+half a read unit, and a call that is saved five times as much."""
 FILLING_MS = 1_000
-"""A receive that has something ends after that time: its first leases run since then."""
+"""A receive that has messages ends after that time, for which its first leases have run."""
+
+
+class Where(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The attribute that a message must have to be received."""
+
+    name: Annotated[
+        str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")
+    ]
+    value: str | Base64
 
 
 class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -48,6 +59,23 @@ class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         | UnsetType
     ) = msgspec.UNSET
     receiver: str | UnsetType = msgspec.UNSET
+    group: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=128,
+                description="a text of 1 to 128 characters: only messages of this group, in an "
+                "ordered or a fair queue",
+            ),
+        ]
+        | UnsetType
+    ) = msgspec.UNSET
+    where: Where | UnsetType = msgspec.UNSET
+    after: (
+        Annotated[str, Meta(max_length=1_024, description="the after of the call before")]
+        | UnsetType
+    ) = msgspec.UNSET
     attempt: str | UnsetType = msgspec.UNSET
     repeat: bool = False
     delete: Annotated[
@@ -66,14 +94,14 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wait(msgspec.Struct):
-    """The time that a receive waited: from its first looks to the last one, if it waited at all."""
+    """The time that a receive waited: from its first polls to the last one, if it waited at all."""
 
     begun_ms: int = 0
     ended_ms: int = 0
 
     @property
     def took_ms(self) -> int:
-        """Milliseconds; looks in between are a part of it, the first ones and the last are not."""
+        """Milliseconds from the end of the first polls to the beginning of the last one."""
         return max(0, self.ended_ms - self.begun_ms)
 
 
@@ -81,8 +109,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """A receive whose request is checked; nothing is claimed yet."""
 
     find: Callable[[], Source]
-    """Answers the source as it is now: a purge or a deletion during the wait is in force from its
-    answer on."""
+    """Returns the source as it is now: a purge or a deletion during the wait takes effect with the
+    next call."""
     source: Source
     request: ReceiveRequest
     wanted: ReceiveLimits
@@ -98,7 +126,7 @@ def receive(
     most_seconds: float,
     alone_bytes: int | None = None,
 ) -> list[Received]:
-    """As `take`, of a request that is not checked yet, and of a caller that is no access key."""
+    """Does what `take` does, for an unchecked request and a caller without an access key."""
     return take(core, _checked(core, find, caller, request, alone_bytes), caller, most_seconds)
 
 
@@ -109,10 +137,10 @@ def begin(
     request: ReceiveRequest,
     alone_bytes: int | None = None,
 ) -> Begun:
-    """Check the request, and note that the caller's key receives; raises where it is refused.
+    """Checks the request, and notes that the caller's key receives. Raises if it is refused.
 
-    `find` answers the source as it is now. `alone_bytes`: of JSON that a message may have which is
-    received alone; None: no more than several together.
+    find: returns the source as it is now. alone_bytes: bytes of JSON that a message may have if it
+    is received alone; None means the limit of several together.
     """
     begun = _checked(core, find, caller, request, alone_bytes)
     note_consumer(core, begun.source.owner_id, caller.account, caller.key_id)
@@ -130,7 +158,9 @@ def _checked(
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
     attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
-    chance = Chance(core, source.owner_id, caller.key_id, attempt)
+    _check_choice(source, request)
+    group = None if isinstance(request.group, UnsetType) else ChosenGroup(group_hash(request.group))
+    chance = Chance(core, source.owner_id, caller.key_id, attempt, group)
     timeout = request.visibility_timeout_seconds
     answer_bytes = limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete))
     wanted = ReceiveLimits(
@@ -145,12 +175,29 @@ def _checked(
     )
 
 
-def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
-    """Take up to `max` messages; an empty list when the wait ends with none.
+def _check_choice(source: Source, request: ReceiveRequest) -> None:
+    """Raise InvalidParameter if the source cannot give what `group` or `where` choose."""
+    if request.group is not msgspec.UNSET and not source.has_groups:
+        raise InvalidParameter("group", "is allowed only in an ordered or a fair queue")
+    if request.where is msgspec.UNSET:
+        if request.after is not msgspec.UNSET:
+            raise InvalidParameter("after", "is allowed only with where")
+        return
+    if source.grouped:
+        reason = "is not allowed in an ordered or a fair queue, or with priorities: use a receiver"
+        raise InvalidParameter("where", f"{reason} with a filter")
+    if request.attempt is not msgspec.UNSET:
+        raise InvalidParameter("attempt", "is not allowed with where: the call is not repeatable")
+    if request.wait_seconds is not msgspec.UNSET and request.wait_seconds:
+        raise InvalidParameter("wait_seconds", "must be 0 with where: the call answers at once")
 
-    Where as many receives of the caller's account wait as may, it does not wait itself.
-    `most_seconds` is the rest of the call's own time; a longer wait is cut to it. MessageTooLarge
-    where there is a message that no answer holds, and no other one: it is not claimed.
+
+def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
+    """Takes up to `max` messages. Returns an empty list if the wait ends with none.
+
+    It does not wait if the caller's account has as many waiting receives as it may have.
+    most_seconds: the rest of the call's own time, which limits the wait. Raises MessageTooLarge if
+    all messages are too large for any answer; they are not claimed.
     """
     source, request = begun.source, begun.request
     wanted, chance = begun.wanted, begun.chance
@@ -175,7 +222,7 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
 
 
 def take_again(core: Core, begun: Begun) -> list[Received]:
-    """The messages that an earlier receive of the request's attempt holds; nothing is claimed."""
+    """Returns the messages that an earlier receive of the attempt holds; claims nothing."""
     # Only after a lost answer: other receives' cold starts do without.
     from cirrusmq.receiving.idempotent import held_from_attempt
 
@@ -184,9 +231,9 @@ def take_again(core: Core, begun: Begun) -> list[Received]:
 
 
 def take_what_fits(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
-    """As `take`; an empty list also if there are only messages that no answer holds.
+    """Does what `take` does, but returns an empty list if all messages are too large.
 
-    For programs that know no such error, and can do nothing about it: the log tells of it.
+    For programs that know no such error, and can do nothing about it: the log has a line.
     """
     try:
         return take(core, begun, caller, most_seconds)
@@ -195,14 +242,14 @@ def take_what_fits(core: Core, begun: Begun, caller: Caller, most_seconds: float
 
 
 def _result_bytes(receipt: str) -> int:
-    """The most that an answer's JSON has about a receipt that is to be deleted."""
+    """Returns the most bytes of JSON that an answer has about a receipt to delete."""
     return limits.ESCAPED_BYTES * len(receipt.encode()) + limits.DELETE_RESULT_BYTES
 
 
 def _wait(
     core: Core, begun: Begun, looking: _Looking, wait_seconds: float, deadline_ms: int
 ) -> list[Received]:
-    """Look again and again until there is something, or the time is over."""
+    """Polls again and again until there is something, or the time is over."""
     received: list[Received] = []
     source, wait = begun.source, begun.wait
     wait.begun_ms = wait.ended_ms = core.now_ms()
@@ -220,7 +267,7 @@ def _wait(
         wait.ended_ms = core.now_ms()
         before, source = source, begun.find()
         if source.owner_id != before.owner_id:
-            return []  # another one by that name: the call was for the one that is deleted
+            return []  # another one by that name: the call was for the deleted one
         if ends and polling.ends_with_all(source):
             return looking.at_all(source)
         if wakes and (ends or turns.round_is_due):
@@ -233,49 +280,52 @@ def _wait(
 
 
 class _Looking:
-    """The looks of one receive, which has its own order of partitions and, in them, of groups."""
+    """The polls of one receive, in its own order of partitions and, in them, of groups."""
 
     def __init__(self, core: Core, wanted: ReceiveLimits, chance: Chance) -> None:
         self._core, self._wanted, self._chance = core, wanted, chance
         self._walks: dict[str, GroupLooks] = {}
-        """Those through the groups of a source that has them, and of its former ones, by id."""
+        """Scan positions by source id, for ordered and fair sources."""
         self._turn = 0
         self.too_large: dict[tuple[str, int], MessageTooLarge] = {}
-        """Of sources and partitions whose last look found only messages that no answer holds."""
+        """By source and partition: errors of last polls with only messages too large to answer."""
         self.last_units = 0.0
-        """Read units of the last look at the groups of a source; 0 elsewhere."""
+        """Read units of the last poll of a source's groups; 0 for other sources."""
 
     def at_first(self, source: Source, count: int) -> list[Received]:
-        """Look at the first partitions, in the receive's order; behind them the turns begin."""
+        """Polls the first partitions, in the receive's order; the turns begin behind them."""
         self._turn = count - 1 if count < source.partitions else 0
-        partitions = self._chance.partitions(source.partitions)[:count]
+        partitions = self._chance.partitions(source)[:count]
         return self._look(source, partitions, fills=True)
 
     def at_all(self, source: Source) -> list[Received]:
-        """Look at the partitions until enough is received.
+        """Polls the partitions until enough is received.
 
-        Raises Unavailable if that is so in one of them and no other one gave anything.
+        Raises Unavailable if the store refuses in one of them and no other one has messages.
         """
-        return self._look(source, self._chance.partitions(source.partitions), fills=True)
+        return self._look(source, self._chance.partitions(source), fills=True)
 
     def at_woken(self, source: Source) -> list[Received]:
-        """Look at the partitions of wake-ups, if there are any."""
+        """Polls the partitions of wake-ups, if there are any."""
         partitions = woken_partitions(self._core, source)
+        if self._chance.group is not None:
+            own = self._chance.partitions(source)
+            partitions = [each for each in partitions if each in own]
         return self._look(source, partitions) if partitions else []
 
     def at_next(self, source: Source) -> list[Received]:
-        """Look at the partition whose turn it is."""
-        partitions = self._chance.partitions(source.partitions)
+        """Polls the partition whose turn it is."""
+        partitions = self._chance.partitions(source)
         self._turn += 1
         return self._look(source, [partitions[self._turn % len(partitions)]])
 
     def _look(
         self, source: Source, partitions: Sequence[int], *, fills: bool = False
     ) -> list[Received]:
-        """Look at the partitions until one gives something; with `fills`, until enough is received.
+        """Polls the partitions until one has messages or, with `fills`, until enough is received.
 
-        A look for a wake-up or in turn answers at once: messages that come one by one would each
-        cost the units of looks around it.
+        A poll for a wake-up or in turn returns at once: messages that come one by one would each
+        cost the units of polls around it.
         """
         if source.paused:
             return []
@@ -299,7 +349,7 @@ class _Looking:
             if answer.ends(EMPTY_LOOKS * len(source.all), self._core.now_ms()):
                 return answer.received
         self.last_units = self._units - before
-        if source.grouped:  # the first look at all partitions is no dearer where they are idle
+        if source.grouped:  # idle partitions do not make the first poll of all dearer
             self.last_units -= polling.IDLE_UNITS * (len(partitions) - 1)
         if refused is not None and not answer.received:
             raise refused
@@ -312,12 +362,19 @@ class _Looking:
             return take_from_partition(self._core, source, partition, wanted)
         walk = self._walks.setdefault(source.id, GroupLooks(self._chance.ring_start))
         walk.units_left = units
+        given = self._core, source, partition, wanted, walk
         if source.ordered:
-            return take_from_groups(self._core, source, partition, wanted, walk)
-        # Few queues are fair: the others' cold starts do without.
-        from cirrusmq.receiving.fair import take_in_turn
+            return take_from_groups(*given) if self._chance.group is None else take_of_group(*given)
+        # Few queues are fair, or have priorities: the others' cold starts do without.
+        if source.priorities is not None:
+            from cirrusmq.receiving.by_priority import take_by_priority
 
-        return take_in_turn(self._core, source, partition, wanted, walk)
+            return take_by_priority(*given)
+        from cirrusmq.receiving import fair
+
+        if self._chance.group is not None:
+            return fair.take_of_group(*given)
+        return fair.take_in_turn(*given)
 
     @property
     def _units(self) -> float:
@@ -325,19 +382,19 @@ class _Looking:
 
 
 class _ReceiveAnswer(msgspec.Struct):
-    """What the look of one receive gave so far, from one partition after the other."""
+    """The messages that one receive has found, from one partition after the other."""
 
     rest: ReceiveLimits
-    """What is still wanted behind that."""
+    """The limits for the messages that are still to come."""
     fills: bool
-    """Whether more is looked for when something is there."""
+    """True if more messages are looked for after the first ones."""
     received: list[Received] = []
     empty_looks: int = 0
-    """In a row, since the last one that gave something."""
+    """Polls without messages since the last one that had some."""
     until_ms: int = 0
 
     def add(self, received: list[Received], now_ms: int) -> None:
-        """Add what a look at a partition gave."""
+        """Adds the messages of one partition."""
         if not received:
             self.empty_looks += 1
             return
@@ -348,7 +405,7 @@ class _ReceiveAnswer(msgspec.Struct):
         self.rest = self.rest.behind(len(received), used_bytes)
 
     def ends(self, empty_looks: int, now_ms: int) -> bool:
-        """Whether to answer: it is full, so many looks gave nothing, or its leases run for long."""
+        """Returns True if it is full, had this number of empty polls, or its leases run long."""
         if not self.received:
             return False
         full = not self.fills or self.rest.full
@@ -356,7 +413,7 @@ class _ReceiveAnswer(msgspec.Struct):
 
 
 def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:
-    """The claimed messages; those whose content cannot be read now are not among them."""
+    """Returns the claimed messages, without messages whose content cannot be read now."""
     return [
         Received(
             parcel=claim.parcel,

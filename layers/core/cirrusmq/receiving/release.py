@@ -35,13 +35,13 @@ class _Undo(msgspec.Struct, frozen=True, kw_only=True):
     free: Sequence[int]
     """Places of messages that another receiver may have at once."""
     hidden: Sequence[int]
-    """Of those whose bodies are gone: no receiver spends time on them before the lease is over."""
+    """Places of messages whose bodies are gone, which stay hidden until the lease is over."""
 
 
 def read_claimed(core: Core, source: Source, claims: Sequence[Claim]) -> list[Contents]:
-    """For each claim the messages that can be answered; the claims of the others are undone.
+    """Returns for each claim the messages that can be answered, and undoes the other claims.
 
-    Raises Unavailable where the store refused the bodies and no message is left to answer.
+    Raises Unavailable if the store refused the bodies and no message is left to answer.
     """
     contents, refused = _read(core, source, claims)
     undone: list[_Undo] = []
@@ -80,7 +80,7 @@ def _read(
 
 
 def _behind(source: Source, claim: Claim, messages: Contents, broken: set[str]) -> list[int]:
-    """Places of messages of an ordered source that are behind one which cannot be answered."""
+    """Returns places of an ordered source's messages behind one that cannot be answered."""
     if not source.ordered:
         return []
     group = claim.parcel.sort_key.partition("#")[0]

@@ -1,21 +1,21 @@
-"""Rounds: what waits in a source, by looks of which each goes on where the one before stopped.
+"""Rounds: scans for waiting messages of a source, each from the end of the scan before.
 
-A look reads the first parcels of each partition, and on from there as far as its units go. If that
-is not all, an item for the partition has the key where the next look goes on, whoever looks, and
-what the round has met so far:
+A scan reads the first parcels of each partition, and on from there as far as its units go. If that
+is not all, an item for the partition has the key where the next scan goes on, by any worker, and
+the results of the round:
 
     groups   a b c d e | f g h i j | k l m
     looks    ── 1 ────>  ── 2 ────>  ── 3: the round is over, every group was seen
 
-    a worker   nothing to claim ── looks: not all seen ── 3 s later: looks on ── whole: it leaves
-    the sweep  each minute: looks, and wakes a worker that goes on
+    a worker   nothing to claim ── scans: not all seen ── 3 s later: scans on ── whole: it leaves
+    the sweep  each minute: scans, and wakes a worker that goes on
 
-A look reads 64 units, and the next one goes on 3.2 s later at the earliest: 20 units a second. So a
-message that no event told of is found within a minute and the time of two rounds, of which each
-takes a second for 160 groups or held parcels of 1 KiB. Where nobody but the sweep looks, a round
-takes a minute for 512 of them.
+A scan reads 64 units, and the next one goes on 3.2 s later at the earliest: 20 units a second. So a
+message without an event is found within a minute and the time of two rounds, of which each takes a
+second for 160 groups or held parcels of 1 KiB. If only the sweep scans, a round takes a minute for
+512 of them.
 
-The item only has times that were true when they were read. If two look at once the later write
+The item only has times that were true when they were read. If two scans overlap, the later write
 stays, and some groups are read twice, or a round later.
 """
 
@@ -38,14 +38,14 @@ from cirrusmq.storage.parcels import HEAD_MARKS, PARCELS, partition_key, ttl_sec
 from cirrusmq.storage.walk import Bounds, Cut, PartitionScan
 
 LOOK_UNITS = 64.0
-"""Read units of a look at a source, its first pages aside."""
+"""Read units of a scan of a source, its first pages aside."""
 PARTITION_UNITS = 2.0
-"""Of them, the units of a partition, at least."""
+"""Units of these for a partition, at least."""
 UNITS_PER_SECOND = 20
 FREE_UNITS = 8.0
-"""A look at a partition that costs no more, and is whole, is not waited for by the next one."""
+"""A complete scan of a partition that costs at most this does not make the next one wait."""
 FIRST_PAGES = 1
-"""Pages that every look reads from the beginning: if that is all, nothing is stored."""
+"""Pages that every scan reads from the beginning: if that is all, nothing is stored."""
 _SORT_KEY = "W"
 _KEPT_MS = 3_600_000
 
@@ -57,49 +57,49 @@ class DueAt(msgspec.Struct, frozen=True, tag="Due"):
 
 
 class Nothing(msgspec.Struct, frozen=True, tag=True):
-    """No message waits that nobody holds; every group was seen."""
+    """No unclaimed message waits; every group was seen."""
 
 
 class NotAllSeen(msgspec.Struct, frozen=True, tag=True):
-    """The next look goes on from `again_ms` on, behind the groups that this one saw."""
+    """The next scan goes on from `again_ms` on, behind the groups that this one saw."""
 
     again_ms: int
     due_ms: int | None
-    """When the first message is ready of the groups that were seen; None: none waits there."""
+    """When the first message of the seen groups is ready; None if none waits there."""
 
 
 Answer: TypeAlias = DueAt | Nothing | NotAllSeen
 
 
 class Met(msgspec.Struct, frozen=True):
-    """What a part of a round has met. Times are in milliseconds since the epoch."""
+    """The results of a part of a round. Times are in milliseconds since the epoch."""
 
     oldest_ms: int | None = None
-    """When the oldest message was sent that can be received."""
+    """When the oldest receivable message was sent."""
     ready_ms: int | None = None
-    """When the first message is ready that nobody holds; it may be over."""
+    """When the first message that nobody holds is ready; may be in the past."""
     at: str = ""
     """The key behind which its group begins."""
 
     def with_(self, other: Met) -> Met:
-        """Both together."""
+        """Returns both results together."""
         first = min((self, other), key=lambda each: _or_never(each.ready_ms))
         return Met(_earlier(self.oldest_ms, other.oldest_ms), first.ready_ms, first.at)
 
 
 class SourceLook(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of a look at a source."""
+    """The results of a scan of a source."""
 
     answer: Answer
     oldest_ms: int | None
-    """When the oldest message was sent that can be received, as this round and the one before know;
-    None if there is none."""
+    """When the oldest receivable message was sent, as this round and the one before know; None if
+    there is none."""
     places: tuple[tuple[str, str], ...] = ()
-    """Of each partition in which a message is ready now: its key, and that before the group."""
+    """For each partition with a ready message: its key, and the key before the message's group."""
 
     @property
     def ready(self) -> bool:
-        """Whether a message was ready when it was looked at."""
+        """True if a message was ready when the source was scanned."""
         return bool(self.places)
 
 
@@ -107,43 +107,43 @@ class _Round(msgspec.Struct, frozen=True, kw_only=True):
     """A partition's round, as its item has it."""
 
     behind: str = ""
-    """Where the next look goes on; empty: the round is over, and a new one begins."""
+    """The key behind which the next scan goes on; empty if the round is over."""
     begun_ms: int = 0
     """When the round began."""
     done_ms: int = 0
-    """When the last round began that is over."""
+    """When the last complete round began."""
     again_ms: int = 0
-    """The next look goes on from then on."""
+    """The next scan goes on from then on."""
     met: Met = Met()
-    """What the round has met behind its first pages."""
+    """The results of the round behind its first pages."""
     before_ms: int | None = None
-    """The oldest message of the last round that is over."""
+    """When the oldest message of the last complete round was sent."""
 
 
 class _Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """The cost of a look at one partition."""
+    """The cost of a scan of one partition."""
 
     units: float
     unit_ms: float
-    """Milliseconds until the next look, for each unit of this one."""
+    """Milliseconds until the next scan, for each unit of this one."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of a look at one partition."""
+    """The results of a scan of one partition."""
 
     met: Met
     ready: list[str]
     """The keys before groups that were seen now, and have a message that is ready."""
     oldest_ms: int | None
     again_ms: int | None = None
-    """When the next look goes on; None: every group was seen."""
+    """When the next scan goes on; None if every group was seen."""
 
 
 def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> SourceLook:
-    """Look at what waits in sources, as far as the units of a look go.
+    """Scans sources for waiting messages, as far as the units go.
 
-    since_ms: when the caller was told that there may be something: it has seen every group when a
-    round is over that began then, or later. None: now.
+    since_ms: when the caller learned that there may be messages; None means now. Every group was
+    seen only if a complete round began then or later.
     """
     now_ms = core.now_ms()
     since_ms = now_ms if since_ms is None else since_ms
@@ -168,15 +168,15 @@ def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> 
 
 
 def begin_there(core: Core, seen: SourceLook) -> None:
-    """Have this environment's next receive begin at what was ready."""
+    """Makes this environment's next receive begin at a message that was ready."""
     for pk, at in seen.places:
         core.memory(TurnMemory).take_turn(pk, at)
 
 
 def _begin(core: Core, part: _Part, now_ms: int) -> str | None:
-    """The key before a group to claim from; None if nothing is ready.
+    """Returns the key before a group to claim from, or None if nothing is ready.
 
-    One by chance: a group may be at its limit in flight, and another one shall not wait for it.
+    A random one: a group may be at its limit in flight, and another one shall not wait for it.
     """
     if part.ready:
         return core.random.choice(part.ready)
@@ -184,7 +184,7 @@ def _begin(core: Core, part: _Part, now_ms: int) -> str | None:
 
 
 def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: int) -> _Part:
-    """Look at a partition, of which a round that began before `since_ms` does not count as whole.
+    """Scans a partition; a round that began before `since_ms` does not count as complete.
 
     a round    ── a ── b ──────────── c ── d: it is over
     a sender            puts into a      a worker, woken since: another round
@@ -225,10 +225,10 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
 
 
 def _meet(core: Core, source: Source, walk: PartitionScan, now_ms: int) -> tuple[Met, list[str]]:
-    """What a walk meets, and the keys before groups that have a message ready.
+    """Returns the results of a walk, and the keys before groups that have a message ready.
 
-    Of each group it reads to its first message that is ready now, or that is still to come; of an
-    ordered source, to its first message.
+    Each group is read to its first message that is ready now, or that is due later; in an ordered
+    source, to its first message.
     """
     met, ready, group, passed = Met(), list[str](), "", False
     for parcel in walk:
@@ -243,7 +243,7 @@ def _meet(core: Core, source: Source, walk: PartitionScan, now_ms: int) -> tuple
         is_ready = _or_never(of_parcel.ready_ms) <= now_ms
         if is_ready and not passed:
             ready.append(group)
-        # A clock ahead may have claimed what is still to come here: what is due behind it counts.
+        # A clock ahead may have claimed a message that is due later here: messages behind it count.
         to_come = parcel.key_ms > now_ms and of_parcel.ready_ms is not None
         if is_ready or (not parcel.spent() if source.ordered else to_come):
             walk.pass_group()
@@ -252,22 +252,22 @@ def _meet(core: Core, source: Source, walk: PartitionScan, now_ms: int) -> tuple
 
 
 def _of_parcel(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Met:
-    """What waits in a parcel; in an ordered source its first message, behind which others wait."""
+    """Returns the results of a parcel; in an ordered source only its first message counts."""
     places = [place for place in range(parcel.count) if parcel.live(place)]
     if source.ordered:
         places = places[:1]
     active = any(parcel.receivable(each, now_ms) or parcel.awaits_group(each) for each in places)
     oldest_ms = parcel.sent_ms if active else None
     if source.withholds(parcel):
-        return Met(oldest_ms)  # whoever rewinds the group wakes a worker when it may be received
-    # What is held does not count: its worker asks when it leaves, and if it dies the sweep does.
+        return Met(oldest_ms)  # the rewind wakes a worker when it may be received
+    # A held message does not count: its worker scans when it leaves, and if it dies the sweep does.
     ready_ms = min(
         (
             parcel.ready_ms(place)
             for place in places
             if not parcel.held(place, now_ms) and parcel.ready_ms(place) < parcel.expires_ms
             if not _is_passed_over(source, parcel, place)
-            # In an order what is behind it waits for the look that moves it.
+            # In an order the messages behind it wait for the receive that moves it.
             if source.ordered or not leaves(core, source, parcel, place, now_ms)
         ),
         default=None,
@@ -276,7 +276,7 @@ def _of_parcel(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Met:
 
 
 def _is_passed_over(source: Source, parcel: Parcel, place: int) -> bool:
-    """Whether no worker can hand a message to the source's function: its event does not hold it."""
+    """Returns True if the event of the source's function cannot hold the message."""
     return source.invoke is not None and parcel.answer_bytes(place) > CALLED_BYTES
 
 

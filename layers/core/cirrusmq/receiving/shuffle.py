@@ -1,7 +1,7 @@
 """The random choices of a receive: its nonces, its order of partitions, the group it begins at.
 
 With an attempt all of it derives from the attempt: the nonces, so that a repeat knows what the
-first receive took; the order, so that it looks where the first one looked.
+first receive took; the order, so that it polls the partitions that the first one polled.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import random
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.receipt import NONCE_BYTES, attempt_nonce
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.chosen_group import ChosenGroup
 from cirrusmq.runtime.core import Core
 
 _RING_BITS = 96
@@ -19,8 +21,17 @@ _RING_BITS = 96
 class Chance:
     """The choices of one receive."""
 
-    def __init__(self, core: Core, owner_id: str, key_id: str, attempt: str | None) -> None:
-        """Raises InvalidParameter where the attempt is not fresh."""
+    def __init__(
+        self,
+        core: Core,
+        owner_id: str,
+        key_id: str,
+        attempt: str | None,
+        group: ChosenGroup | None = None,
+    ) -> None:
+        """Raises InvalidParameter if the attempt is not fresh."""
+        self.group = group
+        """The only group that it takes from; None: any."""
         self._random: random.Random = core.random
         self._random_bytes = core.random_bytes
         self._secret, self._parts = b"", (key_id, owner_id, attempt or "")
@@ -28,21 +39,26 @@ class Chance:
         """When the client began, by its own clock, the first receive of the attempt."""
         if attempt is not None:
             self.begun_ms = check_attempt(attempt, core.now_ms(), core.clock.scale)
-            # Of the attempt's time, so that a repeat after a turn-over derives the same.
+            # The secret of the attempt's time, so that a repeat after a rotation derives the same.
             self._secret = core.secret.key_at(self.begun_ms)
             self._random = random.Random(self._derived("order"))
         self.ring_start = f"{self._random.getrandbits(_RING_BITS):024x}"
         """A place among the hashes of groups: 24 hex digits."""
+        if group is not None:
+            self.ring_start = group.hash
         self._order: list[int] = []
 
     def nonce_of(self, parcel: Parcel, place: int, receive_count: int) -> bytes:
-        """The nonce of the receipt of a message's claim."""
+        """Returns the nonce of the receipt of a message's claim."""
         if self._secret:
             return self._derived(f"{parcel.sort_key}#{place}#{receive_count}")
         return self._random_bytes(NONCE_BYTES)
 
-    def partitions(self, count: int) -> list[int]:
-        """A source's partitions in the receive's order; those added later are behind the others."""
+    def partitions(self, source: Source) -> list[int]:
+        """Returns a source's partitions in the receive's order, later ones behind the others."""
+        if self.group is not None:
+            return self.group.partitions(source)
+        count = source.partitions
         more = list(range(len(self._order), count))
         self._random.shuffle(more)
         self._order += more

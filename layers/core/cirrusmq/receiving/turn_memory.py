@@ -1,6 +1,6 @@
-"""Where an environment's next look at a partition's groups begins, and how much it reads at once.
+"""The start of an environment's next scan of a partition's groups, and the size of its read.
 
-Nothing depends on it: it may be lost, or known to one environment alone.
+May be lost at any time, and is known to one environment alone.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ class TurnMemory:
         self._lock = threading.Lock()
 
     def take_turn(self, pk: str, key: str) -> None:
-        """The next look at a partition's groups begins behind a key; empty: anywhere.
+        """Makes the next scan of a partition's groups begin behind a key; empty: anywhere.
 
-        Of a fair partition, behind the group that was served last; of an ordered one, behind the
-        groups that a look passed over which ended before it had seen all.
+        In a fair partition, behind the group that was served last; in an ordered one, behind the
+        groups that a scan passed over before its units were used up.
         """
         with self._lock:
             self._turns[pk].key = key
 
     def turn(self, pk: str) -> str:
-        """The key behind which the next look at a partition's groups begins; empty: anywhere."""
+        """Returns the key behind which the next scan of a partition's groups begins, or ""."""
         with self._lock:
             return self._turns[pk].key
 
     def read_at_once(self, pk: str, parcels: int) -> None:
-        """How many parcels a fair partition may have to be read whole; 0: it has too many."""
+        """Notes how many parcels the next scan reads at once; 0: the partition is too large."""
         with self._lock:
             self._turns[pk].at_once = parcels
 
     def at_once(self, pk: str) -> int:
-        """The same, as it was noted last: a few, where nothing is known."""
+        """Returns the number that was noted last; a few if nothing is known."""
         with self._lock:
             return self._turns[pk].at_once

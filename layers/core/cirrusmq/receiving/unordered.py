@@ -26,34 +26,38 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     parcel: Parcel
     places: Sequence[int]
     left: Parcel | None
-    """The parcel as it is now; None: it is gone."""
+    """The parcel as it is now; None if it is gone."""
 
 
 def take_from_partition(
     core: Core, source: Source, partition: int, wanted: ReceiveLimits
 ) -> list[Claim]:
-    """Claim up to the wanted number from the head of a partition, parcels side by side."""
+    """Claims up to the wanted number from the head of a partition, parcels in parallel."""
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     pages = pages_with_something(core, source, Head(pk), wanted.most, batch=batch)
     for parcels in pages:
-        left = deque(spread(core, pk, parcels))
-        changed: list[Parcel] = []
-        while left and not batch.full:
-            plans = plan(core, source, left, batch)
-            lost = claim_all(core, source, pk, plans, batch)
-            changed += [each.left for each in lost if each.left is not None]
-        # Once more, for parcels of which a faster receiver may have left some messages.
-        again = plan(core, source, deque(changed), batch)
-        claim_all(core, source, pk, again, batch)
+        claim_from(core, source, pk, deque(spread(core, pk, parcels)), batch)
         if batch.claims:
             break
     return claimed_of(core, source, pk, batch)
 
 
+def claim_from(core: Core, source: Source, pk: str, left: deque[Parcel], batch: Batch) -> None:
+    """Claim messages of these parcels side by side, until the batch is full."""
+    changed: list[Parcel] = []
+    while left and not batch.full:
+        plans = plan(core, source, left, batch)
+        lost = claim_all(core, source, pk, plans, batch)
+        changed += [each.left for each in lost if each.left is not None]
+    # Once more, for parcels of which a faster receiver may have left some messages.
+    again = plan(core, source, deque(changed), batch)
+    claim_all(core, source, pk, again, batch)
+
+
 def claimed_of(core: Core, source: Source, pk: str, batch: Batch) -> list[Claim]:
-    """The claims of a batch in a partition, once what it passed over is told of, or given up, and
-    the chores that it met are named."""
+    """Returns a batch's claims in a partition, after messages passed over are settled, and the
+    cleanup that the scan found is reported."""
     if batch.passed:
         # Few queues have messages that large: the others' cold starts do without.
         from cirrusmq.receiving.passed_over import settle
@@ -65,7 +69,7 @@ def claimed_of(core: Core, source: Source, pk: str, batch: Batch) -> list[Claim]
 
 
 def spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
-    """In order, unless other receivers take from the same head: then shuffled."""
+    """Returns the parcels in order, or shuffled if other receivers take from the same head."""
     if core.memory(HeadMemory).contended(pk, core.now_ms()):
         core.random.shuffle(parcels)
     return parcels
@@ -74,7 +78,7 @@ def spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
 def plan(
     core: Core, source: Source, left: deque[Parcel], batch: Batch
 ) -> list[tuple[Parcel, list[int]]]:
-    """The claims to make next: of parcels from `left` until enough is reserved."""
+    """Returns the claims to make next: of parcels from `left` until enough is reserved."""
     plans = []
     while left and not batch.full:
         parcel = left.popleft()
@@ -92,7 +96,7 @@ def claim_all(
     plans: Sequence[tuple[Parcel, list[int]]],
     batch: Batch,
 ) -> list[Lost]:
-    """Make the claims; returns those at which another receiver was faster."""
+    """Makes the claims. Returns the claims at which another receiver was faster."""
     seconds, nonce_of = batch.wanted.timeout_seconds, batch.wanted.nonce_of
     outcomes = core.in_parallel(
         lambda plan: try_claim(core, source, plan[0], plan[1], seconds, nonce_of), plans

@@ -6,16 +6,16 @@ from typing import Protocol
 
 
 class Bodies(Protocol):
-    """The bucket. Every method raises Unavailable where the bucket gives no answer in time."""
+    """The bucket. Every method raises Unavailable if the bucket gives no answer in time."""
 
     def put(self, key: str, data: bytes) -> None:
-        """Write an object, or write it over; it is durable when this returns."""
+        """Writes an object, also over an older one; it is durable when this returns."""
         ...
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
-        """Its bytes from `start` to before `end`, or to its end; None where there is no object."""
+        """Returns its bytes from `start` to before `end` or its end, or None without an object."""
         ...
 
     def copy(self, source: str, key: str) -> bool:
-        """Copy it to another key, or onto itself, which begins its life anew; whether it exists."""
+        """Copies it to another key, or onto itself, which restarts its life. False if missing."""
         ...

@@ -15,7 +15,7 @@ _MOST_ENTRIES = 10_000
 class Cache:
     """Values by key, each for `life_ms` milliseconds of `clock`.
 
-    `shared`: every function of the deployment uses this very cache (on one machine), so a change
+    shared: every function of the deployment uses this very cache (on one machine), so a change
     drops the value at once. Elsewhere `turn_over` waits until all other caches have dropped it.
     """
 
@@ -33,7 +33,7 @@ class Cache:
         return 0 if self._shared else self._life_ms
 
     def get(self, key: Hashable, load: Callable[[], T]) -> T:
-        """The value of `key`, loaded where it is not at hand."""
+        """Returns the value of `key`, loaded if it is not in the cache."""
         now_ms = self._clock.now_ms()
         with self._lock:
             kept = self._values.get(key)
@@ -51,13 +51,13 @@ class Cache:
         return value
 
     def drop(self, key: Hashable) -> None:
-        """Load the value of `key` anew the next time, in this environment alone."""
+        """Makes the next `get` load the value of `key` again, in this environment alone."""
         with self._lock:
             self._changes += 1
             self._values.pop(key, None)
 
     def turn_over(self, *keys: Hashable) -> None:
-        """After a change of `keys`: return when no cache of the deployment holds the old value."""
+        """Drops changed `keys`. Returns when no cache of the deployment holds an old value."""
         with self._lock:
             self._changes += 1
             for key in keys:

@@ -1,4 +1,4 @@
-"""Time, injected: the one door through which the core learns the time or lets it pass."""
+"""Time as a port: the only way in which the core reads the time or waits."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Clock(Protocol):
         ...
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch; never decreases within one process."""
+        """Returns milliseconds since the Unix epoch; never decreases within one process."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let `seconds` of this clock pass."""
+        """Lets `seconds` of this clock pass."""
         ...
 
 
 class SystemClock:
     """The machine's clock, made monotonic: it neither decreases nor stops.
 
-    Where the system sets its clock back, this one runs a little slower until the system's has
+    If the system sets its clock back, this one runs a little slower until the system's clock has
     caught up: a lease must not look longer than it is, and a wait for some time must end.
     """
 

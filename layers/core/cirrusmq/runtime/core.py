@@ -39,61 +39,61 @@ class Posted(Protocol):
 
     @property
     def status(self) -> int | None:
-        """Of the answer; None where there was none."""
+        """The answer's status; None without an answer."""
         ...
 
     @property
     def error(self) -> str | None:
-        """A status or a kind of error; None where it was accepted."""
+        """A status or a kind of error; None if the post was accepted."""
         ...
 
     @property
     def retry_after_seconds(self) -> float | None:
-        """Real seconds after which the subscriber wants the next attempt; None: it does not say."""
+        """Real seconds after which the subscriber wants the next attempt, or None."""
         ...
 
     @property
     def sample(self) -> AnswerSample | None:
-        """The begin of an answer that did not accept it; None where there was none."""
+        """The beginning of an answer that did not accept it; None without such an answer."""
         ...
 
 
 class Window(Protocol):
-    """Calls side by side, of which each is told when it has ended; leaving it waits for all."""
+    """Calls in parallel whose results come as each ends; leaving it waits for all."""
 
     def __enter__(self) -> Window: ...
 
     def __exit__(self, *raised: object) -> None: ...
 
     def start(self, call: Callable[[], Any]) -> None:
-        """Begin a call."""
+        """Begins a call in the window."""
         ...
 
     def wait(self, seconds: float) -> list[Any]:
-        """The results of calls that have ended; waits at most so long for the next one."""
+        """Returns the results of calls that have ended; waits up to `seconds` for the next one."""
         ...
 
 
 class GivenUp(msgspec.Struct, frozen=True):
-    """What Lambda tells of an event that failed for good."""
+    """Lambda's message about an event that failed for good."""
 
     handle: str
-    """By which it is removed."""
+    """The handle that removes it."""
     text: str
     """JSON, as Lambda writes it."""
     is_new: bool
-    """Whether nobody has read it before."""
+    """True if nobody has read it before."""
 
 
 class Unprocessed(Protocol):
-    """The queue of what failed for good."""
+    """The queue of events that failed for good."""
 
     def receive(self) -> Sequence[GivenUp]:
-        """A few of them, which nobody else gets for some seconds."""
+        """Returns a few of them, which nobody else gets for some seconds."""
         ...
 
     def remove(self, handle: str) -> None:
-        """It is dealt with."""
+        """Removes an event that is dealt with."""
         ...
 
 
@@ -102,22 +102,22 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
 
     answer: Any = None
     error: str | None = None
-    """Why there is no answer; None where there is one."""
+    """Why there is no answer; None if there is one."""
     refused: bool = False
-    """Whether it has not run at all, since its concurrency is used up or it may not be called."""
+    """True if it has not run: its concurrency is used up or it may not be called."""
     unknown: bool = False
-    """Whether it may still run."""
+    """True if it may still run."""
 
 
 class Sealing(Protocol):
-    """Secrets of signing keys, kept so that they can be read again; bound to their key's id."""
+    """Encrypts secrets of signing keys so that they can be read again; bound to the key's id."""
 
     def seal(self, key_id: str, secret: str) -> bytes:
-        """The secret, encrypted; Unavailable."""
+        """Returns the encrypted secret. Raises Unavailable."""
         ...
 
     def unseal(self, key_id: str, sealed: bytes) -> str:
-        """The secret that was sealed for the key of this id; Unavailable."""
+        """Returns the secret that was sealed for the key of this id. Raises Unavailable."""
         ...
 
 
@@ -125,9 +125,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the deployment."""
 
     confirm_endpoints: bool = True
-    """Whether a new HTTP endpoint must confirm before it gets anything."""
+    """True if a new HTTP endpoint must confirm before it gets anything."""
     http_endpoints: bool = False
-    """Whether endpoints may be `http:` too."""
+    """True if endpoints may be `http:` too."""
     allowed_networks: tuple[str, ...] = ()
     """Networks, as CIDR, that endpoints may be in though they are not global."""
     public_url: str = ""
@@ -135,11 +135,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     invoke_functions: Mapping[str, str] = {}
     """The functions that queues may name, with their ARNs."""
     account_requests_per_second: int = 0
-    """Calls of one account above which it is told to wait; 0 is no limit."""
+    """Calls a second above which an account gets an error; 0 is no limit."""
     account_waiting_receives: int = 0
     """Receives of one account that may wait at the same time; 0 is no limit."""
     admin_by_invocation: bool = False
-    """Whether admin keys are refused where a function was not invoked by IAM's own right."""
+    """True if admin keys are refused unless the function was invoked with IAM's own right."""
     slow_pushes: int = 0
     """Invocations that post to slow URLs at the same time, of all accounts; 0 is no limit."""
     workers: int = 0
@@ -152,7 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     faster_looks: float = 1.0
     """Times as many looks of a waiting receive as a poll of the service has, for as many units."""
     bodies_in_s3_from: int = 0
-    """Packed bytes of a send from which its messages lie in an object; 0: never."""
+    """Packed bytes of a send from which its messages are in an object; 0 means never."""
 
     @property
     def batch_bytes(self) -> int:
@@ -165,7 +165,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return limits.MESSAGES_REQUEST_BYTES if self.bodies_in_s3_from else limits.REQUEST_BYTES
 
     def check_message_bytes(self, given: int | UnsetType) -> None:
-        """Raise InvalidParameter where this deployment takes no messages as large as given."""
+        """Raises InvalidParameter if this deployment takes no messages of the given size."""
         if not isinstance(given, UnsetType) and given > self.batch_bytes:
             raise InvalidParameter(
                 "max_message_bytes",
@@ -191,23 +191,23 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     secret: Secret
     """Keys that only this deployment knows: of cursors, of receipts' nonces, of posts."""
     invoke: Callable[[str, dict[str, Any]], None]
-    """Run a function of the deployment later: its role (`replay`) and its event."""
+    """Runs a function of the deployment later: its role (`replay`) and its event."""
     in_parallel: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
-    """`map`, with the calls in parallel where the environment has threads."""
+    """`map`, with the calls in parallel if the environment has threads."""
     in_own_pool: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
-    """As `in_parallel`, in threads of this call alone: for calls that may hang."""
+    """Like `in_parallel`, in threads of this call alone: for calls that may hang."""
     window: Callable[[int], Window]
-    """For calls that may hang: at most so many side by side, and nothing else waits for them."""
+    """For calls that may hang: a number of them in parallel, and nothing else waits for them."""
     start_execution: Callable[[str, dict[str, Any]], None]
-    """Start an execution of the retry schedules' state machine: its name and its input."""
+    """Starts an execution of the retry schedules' state machine: its name and its input."""
     post: Callable[[str, Mapping[str, str], bytes], Posted]
-    """Post to an endpoint: its URL, headers, body."""
+    """Posts to an endpoint: its URL, headers, body."""
     call: Callable[[str, bytes, float], Called]
-    """Call a function that is not ours: its ARN, its event, and how many seconds to wait for it."""
+    """Calls a function that is not ours: its ARN, its event, and how many seconds to wait."""
     read_report: Callable[[str], bytes | None]
-    """A file of the data pipeline's output, by its path there; None where there is none."""
+    """Returns a file of the data pipeline's output, by its path there, or None without one."""
     unprocessed: Unprocessed
-    """What Lambda gave up: events of the stream and invocations."""
+    """Events of the stream and invocations that failed for good in Lambda."""
     bodies: Bodies
     """The bucket for the messages of large sends."""
     sealing: Sealing
@@ -216,19 +216,19 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()
     memories: dict[type, Any] = field(default_factory=dict)
-    """What the environment remembers, an object for each class (`memory`)."""
+    """The environment's memories, an object for each class (`memory`)."""
 
     def memory(self, kind: type[M]) -> M:
-        """The environment's one object of a class: made at first use, lost with the environment."""
+        """Returns the environment's one object of a class, made at first use."""
         found: M | None = self.memories.get(kind)
         return cast("M", self.memories.setdefault(kind, kind())) if found is None else found
 
     def now_ms(self) -> int:
-        """The service's time in milliseconds since the epoch."""
+        """Returns the service's time in milliseconds since the epoch."""
         return self.clock.now_ms()
 
     def random_bytes(self, count: int) -> bytes:
-        """So many bytes by chance."""
+        """Returns `count` random bytes."""
         return self.random.getrandbits(8 * count).to_bytes(count, "big")
 
     @property
@@ -237,11 +237,11 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         return limits.CLOCK_SKEW_MS if self.cache.lag_ms else 0
 
     def lapsed_ms(self) -> int:
-        """A lease that ended before this time has ended by every clock."""
+        """Returns a time such that a lease that ended before it has ended by every clock."""
         return self.now_ms() - int(limits.CLOCK_SKEW_MS * self.clock.scale)
 
     def wait_past(self, moment_ms: int) -> None:
-        """Let time pass until every clock of the deployment shows more than `moment_ms`.
+        """Lets time pass until every clock of the deployment shows more than `moment_ms`.
 
         this clock   floor = 12:00:00.000 ──── waits ────> 12:00:02.001, answers
         a sender's   11:59:58.000 ..................... > 12:00:00.001, later than the floor
@@ -249,11 +249,11 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         self.wait_until(moment_ms + self.skew_ms + 1)
 
     def floor_ms(self) -> int:
-        """A moment later than any that a clock of the deployment has shown before this call."""
+        """Returns a moment later than any that a clock of the deployment has shown before."""
         self.wait_past(self.now_ms())
         return self.now_ms()
 
     def wait_until(self, moment_ms: int) -> None:
-        """Let time pass until the clock shows at least `moment_ms`."""
+        """Lets time pass until the clock shows at least `moment_ms`."""
         while (left_ms := moment_ms - self.now_ms()) > 0:
             self.clock.sleep(left_ms / 1000)

@@ -13,7 +13,7 @@ _logger = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def apart_from_others(what: str) -> Iterator[None]:
-    """A block that may fail; `what` names it in the log.
+    """Runs a block that may fail; `what` names it in the log.
 
     An error of the contract, such as Unavailable, is a warning: the work is tried again. Any
     other is an error, for which an alarm rings.

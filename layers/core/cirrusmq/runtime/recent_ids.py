@@ -15,14 +15,14 @@ class Recent:
         self._lock = threading.Lock()
 
     def add(self, recent_id: str) -> None:
-        """Remember an id."""
+        """Adds an id; the oldest one may be removed."""
         with self._lock:
             self._ids[recent_id] = None
             if len(self._ids) > _MOST:
                 del self._ids[next(iter(self._ids))]
 
     def discard(self, recent_id: str) -> None:
-        """Forget an id."""
+        """Removes an id from the memory."""
         with self._lock:
             self._ids.pop(recent_id, None)
 

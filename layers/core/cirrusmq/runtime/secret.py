@@ -1,16 +1,17 @@
 """The deployment's secret, which signs cursors, attempts and posts: two generations of it.
 
 It is kept outside of the tables, as one JSON document, and read at its first use; again when it is
-older than ten minutes. A turn-over adds a generation that is used from a later moment on, when
+It is kept outside of the tables, as one JSON document, and read at its first use; again when it is
+older than ten minutes. A rotation adds a generation that is used from a later moment on, when
 every environment has read it:
 
     turned over           12:00  ── known to all by 12:10 ──  used from 12:20
     environment A, read   11:59 ........ 12:09
     environment B, read        12:01 ........ 12:11
 
-Until the next turn-over what the older generation signed is accepted, and posts carry the
-signatures of both. A reading that fails changes nothing where one succeeded before; where none did
-for 20 minutes, as in an environment that was idle, a signature may be good though it is not known.
+Until the next rotation, signatures of the older generation are accepted, and posts carry the
+signatures of both. A reading that fails changes nothing if one succeeded before; if none did for
+20 minutes, as in an environment that was idle, a signature may be good though it is not known.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from cirrusmq.runtime.clock import Clock
 SECRET_BYTES = 32
 READ_AGAIN_MS = 600_000
 USED_AFTER_MS = 1_200_000
-"""From the turn-over: readings that are due, and some that fail, are over by then."""
+"""From the rotation: readings that are due, and some that fail, are over by then."""
 _TRY_AGAIN_MS = 60_000
 KEPT_MS = 86_400_000
-"""So long a generation signs before the next: a topic's log, with its cursors, lives a day."""
+"""A generation signs for at least this time: a topic's log, with its cursors, lives a day."""
 _LATER = "The deployment's secret is damaged, or was written by a later release; use that one."
 _logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def key_bytes(self) -> bytes:
-        """The 32 bytes."""
+        """The 32 bytes of the key."""
         return bytes.fromhex(self.key)
 
 
@@ -59,9 +60,9 @@ class Generations(Generation, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def turned_over(document: str, now_ms: int, key: bytes) -> str:
-    """The document with a new generation; InUse where the newest has not signed for a day.
+    """Returns the document with a new generation. Raises InUse in the first day of the newest.
 
-    Unavailable for a document of a later release, which would lose what this one does not know.
+    Raises Unavailable for a document of a later release, whose unknown members would be lost.
     """
     try:
         held = decode_json(document, Generations)
@@ -74,7 +75,7 @@ def turned_over(document: str, now_ms: int, key: bytes) -> str:
 
 
 def written(generations: Generations) -> str:
-    """The document's text."""
+    """Returns the document's JSON text."""
     return msgspec.json.encode(generations).decode()
 
 
@@ -89,18 +90,18 @@ class Secret:
         self._lock = threading.Lock()
 
     def key_at(self, moment_ms: int) -> bytes:
-        """The key that signs at a moment: the same in every environment. Unavailable."""
+        """Returns the key that signs at a moment: the same everywhere. Raises Unavailable."""
         held = self.generations()
         if moment_ms < held.from_ms and held.previous is not None:
             return held.previous.key_bytes
         return held.key_bytes
 
     def signing_key(self) -> bytes:
-        """The key that signs now."""
+        """Returns the key that signs now."""
         return self.key_at(self._clock.now_ms())
 
     def accepted_keys(self) -> list[bytes]:
-        """The keys whose signatures are accepted, the one that signs now first."""
+        """Returns the keys whose signatures are accepted; the signing one is the first."""
         held = self.generations()
         both = [held, *([held.previous] if held.previous is not None else [])]
         if self._clock.now_ms() < held.from_ms:
@@ -108,7 +109,7 @@ class Secret:
         return [each.key_bytes for each in both]
 
     def is_outdated(self) -> bool:
-        """Whether others may sign with a generation that is not known here.
+        """Returns True if others may sign with a generation that is not known here.
 
         this one     read 12:00 ──────────────── 12:21: the reading fails
         turned over      12:00:01 ── in use from 12:20:01 on, by others
@@ -118,7 +119,7 @@ class Secret:
         return self._clock.now_ms() >= self._read_ms + known_ms
 
     def generations(self) -> Generations:
-        """Both generations, at most some minutes old."""
+        """Returns both generations, at most some minutes old."""
         now_ms = self._clock.now_ms()
         with self._lock:
             if self._held is None or now_ms >= self._read_again_ms:

@@ -39,9 +39,9 @@ class ConditionFailed(Exception):
     def __init__(self, item: Item | None, repeated: bool) -> None:
         super().__init__()
         self.item = item
-        """The stored item, where there is one."""
+        """The stored item, if there is one."""
         self.repeated = repeated
-        """Whether the SDK sent the call more than once: an earlier try may have taken effect."""
+        """True if the SDK sent the call more than once: an earlier try may have taken effect."""
 
 
 class TransactionRefused(Exception):
@@ -68,7 +68,7 @@ class Store:
         self._sleep = sleep
 
     def get(self, table: str, pk: str, sk: str, *, consistent: bool = True) -> Item | None:
-        """The item of this key; for half the units it may be as it was a moment ago."""
+        """Returns the item of this key, or None; for half the units it may be a moment old."""
         answer = self._call(
             "GetItem", {"TableName": table, "Key": key(pk, sk), "ConsistentRead": consistent}
         )
@@ -77,7 +77,7 @@ class Store:
     def get_many(
         self, table: str, keys: Sequence[tuple[str, str]], *, consistent: bool
     ) -> dict[tuple[str, str], Item]:
-        """The items of these keys (at most 100) that exist."""
+        """Returns the items of these keys (at most 100) that exist."""
         found: dict[tuple[str, str], Item] = {}
         request: dict[str, Any] = {
             table: {"Keys": [key(pk, sk) for pk, sk in keys], "ConsistentRead": consistent}
@@ -94,17 +94,17 @@ class Store:
         raise Unavailable
 
     def put_if_absent(self, table: str, item: Item) -> None:
-        """Write an item under a key that is free, else raise ConditionFailed."""
+        """Writes an item under a key that is free, else raises ConditionFailed."""
         self._write("PutItem", put_if_absent(table, item))
 
     def write(self, operation: str, request: dict[str, Any]) -> Item | None:
-        """A conditional UpdateItem or DeleteItem; answers the attributes it asked for."""
+        """Does a conditional UpdateItem or DeleteItem. Returns the attributes it asked for."""
         return self._write(operation, request).get("Attributes")
 
     def transact(self, writes: Sequence[Mapping[str, Any]]) -> None:
-        """All writes or none; a conflict with another transaction is tried again.
+        """Does all writes or none; a conflict with another transaction is tried again.
 
-        Raises TransactionRefused where a condition fails, Unavailable after too many conflicts.
+        Raises TransactionRefused if a condition fails, Unavailable after too many conflicts.
         """
         for tried in range(CONFLICT_TRIES):
             try:
@@ -126,7 +126,7 @@ class Store:
         raise Unavailable
 
     def query(self, request: dict[str, Any]) -> tuple[list[Item], Item | None, float]:
-        """One page: its items, the key to continue after (None at the end), read units consumed."""
+        """Returns one page: its items, the key to continue after (None at the end), read units."""
         answer = self._call("Query", request)
         units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
         return answer.get("Items", []), answer.get("LastEvaluatedKey"), float(units)
@@ -134,7 +134,7 @@ class Store:
     def query_all(
         self, table: str, pk: str, prefix: str = "", *, consistent: bool = True
     ) -> Iterator[Item]:
-        """Every item of a partition whose sort key begins with `prefix`."""
+        """Yields every item of a partition whose sort key begins with `prefix`."""
         request: dict[str, Any] = {
             "TableName": table,
             "KeyConditionExpression": "pk = :pk",
@@ -147,7 +147,7 @@ class Store:
         yield from self.query_pages(request)
 
     def query_pages(self, request: dict[str, Any]) -> Iterator[Item]:
-        """Every item of a query, page after page."""
+        """Yields every item of a query, page after page."""
         request = dict(request)
         while True:
             items, last, _ = self.query(request)
@@ -157,7 +157,7 @@ class Store:
             request["ExclusiveStartKey"] = last
 
     def pause(self, tried: int) -> None:
-        """Wait before a repeated try: exponential backoff with full jitter, at most 0.5 s."""
+        """Waits before a repeated try: exponential backoff with full jitter, at most 0.5 s."""
         # Jitter, so that writers that conflicted once do not conflict again.
         self._sleep(self._random.random() * min(0.5, 0.005 * 2**tried))
 
@@ -189,12 +189,12 @@ class Store:
 
 
 def key(pk: str, sk: str) -> Item:
-    """The key of an item in wire shapes."""
+    """Returns the key of an item in wire shapes."""
     return {"pk": {"S": pk}, "sk": {"S": sk}}
 
 
 def put_if_absent(table: str, item: Item) -> dict[str, Any]:
-    """A put under a free key, also as a transaction's `Put`."""
+    """Returns a put under a free key, also as a transaction's `Put`."""
     return {
         "TableName": table,
         "Item": item,
@@ -239,7 +239,7 @@ def was_throttled(error: Exception) -> bool:
 
 
 def _refused(error: ClientError) -> Exception:
-    """Unavailable for a transient error; a mistake of our own is raised as it is, and logged."""
+    """Returns Unavailable for a transient error; a mistake of our own as it is, to be logged."""
     code = error.response["Error"]["Code"]
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
     return Unavailable() if code in _TRANSIENT or status >= 500 else error

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from cirrusmq.base import limits, ulid
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, pack
-from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
+from cirrusmq.model.parcel import NOTIFICATION, Parcel, message_id, sort_key, where_differing
+from cirrusmq.model.priority import level_prefix, priority_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.runtime.store import Item
@@ -59,7 +60,9 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     dead_letter: dict[str, Any] | None = None
     """The note of its source in a dead letter, which is alone in its record."""
     fair: bool = False
-    """Whether the queue is, and its receivers with it."""
+    """Whether the queue is, or has priorities, and its receivers with it."""
+    priorities: int | None = None
+    """How many priorities the queue has, if it has any."""
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,9 +98,11 @@ def group_prefix(group: str | None) -> str:
     return f"{group_hash(group or '')}#"
 
 
-def queue_prefix(queue: Queue, group: str | None) -> str:
-    """What keys of the queue begin with for messages of a group; empty unless it is fair."""
-    return group_prefix(group) if queue.attributes.fair else ""
+def queue_prefix(queue: Queue, message: Described) -> str:
+    """What keys of a message in the queue begin with: its group in a fair one, or its priority."""
+    if queue.attributes.priorities is not None:
+        return level_prefix(min(priority_of(message), queue.attributes.priorities))
+    return group_prefix(message.group) if queue.attributes.fair else ""
 
 
 def group_partition(group: str, partitions: int) -> int:
@@ -116,28 +121,34 @@ def items_for(
     origin: Origin | None = None,
     object_days: int = 0,
     packed: bytes | None = None,
+    others: Mapping[str, Any] | None = None,
 ) -> Items:
     """The items that put `entries` into `queue`.
 
     `begun_ms` is the time in the send's id: keys are made from it, so that a repeated send finds
     them. `take_sequence(partition, n)` answers the first of n new sequence numbers. `object_days`:
     the class of life of the object with the messages; 0: they are in none. `packed`: all of them,
-    where that is known.
+    where that is known. `others`: attributes that the parcels have besides; None: as `origin` says.
     """
+    if others is None:
+        others = origin.others if origin else {}
     expires_ms = now_ms + queue.attributes.message_retention_seconds * 1000
     if queue.attributes.ordered:
         lots = _ordered_lots(queue, entries, take_sequence)
     else:
         lots = _unordered_lots(queue, entries, parcel_id, begun_ms - now_ms)
     parcels = [
-        _parcel(queue, lot, parcel_id, now_ms, expires_ms, origin, object_days) for lot in lots
+        _parcel(queue, lot, parcel_id, (now_ms, expires_ms), origin, object_days, others)
+        for lot in lots
     ]
     logged = queue.log_since_ms is not None and not (origin is not None and origin.back_to)
     # Without a header fan_out passes a record by.
     header = _header(queue, entries, lots, origin) if logged else None
     # An earlier try of this send cannot have been before an older purge.
     recent = logged and queue.purged_ms > begun_ms - limits.KEY_SLACK_MS
-    purged_ms = queue.purged_ms if recent else 0
+    beside = with_purge(queue.purged_ms if recent else 0)
+    if logged and NOTIFICATION in others:
+        beside |= {NOTIFICATION: others[NOTIFICATION]}  # for the receivers' parcels
     partition = _log_partition(queue, parcel_id)
     log = f"{queue.id}#{partition}"
     if object_days:
@@ -146,7 +157,7 @@ def items_for(
         described = {entry.position: entry.message for entry in entries}
         times = now_ms, expires_ms
         record = object_log_item(log, parcel_id, described, object_days, *times, header)
-        record |= with_purge(purged_ms)
+        record |= beside
         return Items(log=record, parcels=_with_log(parcels, log, partition))
     # The messages of a send in one lot are packed only once.
     contents = [packed] if packed and len(lots) == 1 else []
@@ -163,8 +174,7 @@ def items_for(
     positions = tuple(entry.position for entry in entries)
     content = contents[0] if len(contents) == 1 else packed or pack_entries(entries)
     return Items(
-        log=log_item(log, parcel_id, positions, content, now_ms, expires_ms, header)
-        | with_purge(purged_ms),
+        log=log_item(log, parcel_id, positions, content, now_ms, expires_ms, header) | beside,
         parcels=_with_log(parcels, log, partition),
     )
 
@@ -208,7 +218,7 @@ def _unordered_lots(
 ) -> list[_ParcelDraft]:
     together: dict[tuple[str, int], list[Entry]] = {}
     for entry in entries:
-        prefix = queue_prefix(queue, entry.message.group)
+        prefix = queue_prefix(queue, entry.message)
         together.setdefault((prefix, entry.available_ms), []).append(entry)
     return [
         _ParcelDraft(
@@ -256,10 +266,10 @@ def _parcel(
     queue: Queue,
     lot: _ParcelDraft,
     parcel_id: str,
-    now_ms: int,
-    expires_ms: int,
+    times_ms: tuple[int, int],
     origin: Origin | None,
     object_days: int,
+    others: Mapping[str, Any],
 ) -> Parcel:
     return new_parcel(
         lot.entries,
@@ -267,15 +277,15 @@ def _parcel(
         partition=lot.partition,
         sort_key=lot.sort_key,
         parcel_id=parcel_id,
-        sent_ms=now_ms,
-        expires_ms=expires_ms,
+        sent_ms=times_ms[0],
+        expires_ms=times_ms[1],
         waits_ms=(0,) * len(lot.entries) if queue.attributes.retry else (),
         object_days=object_days,
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,
         invokes=queue.attributes.invoke is not None
         and (origin is None or origin.back_to in (None, queue.id)),
-        others=origin.others if origin else {},
+        others=others,
     )
 
 
@@ -344,6 +354,9 @@ def _header(
         positions=tuple(entry.position for entry in entries),
         partitions=queue.attributes.partitions,
         dead_letter=origin.dead_letter if origin else None,
-        fair=queue.attributes.fair,
+        fair=queue.attributes.fair or queue.attributes.priorities is not None,
+        priorities=queue.attributes.priorities,
     )
-    return msgspec.msgpack.encode(header)
+    # The last member is there only where it says something: other records are as they were.
+    fields = msgspec.structs.astuple(header)
+    return msgspec.msgpack.encode(fields if header.priorities is not None else fields[:-1])

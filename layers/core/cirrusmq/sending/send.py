@@ -10,9 +10,11 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.base.request_token import check_attempt
+from cirrusmq.base.shapes import integer
 from cirrusmq.model.delayed_id import with_delay
 from cirrusmq.model.message import (
     CONTRACT,
@@ -23,7 +25,9 @@ from cirrusmq.model.message import (
     check_size,
 )
 from cirrusmq.model.parcel import order_number
-from cirrusmq.model.queue import Queue
+from cirrusmq.model.priority import with_priority
+from cirrusmq.model.queue import Queue, QueueAttributes
+from cirrusmq.model.sender import with_sender
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.runtime.store import Item
@@ -61,6 +65,7 @@ class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
         ]
         | UnsetType
     ) = UNSET
+    priority: Annotated[int, integer((1, limits.PRIORITIES[1]))] | UnsetType = UNSET
     visibility_timeout_seconds: (
         Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
         | UnsetType
@@ -108,7 +113,7 @@ _Result: TypeAlias = Stored | CirrusMQError
 
 
 def send(
-    core: Core, queue: Queue, request: SendRequest, most: ContentLimits = CONTRACT
+    core: Core, queue: Queue, request: SendRequest, caller: Caller, most: ContentLimits = CONTRACT
 ) -> list[_Result]:
     """Store the messages; one result for each, in the order sent.
 
@@ -117,7 +122,12 @@ def send(
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
-    contents = read_contents(request.messages, core.settings.batch_bytes, most)
+    contents = with_sender(
+        _with_priorities(request, read_contents(request.messages, core.settings.batch_bytes, most)),
+        caller,
+        queue.account,
+        queue.attributes.sender,
+    )
     drafts, refused = _check(queue, request, contents)
     _check_room(core, queue, len(drafts))
     send_id = _send_id(core, queue, request, begun_ms)
@@ -137,6 +147,13 @@ def send(
     fresh, duplicates = store_once(keys, partial(_store, sending, drafts))
     results: dict[int, _Result] = {**refused, **fresh, **duplicates}
     return [results[place] for place in range(len(request.messages))]
+
+
+def _with_priorities(request: SendRequest, contents: Sequence[Message]) -> Sequence[Message]:
+    return [
+        message if isinstance(given.priority, UnsetType) else with_priority(message, given.priority)
+        for given, message in zip(request.messages, contents, strict=True)
+    ]
 
 
 def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float) -> int:
@@ -184,6 +201,7 @@ def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _D
                 f"{where}.delay_seconds",
                 f"must be 0 to {attributes.message_retention_seconds - 1}, below the retention",
             )
+    _check_priority(attributes, given, where)
     if attributes.ordered and message.group is None:
         raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
     own = given.visibility_timeout_seconds
@@ -194,6 +212,18 @@ def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _D
         own_delay=not isinstance(given.delay_seconds, UnsetType),
         visibility_seconds=0 if isinstance(own, UnsetType) else own,
     )
+
+
+def _check_priority(attributes: QueueAttributes, given: SendMessage, where: str) -> None:
+    if isinstance(given.priority, UnsetType):
+        return
+    if attributes.priorities is None:
+        reason = "is allowed only in a queue that was created with priorities"
+        raise InvalidParameter(f"{where}.priority", reason)
+    if given.priority > attributes.priorities:
+        raise InvalidParameter(
+            f"{where}.priority", f"must be an integer from 1 to {attributes.priorities}"
+        )
 
 
 def _check_room(core: Core, queue: Queue, count: int) -> None:
@@ -240,7 +270,7 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     core, queue = sending.core, sending.queue
     messages = {place: draft.message for place, draft in drafts.items()}
     met = {place for place, draft in drafts.items() if not draft.own_delay}
-    prefixes = dict.fromkeys(queue_prefix(queue, messages[place].group) for place in sorted(met))
+    prefixes = dict.fromkeys(queue_prefix(queue, messages[place]) for place in sorted(met))
     earlier = find_with_earlier_delay(core, queue, sending.id, sending.begun_ms, prefixes)
     keys = {place: draft.deduplication_id for place, draft in drafts.items()}
     if earlier is not None:

@@ -33,7 +33,7 @@ class DeadLetterRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
 
 
 def dead_letter(core: Core, request: DeadLetterRequest, source_of: SourceOf) -> Results:
-    """Move the messages to the dead-letter queue; 0 for each that was moved."""
+    """Moves the messages to the dead-letter queue. The result is 0 for each that was moved."""
 
     def act(core: Core, together: Sequence[Held]) -> Results:
         results: Results = {}

@@ -47,12 +47,12 @@ class DeleteRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def delete(core: Core, request: DeleteRequest, source_of: SourceOf) -> Results:
-    """Delete the messages; 0 for each that is deleted, an error for each that is not."""
+    """Deletes the messages. The result is 0 for each that is deleted, else an error."""
     return settle(core, request.receipts, source_of, _delete_of_parcel)
 
 
 def delete_what_can_be(core: Core, receipts: Sequence[str], source_of: SourceOf) -> Results:
-    """As `delete`; a refusal of the store is the result of that parcel's messages alone."""
+    """Does what `delete` does, but a refusal of the store is one parcel's result alone."""
     return settle(core, receipts, source_of, _delete_or_refusal)
 
 
@@ -88,7 +88,7 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:
 
 
 def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results:
-    """Delete a whole parcel and put it into the archive, both or neither."""
+    """Deletes a whole parcel and puts it into the archive, both or neither."""
     first = together[0]
     item = core.store.get(core.tables.messages, first.pk, first.receipt.sort_key)
     if item is None:
@@ -111,7 +111,7 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results
 
 
 def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Results:
-    """Mark messages of a parcel deleted, in one write."""
+    """Marks messages of a parcel deleted, in one write."""
     changes = {held.receipt.place: deleted(now_ms) for held in together}
     still = _hold_still(together, now_ms)
     request = change(core.tables.messages, together[0].key, changes, still)
@@ -131,7 +131,7 @@ def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Results:
 
 
 def _delete_each(core: Core, together: Sequence[Held], now_ms: int) -> Results:
-    """One write for each message, so that a stale receipt stops none of the others."""
+    """Does one write for each message, so that a stale receipt stops none of the others."""
     results: Results = {}
     for held in together:
         results |= _delete_part(core, [held], now_ms)
@@ -139,7 +139,7 @@ def _delete_each(core: Core, together: Sequence[Held], now_ms: int) -> Results:
 
 
 def _applied_before(core: Core, failed: ConditionFailed, held: Held) -> bool:
-    """Whether an earlier try of this very call deleted the message."""
+    """Returns True if an earlier try of this very call deleted the message."""
     if not failed.repeated:
         return False
     if failed.item is None:
@@ -156,16 +156,16 @@ def _applied_before(core: Core, failed: ConditionFailed, held: Held) -> bool:
 
 
 def _took_parcel(core: Core, failed: ConditionFailed, held: Held) -> bool:
-    """Whether a parcel that is gone went by an earlier try of this very call.
+    """Returns True if a parcel that is gone was removed by an earlier try of this very call.
 
         granted ───────────────────────── end of the lease
            try 1, its answer lost;            another receiver moves the message
            try 2 finds nothing: it was 1      elsewhere; try 1 and 2 find nothing
 
     Nobody else removes it while the lease lasts, by any clock. After its end, which its holder may
-    have put off, the answer is that the receipt is stale: a message may come again whose delete was
-    refused, but never one whose delete was answered. A holder that gave the message back and then
-    deletes it all the same may be told that it did.
+    have put off, the receipt is stale: a message may come again if its delete was refused, but not
+    if its delete was confirmed. A holder that gave the message back and then deletes it may get the
+    answer that it did.
     """
     return failed.repeated and core.now_ms() + core.skew_ms < lease_end_ms(held.receipt.nonce)
 

@@ -1,4 +1,4 @@
-"""How many messages an environment still moves in this second that are given back."""
+"""The number of given-back messages that an environment may still move in this second."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MoveMemory:
         self._lock = threading.Lock()
 
     def may_move(self, pk: str, now_ms: int) -> bool:
-        """Whether one more give-back of this second may move; a True counts as one."""
+        """Takes one move of this second's budget. Returns False if none is left."""
         with self._lock:
             known = self._moves[pk]
             gained = max(0, now_ms - known.at_ms) * limits.MOVES_PER_SECOND / 1000

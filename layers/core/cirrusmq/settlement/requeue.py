@@ -1,7 +1,7 @@
 """Giving messages back under a later key, so that they lose their turn and starve no others.
 
 In place (1 write unit): the message keeps its key. As good while the key is fresh and the wait
-short, for young keys are read again and again; and the fallback where too many fail.
+short, since young keys are read again and again; and the fallback if too many messages fail.
 Moved (4 units for all messages given back together): re-keyed to their due time.
 """
 
@@ -26,14 +26,14 @@ _logger = logging.getLogger(__name__)
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages of a parcel that wait alike."""
+    """Messages of a parcel with the same wait."""
 
     places: Sequence[int]
     wait_ms: int
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """They are elsewhere now."""
+    """The messages have moved to another parcel."""
 
     left: Parcel
     """Their parcel without them."""
@@ -41,14 +41,14 @@ class Moved(msgspec.Struct, frozen=True):
 
 
 class InPlace(msgspec.Struct, frozen=True):
-    """They are to be given back under their key."""
+    """The messages are to be given back under their key."""
 
     instead_of: Parcel | None
-    """The parcel that a move would have made of them whose answer was lost."""
+    """The parcel of a move whose answer was lost; None if no move was tried."""
 
 
 def stays(source: Source, sort_key: str, wait_ms: int, now_ms: int) -> bool:
-    """Whether giving a message back in place is as good as moving it."""
+    """Returns True if giving a message back in place is as good as moving it."""
     if source.ordered or not key_in_group(sort_key)[:13].isdecimal():
         return True  # of a forged receipt, which the write in place refuses
     fresh = now_ms - key_ms(sort_key) < limits.FRESH_KEY_MS
@@ -56,7 +56,7 @@ def stays(source: Source, sort_key: str, wait_ms: int, now_ms: int) -> bool:
 
 
 def portions(parcel: Parcel, places: Sequence[int], wait_ms: int | None) -> Iterator[Portion]:
-    """The places by their waits; without `wait_ms` each has the one that its receive drew."""
+    """Yields the places by their waits; None as `wait_ms` means the wait drawn at the receive."""
     together: dict[int, list[int]] = {}
     for place in places:
         wait = parcel.wait_ms(place) if wait_ms is None else wait_ms
@@ -73,7 +73,7 @@ def move(
     nonces: Mapping[int, bytes],
     now_ms: int,
 ) -> Moved | InPlace | None:
-    """Move a portion to where it is due; None where the parcel is no longer as it was read."""
+    """Moves a portion to its due time. Returns None if the parcel is not as it was read."""
     pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
     in_place = stays(source, parcel.sort_key, portion.wait_ms, now_ms)
     if in_place or not core.memory(MoveMemory).may_move(pk, now_ms):
@@ -85,7 +85,7 @@ def move(
     try:
         left = rekey(core, source, parcel, portion.places, moved, now_ms, nonces)
     except Unavailable as error:
-        # Consumers that fail must not throttle those who send: one unit instead of four.
+        # Consumers that fail must not throttle senders: one unit instead of four.
         _logger.warning("messages of %s are given back in place: %r", pk, error.__cause__)
         return InPlace(moved)
     return None if left is None else Moved(left, due_ms)
@@ -94,9 +94,9 @@ def move(
 def give_up_aged(
     core: Core, source: Source, parcel: Parcel, nonces: Mapping[int, bytes], now_ms: int
 ) -> tuple[Parcel, list[int]]:
-    """Dead-letter messages that are too old; answers the rest of the parcel, and the moved places.
+    """Dead-letters messages that are too old. Returns the rest of the parcel, and their places.
 
-    `nonces` by place. A message that cannot be moved now is given back like any other.
+    nonces: by place. A message that cannot be moved now is given back like any other.
     """
     max_age = source.dead_letter.max_age_seconds if source.dead_letter else None
     went: list[int] = []

@@ -1,4 +1,4 @@
-"""Calls that speak of messages by their receipts: reading the request, and the result for each."""
+"""Calls that settle messages by their receipts: reading the request, and the result for each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ReceiptText: TypeAlias = Annotated[
     ),
 ]
 SourceOf = Callable[[str], Source | None]
-"""The source of this id; None where the call may not settle its messages."""
+"""Returns the source of this id, or None if the call may not settle its messages."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ Results = dict[str, "CirrusMQError | int"]
 
 
 def check_count(entries: Sequence[object]) -> None:
-    """Raise BatchTooLarge for more than 16 entries."""
+    """Raises BatchTooLarge for more than 16 entries."""
     if len(entries) > limits.BATCH_MESSAGES:
         raise BatchTooLarge(f"a call has 1 to {limits.BATCH_MESSAGES} receipts")
 
@@ -63,7 +63,7 @@ def settle(
     source_of: SourceOf,
     act: Callable[[Core, Sequence[Held]], Results],
 ) -> Results:
-    """Let `act` settle the messages of each parcel; answers the results in the order asked.
+    """Lets `act` settle the messages of each parcel. Returns the results in the order asked.
 
     A text that is no receipt of ours, or one of another queue, gets ReceiptExpired, as a stale one.
     """
@@ -80,7 +80,7 @@ def settle(
         if source is None:
             continue
         held = Held(text=text, receipt=receipt, source=source)
-        # Receipts of a parcel that stood there before have a condition of their own.
+        # Receipts of an earlier parcel under this key have a different condition.
         parcel = (held.pk, receipt.sort_key, receipt.expires_ms, receipt.count)
         parcels.setdefault(parcel, []).append(held)
     results: Results = {}
@@ -90,7 +90,7 @@ def settle(
 
 
 def holds_still(held: Held, now_ms: int) -> Condition:
-    """The condition under which a receipt speaks for its message.
+    """Returns the condition under which a receipt is valid for its message.
 
     The receipt is the newest (its nonce), of a message still there (not deleted, moved, expired
     or purged). If a retry's wait follows, a lease that ran out has passed into it; without one the
@@ -118,7 +118,7 @@ def holds_still(held: Held, now_ms: int) -> Condition:
 
 
 def _kept(held: Held, ends_ms: int) -> Condition:
-    """What a rewound group's former source keeps: what came before, or alone (see `keeps`)."""
+    """Returns the condition that a rewound group's former source keeps the message."""
     ends, values = "t < :ends", {":ends": {"N": str(ends_ms)}}
     if held.source.ordered:  # where the key does not have the parcel's id
         clause = f"({ends} OR contains(i, :dot))"
@@ -128,5 +128,5 @@ def _kept(held: Held, ends_ms: int) -> Condition:
 
 
 def expired(held: Held, now_ms: int) -> bool:
-    """Whether the message's life is over, as its receipt has it (a condition compares it)."""
+    """Returns True if the message's life is over by its receipt, which a condition compares."""
     return now_ms >= held.receipt.expires_ms

@@ -43,11 +43,11 @@ class _Return(msgspec.Struct, frozen=True, kw_only=True):
     """A give-back as its caller wants it."""
 
     delay_ms: int | None
-    """None: for each message the wait for its retry."""
+    """None: each message waits for its retry."""
     tried: bool = True
 
     def ending(self, wait_ms: int) -> _Ending:
-        """The end of leases whose messages wait so long."""
+        """Returns the end of leases whose messages wait for `wait_ms`."""
         return _Ending(wait_ms, self.tried)
 
 
@@ -95,9 +95,9 @@ class GiveBackRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceOf) -> Results:
-    """Let leases end so many seconds from now; for each receipt when its message is visible.
+    """Changes the ends of leases. The result for each receipt is when its message is visible.
 
-    0 is a give-back. Of several entries with one receipt the last counts.
+    0 seconds is a give-back. If several entries have one receipt, the last one counts.
     """
     check_count(request.entries)
     seconds = {entry.receipt: entry.visibility_timeout_seconds for entry in request.entries}
@@ -116,7 +116,7 @@ def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceO
 
 
 def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Results:
-    """End receipts: hidden for the delay, else for the retry's wait, else active at once.
+    """Ends leases: messages are hidden for the delay, else for the retry's wait, else active.
 
     Messages that were not tried have no retry's wait, and keep their receive count:
 
@@ -137,7 +137,7 @@ def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Resu
 
 
 def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
-    """Let the lease end later or sooner."""
+    """Makes the lease end later or sooner. Returns its new end, or None if the receipt is stale."""
     later = transitions.held(seconds, held.receipt.expires_ms, now_ms)
     changes, still = {held.receipt.place: later}, holds_still(held, now_ms)
     try:
@@ -148,7 +148,7 @@ def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
 
 
 def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
-    """Give messages of one parcel back: in place where that is as good, else under a later key."""
+    """Gives messages of one parcel back: in place if that is as good, else under a later key."""
     delay_ms = how.delay_ms
     now_ms = core.now_ms()
     alive = [held for held in together if not expired(held, now_ms)]
@@ -201,9 +201,9 @@ def _give_each_in_place(
     now_ms: int,
     instead_of: Parcel | None = None,
 ) -> Results:
-    """End the leases in place.
+    """Ends the leases in place.
 
-    `instead_of`: a move whose answer was lost would have put them there.
+    instead_of: a parcel of a move whose answer was lost, which may have the messages; else None.
     """
     results: Results = {}
     for held in together:
@@ -217,7 +217,7 @@ def _give_each_in_place(
 
 
 def _give_in_place(core: Core, held: Held, ending: _Ending, now_ms: int) -> int | None:
-    """End the lease in place."""
+    """Ends the lease in place. Returns when the message is due, or None if the receipt is stale."""
     expires_ms = held.receipt.expires_ms
     ended = transitions.given_back(ending.wait_ms, expires_ms, now_ms, tried=ending.tried)
     try:
@@ -229,10 +229,10 @@ def _give_in_place(core: Core, held: Held, ending: _Ending, now_ms: int) -> int 
 
 
 def _end_lease(core: Core, held: Held, ended: MessageChange, now_ms: int) -> None:
-    """Write a give-back in place.
+    """Writes a give-back in place.
 
-    Only parcels that were received under a retry policy have a list of waits. Whether this one has
-    is guessed from the source's present policy, and a second write follows where that was wrong.
+    Only parcels that were received under a retry policy have a list of waits. The first write
+    assumes the source's present policy; a second one follows if that was wrong.
     """
     waits = held.source.retry is not None
     try:
@@ -252,7 +252,7 @@ def _ending(
 
 
 def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
-    """Whether a receipt speaks for its message, in a parcel that was read."""
+    """Returns True if a receipt is valid for its message, in a parcel that was read."""
     receipt, place = held.receipt, held.receipt.place
     return (
         parcel.count == receipt.count

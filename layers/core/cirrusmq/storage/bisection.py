@@ -11,25 +11,25 @@ from cirrusmq.storage.parcels import ParcelPage, page_request, read_parcel
 from cirrusmq.storage.queries import LAST_KEY
 
 _PARCELS_PER_UNIT = 4
-"""Of 1 KiB, which none exceeds, read strongly consistent; in half a unit with eventual."""
+"""Parcels of at most 1 KiB that one unit reads strongly consistent; half a unit with eventual."""
 _STEP_PARCELS = 4
 _NEAR_MS = 20
 _MOST_PER_PAGE = 1_000
 
 
 class ReadBudget:
-    """Read units that may be used; no page is asked for that could cost more than is left."""
+    """Read units that may be used; no page is read that could cost more than the units left."""
 
     def __init__(self, units: float, within: ReadBudget | None = None) -> None:
         self.left = units
         self._within = within
 
     def portion(self, units: float) -> ReadBudget:
-        """A part of the units left."""
+        """Returns a part of the units left, whose use counts for both."""
         return ReadBudget(min(units, self.left), self)
 
     def pays(self, units: float = 1.0) -> bool:
-        """Whether so much is left; a page costs at least one unit, half of one if cheap."""
+        """Returns True if the units are left; a page costs at least one, half of one if cheap."""
         return self.left >= units
 
     def read(
@@ -43,9 +43,9 @@ class ReadBudget:
         consistent: bool,
         backwards: bool = False,
     ) -> ParcelPage:
-        """A page of the parcels with keys between the two, without the one that it begins at.
+        """Returns a page of parcels with keys between the two, without the first key itself.
 
-        At most `limit` of them, and as many as can be paid for at their largest size.
+        At most `limit` parcels, and as many as can be paid for at their largest size.
         """
         paid = _PARCELS_PER_UNIT * int(self.left if consistent else 2 * self.left)
         most = max(1, min(limit or _MOST_PER_PAGE, paid))
@@ -67,7 +67,7 @@ class ReadBudget:
         *,
         backwards: bool = False,
     ) -> Iterator[Parcel]:
-        """The parcels from `after` to `until`, as far as the units go; pages as `read` has them.
+        """Yields the parcels from `after` to `until`, as far as the units go, in pages of `read`.
 
         Backwards, `after` is the later key.
         """
@@ -80,7 +80,7 @@ class ReadBudget:
             after = page.more_after
 
     def spend(self, units: float) -> None:
-        """Take units that were used."""
+        """Takes units that were used."""
         self.left -= units
         if self._within is not None:
             self._within.spend(units)
@@ -94,12 +94,12 @@ def first_time(
     budget: ReadBudget,
     prefix: str = "",
 ) -> str:
-    """A key right before the first parcel for which `begun` is true, between two keys of times.
+    """Returns a key right before the first parcel for which `begun` is true, between two keys.
 
-    `prefix`: what these keys begin with, in a fair source.
+    prefix: the beginning of these keys in a fair source.
 
-    `begun` is false at first and true from there on, but for re-keyed parcels, which are left out:
-    they are among others than those with which they were sent.
+    begun: false at first and true from there on, except for re-keyed parcels, which are left out:
+    they are among parcels of other sends.
     """
     low, high = map(key_time, between)
     while high - low > _NEAR_MS and budget.pays(0.5):
@@ -114,7 +114,7 @@ def first_time(
 
 
 def key_time(sort_key: str) -> int:
-    """Milliseconds in a key of an unordered source, or in a bound of such keys."""
+    """Returns the milliseconds in a key of an unordered source, or in a bound of such keys."""
     return int(key_in_group(sort_key).partition("#")[0].rstrip(LAST_KEY))
 
 

@@ -1,6 +1,6 @@
-"""Writing what a transition changes of a parcel's messages, under its condition.
+"""Writing the changes of a transition to a parcel's messages, under its condition.
 
-A change touches `v[place]`, `k[place]` … of its own messages, never a whole list:
+A change writes `v[place]`, `k[place]` … of its messages only, never a whole list:
 
     A: deletes the message at 0 ── v[0] = 0 ──┐
     B: holds the one at 1 ──────── v[1] = 35 ─┴──> v = [0, 35], whichever is first
@@ -26,7 +26,7 @@ _LETTERS: Mapping[Values, str] = {
 
 
 class Condition(NamedTuple):
-    """Clauses that hold, every one of them, or nothing is written."""
+    """Clauses that must all hold, or nothing is written."""
 
     clauses: tuple[str, ...]
     values: Item
@@ -34,12 +34,12 @@ class Condition(NamedTuple):
 
 
 HAS_WAITS = Condition(("attribute_exists(w)",), {})
-"""The parcel has a list of retry waits: a receiver claimed of it while its source had retries."""
+"""The parcel has a list of retry waits: a message was claimed while its source had retries."""
 HAS_NO_WAITS = Condition(("attribute_not_exists(w)",), {})
 
 
 def having(name: Values, values: Mapping[int, int | bytes]) -> Condition:
-    """The messages at these places have these values of one list."""
+    """Returns the condition that messages have these values of one list."""
     letter = _LETTERS[name]
     return Condition(
         tuple(f"{letter}[{place}] = :was_{letter}{place}" for place in values),
@@ -48,19 +48,19 @@ def having(name: Values, values: Mapping[int, int | bytes]) -> Condition:
 
 
 def as_read(parcel: Parcel, places: Collection[int], *lists: Values) -> Condition:
-    """The messages at `places` still have the values that they had when the parcel was read."""
+    """Returns the condition that messages have the values of the parcel that was read."""
     return all_of(
         having(name, {place: getattr(parcel, name)[place] for place in places}) for name in lists
     )
 
 
 def none_live(count: int) -> Condition:
-    """Nothing is left in a parcel of so many messages."""
+    """Returns the condition that no message is left in a parcel of `count` messages."""
     return Condition(tuple(f"v[{place}] <= :none" for place in range(count)), {":none": _wire(0)})
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
-    """One condition of several; a clause of two of them is in it once."""
+    """Returns one condition of several; a clause of two of them is in it once."""
     clauses: dict[str, None] = {}
     values: Item = {}
     for condition in conditions:
@@ -78,10 +78,10 @@ def change(
     first_waits_ms: Sequence[int] = (),
     ends_ms: int | None = None,
 ) -> dict[str, Any]:
-    """An update of the messages in `changes` if the condition `still` holds, as the SDK takes it.
+    """Returns an update of the messages in `changes` under the condition `still`, for the SDK.
 
-    `first_waits_ms`: the waits of all messages, if the parcel has had none (only the claims of a
-    source with retries give it some); `ends_ms`: until when the item is to be kept from now on.
+    first_waits_ms: the waits of all messages, if the parcel has none yet (only claims of a source
+    with retries write them). ends_ms: the item's new expiry; None keeps the old one.
     """
     written: dict[str, Any] = {}
     for place, new in changes.items():
@@ -105,7 +105,7 @@ def change(
 
 
 def removal(table: str, key: Item, still: Condition) -> dict[str, Any]:
-    """A delete of the whole item if the condition `still` holds, as the SDK takes it."""
+    """Returns a delete of the whole item under the condition `still`, for the SDK."""
     return {
         "TableName": table,
         "Key": key,
@@ -115,7 +115,7 @@ def removal(table: str, key: Item, still: Condition) -> dict[str, Any]:
 
 
 def _assigned(place: int, new: MessageChange, *, waits: bool) -> Item:
-    """The paths in an item that a change of one message writes, with their values."""
+    """Returns the paths in an item that a change of one message writes, with their values."""
     values = {
         f"v[{place}]": new.visible_ms,
         f"k[{place}]": new.nonce,

@@ -1,8 +1,8 @@
 """A resource's messages and bytes by the meter's counters: for limits and large counts.
 
-A resource that keeps nothing for an hour has no counter: the counters are the list of those that
-do, and an idle resource costs a reader of all counters nothing. The meter adds to a counter,
-whether it is there or not, and one that is exactly 0 may be removed at any time: that is the same.
+A resource without messages for an hour has no counter: the counters are the list of resources with
+messages, and an idle resource costs a reader of all counters nothing. The meter adds to a counter,
+whether it exists or not, and a counter of exactly 0 may be removed at any time: that is the same.
 
     meter   + 1 ──> 1 ...... - 1 ──> 0 ................... + 1, none there ──> 1
     sweep                               an hour: removed
@@ -28,7 +28,7 @@ COUNTERS = "C"
 """Kind of the partition keys of all counters."""
 _TOGETHER = 16
 EMPTY_MINUTES = 60
-"""A counter that is 0 for so long is removed; one that changes each minute is not made anew."""
+"""A counter that is 0 for this time is removed; one that changes each minute is not made again."""
 
 
 class Kept(NamedTuple):
@@ -45,17 +45,17 @@ class Counter(msgspec.Struct, frozen=True):
     resource_id: str
     kept: Kept
     holds: bool
-    """Whether messages may be there: some are counted, or none ever were."""
+    """True if messages may be there: some are counted, or none ever were."""
     empty: bool
-    """Whether it is exactly 0, and has been for long."""
+    """True if it is exactly 0, and has been for `EMPTY_MINUTES`."""
     item: Item = {}
-    """As it is stored."""
+    """The counter as it is stored."""
     past: Sequence[str] = ()
     """Attributes of intervals that nobody reads any more."""
 
     @property
     def rates(self) -> dict[str, int]:
-        """What it has of intervals, by their attributes."""
+        """Its numbers of intervals, by their attributes."""
         return rates_in(self.item)
 
 
@@ -67,16 +67,16 @@ class CounterPlace(msgspec.Struct, frozen=True):
 
 
 def counter_place(resource_id: str) -> tuple[str, str]:
-    """Key of a resource's counter in the Usage table."""
+    """Returns the key of a resource's counter in the Usage table."""
     return shard_key(COUNTERS, resource_id), resource_id
 
 
 def change_counter(
     core: Core, resource_id: str, step: Mapping[str, int], minute: int
 ) -> dict[str, Any]:
-    """An update, also of a transaction, that adds to a counter; `step` by attribute.
+    """Returns an update, also for a transaction, that adds to a counter; `step` is by attribute.
 
-    Those of `Kept` are there afterwards, whether the step has them or not: without them the
+    The update writes all fields of `Kept`, whether the step has them or not: without them the
     counter would be one of which nothing is known yet.
     """
     numbers = {**dict.fromkeys(Kept._fields, 0), **step}
@@ -95,7 +95,7 @@ def change_counter(
 
 
 def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:
-    """The counters that exist, as they are stored, by id; half a read unit for each."""
+    """Returns the counters that exist, as they are stored, by id; half a read unit for each."""
     found: dict[str, Item] = {}
     for first in range(0, len(resource_ids), _TOGETHER):
         places = list(map(counter_place, resource_ids[first : first + _TOGETHER]))
@@ -105,12 +105,12 @@ def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:
 
 
 def read_kept(core: Core, resource_id: str) -> Kept:
-    """The counter of a queue, receiver or subscription, as the meter last left it."""
+    """Returns the counter of a queue, receiver or subscription, as the meter last left it."""
     return kept_in(core.store.get(core.tables.usage, *counter_place(resource_id)) or {})
 
 
 def kept(core: Core, resource_id: str) -> int:
-    """Messages kept in a queue that is about to get some, at most one minute out of date."""
+    """Returns the messages kept in a queue that is about to get some, at most a minute late."""
 
     def load() -> int:
         item = core.store.get(core.tables.usage, *counter_place(resource_id))
@@ -122,7 +122,7 @@ def kept(core: Core, resource_id: str) -> int:
 
 
 def note_use(core: Core, resource_id: str) -> None:
-    """Have a counter, for an hour at least: the resource may get messages now."""
+    """Writes a counter, for an hour at least, since the resource may get messages now."""
     minute = {":minute": {"N": str(core.now_ms() // 60_000)}}
     request = {
         "TableName": core.tables.usage,
@@ -134,7 +134,7 @@ def note_use(core: Core, resource_id: str) -> None:
 
 
 def read_counters(core: Core, place: CounterPlace) -> tuple[list[Counter], CounterPlace | None]:
-    """A page of the counters from `place` on, and where the next one begins; None at the end."""
+    """Returns a page of the counters from `place` on, and the next page's place or None."""
     shards = shard_keys(COUNTERS)
     pk = shards[place.shard]
     request: dict[str, Any] = {
@@ -152,7 +152,7 @@ def read_counters(core: Core, place: CounterPlace) -> tuple[list[Counter], Count
 
 
 def read_all_counters(core: Core) -> Iterator[Counter]:
-    """Every counter, page by page."""
+    """Yields every counter, page by page."""
     place: CounterPlace | None = CounterPlace()
     while place is not None:
         counters, place = read_counters(core, place)
@@ -173,7 +173,7 @@ def _counter(item: Item, now_ms: int) -> Counter:
 
 
 def kept_in(item: Item) -> Kept:
-    """What a counter, as it is stored, has of messages that are kept."""
+    """Returns the kept messages of a stored counter; negative numbers count as 0."""
     return Kept(*(max(0, number_in(item, name)) for name in Kept._fields))
 
 
@@ -183,9 +183,9 @@ def walk(
     deadline_ms: int,
     visit: Callable[[Counter], None],
 ) -> CounterPlace | None:
-    """Visit resources with messages from `place` on, in parallel; the place to continue, or None.
+    """Visits resources with messages from `place` on, in parallel. Returns the next place or None.
 
-    It visits some at least, also without time. A visit that fails stops none of the others.
+    It visits some at least, also without time. A visit that fails does not stop the others.
     """
 
     def safely(counter: Counter) -> None:

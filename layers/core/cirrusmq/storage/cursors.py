@@ -1,7 +1,7 @@
 """Cursors of listings: opaque, bound to one listing, and tamper-proof.
 
-No key has a line break. What a later release has behind one is signed with the rest, and is passed
-over here.
+No key has a line break. A later release may write text behind a key: it is signed with the rest,
+and ignored here.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _MAC_BYTES = 12
 
 
 def make(core: Core, after: str, *listing: str) -> str:
-    """A URL-safe cursor that continues after the key `after` of a listing."""
+    """Returns a URL-safe cursor that continues after the key `after` of a listing."""
     content = after.encode()
     return _text(_mac(core.secret.signing_key(), content, listing), content)
 
 
 def read(core: Core, cursor: str | None, *listing: str) -> str | None:
-    """The key in a cursor that `make` made for the same listing.
+    """Returns the key in a cursor that `make` made for the same listing; None for None.
 
-    InvalidParameter for any other; Unavailable where a generation of the secret may be in use that
-    cannot be read now, or where a later release says that the cursor is of a higher format.
+    Raises InvalidParameter for any other cursor, and Unavailable if a generation of the secret may
+    be in use that cannot be read now, or if a later release made the cursor in a higher format.
     """
     if cursor is None:
         return None
     try:
         decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
         mac, content = decoded[:_MAC_BYTES], decoded[_MAC_BYTES:]
-        # A turn-over of the secret breaks no listing that is being read.
+        # A rotation of the secret breaks no listing that is being read.
         for key in core.secret.accepted_keys():
             if hmac.compare_digest(mac, _mac(key, content, listing)):
                 after = content.decode()

@@ -1,8 +1,8 @@
 """The Directory table: documents of resources, read through the cache, written with conditions.
 
-Functions roll one after another, and back, so that a release reads what a later one wrote. What it
-does not know in a document or beside it is written back with each change (`unknown_members.py`);
-what must not be passed by, it refuses to use (`decode_document`).
+Functions roll one after another, and back, so that a release reads documents of a later one.
+Unknown members of a document, and attributes beside it, are written back with each change
+(`unknown_members.py`); a document that must not be used so is refused (`decode_document`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHOWN_BYTES = 2_000
 
 
 class _Format(msgspec.Struct):
-    """What a document says of itself."""
+    """The format of a document."""
 
     format: int = 1
 
@@ -42,18 +42,18 @@ class Document(msgspec.Struct, Generic[T], frozen=True):
     """The item, with all that this release may not know."""
 
     def followed_by(self, value: T) -> Document[T]:
-        """The document once a change of it to `value` was written."""
+        """Returns the document after a change of it to `value` was written."""
         return msgspec.structs.replace(self, value=value, version=self.version + 1)
 
 
 def read(core: Core, place: ItemKey, kind: type[T]) -> Document[T] | None:
-    """The document at `place`, read now."""
+    """Returns the document at `place`, read now, or None."""
     item = core.store.get(core.tables.directory, *place)
     return None if item is None else decode_document(item, kind)
 
 
 def read_cached(core: Core, place: ItemKey, kind: type[T]) -> T | None:
-    """The value at `place`, as the cache has it."""
+    """Returns the value at `place`, as the cache has it, or None."""
 
     def load() -> T | None:
         found = read(core, place, kind)
@@ -63,13 +63,13 @@ def read_cached(core: Core, place: ItemKey, kind: type[T]) -> T | None:
 
 
 def read_list(core: Core, pk: str, prefix: str, kind: type[T]) -> Iterator[T]:
-    """The values of a partition whose sort keys begin with `prefix`, in order."""
+    """Yields the values of a partition whose sort keys begin with `prefix`, in order."""
     for item in core.store.query_all(core.tables.directory, pk, prefix):
         yield decode_document(item, kind).value
 
 
 def read_from(core: Core, pk: str, start: str, kind: type[T]) -> Iterator[tuple[str, T]]:
-    """The values of a partition from the sort key `start` on, in order, each with its key."""
+    """Yields the values of a partition from the sort key `start` on, in order, with their keys."""
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
         "KeyConditionExpression": "pk = :pk AND sk >= :start",
@@ -89,10 +89,10 @@ def read_page(
     kind: type[T],
     accept: Callable[[T], bool] = lambda value: True,
 ) -> tuple[list[T], str | None]:
-    """Up to `limit` accepted values in order, and the sort key to continue after; None at the end.
+    """Returns up to `limit` accepted values in order, and the sort key to continue after, or None.
 
-    One more is asked for than wanted: only its being there says that this is not the end. A page
-    ends before `limit` where its values together would be too large for an answer.
+    One more value is read than wanted: only its presence shows that this is not the end. A page
+    ends before `limit` if its values together would be too large for an answer.
     """
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
@@ -108,24 +108,20 @@ def read_page(
         request["ExclusiveStartKey"] = key(pk, after)
     values: list[T] = []
     behind, size = "", 0
-    while True:
-        items, last, _ = core.store.query(request)
-        for item in items:
-            value = decode_document(item, kind).value
-            if not accept(value):
-                continue
-            size += len(item["document"]["S"].encode()) + SHOWN_BYTES
-            if len(values) == limit or size > ANSWER_BYTES:
-                return values, behind
-            values.append(value)
-            behind = str(item["sk"]["S"])
-        if last is None:
-            return values, None
-        request["ExclusiveStartKey"] = last
+    for item in core.store.query_pages(request):
+        value = decode_document(item, kind).value
+        if not accept(value):
+            continue
+        size += len(item["document"]["S"].encode()) + SHOWN_BYTES
+        if len(values) == limit or size > ANSWER_BYTES:
+            return values, behind
+        values.append(value)
+        behind = str(item["sk"]["S"])
+    return values, None
 
 
 def put_new(core: Core, place: ItemKey, value: object, **others: Any) -> dict[str, Any]:
-    """A transaction's write of a document where there is none."""
+    """Returns a transaction's write of a document that does not exist yet."""
     request = _put(core, place, value, 1, None, others)
     return {"Put": {**request, "ConditionExpression": "attribute_not_exists(pk)"}}
 
@@ -133,7 +129,7 @@ def put_new(core: Core, place: ItemKey, value: object, **others: Any) -> dict[st
 def put_over(
     core: Core, place: ItemKey, value: object, found: Document[Any], **others: Any
 ) -> dict[str, Any]:
-    """A transaction's write of a document over the one that was read."""
+    """Returns a transaction's write of a document over the version that was read."""
     request = _put(core, place, value, found.version + 1, found, others)
     seen = {":seen": {"N": str(found.version)}}
     return {
@@ -148,12 +144,12 @@ def put_over(
 def put(
     core: Core, place: ItemKey, value: object, found: Document[Any] | None = None, **others: Any
 ) -> dict[str, Any]:
-    """A transaction's unconditional write of a document; `found`: what it takes the place of."""
+    """Returns a transaction's unconditional write of a document; `found`: the one it replaces."""
     return {"Put": _put(core, place, value, 1, found, others)}
 
 
 def expire(core: Core, place: ItemKey, value: object, expires_at: int) -> dict[str, Any]:
-    """A transaction's end of a document at a time; of one that is missing, `value` until then."""
+    """Returns a transaction's expiry of a document; a missing one is `value` until then."""
     document = msgspec.json.encode(value).decode()
     return {
         "Update": {
@@ -172,7 +168,7 @@ def expire(core: Core, place: ItemKey, value: object, expires_at: int) -> dict[s
 
 
 def delete_version(core: Core, place: ItemKey, version: int) -> dict[str, Any]:
-    """A transaction's delete of the version that was read."""
+    """Returns a transaction's delete of the version that was read."""
     return {
         "Delete": {
             "TableName": core.tables.directory,
@@ -184,12 +180,12 @@ def delete_version(core: Core, place: ItemKey, version: int) -> dict[str, Any]:
 
 
 def delete(core: Core, place: ItemKey) -> dict[str, Any]:
-    """A transaction's unconditional delete."""
+    """Returns a transaction's unconditional delete."""
     return {"Delete": {"TableName": core.tables.directory, "Key": key(*place)}}
 
 
 def check(core: Core, place: ItemKey, condition: str, **values: str) -> dict[str, Any]:
-    """A transaction's condition on an item that it leaves as it is."""
+    """Returns a transaction's condition on an item, which does not change it."""
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
         "Key": key(*place),
@@ -201,13 +197,13 @@ def check(core: Core, place: ItemKey, condition: str, **values: str) -> dict[str
 
 
 def check_unused(core: Core, queue_id: str, *uses: Use) -> dict[str, Any]:
-    """A transaction's condition that nothing uses a queue in one of these ways."""
+    """Returns a transaction's condition that nothing uses a queue in one of these ways."""
     condition = " AND ".join(f"attribute_not_exists({use})" for use in uses)
     return check(core, queue_users_place(queue_id), condition)
 
 
 def change_users(core: Core, queue_id: str, use: Use, verb: str, user_id: str) -> dict[str, Any]:
-    """A transaction's `ADD` or `DELETE` of a reference to a queue."""
+    """Returns a transaction's `ADD` or `DELETE` of a reference to a queue."""
     return {
         "Update": {
             "TableName": core.tables.directory,
@@ -221,7 +217,7 @@ def change_users(core: Core, queue_id: str, use: Use, verb: str, user_id: str) -
 def change_count(
     core: Core, place: ItemKey, by: int, condition: str | None = None, bound: int = 0
 ) -> dict[str, Any]:
-    """A transaction's step of a counter; `condition` compares `#count` with `:bound`."""
+    """Returns a transaction's step of a counter; `condition` compares `#count` with `:bound`."""
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
         "Key": key(*place),
@@ -236,12 +232,12 @@ def change_count(
 
 
 def count_up(core: Core, place: ItemKey, most: int) -> dict[str, Any]:
-    """A transaction's step up of a counter, refused where it is at `most`."""
+    """Returns a transaction's step up of a counter, refused if it is at `most`."""
     return change_count(core, place, 1, "attribute_not_exists(#count) OR #count < :bound", most)
 
 
 def read_count(core: Core, place: ItemKey) -> int:
-    """A counter, as the cache has it."""
+    """Returns a counter, as the cache has it."""
 
     def load() -> int:
         item = core.store.get(core.tables.directory, *place)
@@ -251,7 +247,7 @@ def read_count(core: Core, place: ItemKey) -> int:
 
 
 def delete_count(core: Core, place: ItemKey) -> dict[str, Any]:
-    """A transaction's delete of a counter, which must be at 0."""
+    """Returns a transaction's delete of a counter, which must be at 0."""
     request = {
         "TableName": core.tables.directory,
         "Key": key(*place),
@@ -284,10 +280,10 @@ def _put(
 
 
 def decode_document(item: Item, kind: type[T]) -> Document[T]:
-    """The document that an item has.
+    """Returns the document in an item.
 
-    Raises Unavailable if a later release says, by a higher `format`, that this one must not use it,
-    or if the document grants or bounds something that this one does not know.
+    Raises Unavailable if a later release wrote a higher `format`, which this one must not use, or
+    if the document grants or bounds something that this release does not know.
     """
     text = item["document"]["S"]
     if '"format":' in text and is_later(decode_json(text, _Format).format):

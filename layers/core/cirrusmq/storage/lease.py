@@ -1,4 +1,4 @@
-"""A lease in an item: who works on something, and until when nobody else does.
+"""A lease in an item: the worker that has it, and until when no other worker may.
 
     A: takes until 12:01:00 ── works ── stalls ────────────── 12:01:03 renews: refused, it stops
     B:                  12:01:01 refused: A's clock may be behind ── 12:01:02.1 takes
@@ -40,9 +40,9 @@ def take(
     must_exist: bool = False,
     kept_ms: int | None = None,
 ) -> Lease | None:
-    """Take a lease for so many milliseconds; None where another worker has it.
+    """Takes a lease for `ms` milliseconds. Returns None if another worker has it.
 
-    kept_ms: TTL may remove the item so much later; None: the item has its own end.
+    kept_ms: time from the lease's end until TTL may remove the item; None keeps the item's expiry.
     """
     lease = Lease(*place, new_id(core.random), until)
     condition = UNHELD.replace("held_until", until)
@@ -53,12 +53,12 @@ def take(
 
 
 def renew(core: Core, lease: Lease, ms: int, *, kept_ms: int | None = None) -> bool:
-    """Have a lease for so many milliseconds from now on, unless another worker has it by now."""
+    """Renews a lease for `ms` milliseconds from now. Returns False if another worker has it."""
     return _write(core, lease, ms, kept_ms, "holder = :holder", {})
 
 
 def release(core: Core, lease: Lease, *, delete: bool = False) -> None:
-    """Leave it to others, unless one has it already. delete: the item is nothing but the lease."""
+    """Releases a lease unless another worker has it. delete: the item has nothing but the lease."""
     request = _request(core, lease, "holder = :holder")
     if not delete:
         request["UpdateExpression"] = f"REMOVE holder, {lease.until}"
@@ -69,7 +69,7 @@ def release(core: Core, lease: Lease, *, delete: bool = False) -> None:
 def _write(
     core: Core, lease: Lease, ms: int, kept_ms: int | None, condition: str, values: Item
 ) -> bool:
-    """Write the lease where the condition holds; whether it is this worker's then."""
+    """Writes the lease under the condition. Returns True if this worker has it afterwards."""
     until_ms = core.now_ms() + ms
     request = _request(core, lease, condition)
     request["UpdateExpression"] = f"SET holder = :holder, {lease.until} = :until"

@@ -8,13 +8,14 @@ Modules are named below `cirrusmq`, where an item's shape is its mechanism's own
 | Directory | `E#<account>` | ULID | `DirectoryItem`: a change in the account's audit |
 | Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `Q#…` of a fair queue | `<hash of group>#<available at>#<parcel id>` | `ParcelItem` |
+| Messages | `Q#…` with priorities | `<32 - priority>#<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `R#<source id>#<partition>` | `<sent at>#<sort key>` | `ParcelItem`, archived |
 | Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem`, also of topics |
 | Messages | `L#<topic id>#<partition>` | `<send time>#<send id>` | `m`: is under that id, or |
 | | | | `a`: shown here again, is under that id |
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
-| Messages | `H#<source id>#<partition>` | `H#<hash of group>` | that of a group of a fair queue |
+| Messages | `H#<source id>#<partition>` | `H#<hash of group>` | the mark of a fair queue's group |
 | Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `queues.wake_ups.items` |
 | Messages | `M#<source id>#<send id>` | number in the send | `receiving.lookup.locations` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
@@ -48,11 +49,11 @@ class DirectoryItem(Model):
     document = UnicodeAttribute(null=True)
     """The resource's value as JSON."""
     dead_letter_id = UnicodeAttribute(null=True)
-    """Of a queue: the id of its dead-letter queue."""
+    """The id of a queue's dead-letter queue."""
     dead_letters_of = UnicodeSetAttribute(null=True)
     """Ids of the queues and subscriptions that have it as dead-letter queue: it has none itself."""
     endpoint_of = UnicodeSetAttribute(null=True)
-    """Ids of the subscriptions that deliver to a queue. While either is there, it stays."""
+    """Ids of the subscriptions that deliver to a queue, which is not deleted while it has any."""
     counter = NumberAttribute(attr_name="count", null=True)
     expires_at = NumberAttribute(null=True)
 
@@ -76,10 +77,10 @@ class ParcelItem(Model):
     content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
     log = UnicodeAttribute(attr_name="l", null=True)
     object_days = NumberAttribute(attr_name="y", null=True)
-    """Where the messages are in an object: its class of life, the first part of its key."""
+    """Class of life of the object with the messages, in its key; absent without an object."""
     own_group = BooleanAttribute(attr_name="u", null=True)
     parcel_id = UnicodeAttribute(attr_name="i", null=True)
-    """Of ordered sources, whose sort keys do not have it."""
+    """In ordered sources, whose sort keys do not have it."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
     moved_ms = NumberAttribute(attr_name="n", null=True)
     dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
@@ -90,7 +91,7 @@ class ParcelItem(Model):
 
 
 class LogItem(Model):
-    """The messages of one send, as they were sent, or what they are beside their bodies.
+    """The messages of one send, as they were sent, or without their bodies.
 
     Never changed.
     """
@@ -99,15 +100,15 @@ class LogItem(Model):
     sk = UnicodeAttribute(range_key=True)
     content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
     envelopes = BinaryAttribute(legacy_encoding=False, attr_name="e", null=True)
-    """Of messages in an object: all but their bodies, by their numbers in their send."""
+    """Messages in an object, without their bodies, by their numbers in their send."""
     object_days = NumberAttribute(attr_name="y", null=True)
     """That object's class of life."""
     sent_ms = NumberAttribute(attr_name="t")
     expires_ms = NumberAttribute(attr_name="x")
     topic_header = BinaryAttribute(legacy_encoding=False, attr_name="g", null=True)
-    """Of a topic: which subscriptions get which of the messages."""
+    """For a topic: which subscriptions get which of the messages."""
     purged_ms = NumberAttribute(attr_name="q", null=True)
-    """Of a purge just before the send, whose earlier try may have been purged."""
+    """Time of a purge just before the send, whose earlier try may have been purged."""
     header = BinaryAttribute(legacy_encoding=False, attr_name="h", null=True)
     """The header that `fan_out` makes the receivers' parcels with."""
     positions = BinaryAttribute(legacy_encoding=False, attr_name="p", null=True)

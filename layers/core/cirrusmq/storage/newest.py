@@ -1,9 +1,9 @@
 """Listings whose first entry is the newest: a range of sort keys that begin with times, backwards.
 
 No index is needed, and nothing is written for them. A page that leaves entries out, by a filter or
-by what its caller may see, looks at a bounded number of them and then has a cursor, be it empty:
+by its caller's rights, reads a bounded number of them and then has a cursor, even if it is empty:
 
-    asked for 100 that failed    looks at 1,000 of 100,000 ── finds 3 ── 3 and a cursor
+    asked for 100 that failed    reads 1,000 of 100,000 ── finds 3 ── 3 and a cursor
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def read_newest(
     kind: type[T],
     accept: Callable[[T], bool],
 ) -> tuple[list[T], str | None]:
-    """Up to `limit` accepted values of a span, the last first, and a cursor if there may be more.
+    """Returns up to `limit` accepted values, the last first, and a cursor if there may be more.
 
-    `listing`: the only listing that the cursor is valid for; InvalidParameter elsewhere.
+    listing: the only listing that the cursor is valid for; else raises InvalidParameter.
     """
     request: dict[str, Any] = {
         "TableName": core.tables.directory,

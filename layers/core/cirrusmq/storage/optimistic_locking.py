@@ -21,23 +21,23 @@ _TRIES = 8
 
 
 class DirectoryChange(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A change of the Directory, as it was planned from what was read."""
+    """A planned change of the Directory, based on values that were read."""
 
     result: T
-    """The caller's answer when the change is written."""
+    """The caller's result when the change is written."""
     writes: Sequence[dict[str, Any]] = ()
-    """One transaction, refused where something changed since; none: there is nothing to write."""
+    """One transaction, refused if something changed since; empty if there is nothing to write."""
     refusals: Mapping[int, CirrusMQError] = {}
-    """Number of a write -> the error to raise where that one's condition does not hold."""
+    """Number of a write -> the error to raise if its condition does not hold."""
     keys: Sequence[ItemKey] = ()
     """Keys of values that caches may still have from before."""
 
 
 def change(core: Core, plan: Callable[[], DirectoryChange[T]]) -> T:
-    """Write the change that `plan` makes of its reads; in force everywhere when this returns.
+    """Writes the change that `plan` makes of its reads; in force everywhere when this returns.
 
-    Pauses between the tries keep conflicting writers apart. Unavailable if others were faster in
-    every try.
+    Pauses between the tries keep conflicting writers apart. Raises Unavailable if others were
+    faster in every try.
     """
     for tried in range(_TRIES):
         if tried:

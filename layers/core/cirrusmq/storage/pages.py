@@ -1,4 +1,4 @@
-"""Pages of listings: values of the directory, and a cursor where there are more."""
+"""Pages of listings: values of the directory, and a cursor if there are more."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def read_page(
     kind: type[T],
     accept: Callable[[T], bool] = lambda value: True,
 ) -> tuple[list[T], str | None]:
-    """Up to `limit` accepted values of a partition key and a beginning of the sort key.
+    """Returns up to `limit` accepted values of a partition key and a prefix, and a cursor or None.
 
-    `listing`: the only listing that the cursor is valid for; InvalidParameter elsewhere.
+    listing: the only listing that the cursor is valid for; else raises InvalidParameter.
     """
     pk, prefix = place
     after = cursors.read(core, cursor, *listing)

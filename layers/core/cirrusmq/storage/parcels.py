@@ -1,8 +1,7 @@
 """Parcels and log records in the Messages table: between values and items, and reading pages.
 
-Both are made and read here by lines of our own, attribute by attribute: PynamoDB's take ten times
-as long, and a receive reads many. `storage.models` says what their attributes are, and a test holds
-the two together.
+They are converted here attribute by attribute, without PynamoDB, which takes ten times as long, and
+a receive reads many. `storage.models` describes the attributes, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ PARCELS, ARCHIVE, LOG = "Q", "R", "L"
 AGE_NOTES, HEAD_MARKS = "A", "H"
 INVOKES = "1"
 HISTORIES = {f"a{place}": place for place in range(limits.BATCH_MESSAGES)}
-"""Attributes of a URL's parcel: of each message its latest posts, packed. A post changes its own
-message alone, so they are no list; `push.histories` has them fit in."""
+"""Attributes of a URL's parcel: the latest posts of each message, packed. They are no list, since a
+post changes only its message; `push.histories` has them fit in."""
 UNTRIED = {f"g{place}": place for place in range(limits.BATCH_MESSAGES)}
-"""Of each message that was given back untried: how often."""
+"""For each message, how often it was given back untried."""
 ERRORS = {f"e{place}": place for place in range(limits.BATCH_MESSAGES)}
-"""The same of messages posted before histories were kept: the error of the newest post."""
+"""For messages posted before histories were kept: the error of the newest post."""
 _OF_ALL = frozenset(["pk", "sk", "expires_at"])
 KNOWN = _OF_ALL.union("bcdfijklmnoprstuvwxyz", HISTORIES, UNTRIED, ERRORS)
 """The attributes of a parcel that this release reads. It writes all others back as they are."""
@@ -39,7 +38,7 @@ LOG_TTL_MARGIN_MS = 130_000
 
 
 class ParcelPage(msgspec.Struct, frozen=True):
-    """One page of a query: the parcels, the last key looked at, its cost in read units."""
+    """One page of a query: the parcels, the last key read (None at the end), its read units."""
 
     parcels: list[Parcel]
     more_after: str | None
@@ -47,22 +46,22 @@ class ParcelPage(msgspec.Struct, frozen=True):
 
 
 def partition_key(kind: str, source_id: str, partition: int) -> str:
-    """The pk of a source's parcels (`Q`), archive (`R`), log (`L`), ages (`A`) or mark (`H`)."""
+    """Returns the pk of a source's parcels (Q), archive (R), log (L), ages (A) or marks (H)."""
     return f"{kind}#{source_id}#{partition}"
 
 
 def parcel_key(parcel: Parcel) -> Item:
-    """The key of a parcel's item among its source's parcels."""
+    """Returns the key of a parcel's item among its source's parcels."""
     return key(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
 
 
 def ttl_seconds(expires_ms: int) -> int:
-    """Epoch seconds for the TTL attribute: never before `expires_ms`."""
+    """Returns epoch seconds for the TTL attribute: never before `expires_ms`."""
     return -(-expires_ms // 1000)
 
 
 def parcel_item(parcel: Parcel) -> Item:
-    """The parcel as an item under its own key, with what this release does not know of it."""
+    """Returns the parcel as an item under its key, with unknown attributes of a later release."""
     item: Item = {
         "pk": {"S": partition_key(PARCELS, parcel.source_id, parcel.partition)},
         "sk": {"S": parcel.sort_key},
@@ -111,12 +110,12 @@ def parcel_item(parcel: Parcel) -> Item:
 
 
 def put_unless_sent(table: str, item: Item, purged_ms: int) -> dict[str, Any]:
-    """A put under a key that is free, or that has a parcel sent until `purged_ms`.
+    """Returns a put under a key that is free, or that has a parcel sent until `purged_ms`.
 
         send (attempt), t = 1 ──> purge, floor 2 ──> the same send again, t = 3
         the store  t = 1 .......................... still there: the purge's steps are later
 
-    A purged message is none any more: left in place it would swallow the one sent after it.
+    If the purged parcel stayed, it would swallow the message sent after it.
     """
     put = put_if_absent(table, item)
     if purged_ms:
@@ -126,7 +125,7 @@ def put_unless_sent(table: str, item: Item, purged_ms: int) -> dict[str, Any]:
 
 
 def archive_item(parcel: Parcel, expires_ms: int) -> Item:
-    """The parcel as an item of its source's archive, kept until `expires_ms`."""
+    """Returns the parcel as an item of its source's archive, kept until `expires_ms`."""
     item = parcel_item(parcel)
     return item | {
         "pk": {"S": partition_key(ARCHIVE, parcel.source_id, parcel.partition)},
@@ -136,12 +135,12 @@ def archive_item(parcel: Parcel, expires_ms: int) -> Item:
 
 
 def sort_key(parcel: Parcel) -> str:
-    """The sort key of a parcel among its source's parcels."""
+    """Returns the sort key of a parcel among its source's parcels."""
     return parcel.sort_key
 
 
 def archive_sort_key(parcel: Parcel) -> str:
-    """`<sent at>#<sort key>`: a rewind reads the archive in order of sending.
+    """Returns `<sent at>#<sort key>`: a rewind reads the archive in order of sending.
 
     The parcel's id would not do: the parcels of one send share it.
     """
@@ -149,7 +148,7 @@ def archive_sort_key(parcel: Parcel) -> str:
 
 
 def read_parcel(item: Item) -> Parcel:
-    """The parcel in an item of a source's parcels or archive."""
+    """Returns the parcel in an item of a source's parcels or archive."""
     kind, source_id, partition = item["pk"]["S"].split("#")
     sort_key: str = item["sk"]["S"]
     if kind == ARCHIVE:
@@ -188,7 +187,7 @@ def read_parcel(item: Item) -> Parcel:
 
 
 def age_note(parcel: Parcel, max_age_ms: int, ends_ms: int) -> Item:
-    """A note for the sweep: when a re-keyed parcel grows too old, which its key no longer says.
+    """Returns a note for the sweep of when a re-keyed parcel is too old, unlike its key.
 
     It is kept until `ends_ms`, as the parcel is.
 
@@ -206,7 +205,7 @@ def age_note(parcel: Parcel, max_age_ms: int, ends_ms: int) -> Item:
 
 
 def log_key(log: str, record_id: str) -> tuple[str, str]:
-    """Key of a log record: `log` is `<id>#<partition>`; its time is the send's own."""
+    """Returns the key of a log record: `log` is `<id>#<partition>`; its time is the send's."""
     sent_ms = ulid.time_of(record_id[: ulid.CHARACTERS])
     return f"{LOG}#{log}", f"{sent_ms:013d}#{record_id}"
 
@@ -220,7 +219,7 @@ def log_item(
     expires_ms: int,
     header: bytes | None,
 ) -> Item:
-    """A log record as an item: the packed messages, and their numbers in their send."""
+    """Returns a log record as an item: the packed messages, and their numbers in their send."""
     item = _log_item(log, record_id, sent_ms, expires_ms, header) | {"b": {"B": content}}
     if differing := where_differing(positions):
         item["p"] = {"B": bytes(differing)}
@@ -236,9 +235,9 @@ def object_log_item(
     expires_ms: int,
     header: bytes | None,
 ) -> Item:
-    """A log record as an item, of messages in an object with this class of life.
+    """Returns a log record as an item, of messages in an object with this class of life.
 
-    `messages` are by their numbers in their send.
+    messages: by their numbers in their send.
     """
     return _log_item(log, record_id, sent_ms, expires_ms, header) | {
         "e": {"B": pack_envelopes(messages)},
@@ -261,20 +260,20 @@ def _log_item(
 
 
 def with_purge(purged_ms: int) -> Item:
-    """What a record says of a purge just before its send, of which there may be an earlier try; 0:
-    of none."""
+    """Returns a record's attribute for a purge just before its send, of which an earlier try may
+    be stored; empty for 0."""
     return {"q": {"N": str(purged_ms)}} if purged_ms else {}
 
 
 def purged_before(record: Item) -> int:
-    """Until when messages were purged that an earlier try of the record's send may have stored."""
+    """Returns until when an earlier try of the record's send may have been purged, or 0."""
     return int(record["q"]["N"]) if "q" in record else 0
 
 
 def join_log_items(item: Item, other: Item) -> Item:
-    """A log record with another one's further messages of the same send behind its own.
+    """Returns a log record with another one's further messages of the same send behind its own.
 
-    The other one's parcels need what it holds, also where the messages of this one are in an
+    The other record's parcels need its messages, also if the messages of this one are in an
     object.
     """
     end = max(item["expires_at"], other["expires_at"], key=lambda each: int(each["N"]))
@@ -293,14 +292,14 @@ def join_log_items(item: Item, other: Item) -> Item:
 
 
 def read_messages(log: Item) -> dict[int, Message]:
-    """The messages that a log record holds, by their numbers in their send."""
+    """Returns the messages that a log record holds, by their numbers in their send."""
     messages = unpack(log["b"]["B"])
     positions = log["p"]["B"] if "p" in log else range(len(messages))
     return dict(zip(positions, messages, strict=True))
 
 
 def read_positions(item: Item) -> Sequence[int]:
-    """The numbers, in their send, of the messages in a parcel's or log record's item."""
+    """Returns the numbers, in their send, of the messages in a parcel's or log record's item."""
     if "e" in item:
         return tuple(unpack_envelopes(item["e"]["B"]))
     if "p" in item:
@@ -309,20 +308,20 @@ def read_positions(item: Item) -> Sequence[int]:
 
 
 def read_described(log: Item) -> Mapping[int, Described]:
-    """The messages of a log record, by their numbers in their send; those in an object without
-    their bodies."""
+    """Returns the messages of a log record, by their numbers in their send; without their bodies
+    if they are in an object."""
     return unpack_envelopes(log["e"]["B"]) if "e" in log else read_messages(log)
 
 
 def object_days(item: Item) -> int:
-    """The class of life of the object with the messages of a parcel or log record; 0: in none."""
+    """Returns the class of life of the object with a parcel's or record's messages; 0 without."""
     return int(item["y"]["N"]) if "y" in item else 0
 
 
 def page_request(
     table: str, pk: str, after: str, until: str, limit: int | None, *, consistent: bool
 ) -> dict[str, Any]:
-    """A query for the items of `pk` with `after` < sk < `until`, in order."""
+    """Returns a query for the items of `pk` with `after` < sk < `until`, in order."""
     request: dict[str, Any] = {
         "TableName": table,
         "KeyConditionExpression": "pk = :pk AND sk BETWEEN :after AND :until",
@@ -340,18 +339,18 @@ def page_request(
 
 
 def _held(item: Item, name: str, kind: str) -> Any:
-    """The value of an attribute that not every parcel has."""
+    """Returns the value of an attribute that not every parcel has, or None."""
     value = item.get(name)
     return None if value is None else value[kind]
 
 
 def _unknown(item: Item, known: frozenset[str]) -> Item:
-    """What a later release wrote beside what this one knows."""
+    """Returns the attributes that a later release wrote and this one does not know."""
     return {name: value for name, value in item.items() if name not in known}
 
 
 def _by_place(item: Item, places: Mapping[str, int], kind: str) -> dict[int, Any]:
-    """The values of the attributes that messages have by themselves, by their places."""
+    """Returns the values of attributes that each message has separately, by their places."""
     if places.keys().isdisjoint(item):
         return {}
     return {places[name]: item[name][kind] for name in item if name in places}

@@ -30,7 +30,7 @@ def read_page(
     from_exclusive: bool = False,
     consistent: bool = True,
 ) -> ParcelPage:
-    """One page of parcels with keys from `after` (or behind it) to `until`."""
+    """Returns one page of parcels with keys from `after` (or behind it) to `until`."""
     request = page_request(core.tables.messages, pk, after, until, limit, consistent=consistent)
     if from_exclusive:
         request["ExclusiveStartKey"] = key(pk, after)
@@ -40,10 +40,10 @@ def read_page(
 
 
 def until_key(source: Source, now_ms: int, prefix: str = "") -> str:
-    """Behind the key of everything that could be received by now, in a fair source of one group.
+    """Returns a key behind all receivable parcels, or behind all of a fair source's group.
 
-    A send's key has the time of its attempt, which a client's clock may put ahead. Where a group is
-    rewound, this may be before all keys.
+    A send's key has the time of its attempt, which a client's clock may put ahead. In a rewound
+    group this key may be before all others.
     """
     if source.grouped and not prefix:
         return LAST_KEY
@@ -53,7 +53,7 @@ def until_key(source: Source, now_ms: int, prefix: str = "") -> str:
 
 
 def from_key(core: Core, source: Source, now_ms: int, prefix: str = "") -> str:
-    """Before the key of everything that can still be received, in a fair source of one group."""
+    """Returns a key before all receivable parcels, or before all of a fair source's group."""
     if source.grouped and not prefix:
         return ""
     return f"{prefix}{source.query_from_ms(now_ms, core.clock.scale):013d}"
@@ -62,9 +62,9 @@ def from_key(core: Core, source: Source, now_ms: int, prefix: str = "") -> str:
 def scan_partition(
     core: Core, source: Source, partition: int, now_ms: int, until_ms: int = 0
 ) -> Iterator[Parcel]:
-    """The parcels of a partition that could be received by now, in order of their keys.
+    """Returns the parcels of a partition that could be received by now, in order of their keys.
 
-    `until_ms`: also those with later keys, up to that time.
+    until_ms: includes parcels with later keys, up to that time.
     """
     pk = partition_key(PARCELS, source.id, partition)
     start, until = from_key(core, source, now_ms), until_key(source, max(now_ms, until_ms))
@@ -75,9 +75,9 @@ def scan_partition(
 def scan_pages(
     core: Core, pk: str, start: str = "", until: str = LAST_KEY, *, behind: str = ""
 ) -> Iterator[ParcelPage]:
-    """All pages of a partition with keys from `start` to `until`, strongly consistent.
+    """Yields all pages of a partition with keys from `start` to `until`, strongly consistent.
 
-    `behind`: a key that an earlier scan had reached.
+    behind: a key that an earlier scan had reached.
     """
     after, exclusive = (behind, True) if behind else (start or FIRST_KEY, False)
     while True:
@@ -89,17 +89,17 @@ def scan_pages(
 
 
 def behind_group(page: ParcelPage) -> str | None:
-    """The key to continue behind for the groups that follow the last one of a page; None: none."""
+    """Returns the key to continue behind for the groups after the last one of a page, or None."""
     return None if page.more_after is None else f"{key_prefix(page.more_after)}{LAST_KEY}"
 
 
 def portions(
     pages: Iterable[ParcelPage], key_of: Callable[[Parcel], str]
 ) -> Iterator[tuple[list[Parcel], str]]:
-    """The parcels of pages a few at a time, each few with the key to continue behind.
+    """Yields the parcels of pages a few at a time, each few with the key to continue behind.
 
-    Dealing with a page one by one takes minutes: longer than an operation is held unsaved, and
-    than its run may last beyond its time.
+    To process a page parcel by parcel takes minutes: longer than an operation stays unsaved, and
+    longer than its run may exceed its time.
     """
     for page in pages:
         for first in range(0, max(1, len(page.parcels)), _PORTION):
@@ -118,7 +118,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 def remaining(partitions: Iterable[str], progress: Progress) -> Iterator[tuple[str, str]]:
-    """Each partition key from `progress` on, with the sort key to continue behind.
+    """Yields each partition key from `progress` on, with the sort key to continue behind.
 
     A finished partition is skipped: no query may begin behind its own end.
     """

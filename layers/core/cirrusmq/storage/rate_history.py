@@ -1,15 +1,15 @@
-"""A resource's last week hour by hour: an item for each day, made of what leaves its counter.
+"""A resource's last week hour by hour: an item for each day, from past intervals of its counter.
 
 pk `V#<resource id>`, sk the day (since the epoch): `s07 = 40`, 40 messages sent from 07:00 to 08:00
-UTC. Each has at most 4 KB, mostly below 1 KB; TTL removes it when it is eight days old. The letter
-is no other table's: the reports' jobs, also of the release before, refuse an export that has those.
+UTC. Each has at most 4 KB, mostly below 1 KB; TTL removes it when it is eight days old. No other
+table has this letter: the reports' jobs, also of the release before, refuse an export with it.
 
-The sweep moves intervals that are past into their day, both in one transaction:
+The sweep moves past intervals into their day, both in one transaction:
 
     counter   s4711 = 12, s4712 = 3 ──> removed, if they are still 12 and 3
     day       s07 = 40              ──> s07 = 55
 
-    the meter adds late to s4711: refused, and the next sweep moves what is there then
+    the meter adds late to s4711: refused, and the next sweep moves the new number
     the answer is lost, the SDK tries again: refused, for s4711 is gone
 """
 
@@ -33,13 +33,13 @@ _PLACES = 100
 _REFUSED = (ConditionFailed, TransactionRefused)
 
 Hours = Mapping[str, Sequence[int]]
-"""Kind → what happened in each hour, the oldest first."""
+"""Kind → its number in each hour, the oldest first."""
 
 
 def move_past(core: Core, counter: Counter) -> None:
-    """Move the intervals that nobody reads any more into their day: those of the oldest one.
+    """Moves the intervals of the oldest day that nobody reads any more into that day's item.
 
-    Four write units, or five where the day has more than 1 KB.
+    Four write units, or five if the day has more than 1 KB.
     """
     now_ms, rates = core.now_ms(), counter.rates
     days = {name: _hour(name, now_ms) // _DAY_HOURS for name in counter.past}
@@ -60,12 +60,12 @@ def move_past(core: Core, counter: Counter) -> None:
 
 
 def remove_empty(core: Core, counter: Counter) -> None:
-    """Remove a counter that is exactly 0, and has been for an hour; its day keeps its rates."""
+    """Removes a counter that has been exactly 0 for an hour; its day keeps its rates."""
     now_ms = core.now_ms()
     delete: dict[str, Any] = {
         "TableName": core.tables.usage,
         "Key": key(*counter_place(counter.resource_id)),
-        # Who adds to it after it was read writes a later minute.
+        # A writer that adds to it after the read writes a later minute.
         "ConditionExpression": " AND ".join(
             f"(attribute_not_exists(#{name[0]}) OR #{name[0]} = :none)" for name in Kept._fields
         )
@@ -87,9 +87,9 @@ def remove_empty(core: Core, counter: Counter) -> None:
 def read_hours(
     core: Core, counters: Mapping[str, Item], resource_ids: Sequence[str], hours: int, now_ms: int
 ) -> dict[str, Hours]:
-    """The last hours of each resource, the one that runs at the end, with what its counter has.
+    """Returns the last hours of each resource, with its counter's numbers; the last one still runs.
 
-    `counters`: those that exist, as they are stored. Half a read unit a resource and day.
+    counters: the existing ones, as they are stored. Half a read unit a resource and day.
     """
     first = now_ms // HOUR_MS + 1 - hours
     days = range(first // _DAY_HOURS, now_ms // HOUR_MS // _DAY_HOURS + 1)
@@ -119,7 +119,7 @@ def read_hours(
 def _additions(
     core: Core, resource_id: str, rates: Mapping[str, int], now_ms: int
 ) -> list[dict[str, Any]]:
-    """Updates that add intervals of a counter to their days."""
+    """Returns updates that add intervals of a counter to their days."""
     by_day: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for name, number in rates.items():
         day, hour = divmod(_hour(name, now_ms), _DAY_HOURS)
@@ -144,7 +144,7 @@ def _additions(
 
 
 def _hour(name: str, now_ms: int) -> int:
-    """The hour, since the epoch, of an interval's attribute."""
+    """Returns the hour, since the epoch, of an interval's attribute."""
     return interval_of(name, now_ms) // _INTERVALS
 
 

@@ -7,7 +7,7 @@ from cirrusmq.runtime.store import key
 
 
 def take_sequence(core: Core, queue_id: str, partition: int, count: int) -> int:
-    """The first of `count` new numbers; higher than every number answered before."""
+    """Returns the first of `count` new numbers; higher than every number returned before."""
     answer = core.store.write(
         "UpdateItem",
         {

@@ -1,4 +1,4 @@
-"""Items that are all read together: spread over a few partition keys, so that none gets hot."""
+"""Items that are all read together: spread over a few partition keys, so that none is hot."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ SHARDS = 16
 
 
 def shard_key(kind: str, name: str, shards: int = SHARDS) -> str:
-    """The partition key of the item with this name."""
+    """Returns the partition key of the item with this name."""
     return f"{kind}#{zlib.crc32(name.encode()) % shards}"
 
 
 def shard_keys(kind: str, shards: int = SHARDS) -> list[str]:
-    """All partition keys of a kind."""
+    """Returns all partition keys of a kind."""
     return [f"{kind}#{shard}" for shard in range(shards)]

@@ -12,12 +12,12 @@ UNIT_BYTES = 1_024
 
 
 def item_bytes(item: Mapping[str, Mapping[str, Any]]) -> int:
-    """Bytes of an item in wire shapes (`{"v": {"L": [{"N": "1"}]}}`): names and values."""
+    """Returns the bytes of an item in wire shapes (`{"v": {"L": [{"N": "1"}]}}`)."""
     return sum([_text_bytes(name) + value_bytes(value) for name, value in item.items()])
 
 
 def value_bytes(value: Mapping[str, Any]) -> int:
-    """Bytes of one attribute value in wire shape."""
+    """Returns the bytes of one attribute value in wire shape."""
     ((kind, content),) = value.items()
     match kind:
         case "N":

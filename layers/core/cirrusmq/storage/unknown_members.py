@@ -1,4 +1,4 @@
-"""What a document has that this release does not know, kept when the release changes the document.
+"""Members of a document that this release does not know, kept when it changes the document.
 
     release N+1 writes   {"name": "orders", "colour": "red", "retry": {"kind": "custom", "cap": 9}}
     release N changes    {"name": "orders", "labels": {…},   "retry": {"kind": "custom"}}
@@ -22,14 +22,14 @@ _KNOWN = frozenset(each.attr_name for each in DirectoryItem.get_attributes().val
 
 
 def unknown_attributes(stored: Item) -> Item:
-    """The attributes of an item of the Directory that this release does not know."""
+    """Returns the attributes of a Directory item that this release does not know."""
     return {name: value for name, value in stored.items() if name not in _KNOWN}
 
 
 def with_unknown_members(text: bytes, value: object, before_text: str, before: object) -> bytes:
-    """The JSON of `value` with the members of the text before it that its type does not know.
+    """Returns the JSON of `value` with the earlier text's members that its type does not know.
 
-    text: the JSON of `value`. before_text, before: the stored JSON, and what was read of it.
+    text: the JSON of `value`. before_text, before: the stored JSON, and the value read from it.
     """
     held = msgspec.json.decode(before_text)
     unknown = dict(_unknown_members(held, before, value))
@@ -41,7 +41,7 @@ def with_unknown_members(text: bytes, value: object, before_text: str, before: o
 
 
 def _unknown_members(held: Any, before: object, value: object) -> Iterator[tuple[str, Any]]:
-    """Members that are unknown, and the members of such in structs below, by name."""
+    """Yields unknown members, and such members of structs below, by name."""
     if not isinstance(before, msgspec.Struct) or type(value) is not type(before):
         return
     fields = {each.encode_name: each.name for each in msgspec.structs.fields(before)}

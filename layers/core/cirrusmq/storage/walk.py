@@ -1,7 +1,7 @@
 """A walk through a partition, group by group, that may end before it has seen every group.
 
-Whoever walks says of a group when nothing more of it is needed: the next page begins behind it, so
-that the cost follows the groups, never their backlog. Small groups are read several to a page:
+The caller passes a group when it has read enough of it: the next page begins behind it, so that the
+cost follows the groups, never their backlog. Small groups are read several to a page:
 
     keys    a a a a a a a | b | c | d d d d d d
     pages   ■ ■ ■           ■   ■   ■ ■
@@ -9,7 +9,7 @@ that the cost follows the groups, never their backlog. Small groups are read sev
 
 A walk is bounded, by units, pages or time. One that ends early is `Cut`, which is not the same as
 nothing found: the next walk goes on behind its key. The first page is always read, so that walks
-that go on where the one before stopped come to the end, however small the bounds are.
+that continue an earlier one come to the end, however small the bounds are.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, read_page
 FIRST_PARCELS, MAX_PARCELS = 20, 320
 """Parcels of a walk's first page, and of a later one at most."""
 MIN_PARCELS = 4
-"""Of a page: half a read unit, with strong consistency a whole one, pays for so many."""
+"""Parcels of a page that half a read unit pays for; a whole one with strong consistency."""
 _GROWTH = 4
 _PARCELS_PER_UNIT = 8
-"""Of 1 KiB, read with eventual consistency; half as many with strong."""
+"""Parcels of 1 KiB that one unit reads with eventual consistency; half as many with strong."""
 
 
 class Whole(msgspec.Struct, frozen=True, tag=True):
-    """The end of a walk that has seen every group: what it did not find is not there."""
+    """The end of a walk that has seen every group: other messages do not exist."""
 
 
 class Cut(msgspec.Struct, frozen=True, tag=True):
@@ -60,8 +60,8 @@ class PartitionScan:
     """The parcels of a partition from a key on, in order of their keys.
 
     behind: the key behind which it begins; empty: before the first message.
-    from_ms: the time in the first key; None: that of the first message that can be received.
-    until: the last key, in a plain source. small: the first page is, as most see nothing there.
+    from_ms: the time in the first key; None means the first receivable message's.
+    until: the last key, in a plain source. small: a small first page, as most walks find nothing.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class PartitionScan:
         self._first = MIN_PARCELS if small else FIRST_PARCELS
         self._group = ""
         self.units = 0.0
-        """Read units of its pages so far."""
+        """Read units of its pages."""
         self.pages = 0
         self.end: End = Whole()
-        """Its end, once it is over."""
+        """How it ended, once it is over."""
 
     def __iter__(self) -> Iterator[Parcel]:
         limit, after = self._first, self._behind
@@ -119,15 +119,15 @@ class PartitionScan:
             limit = MIN_PARCELS if long else min(_GROWTH * limit, MAX_PARCELS)
 
     def pass_group(self) -> None:
-        """Read no more of the group of the last parcel; what is read already still comes."""
+        """Skips the rest of the last parcel's group; parcels already read still come."""
         self._behind = f"{self._group}{LAST_KEY}"
 
     def skip_to(self, key: str) -> None:
-        """Read nothing more before a key of the last parcel's group."""
+        """Skips all parcels before a key of the last parcel's group."""
         self._behind = max(self._behind, f"{self._group}{key}")
 
     def _skip_ended(self, parcel: Parcel) -> None:
-        """Read nothing of a fair source's group that can no longer be received."""
+        """Skips a fair source's parcels of a group that can no longer be received."""
         if self._source.fair and parcel.key_ms < self._first_ms:
             self.skip_to(f"{self._first_ms:013d}")
 

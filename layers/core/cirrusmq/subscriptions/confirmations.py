@@ -23,6 +23,8 @@ from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.webhooks.signature import secret_of
 
 _TOKEN_BITS = 192
+AUTHENTICATE = "AuthenticateOnUnsubscribe"
+"""Beside the attributes of a subscription of SNS's: unsigned calls may not end it."""
 
 
 class ConfirmRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -32,24 +34,48 @@ class ConfirmRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def signing_secrets(core: Core, subscription_id: str) -> list[str]:
-    """The secrets that sign what a subscription gets: `whsec_` and base64 of 24 bytes each.
+    """Returns the secrets that sign a subscription's posts: `whsec_` and base64 of 24 bytes each.
 
-    They derive from the deployment's keys, so that they are stored nowhere; that of the key that
-    signs now is the first.
+    They derive from the deployment's keys, so that they are stored nowhere; the secret of the key
+    that signs now is the first.
     """
     keys = core.secret.accepted_keys()
     return [secret_of(derive(key, "webhook", subscription_id)) for key in keys]
 
 
+def unsubscribe_token(core: Core, subscription: Subscription) -> str | None:
+    """The token by which an unsigned call may end a subscription; None if none may.
+
+    The account's own queues need no token: who subscribes one can end that, too.
+    """
+    if subscription.protocol != "http" or AUTHENTICATE in subscription.sdk:
+        return None
+    return _unsubscribe_token(core.secret.accepted_keys()[0], subscription)
+
+
+def may_unsubscribe(core: Core, subscription: Subscription, token: str) -> bool:
+    """Whether a token is that of a subscription, by any key that is accepted."""
+    if unsubscribe_token(core, subscription) is None:
+        return False
+    return any(
+        hmac.compare_digest(token.encode(), _unsubscribe_token(key, subscription).encode())
+        for key in core.secret.accepted_keys()
+    )
+
+
+def _unsubscribe_token(key: bytes, subscription: Subscription) -> str:
+    return derive(key, "unsubscribe", subscription.id).hex()
+
+
 def begin(core: Core, subscription: Subscription) -> tuple[Subscription, str | None]:
-    """A new subscription's first state: unconfirmed with a token, where it must confirm."""
+    """Returns a new subscription's first state: unconfirmed with a token, if it must confirm."""
     if subscription.protocol != "http" or not core.settings.confirm_endpoints:
         return subscription, None
     return _with_token(core, subscription)
 
 
 def ask(core: Core, subscription: Subscription, token: str) -> None:
-    """Have the token sent to the endpoint."""
+    """Has the token posted to the endpoint."""
     core.invoke(
         "push_slow",
         {
@@ -64,7 +90,7 @@ def ask(core: Core, subscription: Subscription, token: str) -> None:
 
 
 def ask_again(core: Core, topic: Topic, name: str) -> None:
-    """A new token, on the owner's wish; nothing for one that is confirmed."""
+    """Posts a new token, on the owner's wish; does nothing for a confirmed subscription."""
     check_name("subscription", name, SUBSCRIPTION_NAME)
     asked = change(core, lambda: _asking(core, topic, name))
     if asked is not None:
@@ -88,10 +114,13 @@ def _asking(
     )
 
 
-def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
-    """Take a token back; Forbidden where it is wrong, used or too old.
+def confirm(
+    core: Core, topic_name: str, name: str, token: str, *, authenticate: bool = False
+) -> Subscription:
+    """Takes a token back. Raises Forbidden if it is wrong, used or too old.
 
-    Also where the path names an impossible resource: a caller without a key learns of none.
+    Also if the path names an impossible resource: a caller without a key learns of none.
+    authenticate: no unsigned call may end the subscription.
     """
     try:
         check_name("topic", topic_name, TOPIC_NAME)
@@ -104,19 +133,28 @@ def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
         raise Forbidden from TopicNotFound()
     place = subscription_place(topic.value.id, name)
     found = directory.read(core, place, Subscription)
-    expected = found.value.token_sha256 if found and found.value.name == name else None
-    if found is None or expected is None or not hmac.compare_digest(_digest(token), expected):
+    if found is None or found.value.name != name or not has_token(found.value, token):
         raise Forbidden("the token is wrong, used or too old")
     if core.now_ms() >= found.value.token_expires_ms:
         raise Forbidden("the token is wrong, used or too old")
     subscription = msgspec.structs.replace(
         found.value, confirmed=True, token_sha256=None, token_expires_ms=0
     )
+    if authenticate:
+        sdk = subscription.sdk | {AUTHENTICATE: "true"}
+        subscription = msgspec.structs.replace(subscription, sdk=sdk)
     try:
         core.store.transact([directory.put_over(core, place, subscription, found)])
     except TransactionRefused as refused:
         raise Forbidden("the token is wrong, used or too old") from refused
     core.cache.turn_over(subscription_place(topic.value.id, ""))
+    return subscription
+
+
+def has_token(subscription: Subscription, token: str) -> bool:
+    """Whether a subscription waits for this token, which may be too old."""
+    expected = subscription.token_sha256
+    return expected is not None and hmac.compare_digest(_digest(token), expected)
 
 
 def _with_token(core: Core, subscription: Subscription) -> tuple[Subscription, str]:

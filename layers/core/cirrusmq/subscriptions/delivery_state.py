@@ -5,8 +5,8 @@
         └─────────(nothing waits any more)──────────┘
 
 Only the holder of the lease posts, with any policy (`push.poster_lease`), and nobody while it is
-paused: an execution that wakes then ends, and resuming starts another. The item is in the
-message table under some partition keys of its own, so that the sweep finds all of them.
+paused: an execution that wakes then ends, and resuming starts another. The item is in the message
+table under separate partition keys, so that the sweep finds all of them.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 HOLD_MS = 30_000
-"""Real milliseconds of a lease: so long its holder is the only one that posts."""
+"""Real milliseconds of a lease, in which only its holder posts."""
 POST_MS = 17_000
 """Real milliseconds that a post, of 15 s at most, and storing its outcome may take."""
 SKEW_MS = 2_000
 """How far two environments' clocks may differ: a lease ends that much later for others."""
 LATE_MS = 30_000
-"""A record fanned out so long after its publishing is late."""
+"""A record that is fanned out this time after its publishing is late."""
 SETTLED_MS = 2 * LATE_MS
-"""Before messages published so long ago, only late parcels are put."""
+"""Age of messages before which only late parcels are still put."""
 OVERDUE_MS = 30_000
-"""A message that has been due for so long has no worker any more."""
+"""A message that has been due for this time has no worker any more."""
 UNTRIED_MS = 9_999_999_999_999
-"""The end of being slow, of a subscription to which nothing was posted yet."""
+"""The end of being slow, for a subscription to which nothing was posted yet."""
 SHARDS = 128
 """Partition keys of delivery states: a busy subscription writes its own 200 times a second, and no
-key should hold those of more than four out of a hundred."""
+key should hold more than four such states out of a hundred."""
 State: TypeAlias = Literal["delivering", "retrying"]
 Wake: TypeAlias = Literal["", "resumed", "hurried"]
-"""Why a worker is started: there are new messages; posting was resumed; what waits for its retry is
-to be posted now."""
+"""Why a worker is started: there are new messages; posting was resumed; waiting retries are to be
+posted now."""
 
 
 class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription's delivery state as it was read. Times are in milliseconds since the epoch.
 
-    Of the tuples each number is of one partition; they are empty until the first is known.
+    Each number of a tuple is of one partition; the tuples are empty until the first is known.
     """
 
     account: str
@@ -58,15 +58,15 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     starts: int = 0
     """How many executions were started: the newest one's number, and part of its name."""
     generation: int = 0
-    """The number of the execution that is in charge; those before it end when they wake."""
+    """The number of the execution that is in charge; earlier ones end when they wake."""
     alarm_ms: int = 0
-    """When the execution that was started last, or continues, wakes; 0: none will."""
+    """When the execution that was started last, or continues, wakes; 0 if none will."""
     holder: str = ""
     held_until_ms: int = 0
     again: str | None = None
-    """The sort key from which on the holder must look again before it releases."""
+    """The sort key from which on the holder must scan again before it releases, or None."""
     next_due_ms: int = 0
-    """When the next message is due; 0: none waits."""
+    """When the next message is due; 0 if none waits."""
     last_error: str | None = None
     """Why that message's newest post failed."""
     probe_sent_ms: int = 0
@@ -74,44 +74,44 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     clean_ms: tuple[int, ...] = ()
     """Messages with an earlier key are ended, or are found by their marks."""
     marks_ms: tuple[int, ...] = ()
-    """Marks with an earlier time are dealt with."""
+    """All marks with an earlier time are done."""
     dues_ms: tuple[int, ...] = ()
-    """Time of the first mark that is not dealt with; 0: there is none."""
+    """Time of the first mark that is not done; 0 if there is none."""
     kept_until_ms: int = 0
     """When the last message expires whose retries are used up and that no queue took."""
     blocks: bool = False
-    """Whether the last holder's policy had failing messages hold the others back."""
+    """True if the last holder's policy made failing messages hold the others back."""
     looked_ms: int = 0
-    """When a poster last looked at all that is not clean."""
+    """When a poster last scanned all keys that are not clean."""
     posted_ms: int = 0
     """When a poster last posted."""
     paused: bool = False
-    """Whether no post begins, and no lease."""
+    """True if no post begins, and no lease."""
     rate: int = 0
-    """How many posts may start within a second; 0: there is no bound."""
+    """How many posts may start within a second; 0 means no limit."""
     full_ms: int = 0
     """When the bucket of these is full again, as the last holder left it."""
     hurried: bool = False
-    """Whether the next holder, or the present one, posts what waits for its retry at once."""
+    """True if the next holder, or the present one, posts all waiting retries at once."""
     delays: int = 0
-    """How many notices told of messages that were not to be posted yet; 0: none waits so."""
+    """How many notices announced messages that were to be posted later; 0 if none waits so."""
     late: int = 0
-    """How often a parcel was so late that it may be before the clean keys."""
+    """How often a parcel was late enough to be before the clean keys."""
     slow_until_ms: int = 0
-    """Until then `push_slow` posts, since a post took long; `UNTRIED_MS`: since none began."""
+    """Until then `push_slow` posts, since a post took long; `UNTRIED_MS` until a first post."""
     slow_for_ms: int = 0
-    """For how long it was slow the last time; 0: it never was."""
+    """For how long it was slow the last time; 0 if it never was."""
 
     def held(self, now_ms: int, scale: float) -> bool:
-        """Whether the lease runs, with regard to clocks that differ."""
+        """Returns True if the lease runs, with regard to clocks that differ."""
         return bool(self.holder) and now_ms <= self.held_until_ms + SKEW_MS * scale
 
     def slow(self, now_ms: int) -> bool:
-        """Whether `push_slow` posts."""
+        """Returns True if `push_slow` posts for it."""
         return now_ms < self.slow_until_ms
 
     def stuck(self, now_ms: int, scale: float) -> bool:
-        """Whether a due message has no worker, or the last holder died."""
+        """Returns True if a due message has no worker, or the last holder died."""
         if self.held(now_ms, scale):
             return False
         overdue = bool(self.next_due_ms) and now_ms > self.next_due_ms + OVERDUE_MS
@@ -119,14 +119,14 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(core: Core, subscription_id: str) -> DeliveryState | None:
-    """The delivery state now, strongly consistent; None where the subscription is gone."""
+    """Returns the delivery state now, strongly consistent, or None if the subscription is gone."""
     pk = state_key(subscription_id)["pk"]["S"]
     item = core.store.get(core.tables.messages, pk, subscription_id)
     return None if item is None else read_item(item)
 
 
 def unread(subscription: Subscription) -> DeliveryState:
-    """The delivery state before anything is known of it, as of one that nobody holds."""
+    """Returns a delivery state without any values that are stored, as if nobody held it."""
     return DeliveryState(
         account=subscription.account,
         topic=subscription.topic,
@@ -136,10 +136,10 @@ def unread(subscription: Subscription) -> DeliveryState:
 
 
 def read_all(core: Core) -> Iterator[DeliveryState]:
-    """The delivery states of all subscriptions of the deployment, their keys read in parallel.
+    """Yields the delivery states of all subscriptions of the deployment, keys read in parallel.
 
-    Eventually consistent, at half the units: what follows from one is a hint or has its condition,
-    and what a look misses the next one finds.
+    Eventually consistent, at half the units: every use is a hint or has its condition, and a state
+    that one read misses is in the next one.
     """
 
     def items_of(pk: str) -> list[Item]:
@@ -151,25 +151,25 @@ def read_all(core: Core) -> Iterator[DeliveryState]:
 
 
 def hold_ms(core: Core) -> int:
-    """How long a lease is on the core's clock: posts take real seconds."""
+    """Returns the length of a lease on the core's clock: posts take real seconds."""
     return int(HOLD_MS * core.clock.scale)
 
 
 def latest_post_ms(core: Core, begun_ms: int) -> int:
-    """When the last post may start under a lease that was asked for at `begun_ms`.
+    """Returns when the last post may start under a lease that was asked for at `begun_ms`.
 
-    A: asks for 30 s ── is told so late ───────────> 25 s later: a post would outlive its lease
+    A: asks for 30 s ── a late answer ─────────────> 25 s later: a post would outlive its lease
     """
     return begun_ms + int((HOLD_MS - POST_MS) * core.clock.scale)
 
 
 def state_key(subscription_id: str) -> Item:
-    """The key of a subscription's delivery state."""
+    """Returns the key of a subscription's delivery state."""
     return key(shard_key("S", subscription_id, SHARDS), subscription_id)
 
 
 def read_item(item: Item) -> DeliveryState:
-    """The delivery state in an item."""
+    """Returns the delivery state in an item."""
 
     def number(name: str) -> int:
         return int(item.get(name, {"N": "0"})["N"])
@@ -214,7 +214,7 @@ def read_item(item: Item) -> DeliveryState:
 
 
 def place_of(subscription: Subscription) -> dict[str, Any]:
-    """The names by which an invocation finds its subscription; its id too: a name may return."""
+    """Returns the names by which an invocation finds its subscription, and its id: names return."""
     return {
         "topic_id": subscription.topic_id,
         "subscription": subscription.name,
@@ -231,10 +231,10 @@ def waiting(
     *,
     delayed: bool = False,
 ) -> dict[str, Any]:
-    """What a worker is told of a subscription's waiting messages.
+    """Returns a worker's event about a subscription's waiting messages.
 
-    With `start` only from that sort key on, and in those `partitions` where any are named, so that
-    a message costs no look at those before it.
+    start: only from that sort key on; empty for all. partitions: only these; empty for all. So a
+    message costs no read of earlier ones.
     """
     event: dict[str, Any] = {"start": start, "partitions": sorted(partitions), "hops": hops}
     if wake:
@@ -245,9 +245,9 @@ def waiting(
 
 
 def notify(core: Core, first: dict[str, Any], *others: dict[str, Any], slow: bool = False) -> None:
-    """Start a worker that delivers what waits for these subscriptions (`waiting`), side by side.
+    """Starts a worker that delivers waiting messages of these subscriptions (`waiting`).
 
-    slow: whether it is known of them that they are slow; `push` finds out where it is not.
+    slow: True if they are known to be slow; else `push` finds out.
     """
     event = {"deliver": first, **({"others": others} if others else {})}
     if slow:

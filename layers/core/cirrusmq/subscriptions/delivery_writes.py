@@ -17,11 +17,11 @@ from cirrusmq.subscriptions.delivery_state import (
 )
 
 Value: TypeAlias = int | str | tuple[int, ...]
-"""Of an attribute."""
+"""The value of an attribute."""
 
 
 def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """A transaction's write of a new subscription's delivery state."""
+    """Returns a transaction's write of a new subscription's delivery state."""
     item = {
         **state_key(subscription.id),
         "account": {"S": subscription.account},
@@ -37,12 +37,12 @@ def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
 
 
 def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """A transaction's delete of a deleted subscription's delivery state."""
+    """Returns a transaction's delete of a deleted subscription's delivery state."""
     return {"Delete": {"TableName": core.tables.messages, "Key": state_key(subscription.id)}}
 
 
 def bounds(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """A transaction's write of a pause and of the rate, for the posters: no cache is between."""
+    """Returns a transaction's write of a pause and of the rate, which posters read uncached."""
     given = _bounds_of(subscription)
     removed = [name for name in ("paused", "rate") if name not in given]
     parts = [f"SET {', '.join(f'{name} = :{name}' for name in given)}"] if given else []
@@ -60,16 +60,16 @@ def bounds(core: Core, subscription: Subscription) -> dict[str, Any]:
 
 
 def note_late(core: Core, subscription_id: str) -> None:
-    """Let looks start at the beginning again: a late parcel may be before keys that they passed.
+    """Makes scans start at the beginning again: a late parcel may be before keys that they passed.
 
-    look:    reads the state ── reads the partitions ───────────── clean = k ? no: late
+    scan:    reads the state ── reads the partitions ───────────── clean = k ? no: late
     fan-out:                       puts a parcel before k ── late + 1, no clean
     """
     _note(core, subscription_id, "ADD late :one REMOVE clean")
 
 
 def note_delayed(core: Core, subscription_id: str) -> None:
-    """Have holders of the lease look for messages that are not to be posted yet.
+    """Makes holders of the lease scan for messages that are to be posted later.
 
     A:  holds ── looks: nothing ─────────────────── release? delays has changed: looks again
     fan-out:                     puts m ── delays + 1
@@ -94,13 +94,13 @@ class Update(NamedTuple):
 
     written: bool
     found: DeliveryState | None
-    """The state before the write, or the one that refused it; None where it is gone."""
+    """The state before the write, or the state that refused it; None if it is gone."""
     repeated: bool = False
-    """Of a refused update: whether the SDK sent it more than once."""
+    """True if an update was refused and the SDK had sent it more than once."""
 
     @property
     def refused_by(self) -> DeliveryState | None:
-        """The state that the conditions do not fit; None where it was written, or is gone."""
+        """The state that refused the update; None if it was written, or the state is gone."""
         return None if self.written else self.found
 
 
@@ -115,11 +115,11 @@ def update(
     conditions: Sequence[str] = (),
     values: Mapping[str, Value] = {},
 ) -> Update:
-    """Set and remove attributes, if all conditions hold.
+    """Sets and removes attributes, if all conditions hold.
 
-    `holder`: only while this one holds the lease. `seen`: numbers that must be as they were read, 0
-    for an attribute that is not there. `conditions` may name what is set, as `:<attribute>`, and
-    further `values`.
+    holder: the holder that must have the lease; None for any. seen: numbers that must be as they
+    were read, 0 for a missing attribute. conditions: may use the values that are set, as
+    `:<attribute>`, and further `values`.
     """
     wanted = list(conditions)
     given = {f":{name}": _wire(value) for name, value in {**set, **values}.items()}
@@ -154,7 +154,7 @@ def update(
 
 
 def _bounds_of(subscription: Subscription) -> dict[str, int]:
-    """Those that a subscription has."""
+    """Returns the bounds that a subscription has."""
     given = {"paused": int(subscription.paused), "rate": subscription.rate or 0}
     return {name: value for name, value in given.items() if value}
 

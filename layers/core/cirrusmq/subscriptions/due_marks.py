@@ -1,4 +1,4 @@
-"""Due marks: which messages of a subscription wait for their next post, in order of their times.
+"""Due marks: the waiting messages of a subscription, in order of the times of their next posts.
 
 The parcel stays where fan-out put it; a mark under `D#<subscription>#<partition>`,
 `<due>#<parcel key>#<place>` has the due time of one of its messages:
@@ -6,10 +6,10 @@ The parcel stays where fan-out put it; a mark under `D#<subscription>#<partition
     a post fails:   put the mark (due 12:00:10) ── parcel: v = 12:00:10, r + 1 ── release: due
     12:00:10        read the marks up to now ── parcel: v = 12:00:10 still? post ── settle
 
-A poster that stops after the first step leaves a mark without a matching `v`, which is passed over;
+A poster that stops after the first step leaves a mark without a matching `v`, which is ignored;
 there is no step after which a waiting message has none. Marks are not deleted one by one, which
-would be a write for each attempt: the delivery state says up to which time they are done, no new
-one is put before that, and TTL removes them.
+would be a write for each attempt: the delivery state has the time up to which they are done, no
+new one is put before that, and TTL removes them.
 
 Messages whose retries are used up, and that no queue took, are marked under `~<expiry>`: they are
 not posted any more, but counted.
@@ -33,7 +33,7 @@ from cirrusmq.storage.parcels import page_request, ttl_seconds
 KIND = "D"
 _KEPT = "~"
 _LAST_DUE = "}"
-"""Sorts behind every time, and before what is kept."""
+"""Sorts behind every time, and before the marks of kept messages."""
 _PAGE = 32
 
 
@@ -42,7 +42,7 @@ class DueMark(msgspec.Struct, frozen=True, order=True):
 
     due_ms: int
     sort_key: str
-    """Of its parcel."""
+    """The sort key of its parcel."""
     place: int
     position: int = 0
     """Its number in its publish."""
@@ -56,18 +56,18 @@ class DueMark(msgspec.Struct, frozen=True, order=True):
 
     @property
     def message_id(self) -> str:
-        """The message's id."""
+        """The message's id, from the key of its parcel."""
         send_id = self.sort_key.rpartition("#")[2][: ulid.CHARACTERS]
         return message_id(send_id, self.position)
 
 
 def marks_key(subscription_id: str, partition: int) -> str:
-    """The pk of a partition's marks."""
+    """Returns the pk of a partition's marks."""
     return f"{KIND}#{subscription_id}#{partition}"
 
 
 def put_mark(core: Core, parcel: Parcel, mark: DueMark, *, kept: bool = False) -> None:
-    """Mark a message of a parcel; `kept`: it is not to be posted any more."""
+    """Puts a mark for a message of a parcel. kept: it is not to be posted any more."""
     pk = marks_key(parcel.source_id, parcel.partition)
     sk = f"{_KEPT if kept else ''}{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
     item = {
@@ -82,7 +82,7 @@ def put_mark(core: Core, parcel: Parcel, mark: DueMark, *, kept: bool = False) -
 def read_waiting(
     core: Core, subscription_id: str, partition: int, from_ms: int, now_ms: int
 ) -> Iterator[DueMark]:
-    """All marks from `from_ms` on, and those of messages that are kept to their expiry."""
+    """Yields all marks from `from_ms` on, and marks of messages that are kept to their expiry."""
     pk = marks_key(subscription_id, partition)
     for start, end in ((f"{from_ms:013d}", _LAST_DUE), (f"{_KEPT}{now_ms:013d}", "~~")):
         request = page_request(core.tables.messages, pk, start, end, None, consistent=True)
@@ -97,8 +97,8 @@ def read_waiting(
 class MarkList:
     """One partition's marks as its subscription's poster sees them: no other worker puts any.
 
-    `from_ms`: marks before it are dealt with, by the delivery state; `due_ms`: the time of the
-    first one as the last holder left it, 0 where there was none.
+    from_ms: marks before it are done, by the delivery state. due_ms: the time of the first one, as
+    the last holder left it, 0 without one.
     """
 
     def __init__(
@@ -112,20 +112,20 @@ class MarkList:
         self._seen: set[str] = set()
         """Marks that are known already when a page is read: they wait, or are dealt with."""
         self._waiting: set[str] = set()
-        """Those that are in the heap, or open."""
+        """Marks that are in the heap, or open."""
         self._open: dict[str, DueMark] = {}
         self._done_ms = from_ms
         self._unread_ms = due_ms
-        """Until the first page is read: no mark of the store is due earlier; 0: there is none."""
+        """Until the first page is read: no stored mark is due earlier; 0 if there is none."""
         self._more = bool(due_ms)
         self._after: str | None = None
         self._hurried = False
         self._put_since: list[DueMark] = []
-        """Those of messages that failed since it is hurried: they wait."""
+        """Marks of messages that failed since it is hurried: they wait."""
 
     @property
     def due_ms(self) -> int:
-        """The first mark's time; 0 where there is none."""
+        """The first mark's time; 0 without one."""
         if self._more and self._after is None:
             marks = (*self._open.values(), *self._heap[:1], *self._put_since[:1])
             return min([self._unread_ms, *(mark.due_ms for mark in marks)])
@@ -134,24 +134,24 @@ class MarkList:
 
     @property
     def left_ms(self) -> int:
-        """The time before which all marks are dealt with, for the next poster."""
+        """The time before which all marks are done, for the next poster."""
         return min(self._done_ms, self.due_ms or self._done_ms)
 
     def first(self) -> DueMark | None:
-        """The first mark that is not dealt with."""
+        """Returns the first mark that is not done, or None."""
         self._fill()
         marks = [*self._open.values(), *self._heap[:1], *self._put_since[:1]]
         return min(marks, default=None)
 
     def hurry(self) -> None:
-        """Have every message that waits now posted at once, also before it is due."""
+        """Makes every message that waits now due at once."""
         self._hurried = True
         for mark in self._put_since:
             heapq.heappush(self._heap, mark)
         self._put_since = []
 
     def take(self, now_ms: int) -> DueMark | None:
-        """The next mark that is due; it counts as waiting until `close`."""
+        """Returns the next mark that is due, or None; it counts as waiting until `close`."""
         if self._after is not None or self._unread_ms <= now_ms or (self._hurried and self._more):
             self._fill()
         if self._hurried and self._heap:
@@ -165,7 +165,7 @@ class MarkList:
         return mark
 
     def close(self, mark: DueMark) -> None:
-        """A mark that was taken is dealt with; before its time, it must not be counted any more."""
+        """Ends a mark that was taken; before its time, it must not be counted any more."""
         self._waiting.discard(_text(mark))
         self._open.pop(_text(mark), None)
         if self._hurried and mark.due_ms > self._core.now_ms():
@@ -176,7 +176,7 @@ class MarkList:
         self._done_ms = max(self._done_ms, mark.due_ms)
 
     def add(self, mark: DueMark) -> None:
-        """A message waits by this mark.
+        """Adds the mark of a message that waits.
 
         It may have been read, and closed, before that was so:
 
@@ -189,13 +189,13 @@ class MarkList:
             heapq.heappush(self._put_since if self._hurried else self._heap, mark)
 
     def has_passed(self, mark: DueMark) -> bool:
-        """Whether no page that is still to be read can have this mark."""
+        """Returns True if no page that is still to be read can have this mark."""
         if not self._more:
             return True
         return mark.due_ms < self._unread_ms if self._after is None else _text(mark) <= self._after
 
     def _fill(self) -> None:
-        """Read on until no mark of the store is unread before the heap's first."""
+        """Reads on until no stored mark before the heap's first one is unread."""
         while self._more and (
             not self._heap or self._after is None or _text(self._heap[0]) > self._after
         ):

@@ -1,4 +1,4 @@
-"""What a URL answered to posts that failed, where its subscription asks for it (`keep_answers`).
+"""Responses of a URL to posts that failed, if its subscription asks for them (`keep_answers`).
 
 pk `D#<subscription id>#answers`, sk the failure (`status 503`): the newest answer of each kind,
 with the message's id and how long it took. TTL removes it a day later.
@@ -6,7 +6,7 @@ with the message's id and how long it took. TTL removes it a day later.
     posts fail      503    503    503    400    503 ....... 503
     written          x                    x                  x     each kind once in ten seconds
 
-Nothing depends on them: a write that fails is told in the log, and the post is settled as ever.
+May be lost at any time: a write that fails is logged, and the post is settled as ever.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cirrusmq.subscriptions.due_marks import KIND
 
 KEPT_MS = 86_400_000
 EVERY_MS = 10_000
-"""An environment writes a failure's answer so often at most: at most three write units each."""
+"""Time between two writes of a failure's answer by an environment: at most three units each."""
 SHOWN = 20
 """Failures that are read: with all of their room they cost six read units."""
 _MOST = 10_000
@@ -53,7 +53,7 @@ class AnswersWritten:
         self._lock = threading.Lock()
 
     def is_due(self, subscription_id: str, error: str, now_ms: int) -> bool:
-        """Whether to write one now; a True counts as written."""
+        """Returns True if an answer is to be written now, which then counts as written."""
         place = subscription_id, error
         with self._lock:
             if 0 <= now_ms - self._at_ms.get(place, now_ms - EVERY_MS) < EVERY_MS:
@@ -65,7 +65,7 @@ class AnswersWritten:
 
 
 def keep_answer(core: Core, subscription_id: str, answer: FailedAnswer) -> None:
-    """Write an answer, unless one of its failure was written just now."""
+    """Writes an answer, unless one of its failure was written just now."""
     now_ms = core.now_ms()
     if not core.memory(AnswersWritten).is_due(subscription_id, answer.error, now_ms):
         return
@@ -86,7 +86,7 @@ def keep_answer(core: Core, subscription_id: str, answer: FailedAnswer) -> None:
 
 
 def read_answers(core: Core, subscription_id: str) -> list[FailedAnswer]:
-    """The newest answer of each failure, the newest first; of SHOWN failures by name at most.
+    """Returns the newest answer of each failure, the newest first; at most SHOWN failures.
 
     Raises Unavailable.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import msgspec
@@ -45,20 +45,22 @@ def put_subscription(
     by: str = "",
     tag_characters: int = TAG_CHARACTERS,
     exact: bool = False,
+    sdk: Mapping[str, str] | None = None,
 ) -> tuple[Subscription, bool]:
-    """Create a subscription, or find one with these attributes; returns (it, created).
+    """Creates a subscription, or finds one with these attributes. Returns (it, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
-    `resource_id`: the id of a new one, never used before; without it one by chance. `made_by`: the
-    account that makes it, where that is not the topic's own. `by`: the id of the access key that
-    asks for it, if one does. `tag_characters`: the most of a tag in the filter.
+    resource_id: the id of a new one, never used before; None draws one. made_by: the account that
+    makes it; None for the topic's own. by: the id of the access key that asks for it; empty
+    without one. tag_characters: the most of a tag in the filter. sdk: what SNS set besides.
 
-    A message published after the answer is later than the subscription by every clock: a publish
-    that began before it is not put among those whose order is kept.
+    A message published after the answer is later than the subscription by every clock: no publish
+    that began earlier comes between messages whose order is kept.
     """
     check_name("subscription", name, SUBSCRIPTION_NAME)
     _check_tags(topic, given, tag_characters)
-    wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
+    wanted = _wanted(core, topic, name, given)
+    wanted = msgspec.structs.replace(wanted, made_by=made_by, sdk=dict(sdk or {}))
     held = msgspec.structs.asdict(given)
     compared = None if exact else {each for each, value in held.items() if value is not UNSET}
     subscription, created, token = change(
@@ -79,7 +81,7 @@ def _creation(
     resource_id: str | None,
     by: str,
 ) -> DirectoryChange[tuple[Subscription, bool, str | None]]:
-    """Its result: the subscription, whether it is new, the token that its endpoint must return."""
+    """Returns the subscription, whether it is new, and the token that its endpoint must return."""
     found = directory.read(core, subscription_place(topic.id, wanted.name), Subscription)
     if found is not None:
         _check_same(found.value, wanted, compared)
@@ -109,17 +111,22 @@ def change_subscription(
     given: SubscriptionInput,
     *,
     tag_characters: int = TAG_CHARACTERS,
+    sdk: Mapping[str, str] | None = None,
 ) -> Subscription:
-    """Change some attributes, for all members of a group at once.
+    """Changes some attributes, for all members of a group at once.
 
-    `tag_characters`: the most of a tag in a filter that is given; one that stays may have longer.
+    tag_characters: the most of a tag in a filter that is given; one that stays may have longer.
+    sdk: what changes besides the attributes; an empty text removes.
     """
     check_name("subscription", name, SUBSCRIPTION_NAME)
     _check_tags(topic, given, tag_characters)
 
     def update(before: Subscription) -> Subscription:
         after = checked(over(before, given), topic.attributes.filter)
-        return msgspec.structs.replace(after, dead_letter_error=None, modified_ms=core.now_ms())
+        beside = {key: value for key, value in (before.sdk | dict(sdk or {})).items() if value}
+        return msgspec.structs.replace(
+            after, sdk=beside, dead_letter_error=None, modified_ms=core.now_ms()
+        )
 
     return update_subscription(core, topic.id, name, update)
 
@@ -132,7 +139,7 @@ def _check_tags(topic: Topic, given: SubscriptionInput, characters: int) -> None
 def update_subscription(
     core: Core, topic_id: str, name: str, update: Callable[[Subscription], Subscription]
 ) -> Subscription:
-    """Write what `update` makes of a subscription; in force everywhere when this returns."""
+    """Writes the result of `update` on a subscription; in force everywhere when this returns."""
 
     def plan() -> DirectoryChange[Subscription]:
         found = find_subscription(core, topic_id, name)
@@ -149,12 +156,12 @@ def update_subscription(
 
 
 def pause(core: Core, topic: Topic, name: str) -> Subscription:
-    """Let its messages wait; a post that began goes on, and what is held can be settled."""
+    """Makes its messages wait; a post that began goes on, and held messages can be settled."""
     return _set_paused(core, topic, name, paused=True)
 
 
 def resume(core: Core, topic: Topic, name: str) -> Subscription:
-    """End a pause; a worker begins with what waits. A repeat starts another worker."""
+    """Ends a pause; a worker begins with the waiting messages. A repeat starts another worker."""
     subscription = _set_paused(core, topic, name, paused=False)
     if subscription.protocol == "http":
         delivery_state.notify(core, delivery_state.waiting(subscription, wake="resumed"))
@@ -165,9 +172,9 @@ def resume(core: Core, topic: Topic, name: str) -> Subscription:
 
 
 def retry_now(core: Core, topic: Topic, name: str) -> None:
-    """Have a URL's messages that wait for their retry posted at once, each once.
+    """Makes a URL's messages that wait for their retry due at once, each once.
 
-    As many as one invocation can post; the others keep their times.
+    Only the messages that one invocation can post; the others keep their times.
     """
     subscription = find_subscription(
         core, topic.id, check_name("subscription", name, SUBSCRIPTION_NAME)
@@ -193,7 +200,7 @@ def _set_paused(core: Core, topic: Topic, name: str, *, paused: bool) -> Subscri
 
 
 def pause_gone(core: Core, subscription: Subscription) -> None:
-    """Pause a subscription whose URL says that it is gone for good (410), until it is resumed.
+    """Pauses a subscription whose URL is gone for good (410), until it is resumed.
 
     Nothing is changed if it was made again, or has another URL by now.
     """
@@ -207,7 +214,7 @@ def pause_gone(core: Core, subscription: Subscription) -> None:
 
 
 def delete_subscription(core: Core, topic: Topic, name: str) -> None:
-    """Delete a subscription; the messages that it had not taken are gone with it."""
+    """Deletes a subscription; the messages that it had not taken are gone with it."""
     check_name("subscription", name, SUBSCRIPTION_NAME)
 
     def plan() -> DirectoryChange[None]:
@@ -222,7 +229,7 @@ def delete_subscription(core: Core, topic: Topic, name: str) -> None:
 
 
 def delete_topic(core: Core, account: str, name: str) -> None:
-    """Delete a topic and its subscriptions, these first: a repeat finishes what stopped."""
+    """Deletes a topic and its subscriptions, these first: a repeat finishes what stopped."""
 
     def plan() -> DirectoryChange[None]:
         topic = find_topic(core, account, name)
@@ -239,7 +246,7 @@ def delete_topic(core: Core, account: str, name: str) -> None:
 
 
 def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
-    """The subscription that a PUT asks for, without its id."""
+    """Returns the subscription that a PUT asks for, without its id."""
     wanted = create_subscription(topic, name, given)
     endpoint = wanted.endpoint
     if endpoint is None:
@@ -258,7 +265,7 @@ def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Su
 
 
 def _check_same(existing: Subscription, wanted: Subscription, compared: Set[str] | None) -> None:
-    """AlreadyExists if an attribute of those that are compared differs; None compares all."""
+    """Raises AlreadyExists if an attribute in `compared` differs; None compares all."""
     before, asked = existing.attributes(), wanted.attributes()
     made_for_it = existing.dead_letter_queue == own_dead_letter_queue(existing.id)
     if made_for_it and asked["dead_letter_queue"] is None:

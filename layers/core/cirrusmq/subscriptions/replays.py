@@ -1,13 +1,13 @@
-"""A group in time: it starts before its creation, or is rewound, by what its topic's log has.
+"""A group in time: it starts before its creation, or is rewound, from its topic's log.
 
     rewind to m3    the former source keeps m1 m2, a new one takes m3 m4 m5 … and all that follows
     the log         m1 m2 | m3 m4 m5 m6 m7 ──────> now
     operation             ──────────────>|            nothing behind this may be received yet
     fan_out                      m6 m7 ─────────>     puts the same parcels, if absent
 
-What the operation still touches was never received, so that no message is there twice, a group's
-order holds and a step may run again. Nothing is put into the former source again: entries of its
-parcels that are deleted, moved or held would be mixed up with what is brought back.
+No message that the operation still touches was received, so that no message is there twice, a
+group's order holds and a step may run again. Nothing is put into the former source again: its
+parcels' deleted, moved or held entries would be mixed up with the messages that are brought back.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from cirrusmq.subscriptions import writes
 from cirrusmq.subscriptions.subscriptions import find_subscription
 
 FORMER_SOURCES = 4
-"""Each is looked at by every receive."""
+"""Each of them is read by every receive."""
 
 
 REDELIVERED = 100
-"""Messages that one call delivers again, at most."""
+"""Most messages that one call delivers again."""
 
 
 class GroupRewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -60,7 +60,7 @@ class RedeliverRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def check_start(core: Core, start: str) -> int | None:
-    """Milliseconds from which on a new group gets messages; None for those published from now."""
+    """Returns the time from which on a new group gets messages, in ms; None means from now on."""
     now_ms = core.now_ms()
     if start == LATEST:
         return None
@@ -77,14 +77,14 @@ def check_start(core: Core, start: str) -> int | None:
 
 
 def oldest_ms(now_ms: int) -> int:
-    """When the oldest message was published that a topic's log still has."""
+    """Returns when the oldest message was published that a topic's log still has."""
     return now_ms - limits.TOPIC_LIFE_SECONDS * 1000
 
 
 def begin(
     core: Core, topic: Topic, name: str, subscription_id: str, from_ms: int, by: str
 ) -> tuple[Replay, list[dict[str, Any]]]:
-    """A replay of the log from a time on, and a transaction's writes of it.
+    """Returns a replay of the log from a time on, and a transaction's writes of it.
 
     It runs once it is released by `take_effect`; if the call stops before, the sweep runs it when
     no publish and no fan-out knows the subscription as it was before:
@@ -105,7 +105,7 @@ def begin(
 
 
 def take_effect(core: Core, subscription: Subscription) -> None:
-    """Have the replay run, now that every cache has turned over."""
+    """Runs the replay, now that every cache has turned over."""
     replay = subscription.replay
     if replay is not None and core.now_ms() < replay.until_ms:
         until_ms = core.now_ms() + core.skew_ms
@@ -113,9 +113,9 @@ def take_effect(core: Core, subscription: Subscription) -> None:
 
 
 def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest, by: str) -> str:
-    """Give a group everything published at `to` or later once more; the operation's id.
+    """Gives a group all messages published at `to` or later once more. Returns the operation's id.
 
-    Its receipts for these messages end. `by`: the id of the access key that asks for it.
+    Its receipts for these messages end. by: the id of the access key that asks for it.
     """
     check_name("subscription", name, SUBSCRIPTION_NAME)
     to_ms = _time_to_rewind_to(request, core.now_ms())
@@ -126,7 +126,7 @@ def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest, by:
 
 
 def finish(core: Core, topic_id: str, name: str, operation_id: str) -> None:
-    """Everything may be received: the operation has put the last message."""
+    """Makes everything receivable: the operation has put the last message."""
 
     def plan() -> DirectoryChange[None]:
         found = find_subscription(core, topic_id, name)

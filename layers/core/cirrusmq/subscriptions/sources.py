@@ -20,8 +20,8 @@ from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
 def group_source(core: Core, subscription: Subscription) -> Source:
-    """The source of a pull subscription's consumers, with its former ones, and how far it may be
-    received from if it is rewound now: as the operation last saved, or a little before."""
+    """Returns the source of a pull subscription's consumers, with its former ones, and with the
+    frontier of a running replay: as the operation last saved, or a little before."""
     source = subscription_source(subscription)
     if subscription.replay is None or not subscription.replay.running:
         return source
@@ -34,7 +34,7 @@ def group_source(core: Core, subscription: Subscription) -> Source:
 
 
 def _withheld(core: Core, source: Source) -> Source:
-    """The source with its former ones, of which the newest messages wait for the frontier too.
+    """Returns the source with former ones whose newest messages wait for the frontier, too.
 
     rewound to    ............|
     former           m8 (slow clock)          m7 is before m8, and may not be there yet
@@ -52,7 +52,7 @@ def _withheld(core: Core, source: Source) -> Source:
 
 
 def subscription_source(subscription: Subscription) -> Source:
-    """The source of a pull or http subscription, with its former ones."""
+    """Returns the source of a pull or http subscription, with its former ones."""
     source = _source(subscription)
     epochs = subscription.epochs
     former = [replace(source, id=epoch.id, ends_ms=epoch.until_ms) for epoch in epochs]
@@ -96,15 +96,15 @@ def _source(subscription: Subscription) -> Source:
 
 
 def present_source(core: Core, resource_id: str) -> Source | None:
-    """As `source_of_resource`; of a group that was rewound the present one, whichever it is.
+    """Does what `source_of_resource` does, but returns the present source of a rewound group.
 
-    `resource_id`: of any of the group's sources, or the group's own.
+    resource_id: of any of the group's sources, or the group's own.
     """
     return _find(core, resource_id, present=True)
 
 
 def source_of_resource(core: Core, resource_id: str) -> Source | None:
-    """The source with this id; None for URLs, topics, and deleted resources."""
+    """Returns the source with this id, or None for URLs, topics, and deleted resources."""
     return _find(core, resource_id, present=False)
 
 
@@ -117,7 +117,7 @@ def _find(core: Core, resource_id: str, *, present: bool) -> Source | None:
         try:
             return source_with_id(core, get_queue(core, resource.account, name), resource_id)
         except CirrusMQError:
-            return None  # deleted meanwhile
+            return None  # it has been deleted
     topic = directory.read_cached(core, topic_place(resource.account, name), Topic)
     for subscription in cached_subscriptions(core, topic.id) if topic else ():
         if subscription.name == subscription_name:

@@ -27,9 +27,9 @@ from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
 class SubscriptionState(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription's counts, None where it holds no messages, and whether its deliveries succeed.
+    """A subscription's counts, None if it holds no messages, and whether its deliveries succeed.
 
-    `next_attempt_ms` and `last_error` are those of a URL that is `retrying`.
+    next_attempt_ms, last_error: for a URL that is `retrying`, else None.
     """
 
     state: Literal["unconfirmed", "paused", "delivering", "retrying"] = "delivering"
@@ -37,11 +37,11 @@ class SubscriptionState(msgspec.Struct, frozen=True, kw_only=True):
     next_attempt_ms: int | None = None
     last_error: str | None = None
     failed_answers: Sequence[FailedAnswer] = ()
-    """Of a URL that keeps them."""
+    """For a URL that keeps them."""
 
 
 def read_state(core: Core, subscription: Subscription) -> SubscriptionState:
-    """The subscription's state now."""
+    """Returns the subscription's state now."""
     state = _state(core, subscription)
     if not subscription.keep_answers:
         return state
@@ -88,7 +88,7 @@ def _counts(core: Core, subscription: Subscription) -> Counts:
 
 
 def count_topic(core: Core, topic: Topic) -> int:
-    """Messages that some subscription has not taken yet; a bound above 10,000."""
+    """Returns the number of messages that some subscription has not taken; a bound above 10,000."""
     ids = itertools.chain.from_iterable(
         _waiting(core, subscription) for subscription in cached_subscriptions(core, topic.id)
     )
@@ -96,7 +96,7 @@ def count_topic(core: Core, topic: Topic) -> int:
 
 
 def _first(ids: Iterable[str]) -> set[str]:
-    """Ids, each once, up to one more than are counted exactly."""
+    """Returns ids, each once, up to one more than are counted exactly."""
     found: set[str] = set()
     for each in ids:
         found.add(each)
@@ -106,7 +106,7 @@ def _first(ids: Iterable[str]) -> set[str]:
 
 
 def _waiting(core: Core, subscription: Subscription) -> Iterator[str]:
-    """Ids of the messages that a subscription has not taken yet."""
+    """Yields ids of the messages that a subscription has not taken yet."""
     if subscription.protocol == "queue" or subscription.mode == "broadcasting":
         return
     if subscription.protocol == "http":
@@ -120,10 +120,10 @@ def _waiting(core: Core, subscription: Subscription) -> Iterator[str]:
 def _undelivered(
     core: Core, subscription: Subscription, delayed: set[str] | None = None
 ) -> Iterator[str]:
-    """Ids of a URL's messages: those of its marks, and those behind the clean keys.
+    """Yields ids of a URL's messages: by its marks, and behind the clean keys.
 
-    Those that are not to be posted yet are put into `delayed` instead, if that is given: up to one
-    more than are counted exactly.
+    delayed: gets the ids of messages that are to be posted later instead, up to one more than are
+    counted exactly; None yields them, too.
 
     Messages delivered in the last two minutes or so are read too; some ids are in it twice.
     """

@@ -16,7 +16,7 @@ from cirrusmq.storage.pages import read_page
 
 
 def cached_subscriptions(core: Core, topic_id: str) -> list[Subscription]:
-    """The subscriptions of a topic, as the cache has them."""
+    """Returns the subscriptions of a topic, as the cache has them."""
     pk, prefix = subscription_place(topic_id, "")
     return core.cache.get(
         (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Subscription))
@@ -24,7 +24,7 @@ def cached_subscriptions(core: Core, topic_id: str) -> list[Subscription]:
 
 
 def subscriptions_with(core: Core, topic_id: str, wanted: Iterable[str]) -> list[Subscription]:
-    """The subscriptions of a topic, surely with those of `wanted` (ids) that are not deleted."""
+    """Returns a topic's subscriptions, surely with all ids in `wanted` that are not deleted."""
     pk, prefix = subscription_place(topic_id, "")
     known = cached_subscriptions(core, topic_id)
     unknown = set(wanted) - {each.id for each in known}
@@ -33,7 +33,7 @@ def subscriptions_with(core: Core, topic_id: str, wanted: Iterable[str]) -> list
         now = directory.read_list(core, pk, prefix, Subscription)
         return all(each.id != subscription_id for each in now)
 
-    # An id is never used again, so one that is gone is read no more than once a second.
+    # An id is never used again, so a deleted one is read at most once a second.
     if all(core.cache.get(("gone", each), partial(is_gone, each)) for each in unknown):
         return known
     core.cache.drop((pk, prefix))
@@ -43,19 +43,19 @@ def subscriptions_with(core: Core, topic_id: str, wanted: Iterable[str]) -> list
 def page_of_subscriptions(
     core: Core, topic: Topic, limit: int, cursor: str | None
 ) -> tuple[list[Subscription], str | None]:
-    """A page of the topic's subscriptions, by name."""
+    """Returns a page of the topic's subscriptions, by name."""
     place = subscription_place(topic.id, "")
     return read_page(core, ("subscriptions", topic.id), place, limit, cursor, Subscription)
 
 
 def list_subscriptions(core: Core, topic: Topic) -> list[Subscription]:
-    """The subscriptions of a topic, by name, as the directory has them now."""
+    """Returns the subscriptions of a topic, by name, as the directory has them now."""
     pk, prefix = subscription_place(topic.id, "")
     return list(directory.read_list(core, pk, prefix, Subscription))
 
 
 def find_subscription(core: Core, topic_id: str, name: str) -> Document[Subscription]:
-    """The subscription of exactly this name, read now; SubscriptionNotFound."""
+    """Returns the subscription of exactly this name, read now. Raises SubscriptionNotFound."""
     found = directory.read(core, subscription_place(topic_id, name), Subscription)
     if found is None or found.value.name != name:
         raise SubscriptionNotFound
@@ -63,7 +63,7 @@ def find_subscription(core: Core, topic_id: str, name: str) -> Document[Subscrip
 
 
 def get_subscription(core: Core, topic: Topic, name: str) -> Subscription:
-    """The subscription of exactly this name, as the cache has it; SubscriptionNotFound."""
+    """Returns the subscription of exactly this name, cached. Raises SubscriptionNotFound."""
     check_name("subscription", name, SUBSCRIPTION_NAME)
     for subscription in cached_subscriptions(core, topic.id):
         if subscription.name == name:

@@ -30,7 +30,7 @@ from cirrusmq.storage.pages import read_page
 
 
 def get_topic(core: Core, account: str, name: str) -> Topic:
-    """The topic of exactly this name, as the cache has it; TopicNotFound."""
+    """Returns the topic of exactly this name, as the cache has it. Raises TopicNotFound."""
     check_name("topic", name, TOPIC_NAME)
     topic = directory.read_cached(core, topic_place(account, name), Topic)
     if topic is None or topic.name != name:
@@ -48,11 +48,11 @@ def create_topic(
     exact: bool = False,
     sdk: Mapping[str, str] | None = None,
 ) -> tuple[Topic, bool]:
-    """Create a topic, or find one with these attributes; returns (topic, created).
+    """Creates a topic, or finds one with these attributes. Returns (topic, created).
 
     An attribute that is not given is not compared, but with `exact` must be at its default.
-    `resource_id`: the id of a new topic, never used before; without it one by chance. `sdk`: what
-    an SDK of another service sets on a new one.
+    resource_id: the id of a new topic, never used before; None draws one. sdk: attributes that an
+    SDK of another service sets on a new topic.
     """
     check_name("topic", name, TOPIC_NAME)
     core.settings.check_message_bytes(given.max_message_bytes)
@@ -101,7 +101,7 @@ def _creation(
 
 
 def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topic:
-    """Change some attributes; `filter` and `partitions` are fixed."""
+    """Changes some attributes; `filter` and `partitions` are fixed."""
     core.settings.check_message_bytes(given.max_message_bytes)
 
     def update(before: Topic) -> Topic:
@@ -112,7 +112,7 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
 
 
 def update_topic(core: Core, account: str, name: str, update: Callable[[Topic], Topic]) -> Topic:
-    """Write what `update` makes of a topic."""
+    """Writes the result of `update` on a topic."""
 
     def plan() -> DirectoryChange[Topic]:
         found = find_topic(core, account, name)
@@ -128,7 +128,7 @@ def update_topic(core: Core, account: str, name: str, update: Callable[[Topic], 
 
 
 def topic_removal(core: Core, found: Document[Topic]) -> DirectoryChange[None]:
-    """Delete a topic as it was read; refused where it changed since, or has subscriptions.
+    """Returns the deletion of a topic as it was read; refused if it changed or has subscriptions.
 
     DELETE topic        lists its subscriptions: none ────────────────> refused: the count is 1
     PUT subscription    the topic is there ──> stored, the count is 1
@@ -150,7 +150,7 @@ def topic_removal(core: Core, found: Document[Topic]) -> DirectoryChange[None]:
 def list_topics(
     core: Core, account: str, prefix: str, limit: int, cursor: str | None
 ) -> tuple[list[Topic], str | None]:
-    """A page of the account's topics whose names begin with `prefix`, with its case."""
+    """Returns a page of the account's topics whose names begin with `prefix`, with its case."""
     return read_page(
         core,
         ("topics", account, prefix),
@@ -163,7 +163,7 @@ def list_topics(
 
 
 def find_topic(core: Core, account: str, name: str) -> Document[Topic]:
-    """The topic as the directory has it now; TopicNotFound."""
+    """Returns the topic as the directory has it now. Raises TopicNotFound."""
     check_name("topic", name, TOPIC_NAME)
     found = directory.read(core, topic_place(account, name), Topic)
     if found is None or found.value.name != name:

@@ -32,7 +32,7 @@ from cirrusmq.subscriptions import delivery_writes
 
 
 def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
-    """The writes of a new subscription; `creation_refusals` knows their order."""
+    """Returns the writes of a new subscription; `creation_refusals` knows their order."""
     most = limits.SUBSCRIPTIONS_PER_TOPIC
     writes = [
         directory.check(core, topic_place(topic.account, topic.name), "attribute_exists(pk)"),
@@ -51,13 +51,13 @@ def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[
 
 
 def creation_refusals() -> dict[int, CirrusMQError]:
-    """Number of a write of `creation` -> the error where its condition does not hold."""
+    """Returns number of a write of `creation` -> the error if its condition does not hold."""
     most = limits.SUBSCRIPTIONS_PER_TOPIC
     return {0: TopicNotFound(), 1: LimitExceeded(f"a topic has at most {most} subscriptions")}
 
 
 def update(core: Core, found: Document[Subscription], after: Subscription) -> list[dict[str, Any]]:
-    """The writes of a subscription that is changed."""
+    """Returns the writes of a subscription that is changed."""
     before = found.value
     place = subscription_place(before.topic_id, before.name)
     writes = [directory.put_over(core, place, after, found)]
@@ -70,7 +70,7 @@ def update(core: Core, found: Document[Subscription], after: Subscription) -> li
 
 
 def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
-    """The writes that delete a subscription."""
+    """Returns the writes that delete a subscription."""
     subscription = found.value
     topic_id, subscription_id = subscription.topic_id, subscription.id
     writes = [
@@ -96,7 +96,7 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
 
 
 def resource(subscription: Subscription) -> Resource:
-    """What is known of a subscription by the ids of its sources."""
+    """Returns the entry of a subscription for the ids of its sources."""
     name = f"{subscription.topic}/{subscription.name}"
     pushed = subscription.protocol == "http"
     return Resource(subscription.account, "subscription", name, pushed)
@@ -117,7 +117,7 @@ def _use_dead_letter_queue(core: Core, subscription: Subscription) -> list[dict[
 
 
 def _use(core: Core, queue: Queue, use: Use, subscription_id: str) -> list[dict[str, Any]]:
-    """Keep a queue from being deleted while the subscription refers to it."""
+    """Returns writes that keep a queue from being deleted while the subscription refers to it."""
     condition = "attribute_exists(pk)"
     if use == "dead_letters_of":  # it may have got a dead-letter queue since it was read
         condition += " AND attribute_not_exists(dead_letter_id)"

@@ -1,4 +1,4 @@
-"""Webhooks: requests that leave the deployment: their addresses, their content, how they are sent.
+"""Webhooks: requests that leave the deployment: their addresses, their content, their sending.
 
 Used by push and by confirmations. It knows nothing of topics.
 """

@@ -89,13 +89,13 @@ class Refused(Exception):
 
 
 class AddressPolicy:
-    """Lets global addresses pass, and those of the networks that the deployment names."""
+    """Lets global addresses pass, and addresses in the networks that the deployment names."""
 
     def __init__(self, allowed_networks: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allowed_networks)
 
     def check(self, address: Address) -> None:
-        """Raise `Refused` unless `address`, and every IPv4 address inside it, may be reached.
+        """Raises `Refused` unless `address`, and every IPv4 address inside it, may be reached.
 
         An IPv4-mapped address is the IPv4 address: that is where the system connects to. Other
         forms are judged by their own block and by the addresses inside; each may be allowed.
@@ -106,7 +106,7 @@ class AddressPolicy:
 
 
 def _faces(address: Address) -> Iterable[Address]:
-    """The address itself, or the mapped one in its place, and the IPv4 addresses inside it."""
+    """Returns the address, or the mapped one in its place, and the IPv4 addresses inside it."""
     if isinstance(address, IPv4Address):
         return (address,)
     if address.ipv4_mapped is not None:
@@ -115,7 +115,7 @@ def _faces(address: Address) -> Iterable[Address]:
 
 
 def _carried(address: IPv6Address) -> Iterable[int]:
-    """The IPv4 addresses, as numbers, at which the packets for `address` may arrive."""
+    """Yields the IPv4 addresses, as numbers, at which the packets for `address` may arrive."""
     number = int(address)
     if any(address in network for network in _CARRY_IPV4_LAST):
         yield number & _32_BITS

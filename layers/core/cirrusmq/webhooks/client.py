@@ -1,8 +1,8 @@
 """Posting to an endpoint that a subscriber chose: one attempt, bounded in time and in bytes.
 
-Of the subscriber's answer the status is kept, and the time that `Retry-After` names. An answer that
-did not take the message has a sample besides, for a subscription that asks for it; no word of it
-gets into a log.
+The status of the subscriber's answer is kept, and the time in its `Retry-After`. An answer that did
+not take the message has a sample besides, for a subscription that asks for it; no word of it gets
+into a log.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FAILURES = tuple(failures for failures, _ in _KINDS)
 
 
 class _Answer(NamedTuple):
-    """What is kept of a subscriber's answer."""
+    """The parts of a subscriber's answer that are kept."""
 
     status: int
     retry_after: str | None
@@ -66,11 +66,11 @@ class _Answer(NamedTuple):
 class PostOutcome:
     """The outcome of an attempt.
 
-    `status`: of the answer, None when there was none. `error`: None when the message is delivered,
+    status: the answer's status; None without an answer. error: None when the message is delivered,
     else `status <n>`, `redirect <n>`, `url`, `address`, `dns`, `connection`, `tls`, `timeout` or
-    `protocol` (the answer is not HTTP). `seconds`: how long it took. `retry_after_seconds`: of an
-    answer 429 or 503 with that header; None where there is none that says a time. `sample`: of an
-    answer that is a failure.
+    `protocol` (the answer is not HTTP). seconds: how long it took. retry_after_seconds: from an
+    answer 429 or 503; None without a header that has a time. sample: from an answer that is a
+    failure.
     """
 
     status: int | None
@@ -82,14 +82,14 @@ class PostOutcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the subscriber has taken the message: any 2xx."""
+        """True if the subscriber has taken the message: any 2xx."""
         return self.error is None
 
 
 def _strict(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Accept with every version of Python the certificates that 3.13 accepts by default.
+    """Makes every version of Python accept the certificates that 3.13 accepts by default.
 
-    Those that break RFC 5280 are refused, and an intermediate authority may be the trusted one.
+    Certificates that break RFC 5280 are refused, and an intermediate authority may be trusted.
     """
     context.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
@@ -98,9 +98,9 @@ def _strict(context: ssl.SSLContext) -> ssl.SSLContext:
 class Poster:
     """Makes POST requests to global addresses; may be shared by many threads.
 
-    `resolver`: as `socket.getaddrinfo`. `timeout_seconds`: for an attempt as a whole, real
-    seconds. `context`: how TLS connections are checked, by default against the system's
-    authorities; it becomes the poster's own, and strict about the form of certificates.
+    resolver: like `socket.getaddrinfo`. timeout_seconds: for an attempt as a whole, real
+    seconds. context: how TLS connections are checked, by default against the system's
+    authorities; the poster makes it strict about the form of certificates.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class Poster:
         self._pool = Pool(_strict(context or ssl.create_default_context()))
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostOutcome:
-        """Post `body` to `url` once; a failure is an outcome, not an exception.
+        """Posts `body` to `url` once; a failure is an outcome, not an exception.
 
         The status decides as soon as it and the headers are there. The rest of the answer is read
-        only so that the connection can be used again, and never for longer than the attempt may
-        last: an answer that drips costs its connection and its time, but what it said counts.
+        only so that the connection can be used again, and only within the time of the attempt: an
+        answer that drips costs its connection and its time, but its status counts.
         """
         started = time.monotonic()
         try:
@@ -132,7 +132,7 @@ class Poster:
         return PostOutcome(answer.status, error_of(answer.status), seconds, after, answer.sample)
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Closes the connections that are kept."""
         self._pool.close()
 
     def _post(
@@ -159,7 +159,7 @@ class Poster:
         return self._exchange(self._connected(places, deadline), endpoint.target, complete, body)
 
     def _connected(self, places: Sequence[ConnectionKey], deadline: float) -> Connection:
-        """A new connection to the first of `places` that takes one.
+        """Returns a new connection to the first of `places` that takes one.
 
         An address that does not answer leaves the others an equal share of the time.
         """
@@ -181,7 +181,7 @@ class Poster:
     def _exchange(
         self, connection: Connection, target: str, headers: Mapping[str, str], body: bytes
     ) -> _Answer:
-        """Send a request, return the answer, and keep the connection if it can be used again."""
+        """Sends a request, returns the answer, and keeps the connection if it can be used again."""
         reusable, begin = False, bytearray()
         try:
             connection.putrequest("POST", target, skip_host=True, skip_accept_encoding=True)
@@ -202,9 +202,9 @@ class Poster:
 
 
 def read_retry_after(text: str | None, now_s: float) -> float | None:
-    """Seconds from now on that a `Retry-After` asks for (RFC 9110, 10.2.3): a number or a date.
+    """Returns the seconds that a `Retry-After` asks for (RFC 9110, 10.2.3): a number or a date.
 
-    Returns None for a text that is neither; 0 for a time that is over.
+    Returns None for any other text; 0 for a time that is over.
     """
     if text is None:
         return None
@@ -220,14 +220,14 @@ def read_retry_after(text: str | None, now_s: float) -> float | None:
 
 
 def _read_away(response: http.client.HTTPResponse, begin: bytearray) -> bool:
-    """Read the rest of an answer, and keep its begin; whether the connection is usable after it."""
+    """Reads the rest of an answer, and keeps its begin. Returns True if it can be used again."""
     try:
         begin += response.read(BODY_BYTES + 1)
         while response.read(ANSWER_BYTES):
             pass
     except (OSError, ValueError, http.client.HTTPException, AnswerTooLong):
         return False
-    # After a change of protocol what follows is no answer to the next request.
+    # After a change of protocol the next bytes are no answer to the next request.
     return response.isclosed() and not response.will_close and response.status >= 200
 
 

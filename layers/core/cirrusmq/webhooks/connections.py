@@ -2,7 +2,7 @@
 
 Built on `http.client`, which follows no redirect, repeats nothing, unpacks no body and asks no
 environment for a proxy. All that a pooling library adds would have to be turned off again, and its
-limits are per call of the system, so that an answer that drips keeps it for ever.
+limits are per call of the system, so that an answer that drips would keep it forever.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ IDLE_SECONDS = 20.0
 ANSWER_BYTES = 65_536
 """Bytes that are read of one answer at most, its headers included."""
 SAMPLED_BYTES = 4_096
-"""Of headers, at least, if an answer has so many: a sample leaves some of them out."""
+"""Least bytes of headers for a sample, if an answer has as many: a sample leaves out some."""
 _NEEDED_HEADERS = frozenset(
     b"connection content-length keep-alive proxy-connection transfer-encoding retry-after".split()
 )
-"""By which the library knows where an answer ends, and whether the connection stays open; and when
-the subscriber wants the next attempt."""
+"""The library needs them to find the end of an answer, and if the connection stays open; the last
+one has the time of the next attempt."""
 
 
 class AnswerTooLong(Exception):
@@ -57,9 +57,9 @@ class _Bounds:
 
 
 class _Bounded:
-    """A socket whose calls all end by one moment, and that takes in only so many bytes.
+    """A socket whose calls all end by one moment, and that receives a bounded number of bytes.
 
-    A timeout bounds a single call: one byte every few seconds would stay below it for ever.
+    A timeout bounds a single call: one byte every few seconds would stay below it forever.
     """
 
     bounds: _Bounds
@@ -91,8 +91,8 @@ class _TlsSocket(_Bounded, ssl.SSLSocket):
 class _NeededLines:
     """Hands on an answer's status and the headers that are read, line by line.
 
-    The library gives up at 100 headers, and an answer's status is lost with them. Here they may be
-    any number: their bytes are bounded with those of the whole answer.
+    The library gives up at 100 headers, and an answer's status is lost with them. Here their number
+    has no limit: their bytes are bounded with the whole answer's.
     """
 
     def __init__(self, file: Any) -> None:
@@ -146,10 +146,10 @@ class _FinalResponse(HTTPResponse):
 
 
 class Connection(HTTPConnection):
-    """A connection to one place; it connects when it is told to, and never by itself.
+    """A connection to one place, which connects only by `open`.
 
-    Left to itself `HTTPConnection` connects anew whenever the other side has closed, by the host's
-    name: past every check.
+    A plain `HTTPConnection` connects again whenever the other side has closed, by the host's name:
+    past every check.
     """
 
     auto_open = 0
@@ -164,7 +164,7 @@ class Connection(HTTPConnection):
         self._bounds = _Bounds(deadline=0.0)
 
     def open(self, deadline: float, connect_by: float) -> None:
-        """Connect to the place's address; the request that follows must be over by `deadline`."""
+        """Connects to the place's address; the request that follows must be over by `deadline`."""
         address = self.place.address
         family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
         plain = _PlainSocket(family, socket.SOCK_STREAM)
@@ -181,18 +181,18 @@ class Connection(HTTPConnection):
         self.begin(deadline)
 
     def begin(self, deadline: float) -> None:
-        """Bound the next request."""
+        """Bounds the next request in time and bytes."""
         assert self.sock is not None
         self._bounds = self.sock.bounds = _Bounds(deadline)
 
     @property
     def is_answered(self) -> bool:
-        """Whether any byte was received since `begin`."""
+        """True if any byte was received since `begin`."""
         return self._bounds.bytes_left < ANSWER_BYTES
 
     @property
     def is_quiet(self) -> bool:
-        """Whether an idle connection has nothing to read: neither its end nor an unasked answer."""
+        """True if an idle connection has nothing to read: neither its end nor an unasked answer."""
         if self.sock is None:
             return False
         poll = select.poll()
@@ -200,7 +200,7 @@ class Connection(HTTPConnection):
         return not poll.poll(0)
 
     def _wrapped(self, plain: _PlainSocket) -> _TlsSocket:
-        """The connection under TLS; the certificate must be the host's. Bounded as a whole."""
+        """Returns the connection under TLS, bounded as a whole; the certificate is the host's."""
         name = self.place.host.removesuffix(".")
         return cast(_TlsSocket, self._context.wrap_socket(plain, server_hostname=name))
 
@@ -215,11 +215,11 @@ class Pool:
         self._lock = threading.Lock()
 
     def new(self, place: ConnectionKey) -> Connection:
-        """A connection that is not open yet."""
+        """Returns a connection that is not open yet."""
         return Connection(place, self._context)
 
     def take(self, places: Collection[ConnectionKey]) -> Connection | None:
-        """An open connection to one of `places` that may be used again, if there is one."""
+        """Returns an open connection to one of `places` that may be used again, or None."""
         while True:
             connection = self._pop(places)
             if connection is None or connection.is_quiet:
@@ -227,7 +227,7 @@ class Pool:
             connection.close()
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection whose request and answer are both complete."""
+        """Keeps a connection whose request and answer are both complete."""
         connection.idle_since = time.monotonic()
         with self._lock:
             self._idle.append(connection)
@@ -237,7 +237,7 @@ class Pool:
         _close(surplus)
 
     def close(self) -> None:
-        """Close every idle connection."""
+        """Closes every idle connection."""
         with self._lock:
             idle, self._idle = self._idle, deque()
         _close(idle)
@@ -252,7 +252,7 @@ class Pool:
         return found
 
     def _drop_stale(self) -> list[Connection]:
-        """Servers close an idle connection after a while; a request should not run into that."""
+        """Removes connections that a server may have closed by now, and returns them."""
         stale = []
         while self._idle and self._idle[0].idle_since < time.monotonic() - IDLE_SECONDS:
             stale.append(self._idle.popleft())
@@ -260,7 +260,7 @@ class Pool:
 
 
 def seconds_left(deadline: float) -> float:
-    """Seconds until `deadline`, never 0. Raises `TimeoutError` after it."""
+    """Returns the seconds until `deadline`, never 0. Raises `TimeoutError` after it."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError

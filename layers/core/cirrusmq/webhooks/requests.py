@@ -11,24 +11,25 @@ import msgspec
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
+from cirrusmq.model.sender import sender_of
 from cirrusmq.webhooks import signature
 
 ContentFormat = Literal["json", "simplified"]
 
 CONTENT_TYPE = "text/plain; charset=utf-8"
-"""As CMQ posts it, JSON too; with the charset, without which a server may take Latin-1."""
+"""The type of CMQ's posts, JSON too; with the charset, without which a server may take Latin-1."""
 BYTES_TYPE = "application/octet-stream"
-"""Of a body of bytes that is posted as it is: these are in no charset."""
+"""The type of a body of bytes that is posted as it is: bytes have no charset."""
 CONFIRMATION = "SubscriptionConfirmation"
 ATTRIBUTE_PREFIX = "x-cmq-attribute-"
 ATTRIBUTES_LEFT_OUT = "x-cmq-attributes-left-out"
 ATTRIBUTE_HEADER_BYTES = 4_096
-"""Of the names and values of all headers of attributes."""
+"""Most bytes of the names and values of all headers of attributes."""
 MESSAGE_HEADER_BYTES = 6_144
-"""Of these and the tags: attributes have what long tags leave."""
+"""Most bytes of these and the tags: long tags leave less for attributes."""
 _TAG_HEADER = "x-cmq-message-tag"
 _TOKEN = "!#$&'*+-.^_`|~"
-"""What a header's name may have beside letters and digits; `%` begins an escape."""
+"""Characters of a header's name beside letters and digits; `%` begins an escape."""
 
 # Visible ASCII but `%`, which begins an escape, and `,`, which ends a tag.
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%,")
@@ -47,11 +48,10 @@ def delivery(
     request_id: str,
     now_s: int,
 ) -> tuple[dict[str, str], bytes]:
-    """Headers and body of one attempt to deliver `message`.
+    """Returns headers and body of one attempt to deliver `message`.
 
-    `request_id` is new in each attempt; `webhook-id` is the message's and stays. `now_s`: real
-    seconds since the epoch, also where the service runs on a faster clock: verifiers compare it
-    with theirs.
+    request_id: new in each attempt; `webhook-id` is the message's and stays. now_s: real seconds
+    since the epoch, also if the service runs on a faster clock: verifiers compare it with theirs.
     """
     simplified = content_format == "simplified"
     if simplified:
@@ -85,9 +85,9 @@ def confirmation(
     request_id: str,
     now_s: int,
 ) -> tuple[dict[str, str], bytes]:
-    """Headers and body of the request that asks a new endpoint to confirm.
+    """Returns headers and body of the request that asks a new endpoint to confirm.
 
-    No message is behind it, so `webhook-id` is the request's own id. `expiresAt` is RFC 3339.
+    It has no message, so `webhook-id` is the request's own id. `expiresAt` is RFC 3339.
     """
     body = _json(
         {
@@ -125,6 +125,9 @@ def _json_body(
         "msgBody": message.body,
         "publishTime": published_ms // 1_000,
     }
+    sender = sender_of(message, account).account
+    if sender != account:
+        content["sender"] = sender
     if isinstance(message.body, bytes):
         content["msgBody"] = base64.b64encode(message.body).decode()
         content["bodyEncoding"] = "base64"
@@ -139,10 +142,10 @@ def _json_body(
 
 
 def _attribute_headers(attributes: Mapping[str, str | bytes], left: int) -> dict[str, str]:
-    """A header for each attribute, by name, as far as they have at most `left` bytes.
+    """Returns a header for each attribute, by name, as far as they have at most `left` bytes.
 
-    Servers refuse requests whose headers are long, most of them beyond 8 KB. What is left out is
-    counted, so that a subscriber who needs it takes the JSON format.
+    Servers refuse requests whose headers are long, most of them beyond 8 KB. Attributes that are
+    left out are counted, so that a subscriber who needs them takes the JSON format.
     """
     headers: dict[str, str] = {}
     left_out = 0
@@ -164,9 +167,9 @@ def _json(content: Mapping[str, object]) -> bytes:
 
 
 def _escaped(value: str | bytes) -> str:
-    """A text or bytes as a header holds them: `%XX` but for visible ASCII; `%` and `,` so too.
+    """Returns a text or bytes for a header: `%XX` except for visible ASCII; also for `%` and `,`.
 
     Header values are ASCII, and a tag or an attribute may be anything; text is in UTF-8. Splitting
-    tags at `, ` and undoing the percent signs gives back all exactly; usual texts look as they are.
+    tags at `, ` and undoing the percent signs gives back all exactly; usual texts stay readable.
     """
     return quote(value, safe=_PLAIN)

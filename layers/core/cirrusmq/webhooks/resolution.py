@@ -14,10 +14,10 @@ from cirrusmq.webhooks.addresses import Address, AddressPolicy
 from cirrusmq.webhooks.urls import Endpoint
 
 Resolver = Callable[..., list[Any]]
-"""As `socket.getaddrinfo`."""
+"""A function like `socket.getaddrinfo`."""
 
 LOOKUPS = 64
-"""Lookups under way at a time, those included whose attempt has timed out."""
+"""Lookups under way at a time, with the lookups whose attempt has timed out."""
 
 
 class LookupFailed(Exception):
@@ -25,7 +25,7 @@ class LookupFailed(Exception):
 
 
 class Resolution:
-    """Finds the addresses of an endpoint anew at every call, and lets none pass unchecked."""
+    """Finds the addresses of an endpoint at every call, and lets none pass unchecked."""
 
     def __init__(self, policy: AddressPolicy, resolver: Resolver) -> None:
         self._policy = policy
@@ -33,7 +33,7 @@ class Resolution:
         self._lookups = threading.BoundedSemaphore(LOOKUPS)
 
     def addresses(self, endpoint: Endpoint, deadline: float) -> list[Address]:
-        """The addresses of `endpoint`, all checked, at least one, in the resolver's order.
+        """Returns the addresses of `endpoint`, all checked, at least one, in the resolver's order.
 
         Raises `Refused` if any of them may not be reached, `LookupFailed`, and `TimeoutError` at
         `deadline`, a time of the monotonic clock.
@@ -45,10 +45,9 @@ class Resolution:
         return found
 
     def _look_up(self, endpoint: Endpoint, deadline: float) -> list[Address]:
-        """Ask the resolver in a thread of its own: the system's takes no limit on its time.
+        """Asks the resolver in a separate thread: the system's takes no limit on its time.
 
-        The thread of a lookup that was given up ends when the resolver does, and keeps no process
-        alive.
+        The thread of an abandoned lookup ends when the resolver does, and keeps no process alive.
         """
         answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
 

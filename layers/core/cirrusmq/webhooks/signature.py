@@ -15,12 +15,12 @@ SECRET_BYTES = 24
 
 
 def secret_of(key: bytes) -> str:
-    """The text of a secret: `whsec_` and the base64 of the first 24 bytes of `key`."""
+    """Returns the text of a secret: `whsec_` and the base64 of the first 24 bytes of `key`."""
     return SECRET_PREFIX + base64.b64encode(key[:SECRET_BYTES]).decode()
 
 
 def sign(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
-    """The value of `webhook-signature`: `v1,` and base64 of an HMAC-SHA256.
+    """Returns the value of `webhook-signature`: `v1,` and base64 of an HMAC-SHA256.
 
     A full stop separates the three signed parts, so `webhook_id` must not have one.
     """
@@ -32,7 +32,7 @@ def sign(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
 def headers(
     secrets: Sequence[str], webhook_id: str, timestamp_s: int, body: bytes
 ) -> dict[str, str]:
-    """The three headers of a request that is signed by each of the secrets."""
+    """Returns the three headers of a request that is signed by each of the secrets."""
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp_s),

@@ -32,8 +32,8 @@ _ALL_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The parts of a URL. `host`: ASCII in small letters, a name or an address without brackets;
-    `target`: path and query as the request line has them."""
+    """The parts of a URL. host: ASCII in small letters, a name or an address without brackets;
+    target: path and query for the request line."""
 
     scheme: str
     host: str
@@ -42,7 +42,7 @@ class Endpoint:
 
     @property
     def address(self) -> IPv4Address | IPv6Address | None:
-        """The host, where it is an address and no name."""
+        """The host's address; None if the host is a name."""
         if ":" in self.host:
             return IPv6Address(self.host)
         return IPv4Address(self.host) if _is_number(self.host) else None
@@ -54,16 +54,16 @@ class Endpoint:
 
     @property
     def host_header(self) -> str:
-        """The request's `Host`."""
+        """The value of the request's `Host` header."""
         shown = f"[{self.host}]" if ":" in self.host else self.tls_name
         return shown if self.port == DEFAULT_PORTS[self.scheme] else f"{shown}:{self.port}"
 
 
 def check_endpoint(url: str, *, http_allowed: bool, allowed_networks: Sequence[str] = ()) -> None:
-    """Check that `url` is one that a subscription may have.
+    """Checks that a subscription may have `url`.
 
-    A name is not looked up here: what it leads to is checked whenever a request is made.
-    allowed_networks: such as `10.1.0.0/16`, in which an address may lie though it is not public.
+    A name is not looked up here: its addresses are checked whenever a request is made.
+    allowed_networks: such as `10.1.0.0/16`, in which an address may be though it is not public.
     Raises InvalidParameter on `endpoint`.
     """
     parts = split(url)
@@ -86,7 +86,7 @@ def _check_address(address: IPv4Address | IPv6Address, allowed_networks: Sequenc
 
 
 def split(url: str) -> Endpoint:
-    """The parts of an http or https `url`. Raises `InvalidParameter` on `endpoint`."""
+    """Returns the parts of an http or https `url`. Raises `InvalidParameter` on `endpoint`."""
     if len(url) > ENDPOINT_CHARACTERS:
         raise _refusal(f"must be at most {ENDPOINT_CHARACTERS} characters")
     if any(character.isspace() or unicodedata.category(character)[0] == "C" for character in url):
@@ -112,7 +112,7 @@ def split(url: str) -> Endpoint:
 
 
 def _split_authority(authority: str) -> tuple[str, str | None]:
-    """The host, and the port's text if there is a colon for it."""
+    """Returns the host, and the port's text if there is a colon for it."""
     if authority.startswith("["):
         literal, bracket, rest = authority[1:].partition("]")
         if not bracket or rest[:1] not in ("", ":"):
@@ -153,7 +153,7 @@ def _read_name(name: str) -> str:
 
 
 def _to_ascii(name: str) -> str:
-    """The `xn--` form of a name, where IDNA's two editions agree on it.
+    """Returns the `xn--` form of a name, if IDNA's two editions agree on it.
 
     The codec is the older edition: it turns `ß` into `ss`, drops joiners, and makes digits and
     dots out of letters that look like them. A name that would become another one is refused.
@@ -168,7 +168,7 @@ def _to_ascii(name: str) -> str:
 
 
 def _is_number(host: str) -> bool:
-    """Whether some reader of `host` takes it for an IPv4 address: its last part is a number."""
+    """Returns True if some reader takes `host` for an IPv4 address: its last part is a number."""
     return bool(_NUMBER.fullmatch(host.removesuffix(".").rpartition(".")[2]))
 
 

@@ -36,13 +36,13 @@ _ERROR_CHARACTERS = 256
 
 
 def awaited_config(**more: Any) -> Config:
-    """Of clients whose calls somebody waits for: short times, and no repeats of the SDK's own."""
+    """Returns the configuration of clients whose caller waits: short times, without repeats."""
     return Config(
-        # botocore puts a header of its own together at each call: a quarter of a call's CPU time.
+        # botocore would build a header at each call: a quarter of a call's CPU time.
         user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
         connect_timeout=2,
         read_timeout=5,
-        # As many as the subscriptions that share a push: a call more would connect anew each time.
+        # One for each subscription that shares a push: a call more would connect each time.
         max_pool_connections=4 * PARALLEL_CALLS,
         retries={"mode": "standard", "total_max_attempts": 1},
         **more,
@@ -60,7 +60,7 @@ class Invoker:
         return self._session.create_client("lambda")
 
     def __call__(self, role: str, event: dict[str, Any]) -> None:
-        """Invoke the function whose name `<ROLE>_FUNCTION` holds."""
+        """Invokes the function whose name is in `<ROLE>_FUNCTION`."""
         self._client.invoke(
             FunctionName=os.environ[f"{role.upper()}_FUNCTION"],
             InvocationType="Event",
@@ -115,7 +115,7 @@ class Executions:
         return self._session.create_client("stepfunctions")
 
     def __call__(self, name: str, given: dict[str, Any]) -> None:
-        """Start the execution `name`; one that exists already is this very one."""
+        """Starts the execution `name`; one that exists already is this very one."""
         with contextlib.suppress(self._client.exceptions.ExecutionAlreadyExists):
             self._client.start_execution(
                 stateMachineArn=os.environ["RETRY_SCHEDULE_ARN"],
@@ -166,10 +166,10 @@ class Reports:
 
 
 class FailureQueue:
-    """The SQS queue that Lambda tells its failures to."""
+    """The SQS queue to which Lambda sends its failures."""
 
     HIDDEN_SECONDS = 5
-    """Longer than reading them takes; what stays is to be seen, by the alarm too."""
+    """Longer than reading takes; messages that stay are to be seen, by the alarm too."""
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
@@ -179,7 +179,7 @@ class FailureQueue:
         return self._session.create_client("sqs")
 
     def receive(self) -> Sequence[GivenUp]:
-        """Up to 10 messages."""
+        """Returns up to 10 messages, hidden for `HIDDEN_SECONDS`."""
         answer = self._client.receive_message(
             QueueUrl=os.environ["UNPROCESSED_QUEUE"],
             MaxNumberOfMessages=10,
@@ -196,12 +196,12 @@ class FailureQueue:
         ]
 
     def remove(self, handle: str) -> None:
-        """Delete a message."""
+        """Deletes a message from the queue."""
         self._client.delete_message(QueueUrl=os.environ["UNPROCESSED_QUEUE"], ReceiptHandle=handle)
 
 
 def _patience() -> Config:
-    """Of a client of which a call may be repeated once: few calls need it, and none without it."""
+    """Returns the configuration of clients that may repeat a call once: few calls need them."""
     return Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
 
 
@@ -225,7 +225,7 @@ class KeySealing:
     """Encrypts and decrypts with the deployment's key, through KMS."""
 
     CONTEXT = "cirrusmq:signing-key"
-    """The policies allow either under this context alone, which no table or bucket has."""
+    """The policies allow both calls only with this context, which no table or bucket has."""
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
@@ -235,7 +235,7 @@ class KeySealing:
         return self._session.create_client("kms", config=_patience())
 
     def seal(self, key_id: str, secret: str) -> bytes:
-        """The secret, encrypted; Unavailable."""
+        """Returns the encrypted secret. Raises Unavailable."""
         context = {self.CONTEXT: key_id}
         with _unavailable():
             sealed: bytes = self._client.encrypt(
@@ -246,7 +246,7 @@ class KeySealing:
         return sealed
 
     def unseal(self, key_id: str, sealed: bytes) -> str:
-        """The secret that was sealed for the key of this id; Unavailable."""
+        """Returns the secret that was sealed for the key of this id. Raises Unavailable."""
         context = {self.CONTEXT: key_id}
         with _unavailable():
             answer = self._client.decrypt(CiphertextBlob=sealed, EncryptionContext=context)
@@ -263,7 +263,7 @@ def _unavailable() -> Iterator[None]:
 
 
 class InParallel:
-    """Calls side by side in threads, in the caller's context; a single one stays in its thread."""
+    """Calls in parallel threads, in the caller's context; a single one stays in its thread."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="store")
@@ -273,14 +273,14 @@ class InParallel:
 
 
 def in_own_pool(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
-    """As `InParallel`, in threads of this call alone: calls that hang hold up no others."""
+    """Does what `InParallel` does, in threads of this call alone: for calls that may hang."""
     listed = list(values)
     with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="own") as threads:
         return _run(threads, call, listed)
 
 
 class ThreadWindow:
-    """Calls in threads of their own: one that hangs holds up no other."""
+    """Calls in separate threads: one that hangs holds up no other."""
 
     def __init__(self, most: int) -> None:
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="post")
@@ -293,17 +293,17 @@ class ThreadWindow:
         self._threads.shutdown()
 
     def start(self, call: Callable[[], Any]) -> None:
-        """Begin a call, in the caller's context."""
+        """Begins a call, in the caller's context."""
         self._running.add(self._threads.submit(contextvars.copy_context().run, call))
 
     def wait(self, seconds: float) -> list[Any]:
-        """The results of calls that have ended; waits at most so long for the next one."""
+        """Returns the results of calls that have ended; waits up to `seconds` for the next one."""
         ended, self._running = wait(self._running, seconds, FIRST_COMPLETED)
         return [each.result() for each in ended]
 
 
 def _told(answer: Any) -> str:
-    """The error that a function ended with, as Lambda reports it."""
+    """Returns the error that a function ended with, as Lambda reports it."""
     if not isinstance(answer, dict):
         return "the function failed"
     told = f"{answer.get('errorType', 'error')}: {answer.get('errorMessage', '')}"
@@ -313,6 +313,6 @@ def _told(answer: Any) -> str:
 def _run(threads: ThreadPoolExecutor, call: Callable[[A], B], values: list[A]) -> list[B]:
     if len(values) <= 1:
         return [call(value) for value in values]
-    # A context serves one thread at a time, hence one for each call.
+    # A context serves one thread at a time, so each call has one.
     started = [threads.submit(contextvars.copy_context().run, call, value) for value in values]
     return [each.result() for each in started]

@@ -1,16 +1,15 @@
-"""The attempts of one store call: two for those who wait for an answer, five for work behind them.
+"""The attempts of one store call: two if a caller waits for an answer, five for background work.
 
     the API's calls      throttled ─ to 0.2 s ─ 503 with `Retry-After`
     what nobody awaits   throttled ─ to 1 s ─ to 2 s ─ to 4 s ─ to 8 s ─ given up, 7.5 s on average
 
-A key that takes no more writes is not helped by callers that sleep, and hold their environments
-meanwhile: they are told to wait. Nor does a key stall a shard of the stream: what it refuses is
-put aside. Sweeps, operations, metering and posts are slowed down by it as they should be: given
-up, they would be done once more from where they were saved.
+A key at its limit of writes is not helped by callers that sleep, and keep their environments busy:
+they get an error with `Retry-After`. Nor does a key stall a shard of the stream: refused parts are
+put aside. Sweeps, operations, metering and posts are slowed down by it as they should be: if they
+gave up, they would start again from their last saved step.
 
-The SDK's own repeats are off, and we answer its event `needs-retry` with how long to wait. It
-counts these attempts as it counts its own, by which the store knows that an earlier one may have
-taken effect.
+The SDK's own repeats are off, and we answer its event `needs-retry` with the time to wait. It
+counts these attempts like its own: so the store knows that an earlier one may have taken effect.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from botocore.exceptions import HTTPClientError
 from cirrusmq.runtime.store import REPEATABLE
 
 LONGEST_PAUSES_SECONDS = (0.2,)
-"""Before each further attempt."""
+"""Longest pause before each further attempt."""
 PATIENT_PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0)
 _Response: TypeAlias = tuple[Any, Mapping[str, Any]]
-"""The HTTP response, and what botocore parsed of it."""
+"""The HTTP response, and botocore's parsed form of it."""
 _pauses: ContextVar[tuple[float, ...]] = ContextVar("pauses", default=LONGEST_PAUSES_SECONDS)
 _random = random.SystemRandom()
 
 
 @contextmanager
 def patient() -> Iterator[None]:
-    """For work that nobody waits for: five attempts of each store call in this context."""
+    """Allows five attempts of each store call in this context, for work that nobody waits for."""
     before = _pauses.set(PATIENT_PAUSES_SECONDS)
     try:
         yield
@@ -47,12 +46,12 @@ def patient() -> Iterator[None]:
 
 
 def most_attempts() -> int:
-    """Of each store call in this context."""
+    """Returns the number of attempts of each store call in this context."""
     return 1 + len(_pauses.get())
 
 
 def limit_attempts(client: Any) -> None:
-    """Have a client of DynamoDB, which has no retries of its own, repeat by these rules."""
+    """Makes a client of DynamoDB, without retries of the SDK, repeat calls by these rules."""
     client.meta.events.register("needs-retry.dynamodb", _pause_seconds)
 
 
@@ -62,7 +61,7 @@ def _pause_seconds(
     caught_exception: Exception | None,
     **_: Any,
 ) -> float | None:
-    """Seconds before the next attempt, by chance (full jitter); None: there is no further one."""
+    """Returns the seconds before the next attempt, by full jitter, or None if it is the last."""
     if attempts >= most_attempts() or not _is_transient(response, caught_exception):
         return None
     return _random.random() * _pauses.get()[attempts - 1]

@@ -58,8 +58,7 @@ def configure(
     randomness: random.Random,
     in_parallel: Any,
 ) -> None:
-    """Use another clock, botocore session, client of DynamoDB, randomness and way to call side by
-    side.
+    """Sets another clock, session of botocore, client of DynamoDB, randomness and parallel calls.
 
     Before the first call of `service`. The randomness makes names that nobody may guess.
     """
@@ -73,7 +72,7 @@ def configure(
 
 @contextlib.contextmanager
 def serving(core: Core) -> Iterator[None]:
-    """Serve this core in this context, if one process has several execution environments."""
+    """Serves this core in this context, if one process has several execution environments."""
     before = _serving.set(core)
     try:
         yield
@@ -82,19 +81,19 @@ def serving(core: Core) -> Iterator[None]:
 
 
 def service() -> Core:
-    """The core of this execution environment: the one being served, else the process's."""
+    """Returns the core of this execution environment: the one being served, else the process's."""
     return _serving.get() or _wire()
 
 
 @cache
 def dynamodb() -> Any:
-    """The client by which this process talks to DynamoDB."""
+    """Returns the client by which this process talks to DynamoDB."""
     return _Wiring.client or make_dynamodb(session(), os.environ.get("AWS_REGION"))
 
 
 def make_dynamodb(session: botocore.session.Session, region: str | None = None) -> Any:
-    """A new client of DynamoDB, as the service uses it."""
-    # DynamoDB looks at each request anyway.
+    """Returns a new client of DynamoDB, as the service uses it."""
+    # DynamoDB validates each request anyway.
     config = awaited_config(parameter_validation=False)
     client = session.create_client("dynamodb", region_name=region, config=config)
     limit_attempts(client)
@@ -102,13 +101,13 @@ def make_dynamodb(session: botocore.session.Session, region: str | None = None) 
 
 
 def session() -> botocore.session.Session:
-    """The session of this process, by which clients of AWS are made."""
+    """Returns the session of this process, by which clients of AWS are made."""
     return _Wiring.session or botocore.session.get_session()
 
 
 @cache
 def _secret_document() -> SecretDocument:
-    """One client for all environments of a process."""
+    """Returns one client for all environments of a process."""
     return SecretDocument(session())
 
 
@@ -118,7 +117,7 @@ def _wire() -> Core:
 
 
 def wire() -> Core:
-    """A new core from the environment's variables: nothing remembered, nothing shared."""
+    """Returns a new core from the environment's variables: nothing remembered, nothing shared."""
     clock = _Wiring.clock
     aws = session()
     settings = _settings()
@@ -176,6 +175,6 @@ def _settings() -> Settings:
 
 
 def _functions(arns: str) -> dict[str, str]:
-    """By what follows `:function:` in each ARN: a name, and perhaps a version or an alias."""
+    """Returns the ARNs by their part behind `:function:`: a name, and perhaps a version."""
     listed = [arn.strip() for arn in arns.split(",") if arn.strip()]
     return {arn.partition(":function:")[2]: arn for arn in listed}

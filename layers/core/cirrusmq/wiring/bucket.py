@@ -1,11 +1,11 @@
 """The bucket of the messages of large sends, on S3.
 
-Three tries of a call, as long as its reading of the answer takes among them: the SDK's own would
-not repeat an answer that breaks off. A client of S3 takes long to make, and most environments
-never need one, so it is made at the first use.
+A call has three tries, which include reading the answer: the SDK's own would not repeat an answer
+that breaks off. A client of S3 takes long to make, and most environments never need one, so it is
+made at the first use.
 
     put    PutObject     the whole object; S3 answers when it is durable
-    get    GetObject     with a Range where a part is asked for
+    get    GetObject     with a Range for a part
     copy   CopyObject    in S3, nothing passes through here; up to 5 GB, far above what a send holds
 """
 
@@ -25,14 +25,14 @@ from cirrusmq.wiring.adapters import awaited_config
 T = TypeVar("T")
 
 LONGEST_PAUSES_SECONDS = (0.2, 0.4)
-"""Before the second and the third try, by chance (full jitter)."""
+"""Longest pause before the second and the third try (full jitter)."""
 _MISSING = "NoSuchKey"
 _BUSY = frozenset({"SlowDown", "RequestTimeout", "Throttling", "RequestLimitExceeded"})
 _random = random.SystemRandom()
 
 
 def make_s3(session: botocore.session.Session) -> Any:
-    """A new client of S3, as the service uses it."""
+    """Returns a new client of S3, as the service uses it."""
     return session.create_client("s3", config=awaited_config())
 
 
@@ -49,11 +49,11 @@ class Bucket:
         self._lock = threading.Lock()
 
     def put(self, key: str, data: bytes) -> None:
-        """Write an object, or write it over; it is durable when this returns."""
+        """Writes an object, also over an older one; it is durable when this returns."""
         self._try(lambda s3: s3.put_object(Bucket=self._name, Key=key, Body=data))
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
-        """Its bytes from `start` to before `end`, or to its end; None where there is no object."""
+        """Returns its bytes from `start` to before `end` or its end, or None without an object."""
         if end is not None and end <= start:
             # S3 has no range without a byte in it.
             return None if self.get(key, start, start + 1) is None else b""
@@ -75,7 +75,7 @@ class Bucket:
             raise
 
     def copy(self, source: str, key: str) -> bool:
-        """Copy it to another key, or onto itself, which begins its life anew; whether it exists."""
+        """Copies it to another key, or onto itself, which restarts its life. False if missing."""
         asked = {
             "Bucket": self._name,
             "Key": key,
@@ -92,10 +92,10 @@ class Bucket:
         return True
 
     def _try(self, call: Callable[[Any], T]) -> T:
-        """The call's answer; raises Unavailable where no try has one.
+        """Returns the call's answer; raises Unavailable if no try has one.
 
-        What S3 refuses is raised as it is, and logged: a mistake of ours, or an object that is
-        missing.
+        An error of S3 that is not transient is raised as it is, and logged: a mistake of ours, or
+        an object that is missing.
         """
         pauses = iter(LONGEST_PAUSES_SECONDS)
         while True:

@@ -78,7 +78,7 @@ def publish_message(asked: Asked) -> Answer:
         # Few messages are half: the others' cold starts do without.
         from cirrusmq_dialects.aliyun.halves import half_id, prepare_half
 
-        half = prepare_half(asked.core, topic, asked.caller.account, draft)
+        half = prepare_half(asked.core, topic, asked.caller, draft)
         fields = {
             "MessageId": half_id(half),
             "MessageBodyMD5": draft.md5,
@@ -88,7 +88,7 @@ def publish_message(asked: Asked) -> Answer:
     from cirrusmq.publishing.publish import PublishRequest, publish
 
     request = read_values({"messages": [draft.native]}, PublishRequest)
-    (sent,) = publish(asked.core, topic, asked.caller.account, request, OF_SDKS)
+    (sent,) = publish(asked.core, topic, asked.caller, request, OF_SDKS)
     if isinstance(sent, CirrusMQError):
         raise sent
     return writing.published({"MessageId": sent.id, "MessageBodyMD5": draft.md5}, asked.call.id)

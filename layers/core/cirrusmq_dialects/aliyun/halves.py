@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
@@ -20,7 +21,7 @@ _LOOK_MS = 1_000
 """A wait for half messages looks so often: they have no wake-up."""
 
 
-def prepare_half(core: Core, topic: Topic, account: str, draft: Draft) -> Half:
+def prepare_half(core: Core, topic: Topic, caller: Caller, draft: Draft) -> Half:
     """Store a half message.
 
     A publish does not say whose producers are asked for the decision: all of the account's are.
@@ -29,7 +30,7 @@ def prepare_half(core: Core, topic: Topic, account: str, draft: Draft) -> Half:
     given = {"messages": [draft.native], "transaction": terms}
     request = read_values(given, PublishRequest)
     assert isinstance(request.transaction, TransactionInput)
-    return prepare(core, topic, account, request, request.transaction, OF_SDKS)
+    return prepare(core, topic, caller, request, request.transaction, OF_SDKS)
 
 
 def half_id(half: Half, place: int = 0) -> str:

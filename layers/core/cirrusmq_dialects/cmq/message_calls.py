@@ -89,7 +89,7 @@ def _send(asked: Asked, bodies: Sequence[str]) -> list[str]:
     if delay or (delay is not None and queue.attributes.delay_seconds):
         message["delay_seconds"] = delay
     given = {"messages": [{"body": body, **message} for body in bodies]}
-    sent: Any = send(asked.core, queue, read_values(given, SendRequest))
+    sent: Any = send(asked.core, queue, read_values(given, SendRequest), asked.caller)
     return [each.id for each in sent]
 
 

@@ -49,7 +49,7 @@ def _publish(asked: Asked, bodies: Sequence[str]) -> list[str]:
         shared["routing_key"] = routing_key
     given = {"messages": [{"body": body, **shared} for body in bodies]}
     request = read_values(given, PublishRequest)
-    published: Any = publish(asked.core, topic, asked.caller.account, request)
+    published: Any = publish(asked.core, topic, asked.caller, request)
     # All have the same tags and key: all are taken, or none.
     if not any(each.matched for each in published):
         known = cached_subscriptions(asked.core, topic.id)

@@ -107,7 +107,7 @@ def _check_target(asked: Asked, changes: Result) -> None:
         return
     target = changes["dead_letter"]["queue"]
     try:
-        check_name("deadLetterQueue", target, QUEUE_NAME)
+        check_name("deadLetterQueue", target, QUEUE_NAME._replace(fifo=False))
     except InvalidParameter as error:
         raise CmqError(*_NO_TARGET) from error
     asked.caller.require(("send", "manage"), "queues", target, " (deadLetterPolicy)")

@@ -10,11 +10,12 @@ from cirrusmq.access.keys import Caller
 from cirrusmq.access.scopes import RIGHTS, Right
 from cirrusmq.access.topic_permissions import Reached, TopicNeed, reach
 from cirrusmq.base.errors import Forbidden
+from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_dialects.calling import Call
-from cirrusmq_dialects.sns.names import topic_arn, topic_ref
+from cirrusmq_dialects.sns.names import topic_ref
 from cirrusmq_dialects.sns.reading import Members, needed
 
 Result: TypeAlias = dict[str, Any] | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 from typing import Any
 
@@ -11,12 +12,18 @@ import msgspec
 
 from cirrusmq.base import limits, sdk_attributes
 from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.reserved_attributes import ONCE, SUBJECT, TYPES
 from cirrusmq.base.sdk_attributes import Typed
+from cirrusmq.model.topic import Topic
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 from cirrusmq_dialects.sns.reading import Members, mapped, text
+from cirrusmq_dialects.sns.topic_attributes import CONTENT_BASED, is_fifo
 
 LARGEST_BYTES = 262_144
 _ATTRIBUTES = 10
+_ATTRIBUTES_BYTES = limits.ATTRIBUTES_BYTES - 1_024
+"""Beside them there may be a subject, a deduplication id and the attribute of types."""
+_PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))
 _NATIVE_NAME = 64
 _NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 _TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
@@ -35,6 +42,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     body: str
     attributes: dict[str, Typed]
     group: str | None
+    subject: str | None
+    once: str | None = None
+    """The deduplication id, of a FIFO topic's message."""
 
     @property
     def size_bytes(self) -> int:
@@ -44,59 +54,100 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             size += len(name) + len(kind) + len(_bytes(value))
         return size
 
+    def kept(self) -> dict[str, str | bytes]:
+        """The attributes as the core keeps them, the subject among them.
+
+        Their types are written if all are plain texts, too: else a filter policy takes them for
+        those of a caller without types, of which a text may be a number.
+        """
+        kept: dict[str, str | bytes] = {}
+        if self.attributes:
+            kept = {TYPES: "", **sdk_attributes.write(self.attributes)}
+        if self.subject is not None:
+            kept[SUBJECT] = self.subject
+        if self.once is not None:
+            kept[ONCE] = self.once
+        return kept
+
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
         kept = {
             name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in sdk_attributes.write(self.attributes).items()
+            for name, value in self.kept().items()
         }
         shown: dict[str, Any] = {"body": self.body}
         if kept:
             shown["attributes"] = kept
         if self.group is not None:
             shown["group"] = self.group
+        if self.once is not None:
+            shown["deduplication_id"] = self.once
         return shown
 
 
-def read_content(members: Members) -> Content:
-    """The content of a message in a request, checked; InvalidParameter, ParameterValueInvalid.
-
-    A Subject is checked and left out: raw delivery, which is the only one here, does so there.
-    """
+def read_content(members: Members, topic: Topic) -> Content:
+    """The content of a message for a topic, checked; InvalidParameter, ParameterValueInvalid."""
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
     group = text(members, "MessageGroupId")
     if group is not None and not _GROUP.fullmatch(group):
         raise invalid("MessageGroupId")
-    if text(members, "MessageDeduplicationId") is not None:
-        told = (
-            "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter"
-        )
-        raise invalid(f"{told} that is not valid for this topic type")
     body = _body(members)
+    once = _deduplication_id(members, topic, group, body)
     if not body:
         raise invalid("Empty message")
-    if _NOT_ALLOWED.search(body):
+    if not _is_plain(body) and _NOT_ALLOWED.search(body):
         raise invalid("Message Reason: it has a character that XML cannot carry.")
+    attributes: dict[str, Typed] = {}
+    if "MessageAttributes" in members:
+        attributes = _read_attributes(members)
+    content = Content(body=body, attributes=attributes, group=group, subject=subject, once=once)
+    if content.size_bytes > LARGEST_BYTES:
+        raise invalid("Message too long")
+    return content
+
+
+def _read_attributes(members: Members) -> dict[str, Typed]:
+    """The attributes of a message, checked: SNS's rules, and what the core takes of them."""
     given = mapped(members, "MessageAttributes")
     if len(given) > _ATTRIBUTES:
         raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
     attributes = {name: _read_attribute(name, value) for name, value in given.items()}
-    content = Content(body=body, attributes=attributes, group=group)
-    if content.size_bytes > LARGEST_BYTES:
-        raise invalid("Message too long")
     kept = sdk_attributes.write(attributes)
     if any(len(name) > _NATIVE_NAME for name in kept):
         raise invalid(
             f"MessageAttributes Reason: names have at most {_NATIVE_NAME} characters here; those"
             " other than letters, digits and underscores count as three."
         )
-    if sum(len(name) + len(_bytes(value)) for name, value in kept.items()) > (
-        limits.ATTRIBUTES_BYTES
-    ):
+    if sum(len(name) + len(_bytes(value)) for name, value in kept.items()) > _ATTRIBUTES_BYTES:
         raise invalid("Message too long")
-    return content
+    return attributes
+
+
+def _deduplication_id(members: Members, topic: Topic, group: str | None, body: str) -> str | None:
+    """The deduplication id of a FIFO topic's message: the given one, or that of its content."""
+    given = text(members, "MessageDeduplicationId")
+    if not is_fifo(topic):
+        if given is None:
+            return None
+        told = (
+            "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter"
+        )
+        raise invalid(f"{told} that is not valid for this topic type")
+    if group is None:
+        told = "MessageGroupId Reason: The MessageGroupId parameter is required for FIFO topics"
+        raise invalid(told)
+    if given is not None:
+        if not _GROUP.fullmatch(given):
+            raise invalid("MessageDeduplicationId")
+        return given
+    if CONTENT_BASED not in topic.sdk:
+        raise invalid(
+            "The topic should either have ContentBasedDeduplication enabled or"
+            " MessageDeduplicationId provided explicitly"
+        )
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def _body(members: Members) -> str:
@@ -162,6 +213,11 @@ def _read_attribute(name: str, given: object) -> Typed:
     if _NOT_ALLOWED.search(value):
         raise SnsError("ParameterValueInvalid", f"{told} has an invalid character.")
     return Typed(kind, value)
+
+
+def _is_plain(body: str) -> bool:
+    """Whether it has allowed ASCII characters alone: quicker to see than with an expression."""
+    return body.isascii() and not body.encode().translate(None, _PLAIN)
 
 
 def _is_array(value: str) -> bool:

@@ -8,9 +8,7 @@ protocol and its endpoint, so that to subscribe twice makes one; the core's name
 
 from __future__ import annotations
 
-import hashlib
 import re
-import uuid
 
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import (
@@ -20,28 +18,19 @@ from cirrusmq.base.names import (
     TOPIC_NAME,
     check_name,
 )
+from cirrusmq.model.notification import OWN_PREFIX, is_uuid, own_part, topic_arn, uuid_of
 from cirrusmq.model.topic import Subscription
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 
-FIFO = ".fifo"
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
-_OWN = "sns-"
 
 
 def new_topic_name(name: str) -> str:
     """The name of a topic that is to be made; InvalidParameter."""
-    if name.endswith(FIFO):
-        raise invalid("Topic Name Reason: FIFO topics are not supported here.")
     try:
         return check_name("Topic Name", name, TOPIC_NAME)
     except InvalidParameter as error:
         raise invalid(error.detail) from error
-
-
-def topic_arn(region: str, account: str, name: str) -> str:
-    """The ARN of a topic, in the region that the caller signs for."""
-    return f"arn:aws:sns:{region}:{account}:{name}"
 
 
 def queue_arn(region: str, account: str, name: str) -> str:
@@ -51,9 +40,8 @@ def queue_arn(region: str, account: str, name: str) -> str:
 
 def subscription_arn(region: str, subscription: Subscription) -> str:
     """The ARN of a subscription: its topic's, and its own part."""
-    own = subscription.name.removeprefix(_OWN)
-    own = own if _UUID.fullmatch(own) else subscription.name
-    return f"{topic_arn(region, subscription.account, subscription.topic)}:{own}"
+    topic = topic_arn(region, subscription.account, subscription.topic)
+    return f"{topic}:{own_part(subscription.name)}"
 
 
 def topic_ref(parameter: str, arn: str, account: str) -> str:
@@ -69,7 +57,7 @@ def subscription_ref(arn: str, account: str) -> tuple[str, str]:
     topic, _, own = arn.rpartition(":")
     if arn.count(":") != 6:
         raise invalid("SubscriptionArn Reason: must be the ARN of a subscription.")
-    name = f"{_OWN}{own}" if _UUID.fullmatch(own) else own
+    name = f"{OWN_PREFIX}{own}" if is_uuid(own) else own
     try:
         check_name("SubscriptionArn", name, SUBSCRIPTION_NAME)
     except InvalidParameter as error:
@@ -78,14 +66,12 @@ def subscription_ref(arn: str, account: str) -> tuple[str, str]:
 
 
 def own_queue(parameter: str, arn: str, account: str) -> str:
-    """The name of a queue of the caller's account in its ARN; InvalidParameter."""
+    """SQS's name of a queue of the caller's account in its ARN; InvalidParameter."""
     parts = arn.split(":")
     if len(parts) != 6 or parts[:3] != ["arn", "aws", "sqs"]:
         raise invalid(f"{parameter} Reason: must be the ARN of a queue.")
     if parts[4] != account and not _NUMBER.fullmatch(parts[4]):
         raise invalid(f"{parameter} Reason: must be a queue of the topic's account.")
-    if parts[5].endswith(FIFO):
-        raise invalid(f"{parameter} Reason: FIFO SQS Queues can not be subscribed to standard SNS")
     try:
         return check_name(parameter, parts[5], QUEUE_NAME)
     except InvalidParameter as error:
@@ -94,13 +80,7 @@ def own_queue(parameter: str, arn: str, account: str) -> str:
 
 def new_subscription_name(protocol: str, endpoint: str) -> str:
     """The core's name of a subscription that is to be made."""
-    return f"{_OWN}{uuid_of(f'{protocol} {endpoint}')}"
-
-
-def uuid_of(text: str) -> str:
-    """A UUID that is always the same for a text."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return str(uuid.UUID(bytes=digest[:16], version=4))
+    return f"{OWN_PREFIX}{uuid_of(f'{protocol} {endpoint}')}"
 
 
 def _ref(name: str, owner: str, account: str) -> str:

@@ -9,14 +9,15 @@ from typing import Any
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
+from cirrusmq.model.notification import sequence_number, uuid_of
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.publish import Published, PublishRequest
 from cirrusmq.publishing.publish import publish as publish_messages
 from cirrusmq_dialects.sns.asking import SEND, Asked, Result
 from cirrusmq_dialects.sns.contents import LARGEST_BYTES, Content, read_content
 from cirrusmq_dialects.sns.errors import SnsError, invalid, of_contract
-from cirrusmq_dialects.sns.names import uuid_of
 from cirrusmq_dialects.sns.reading import Members, needed, structures, text
+from cirrusmq_dialects.sns.topic_attributes import is_fifo
 
 _ENTRIES = 10
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
@@ -29,10 +30,10 @@ def publish(asked: Asked) -> Result:
         raise invalid("PhoneNumber Reason: there is no SMS here.")
     parameter = "TopicArn" if text(members, "TopicArn") else "TargetArn"
     topic = asked.topic(SEND, "publish", parameter=parameter)
-    (published,) = _publish(asked, topic, [read_content(members)])
+    (published,) = _publish(asked, topic, [read_content(members, topic)])
     if isinstance(published, CirrusMQError):
         raise published
-    return {"MessageId": uuid_of(published.id)}
+    return _told(topic, published)
 
 
 def publish_batch(asked: Asked) -> Result:
@@ -43,7 +44,7 @@ def publish_batch(asked: Asked) -> Result:
     failed: list[dict[str, object]] = []
     for entry in listed:
         try:
-            contents[entry["Id"]] = read_content(entry)
+            contents[entry["Id"]] = read_content(entry, topic)
         except SnsError as error:
             failed.append(_failure(entry["Id"], error))
     if sum(content.size_bytes for content in contents.values()) > LARGEST_BYTES:
@@ -55,7 +56,7 @@ def publish_batch(asked: Asked) -> Result:
         if isinstance(published, CirrusMQError):
             failed.append(_failure(name, of_contract(published, "PublishBatch")))
         else:
-            done.append({"Id": name, "MessageId": uuid_of(published.id)})
+            done.append({"Id": name, **_told(topic, published)})
     return {"Successful": done, "Failed": failed}
 
 
@@ -64,7 +65,13 @@ def _publish(
 ) -> list[Published | CirrusMQError]:
     natives: list[dict[str, Any]] = [content.native() for content in contents]
     request = read_values({"messages": natives, "atomic": False}, PublishRequest)
-    return publish_messages(asked.core, topic, asked.caller.account, request, OF_SDKS)
+    return publish_messages(asked.core, topic, asked.caller, request, OF_SDKS)
+
+
+def _told(topic: Topic, published: Published) -> dict[str, str]:
+    """What a publisher is told of a message."""
+    told = {"MessageId": uuid_of(published.id)}
+    return told | ({"SequenceNumber": sequence_number(published.id)} if is_fifo(topic) else {})
 
 
 def _entries(members: Members) -> list[Members]:

@@ -10,11 +10,11 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_dialects import aws_signature, reporting
 from cirrusmq_dialects.aws_signature import Signed
 from cirrusmq_dialects.calling import Answer, Call, give
-from cirrusmq_dialects.signing import ExpiredError, authenticate
-from cirrusmq_dialects.sns import calls, writing
+from cirrusmq_dialects.signing import WINDOW_SECONDS, ExpiredError, authenticate
+from cirrusmq_dialects.sns import calls, opened_calls, writing
 from cirrusmq_dialects.sns.asking import Asked
 from cirrusmq_dialects.sns.errors import SnsError, of_contract
-from cirrusmq_dialects.sns.reading import read
+from cirrusmq_dialects.sns.reading import Members, read
 
 _SERVICE = "sns"
 
@@ -34,7 +34,12 @@ def serve(call: Call) -> dict[str, Any]:
 
 
 def _answer(call: Call, progress: reporting.Progress) -> Answer:
-    signed = aws_signature.read(call.headers)
+    is_signed = "authorization" in call.headers or aws_signature.IN_QUERY in call.query
+    if not is_signed and call.method in ("GET", "POST"):
+        action, members = read(call.query.encode())
+        _begin(progress, action, members)
+        return writing.write(action, opened_calls.answer(call.core, action, members), call.id)
+    signed = aws_signature.read(call.headers, call.query)
     if signed is None or signed.service != _SERVICE:
         raise SnsError(
             "IncompleteSignature",
@@ -43,21 +48,27 @@ def _answer(call: Call, progress: reporting.Progress) -> Answer:
         )
     progress.key_id = signed.key_id
     progress.caller = caller = _authenticate(call, signed)
-    action, members = read(call.body)
+    action, members = read(call.query.encode() if call.method == "GET" else call.body)
+    _begin(progress, action, members)
+    asked = Asked(call=call, caller=caller, region=signed.region, members=members)
+    return writing.write(action, calls.function_of(action)(asked), call.id)
+
+
+def _begin(progress: reporting.Progress, action: str, members: Members) -> None:
+    """Note what a call is about; raises what `calls.check` does."""
     calls.check(action)
     progress.action = action
     named = members.get("TopicArn") or members.get("SubscriptionArn") or members.get("ResourceArn")
     progress.resource = str(members.get("Name") or named or "")[:512]
     if named:
         progress.resource = ":".join(progress.resource.split(":")[5:])
-    asked = Asked(call=call, caller=caller, region=signed.region, members=members)
-    return writing.write(action, calls.function_of(action)(asked), call.id)
 
 
 def _authenticate(call: Call, signed: Signed) -> Caller:
     is_signed_with = aws_signature.check_of(signed, call)
     try:
-        return authenticate(call, signed.key_id, is_signed_with, signed.seconds)
+        good_seconds = signed.good_seconds or WINDOW_SECONDS
+        return authenticate(call, signed.key_id, is_signed_with, signed.seconds, good_seconds)
     except UnknownKeyError as error:
         told = "The security token included in the request is invalid."
         raise SnsError("InvalidClientTokenId", told) from error

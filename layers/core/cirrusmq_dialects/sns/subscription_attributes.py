@@ -9,42 +9,65 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base.decoding import decode_json
+from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Subscription, own_dead_letter_queue
+from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_subscription
 from cirrusmq_dialects.sns.errors import invalid
-from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn, topic_arn
+from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn
 
 SQS = "sqs"
 RAW, FILTER = "RawMessageDelivery", "FilterPolicy"
 SCOPE, REDRIVE = "FilterPolicyScope", "RedrivePolicy"
+_MEMBERS = {"MessageAttributes": "policy", "MessageBody": "body_policy"}
+"""Scope -> member of the core's filter."""
 _BY_ATTRIBUTES = "MessageAttributes"
 
 
-def read_attributes(given: Mapping[str, str], protocol: str, account: str) -> dict[str, Any]:
-    """The attributes as a request of the core has them; InvalidParameter for those not here."""
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """Attributes of a request."""
+
+    native: dict[str, Any]
+    """Those that the core has, in a request of its."""
+    beside: dict[str, str]
+    """Those that are kept beside them; an empty text: not set."""
+
+
+def read_attributes(
+    given: Mapping[str, str], protocol: str, account: str, before: Subscription | None = None
+) -> Given:
+    """The attributes, checked; InvalidParameter for those not here.
+
+    before: the subscription that is to have them, if there is one.
+    """
     native: dict[str, Any] = {}
+    beside: dict[str, str] = {}
     for name, value in given.items():
         if name == RAW:
-            if value.lower() != "true":
-                raise not_raw()
+            raw = _read_flag(name, value)
+            beside[RAW] = "" if raw else "false"
+            if protocol != SQS:
+                native["content_format"] = "simplified" if raw else "json"
         elif name == SCOPE:
-            if value != _BY_ATTRIBUTES:
-                raise invalid(f"FilterPolicyScope Reason: it can be {_BY_ATTRIBUTES} alone here.")
+            if value not in _MEMBERS:
+                told = f"Invalid value [{value[:80]}]. Please use either {' or '.join(_MEMBERS)}"
+                raise invalid(f"FilterPolicyScope: {told}")
+            beside[SCOPE] = value if value != _BY_ATTRIBUTES else ""
         elif name == FILTER:
-            policy = _read_object(name, value) if value else {}
-            native["filter"] = {"policy": policy} if policy else None
+            native["filter"] = _filter_of(_read_object(name, value) if value else {}, given, before)
+        elif name == REDRIVE and protocol == SQS:
+            # Nothing is undeliverable to a queue that is subscribed: it is not deleted.
+            _read_redrive(value, account)
+            beside[REDRIVE] = value
         elif name == REDRIVE:
-            native["dead_letter_queue"] = _read_redrive(value, protocol, account)
+            native["dead_letter_queue"] = _read_redrive(value, account)
+        elif name == DELIVERY_POLICY:
+            native |= _read_delivery(value, protocol)
+            beside[DELIVERY_POLICY] = value
         else:
             raise invalid(f"AttributeName Reason: {name[:80]} is not supported here.")
-    return native
-
-
-def not_raw() -> Exception:
-    """The refusal of messages in SNS's envelope."""
-    return invalid(
-        "RawMessageDelivery Reason: it must be true: messages in SNS's JSON envelope are not"
-        " supported here."
-    )
+    if before is not None and SCOPE in given and FILTER not in given:
+        native["filter"] = _filter_of(_policy_of(before) or {}, given, before)
+    return Given(native=native, beside=beside)
 
 
 def shown_protocol(subscription: Subscription) -> str:
@@ -59,7 +82,8 @@ def entry(subscription: Subscription, region: str) -> dict[str, str]:
     """A subscription in a listing."""
     endpoint = subscription.endpoint or ""
     if subscription.protocol == "queue":
-        endpoint = queue_arn(region, subscription.account, endpoint)
+        named = subscription.sdk.get("queue", endpoint)
+        endpoint = queue_arn(region, subscription.account, named)
     arn = subscription_arn(region, subscription)
     return {
         "SubscriptionArn": arn if subscription.confirmed else "PendingConfirmation",
@@ -78,26 +102,57 @@ def show(subscription: Subscription, region: str) -> dict[str, str]:
         "SubscriptionArn": subscription_arn(region, subscription),
         "ConfirmationWasAuthenticated": str(subscription.protocol == "queue").lower(),
         "PendingConfirmation": str(not subscription.confirmed).lower(),
-        RAW: str(raw).lower(),
+        RAW: str(raw and not subscription.notifies).lower(),
     }
-    policy = (subscription.filter or {}).get("policy")
+    policy = _policy_of(subscription)
     if policy is not None:
-        shown |= {FILTER: json.dumps(policy), SCOPE: _BY_ATTRIBUTES}
+        shown |= {FILTER: json.dumps(policy), SCOPE: _scope_of(subscription)}
     dead = subscription.dead_letter_queue
     if dead is not None and dead != own_dead_letter_queue(subscription.id):
         target = queue_arn(region, subscription.account, dead)
         shown[REDRIVE] = json.dumps({"deadLetterTargetArn": target})
-    return shown
+    kept = subscription.sdk
+    return shown | {name: kept[name] for name in (REDRIVE, DELIVERY_POLICY) if name in kept}
 
 
-def _read_redrive(value: str, protocol: str, account: str) -> str | None:
+def _policy_of(subscription: Subscription | None) -> dict[str, Any] | None:
+    """The filter policy of a subscription, in either scope."""
+    held = (subscription.filter if subscription else None) or {}
+    return next((held[name] for name in _MEMBERS.values() if name in held), None)
+
+
+def _scope_of(subscription: Subscription) -> str:
+    """Over what its policy is, or is to be: a scope may be set before a policy."""
+    if subscription.reads_bodies:
+        return "MessageBody"
+    has_policy = _policy_of(subscription) is not None
+    return _BY_ATTRIBUTES if has_policy else subscription.sdk.get(SCOPE, _BY_ATTRIBUTES)
+
+
+def _filter_of(
+    policy: dict[str, Any], given: Mapping[str, str], before: Subscription | None
+) -> dict[str, Any] | None:
+    """The core's filter with a policy, in the scope that is given or in the one of before."""
+    scope = given.get(SCOPE) or (_scope_of(before) if before else _BY_ATTRIBUTES)
+    return {_MEMBERS.get(scope, "policy"): policy} if policy else None
+
+
+def _read_flag(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        told = f"Attributes Reason: {name}: Invalid value [{value[:80]}]."
+        raise invalid(f"{told} Must be true or false.")
+    return value.lower() == "true"
+
+
+def _read_delivery(value: str, protocol: str) -> dict[str, Any]:
+    if protocol == SQS:
+        raise invalid("DeliveryPolicy Reason: it is of URLs alone.")
+    return read_of_subscription(value)
+
+
+def _read_redrive(value: str, account: str) -> str | None:
     if not value:
         return None
-    if protocol == SQS:
-        raise invalid(
-            "RedrivePolicy Reason: a queue that is subscribed is not deleted, so that nothing is"
-            " undeliverable to it; there is no dead-letter queue of it here."
-        )
     target = _read_object(REDRIVE, value).get("deadLetterTargetArn")
     return own_queue("RedrivePolicy: deadLetterTargetArn", str(target), account)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 from typing import Any
 
 from cirrusmq.access.topic_permissions import Reached, TopicNeed
@@ -17,12 +15,16 @@ from cirrusmq.base.errors import (
     SubscriptionNotFound,
     TopicNotFound,
 )
-from cirrusmq.base.names import parse_topic_ref
+from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
+from cirrusmq.queues.queues import get_queue
 from cirrusmq.subscriptions import confirmations, management, subscriptions, topics
+from cirrusmq_dialects.fifo_names import resolved
+from cirrusmq_dialects.sns import opened_calls
 from cirrusmq_dialects.sns import subscription_attributes as shapes
 from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_topic
 from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import (
     new_subscription_name,
@@ -32,9 +34,11 @@ from cirrusmq_dialects.sns.names import (
     topic_ref,
 )
 from cirrusmq_dialects.sns.reading import flag, needed, pairs, text
+from cirrusmq_dialects.sns.topic_attributes import is_fifo
 
 _PAGE, _TOPICS = 100, 20
 _PENDING = "pending confirmation"
+_DIFFERENT = "Attributes Reason: Subscription already exists with different attributes"
 
 
 def subscribe(asked: Asked) -> Result:
@@ -45,21 +49,28 @@ def subscribe(asked: Asked) -> Result:
     topic = topics.get_topic(core, found.account, found.name)
     protocol, endpoint = needed(members, "Protocol"), needed(members, "Endpoint")
     given = pairs(members, "Attributes")
-    request: dict[str, Any] = shapes.read_attributes(given, protocol, topic.account)
+    attributes = shapes.read_attributes(given, protocol, topic.account)
+    request, where = attributes.native, _where(asked)
     if protocol == shapes.SQS:
-        queue = own_queue("Endpoint", endpoint, topic.account)
+        named = own_queue("Endpoint", endpoint, topic.account)
+        queue = resolved(core, topic.account, named)
+        _check_type(asked, topic, endpoint, queue)
+        where["queue"] = endpoint.rpartition(":")[2]
         request |= {"protocol": "queue", "endpoint": queue}
     elif protocol in ("http", "https"):
         if not endpoint.startswith(f"{protocol}://"):
             raise invalid("Endpoint must match the specified protocol")
-        request |= {"protocol": "http", "endpoint": endpoint, "content_format": "simplified"}
+        if is_fifo(topic):
+            raise invalid("Endpoint Reason: a FIFO topic delivers to queues of SQS alone.")
+        request |= {"protocol": "http", "endpoint": endpoint}
     else:
-        raise invalid(f"Protocol Reason: {protocol[:20]} is none of sqs, http and https.")
-    if shapes.RAW not in given:
-        raise shapes.not_raw()
+        raise invalid(f"Protocol Reason: {_refused_protocol(protocol)}.")
+    _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
     name = new_subscription_name(protocol, str(request["endpoint"]))
     _check_maker(asked, found, topic, name)
+    if request["protocol"] == "http" and DELIVERY_POLICY not in given:
+        request |= _topics_policy(asked, topic, name)
     made_by = None if topic.account == asked.caller.account else asked.caller.account
     try:
         subscription, created = management.put_subscription(
@@ -69,14 +80,16 @@ def subscribe(asked: Asked) -> Result:
             read_values(request, SubscriptionInput),
             made_by=made_by,
             by=asked.caller.key_id,
+            sdk=where | _set({shapes.RAW: "false"} | attributes.beside),
         )
     except AlreadyExists as error:
-        told = "Attributes Reason: Subscription already exists with different attributes"
-        raise invalid(told) from error
+        raise invalid(_DIFFERENT) from error
     except QueueNotFound as error:
         raise invalid("Endpoint Reason: there is no queue of this name.") from error
     except (InvalidFilter, InvalidParameter) as error:
         raise invalid(_told(error)) from error
+    if not created and _differs(subscription, attributes.beside):
+        raise invalid(_DIFFERENT)
     if not created and not subscription.confirmed:
         confirmations.ask_again(core, topic, name)
     arn = subscription_arn(asked.region, subscription)
@@ -86,17 +99,12 @@ def subscribe(asked: Asked) -> Result:
 
 def confirm_subscription(asked: Asked) -> Result:
     """Take a token back from who got it: it is the proof, so that no right is asked for."""
-    core, token = asked.core, needed(asked.members, "Token")
-    ref = topic_ref("TopicArn", needed(asked.members, "TopicArn"), asked.caller.account)
-    account, name = parse_topic_ref(ref, asked.caller.account)
-    digest = hashlib.sha256(token.encode()).hexdigest()
-    with contextlib.suppress(Forbidden, TopicNotFound):
-        topic = topics.get_topic(core, account, name)
-        for each in subscriptions.list_subscriptions(core, topic):
-            if hmac.compare_digest(each.token_sha256 or "", digest):
-                confirmations.confirm(core, name, each.name, token)
-                return {"SubscriptionArn": subscription_arn(asked.region, each)}
-    raise invalid("Token")
+    account = asked.caller.account
+    ref = topic_ref("TopicArn", needed(asked.members, "TopicArn"), account)
+    authenticate = flag(asked.members, "AuthenticateOnUnsubscribe")
+    token = needed(asked.members, "Token")
+    found = opened_calls.confirm(asked.core, ref, token, account, authenticate=authenticate)
+    return {"SubscriptionArn": subscription_arn(asked.region, found)}
 
 
 def unsubscribe(asked: Asked) -> Result:
@@ -136,13 +144,16 @@ def set_subscription_attributes(asked: Asked) -> Result:
     name = needed(asked.members, "AttributeName")
     value = text(asked.members, "AttributeValue") or ""
     protocol = shapes.shown_protocol(found)
-    request = shapes.read_attributes({name: value}, protocol, topic.account)
-    if name == shapes.RAW and found.protocol == "http":
-        request["content_format"] = "simplified"
+    attributes = shapes.read_attributes({name: value}, protocol, topic.account, found)
+    request = attributes.native
+    if name == DELIVERY_POLICY and not value:
+        request |= read_of_topic(topic.sdk.get(DELIVERY_POLICY, ""))
+    _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
+    sdk = _where(asked) | found.sdk | attributes.beside if attributes.beside else None
     try:
         management.change_subscription(
-            asked.core, topic, found.name, read_values(request, SubscriptionInput)
+            asked.core, topic, found.name, read_values(request, SubscriptionInput), sdk=sdk
         )
     except QueueNotFound as error:
         raise invalid(f"{name} Reason: there is no queue of this name.") from error
@@ -176,6 +187,13 @@ def _check_maker(asked: Asked, found: Reached, topic: Topic, name: str) -> None:
         found.require_subscription(there, "subscribe")
 
 
+def _resolve(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:
+    """Have a dead-letter queue be named by the core's name."""
+    if request.get("dead_letter_queue"):
+        queue = resolved(asked.core, topic.account, request["dead_letter_queue"])
+        request["dead_letter_queue"] = queue
+
+
 def _check_queues(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:
     """Queues are of the topic's account, and get messages then: `send` or `manage` is needed."""
     named = {"RedrivePolicy": request.get("dead_letter_queue")}
@@ -187,6 +205,54 @@ def _check_queues(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:
         if topic.account != asked.caller.account:
             raise Forbidden("only the topic's owner may name queues, which are of its account")
         asked.caller.require(("send", "manage"), "queues", queue, f" ({parameter})")
+
+
+def _where(asked: Asked) -> dict[str, str]:
+    """The region and the URL that its messages have in ARNs and addresses."""
+    return {"region": asked.region, "url": asked.call.base_url}
+
+
+def _refused_protocol(protocol: str) -> str:
+    """Why there is no such protocol here."""
+    if protocol == "lambda":
+        return (
+            "lambda is not here: subscribe a queue, and name the function as the one that the queue"
+            " invokes, whose records are SQS's"
+        )
+    return f"{protocol[:20]} is none of sqs, http and https"
+
+
+def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
+    """Refuse a FIFO queue of a standard topic, and a name of one that no FIFO queue has."""
+    if not arn.endswith(FIFO):
+        return
+    if not is_fifo(topic):
+        told = "FIFO SQS Queues can not be subscribed to standard SNS topics"
+        raise invalid(f"Endpoint Reason: {told}")
+    with contextlib.suppress(QueueNotFound):
+        if get_queue(asked.core, topic.account, queue).attributes.ordered:
+            return
+    raise invalid("Endpoint Reason: there is no queue of this name.")
+
+
+def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:
+    """What a new URL has by its topic's delivery policy; one that is there is not compared."""
+    policy = topic.sdk.get(DELIVERY_POLICY)
+    if not policy:
+        return {}
+    with contextlib.suppress(SubscriptionNotFound):
+        subscriptions.find_subscription(asked.core, topic.id, name)
+        return {}
+    return read_of_topic(policy)
+
+
+def _set(attributes: dict[str, str]) -> dict[str, str]:
+    """Those that are set at all."""
+    return {name: value for name, value in attributes.items() if value}
+
+
+def _differs(subscription: Subscription, given: dict[str, str]) -> bool:
+    return any(subscription.sdk.get(name, "") != value for name, value in given.items())
 
 
 def _listed(asked: Asked, found: list[Subscription], more: str | None) -> Result:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
-from cirrusmq.base.errors import AlreadyExists, TopicNotFound
+from cirrusmq.base.errors import AlreadyExists, SubscriptionNotFound, TopicNotFound
 from cirrusmq.base.shapes import read_values
-from cirrusmq.model.topic import Topic, TopicInput
+from cirrusmq.model.notification import topic_arn
+from cirrusmq.model.topic import SubscriptionInput, Topic, TopicInput
 from cirrusmq.subscriptions import management, topics
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
-from cirrusmq_dialects.sns.errors import SnsError, invalid
-from cirrusmq_dialects.sns.names import new_topic_name, topic_arn
+from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_topic
+from cirrusmq_dialects.sns.errors import invalid
+from cirrusmq_dialects.sns.names import new_topic_name
 from cirrusmq_dialects.sns.reading import needed, pairs, text
 from cirrusmq_dialects.sns.tag_calls import read_tags
+from cirrusmq_dialects.sns.topic_attributes import read_attributes, show
 
 _PAGE = 100
 _LARGEST_BYTES = 262_144
-_NAME_CHARACTERS = 100
-_POLICY_BYTES = 8_192
-DISPLAY_NAME, DELIVERY_POLICY = "DisplayName", "DeliveryPolicy"
 
 
 def create_topic(asked: Asked) -> Result:
@@ -33,7 +31,7 @@ def create_topic(asked: Asked) -> Result:
     asked.caller.require(MANAGE, "topics", name)
     if text(asked.members, "DataProtectionPolicy"):
         raise invalid("DataProtectionPolicy Reason: there is no data protection here.")
-    given = _read_attributes(pairs(asked.members, "Attributes"))
+    given = read_attributes(pairs(asked.members, "Attributes"), account, name)
     tags = read_tags(asked.members)
     arn = topic_arn(asked.region, account, name)
     topic = None
@@ -83,8 +81,7 @@ def get_topic_attributes(asked: Asked) -> Result:
     shown = {
         "TopicArn": asked.arn(topic),
         "Owner": topic.account,
-        DISPLAY_NAME: "",
-        **topic.sdk,
+        **show(topic),
         "SubscriptionsConfirmed": str(confirmed),
         "SubscriptionsPending": str(len(known) - confirmed),
         "SubscriptionsDeleted": "0",
@@ -95,47 +92,26 @@ def get_topic_attributes(asked: Asked) -> Result:
 def set_topic_attributes(asked: Asked) -> Result:
     """Change an attribute; an empty value removes it."""
     name = needed(asked.members, "AttributeName")
-    given = _read_attributes({name: text(asked.members, "AttributeValue") or ""})
     found = asked.reach(MANAGE)
     found.require("admin")
+    topic = topics.get_topic(asked.core, found.account, found.name)
+    value = text(asked.members, "AttributeValue") or ""
+    given = read_attributes({name: value}, found.account, found.name, topic)
 
     def update(before: Topic) -> Topic:
         kept = {key: value for key, value in (before.sdk | given).items() if value}
         return msgspec.structs.replace(before, sdk=kept)
 
     topics.update_topic(asked.core, found.account, found.name, update)
+    if name == DELIVERY_POLICY:
+        _deliver_by(asked, topic, value)
     return None
 
 
-def _read_attributes(given: Mapping[str, str]) -> dict[str, str]:
-    """The attributes that are kept, checked; others are refused."""
-    for name, value in given.items():
-        if name == DISPLAY_NAME:
-            if len(value) > _NAME_CHARACTERS:
-                raise invalid(f"DisplayName Reason: has more than {_NAME_CHARACTERS} characters.")
-        elif name == DELIVERY_POLICY:
-            _check_delivery_policy(value)
-        elif name == "FifoTopic" and value.lower() == "false":
-            continue
-        else:
-            raise _not_here(name)
-    return {name: value for name, value in given.items() if name != "FifoTopic"}
-
-
-def _check_delivery_policy(value: str) -> None:
-    try:
-        if value:
-            decode_json(value, dict[str, object])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise invalid("DeliveryPolicy Reason: must be a JSON object.") from error
-    if len(value.encode()) > _POLICY_BYTES:
-        raise invalid(f"DeliveryPolicy Reason: has more than {_POLICY_BYTES:,} bytes.")
-
-
-def _not_here(name: str) -> SnsError:
-    if name == "Policy":
-        return invalid(
-            "Policy Reason: policies of topics are not enforced here, so none is kept; other"
-            " accounts get grants of the topic, keys have scopes."
-        )
-    return invalid(f"AttributeName Reason: {name[:80]} is not supported here.")
+def _deliver_by(asked: Asked, topic: Topic, policy: str) -> None:
+    """Have URLs without a policy of their own follow the topic's; a repeat finishes it."""
+    change = read_values(read_of_topic(policy), SubscriptionInput)
+    for each in list_subscriptions(asked.core, topic):
+        if each.protocol == "http" and each.made_by_sns and DELIVERY_POLICY not in each.sdk:
+            with contextlib.suppress(SubscriptionNotFound):
+                management.change_subscription(asked.core, topic, each.name, change)

@@ -15,6 +15,7 @@ from cirrusmq.base.errors import Forbidden
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.fifo_names import resolved
 from cirrusmq_dialects.sqs.names import check_type, ref_in_url
 from cirrusmq_dialects.sqs.reading import Members, needed_text
 
@@ -49,7 +50,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     def queue_ref(self) -> str:
         """The queue in `QueueUrl`, as the core's callers name it."""
-        return ref_in_url(needed_text(self.members, "QueueUrl"), self.caller.account)
+        url = needed_text(self.members, "QueueUrl")
+        return self.resolved(ref_in_url(url, self.caller.account))
+
+    def resolved(self, ref: str) -> str:
+        """A queue as the core's callers name it."""
+        return resolved(self.core, self.caller.account, ref)
 
     def find(self, rights: tuple[Right, ...], *needs: Need) -> Queue:
         """The queue in `QueueUrl`, if the caller has one of the rights, and a need, there."""

@@ -6,16 +6,18 @@ Some that the core has no place for are labels of the queue: `sqs.DeduplicationS
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.limits import LABELS, LABELS_BYTES
 from cirrusmq.model.described import check_labels
 from cirrusmq.model.queue import Queue, SdkAttributes
 from cirrusmq.queues.counts import Counts
+from cirrusmq_dialects.fifo_names import shown_fifo
 from cirrusmq_dialects.sqs.errors import SqsError, invalid_value
 from cirrusmq_dialects.sqs.kept_attributes import (
     POLICIES,
@@ -27,7 +29,7 @@ from cirrusmq_dialects.sqs.kept_attributes import (
     hides_nothing,
     read_kept,
 )
-from cirrusmq_dialects.sqs.names import FIFO, arn, shown_name
+from cirrusmq_dialects.sqs.names import arn, shown_name
 
 LARGEST_BYTES = 1_048_576
 DEFAULTS = {
@@ -70,6 +72,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     fifo: bool
     before: Queue | None = None
     """The queue as it is; None: it is to be made."""
+    resolve: Callable[[str], str]
+    """The core's name of another queue that an attribute names."""
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +120,9 @@ def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
         native["labels"] = labels
     before = place.before
     kept = read_kept(given, before.sdk if before else None, place.account, place.name)
+    if kept is not None and kept.dead_letters_from and "RedriveAllowPolicy" in given:
+        named = sorted(map(place.resolve, kept.dead_letters_from))
+        kept = replace(kept, dead_letters_from=named)
     return Changes(native=native, sdk=kept)
 
 
@@ -192,7 +199,7 @@ def _read_redrive(value: str, place: Place) -> dict[str, Any] | None:
     from cirrusmq_dialects.sqs.policies import read_redrive
 
     queue, count = read_redrive(value, place.account)
-    fields: dict[str, Any] = {"queue": queue, "max_receives": count}
+    fields: dict[str, Any] = {"queue": place.resolve(queue), "max_receives": count}
     held = place.before.attributes.dead_letter if place.before else None
     if held is not None and held.max_age_seconds is not None:
         fields["max_age_seconds"] = held.max_age_seconds
@@ -228,8 +235,7 @@ def show(queue: Queue, region: str, counts: Counts | None) -> dict[str, str]:
     dead_letter = held.dead_letter
     if dead_letter is not None and dead_letter.max_receives is not None:
         name = dead_letter.queue
-        if held.ordered and name.endswith("_fifo"):
-            name = name.removesuffix("_fifo") + FIFO
+        name = shown_fifo(name) if held.ordered else name
         policy = {
             "deadLetterTargetArn": arn(region, queue.account, name),
             "maxReceiveCount": dead_letter.max_receives,

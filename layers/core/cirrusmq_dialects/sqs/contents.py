@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import sdk_attributes
-from cirrusmq.base.sdk_attributes import ONCE, TRACE, TRACE_HEADER, Typed
+from cirrusmq.base.reserved_attributes import ONCE, TRACE
+from cirrusmq.base.sdk_attributes import TRACE_HEADER, Typed
 from cirrusmq.model.message import Message
 from cirrusmq_dialects.sqs.errors import SqsError, missing
 from cirrusmq_dialects.sqs.reading import Members, objects, text

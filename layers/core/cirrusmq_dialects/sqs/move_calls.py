@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from cirrusmq.base.errors import Conflict, Forbidden, QueueNotFound
+from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import queue_source
@@ -17,7 +18,7 @@ from cirrusmq.queues.operations import CANCELLED, Operation
 from cirrusmq.queues.queues import dead_letter_sources, get_queue
 from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
 from cirrusmq_dialects.sqs.errors import SqsError
-from cirrusmq_dialects.sqs.names import FIFO, arn, ref_in_arn, shown_name
+from cirrusmq_dialects.sqs.names import arn, ref_in_arn, shown_name
 from cirrusmq_dialects.sqs.reading import integer, needed_text, text
 
 Result: TypeAlias = dict[str, Any]
@@ -38,7 +39,7 @@ def start_message_move_task(asked: Asked) -> Result:
     to = text(asked.members, "DestinationArn")
     request: Result = {}
     if to is not None:
-        request["to"] = named = ref_in_arn("DestinationArn", to, account)
+        request["to"] = named = asked.resolved(ref_in_arn("DestinationArn", to, account))
         if ":" in named:
             raise Forbidden("messages move within an account")
         asked.caller.require(("send", "manage"), "queues", named, " (DestinationArn)")
@@ -91,7 +92,8 @@ def _source(asked: Asked, rights: Any) -> Queue:
     """The queue in `SourceArn`, which is the caller's own."""
     given = needed_text(asked.members, "SourceArn")
     with _resource("SourceArn"):
-        queue = asked.find_named(ref_in_arn("SourceArn", given, asked.caller.account), rights)
+        named = asked.resolved(ref_in_arn("SourceArn", given, asked.caller.account))
+        queue = asked.find_named(named, rights)
     if queue.account != asked.caller.account:
         raise Forbidden("only its owner may move the messages of a queue")
     return queue

@@ -1,7 +1,8 @@
 """Names, URLs and ARNs of queues: SQS's, and the core's for the same queue.
 
-`orders.fifo` is the ordered queue `orders_fifo`. An account that is a number, as in URLs of the
-service that a program comes from, is the caller's own: no account here has such a name.
+`orders.fifo` is the ordered queue `orders_fifo`, which SQS's calls make, or else the native one of
+its own name. An account that is a number, as in URLs of the service that a program comes from, is
+the caller's own: no account here has such a name.
 """
 
 from __future__ import annotations
@@ -9,26 +10,24 @@ from __future__ import annotations
 import re
 
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.names import ACCOUNT_NAME, QUEUE_NAME, check_name
+from cirrusmq.base.names import ACCOUNT_NAME, FIFO, QUEUE_NAME, check_name
 from cirrusmq.model.queue import Queue
+from cirrusmq_dialects.fifo_names import shown_fifo
 from cirrusmq_dialects.sqs.errors import NO_QUEUE, SqsError, invalid
 
-FIFO = ".fifo"
-_OWN_FIFO = "_fifo"
 _NAME = re.compile(r"(?=.{1,80}\Z)[A-Za-z0-9_-]+(?:\.fifo)?", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
-def native_name(name: str) -> str:
-    """The core's name of a queue that is to be made; InvalidParameterValue."""
+def checked_name(name: str) -> str:
+    """The name of a queue that is to be made; InvalidParameterValue."""
     if not _NAME.fullmatch(name):
         raise SqsError(
             "InvalidParameterValue",
             "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length",
         )
-    native = _native(name)
     try:
-        return check_name("QueueName", native, QUEUE_NAME)
+        return check_name("QueueName", name, QUEUE_NAME)
     except InvalidParameter as error:
         raise SqsError("InvalidParameterValue", error.detail) from error
 
@@ -41,9 +40,7 @@ def check_type(name: str, queue: Queue) -> None:
 
 def shown_name(queue: Queue) -> str:
     """SQS's name of a queue."""
-    if queue.attributes.ordered and queue.name.endswith(_OWN_FIFO):
-        return queue.name.removesuffix(_OWN_FIFO) + FIFO
-    return queue.name
+    return shown_fifo(queue.name) if queue.attributes.ordered else queue.name
 
 
 def queue_url(base_url: str, queue: Queue) -> str:
@@ -57,7 +54,7 @@ def arn(region: str, account: str, name: str) -> str:
 
 
 def ref_in_url(url: str, account: str) -> str:
-    """The queue in a URL as the core's callers name it; its host is not looked at."""
+    """The queue in a URL, to be `resolved`; its host is not looked at."""
     parts = [part for part in url.partition("?")[0].split("/") if part]
     if not parts:
         raise SqsError("InvalidAddress", f"The address {url[:200]} is not valid for this endpoint.")
@@ -65,7 +62,7 @@ def ref_in_url(url: str, account: str) -> str:
 
 
 def ref_in_arn(parameter: str, text: str, account: str) -> str:
-    """The queue in an ARN as the core's callers name it; InvalidParameterValue."""
+    """The queue in an ARN, to be `resolved`; InvalidParameterValue."""
     parts = text.split(":")
     if len(parts) != 6 or parts[:3] != ["arn", "aws", "sqs"]:
         raise invalid(parameter, text, "Must be the ARN of a queue.")
@@ -73,15 +70,14 @@ def ref_in_arn(parameter: str, text: str, account: str) -> str:
 
 
 def ref(name: str, owner: str | None, account: str) -> str:
-    """A queue as the core's callers name it; QueueDoesNotExist where none can have the name."""
+    """A queue, to be `resolved`; QueueDoesNotExist where none can have the name."""
     if not _NAME.fullmatch(name):
         raise SqsError("QueueDoesNotExist", NO_QUEUE)
-    native = _native(name)
     try:
-        check_name("queue", native, QUEUE_NAME)
+        check_name("queue", name, QUEUE_NAME)
         if owner is None or owner == account or _NUMBER.fullmatch(owner):
-            return native
-        return f"{check_name('account', owner, ACCOUNT_NAME)}:{native}"
+            return name
+        return f"{check_name('account', owner, ACCOUNT_NAME)}:{name}"
     except InvalidParameter as error:
         raise SqsError("QueueDoesNotExist", NO_QUEUE) from error
 
@@ -89,7 +85,3 @@ def ref(name: str, owner: str | None, account: str) -> str:
 def native_prefix(prefix: str) -> str:
     """The beginning of the core's names of queues whose SQS names begin so."""
     return prefix.partition(".")[0]
-
-
-def _native(name: str) -> str:
-    return name.removesuffix(FIFO) + _OWN_FIFO if name.endswith(FIFO) else name

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from cirrusmq.access.permissions import authorize
 from cirrusmq.base.errors import CirrusMQError, Forbidden, InvalidParameter, QueueNotFound
+from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue, QueueInput, change_attributes
 from cirrusmq.model.source import queue_source
@@ -34,9 +35,8 @@ from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing
 from cirrusmq_dialects.sqs.names import (
-    FIFO,
     check_type,
-    native_name,
+    checked_name,
     native_prefix,
     queue_url,
     ref,
@@ -52,7 +52,7 @@ def create_queue(asked: Asked) -> Result:
     """Make a queue, or find it where every attribute that is given has the value there."""
     core, account = asked.core, asked.caller.account
     name, given = needed_text(asked.members, "QueueName"), pairs(asked.members, "Attributes")
-    native, fifo = native_name(name), name.endswith(FIFO)
+    native, fifo = asked.resolved(checked_name(name)), name.endswith(FIFO)
     asked.caller.require(MANAGE, "queues", native)
     if fifo != (given.get("FifoQueue", "").lower() == "true"):
         raise SqsError(
@@ -63,7 +63,7 @@ def create_queue(asked: Asked) -> Result:
         )
     tags = pairs(asked.members, "tags")
     shapes.check_tags(tags)
-    place = shapes.Place(account=account, name=native, fifo=fifo)
+    place = shapes.Place(account=account, name=native, fifo=fifo, resolve=asked.resolved)
     changes = shapes.read_attributes(given, place)
     _check_target(asked, place, given, changes.native)
     queue = _find(asked, native)
@@ -89,7 +89,7 @@ def get_queue_url(asked: Asked) -> Result:
     """The URL of a queue."""
     name = needed_text(asked.members, "QueueName")
     owner = text(asked.members, "QueueOwnerAWSAccountId")
-    queue = asked.find_named(ref(name, owner, asked.caller.account), SHOW)
+    queue = asked.find_named(asked.resolved(ref(name, owner, asked.caller.account)), SHOW)
     check_type(name, queue)
     return {"QueueUrl": queue_url(asked.call.base_url, queue)}
 
@@ -139,6 +139,7 @@ def set_queue_attributes(asked: Asked) -> Result:
             name=before.name,
             fifo=before.attributes.ordered,
             before=before,
+            resolve=asked.resolved,
         )
         changes = shapes.read_attributes(given, place)
         _check_target(asked, place, given, changes.native)

@@ -13,6 +13,7 @@ from cirrusmq.base.sdk_attributes import TRACE_HEADER, said_beside
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.parcel import Parcel, order_number, sequence_number
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.sender import sender_of
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import (
     Begun,
@@ -23,6 +24,7 @@ from cirrusmq.receiving.receive import (
     take_what_fits,
 )
 from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
+from cirrusmq_dialects.fifo_names import shown_fifo
 from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import RECEIVE, Asked
 from cirrusmq_dialects.sqs.contents import (
@@ -35,7 +37,7 @@ from cirrusmq_dialects.sqs.contents import (
 )
 from cirrusmq_dialects.sqs.errors import SqsError
 from cirrusmq_dialects.sqs.kept_attributes import hides_nothing
-from cirrusmq_dialects.sqs.names import FIFO, arn
+from cirrusmq_dialects.sqs.names import arn
 from cirrusmq_dialects.sqs.reading import Members, integer, key_text, texts
 from cirrusmq_dialects.sqs.settle_calls import VISIBILITY, source_of
 
@@ -123,6 +125,8 @@ def _shown(
     asked: Asked, queue: Queue, each: Received, system: frozenset[str], named: list[str]
 ) -> Result:
     body = shown_body(each.message)
+    notification = _notification(queue, each) if each.parcel.others else None
+    body = body if notification is None else notification
     shown: Result = {
         "MessageId": each.parcel.message_id(each.place),
         "ReceiptHandle": each.receipt,
@@ -133,18 +137,26 @@ def _shown(
     found = {name: value for name, value in told.items() if name in system or "All" in system}
     if found:
         shown["Attributes"] = found
-    attributes = shown_attributes(each.message, named)
+    attributes = {} if notification else shown_attributes(each.message, named)
     if attributes:
         shown["MD5OfMessageAttributes"] = attributes_md5(attributes)
         shown["MessageAttributes"] = to_members(attributes)
     return shown
 
 
+def _notification(queue: Queue, each: Received) -> str | None:
+    """The text of a message that came by SNS's default delivery, with its attributes; else None."""
+    # Few messages did: the cold starts of others do without.
+    from cirrusmq.model.notification import notification_of
+
+    return notification_of(each.parcel, each.place, each.message, queue.account)
+
+
 def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     """What is said of a message beside its own attributes."""
     parcel, place, message = each.parcel, each.place, each.message
     told = {
-        "SenderId": queue.account,
+        "SenderId": sender_of(message, queue.account).account,
         "SentTimestamp": str(parcel.sent_ms),
         "ApproximateReceiveCount": str(parcel.tries(place) + _tries_before(parcel)),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
@@ -161,8 +173,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     came = parcel.dead_letter or {}
     if "source_queue" in came:
         name = str(came["source_queue"])
-        if queue.attributes.ordered and name.endswith("_fifo"):
-            name = name.removesuffix("_fifo") + FIFO
+        name = shown_fifo(name) if queue.attributes.ordered else name
         told["DeadLetterQueueSourceArn"] = arn(asked.region, queue.account, name)
     return told
 

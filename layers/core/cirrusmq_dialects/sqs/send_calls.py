@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.parcel import sequence_number
@@ -22,7 +23,7 @@ from cirrusmq_dialects.sqs.contents import (
     read_trace,
 )
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
-from cirrusmq_dialects.sqs.names import FIFO, shown_name
+from cirrusmq_dialects.sqs.names import shown_name
 from cirrusmq_dialects.sqs.reading import Members, entries, integer, key_text
 
 Result: TypeAlias = dict[str, Any]
@@ -85,7 +86,7 @@ def send_message(asked: Asked) -> Result:
     queue = asked.find(SEND)
     draft = _Draft(queue, asked.members, read_trace(asked.call.headers))
     request = read_values({"messages": [draft.native]}, SendRequest)
-    (sent,) = send(asked.core, queue, request, OF_SDKS)
+    (sent,) = send(asked.core, queue, request, asked.caller, OF_SDKS)
     return _sent(draft, sent)
 
 
@@ -107,7 +108,9 @@ def send_message_batch(asked: Asked) -> Result:
         natives = [draft.native for draft in drafts.values()]
         request = read_values({"messages": natives, "atomic": False}, SendRequest)
         for (name, draft), sent in zip(
-            drafts.items(), send(asked.core, queue, request, OF_SDKS), strict=True
+            drafts.items(),
+            send(asked.core, queue, request, asked.caller, OF_SDKS),
+            strict=True,
         ):
             if isinstance(sent, CirrusMQError):
                 failed.append(failure(name, of_contract(sent)))

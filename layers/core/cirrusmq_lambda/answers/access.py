@@ -1,4 +1,4 @@
-"""Answers about access keys, and grants between accounts."""
+"""Access keys, and grants between accounts, in answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GrantState(Body):
 
     @classmethod
     def of(cls, grant: Grant) -> Self:
-        """The answer to the queue's owner."""
+        """Returns the grant as the queue's owner sees it."""
         return cls(account=grant.account, permission=grant.permission)
 
 
@@ -40,7 +40,7 @@ class TopicGrantState(Body):
 
     @classmethod
     def of(cls, grant: TopicGrant) -> Self:
-        """The answer to the topic's owner."""
+        """Returns the grant as the topic's owner sees it."""
         return cls(account=grant.account, permission=grant.permission)
 
 
@@ -61,7 +61,7 @@ class SharedResource(Body, kw_only=True):
 
     @classmethod
     def of(cls, grant: AnyGrant) -> Self:
-        """The answer to the account that may use it."""
+        """Returns the grant as the account that may use the resource sees it."""
         return cls(
             queue=UNSET if grant.queue is None else f"{grant.owner}:{grant.queue}",
             topic=UNSET if grant.topic is None else f"{grant.owner}:{grant.topic}",
@@ -98,7 +98,7 @@ class KeyState(Body):
 
     @classmethod
     def of(cls, key: AccessKey, used_ms: int | None, **more: Any) -> Self:
-        """The answer of a key; `more`: the fields of a struct that has more."""
+        """Returns the answer for a key. `more`: further fields of a subclass."""
         return cls(
             access_key_id=key.id,
             account=key.account,

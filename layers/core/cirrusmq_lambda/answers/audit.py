@@ -1,4 +1,4 @@
-"""Answers about the audit."""
+"""The audit's changes in answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChangeState(Body):
 
     @classmethod
     def of(cls, entry: AuditEntry) -> Self:
-        """The answer of an entry."""
+        """Returns the answer for an entry."""
         return cls(
             at=format_time(entry.at_ms),
             account=entry.account or None,

@@ -1,4 +1,4 @@
-"""The base of every answer's struct, the texts that many have in them, and the refusal."""
+"""The base of all answers' structs, their common types, and the problem."""
 
 from __future__ import annotations
 

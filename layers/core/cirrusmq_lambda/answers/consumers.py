@@ -1,4 +1,4 @@
-"""Answers about who receives from a queue, a receiver or a group."""
+"""Consumers of a queue, a receiver or a group in answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ConsumerState(Body, kw_only=True):
 
     @classmethod
     def of(cls, consumer: Consumer, reader: str) -> Self:
-        """The answer of a consumer to a caller of the account `reader`."""
+        """Returns the answer for a consumer. `reader`: the caller's account."""
         return cls(
             access_key_id=consumer.key_id if consumer.account == reader else UNSET,
             account=consumer.account,

@@ -1,4 +1,4 @@
-"""How many messages a queue or a receiver holds."""
+"""Counts of a queue's or a receiver's messages in answers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,21 @@ class Counts(Body):
     delayed: int
     rewindable: int
     oldest_active_age_seconds: int
+    active_by_priority: (
+        Annotated[
+            dict[str, int],
+            Meta(
+                description="with priorities: of the active ones, or of those that were read, "
+                "by priority"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     approximate: Approximate = UNSET
 
     @classmethod
     def of(cls, counted: counts.Counts, now_ms: int) -> Self:
-        """The answer at a time; the age is 0 where nothing is active."""
+        """Returns the answer for counts at a time; the age is 0 if no message is active."""
         age_ms = 0 if counted.oldest_ms is None else now_ms - counted.oldest_ms
         return cls(
             active=counted.active,
@@ -38,5 +48,13 @@ class Counts(Body):
             delayed=counted.delayed,
             rewindable=counted.rewindable,
             oldest_active_age_seconds=age_ms // 1000,
+            active_by_priority=_by_priority(counted),
             approximate=counted.approximate or UNSET,
         )
+
+
+def _by_priority(counted: counts.Counts) -> dict[str, int] | UnsetType:
+    if counted.by_priority is None:
+        return UNSET
+    levels = sorted(counted.by_priority.items(), reverse=True)
+    return {str(priority): count for priority, count in levels}

@@ -1,4 +1,4 @@
-"""The answer about the function that messages are handed to."""
+"""The function that gets messages, in answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers about operations: long work on a queue, or on a topic's subscription."""
+"""Operations in answers: long work on a queue, or on a topic's subscription."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OperationState(Body):
 
     @classmethod
     def of(cls, operation: Operation) -> Self:
-        """The answer of an operation."""
+        """Returns the answer for an operation."""
         finished_ms, detail = operation.finished_ms, operation.detail
         return cls(
             id=operation.id,

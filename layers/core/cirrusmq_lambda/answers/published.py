@@ -1,4 +1,4 @@
-"""The answers to a publish, and about those that are not decided yet."""
+"""Published messages and undecided half messages in answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PublishedMessage(Body, kw_only=True):
 
     @classmethod
     def of(cls, published: Published) -> Self:
-        """The entry of a message that is published."""
+        """Returns the entry for a published message."""
         sent_at = format_time(published.sent_ms)
         return cls(id=published.id, matched=published.matched, sent_at=sent_at)
 
@@ -67,7 +67,7 @@ class MatchedMessage(Body, kw_only=True):
 
     @classmethod
     def of(cls, subscriptions: Iterable[Subscription]) -> Self:
-        """The entry of a message that these match."""
+        """Returns the entry for a message that these subscriptions match."""
         return cls(
             subscriptions=[
                 MatchedSubscription(name=each.name, protocol=each.protocol, paused=each.paused)
@@ -77,7 +77,7 @@ class MatchedMessage(Body, kw_only=True):
 
     @classmethod
     def tried(cls, trial: Trial) -> Self:
-        """The entry of a message on which a filter was tried."""
+        """Returns the entry for a message on which a filter was tried."""
         return cls(passes=trial.passes, why_not=trial.why_not or UNSET)
 
 
@@ -98,7 +98,7 @@ class Prepared(Body):
 
     @classmethod
     def of(cls, half: Half) -> Self:
-        """The answer about a half message."""
+        """Returns the answer for a half message."""
         return cls(
             handle=half.handle,
             check_at=format_time(half.due_ms),
@@ -125,7 +125,7 @@ class HalfMessage(Body, kw_only=True):
 
     @classmethod
     def of(cls, message: Message, routing_key: str) -> Self:
-        """The answer of a message; the routing key may be empty."""
+        """Returns the answer for a message; the routing key may be empty."""
         return cls(**fields_of(message), routing_key=routing_key or UNSET)
 
 
@@ -142,7 +142,7 @@ class UndecidedTransaction(Body, kw_only=True):
 
     @classmethod
     def of(cls, check: Check) -> Self:
-        """The entry of a check."""
+        """Returns the entry for a check."""
         half = check.half
         return cls(
             handle=half.handle,

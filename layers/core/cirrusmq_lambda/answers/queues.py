@@ -1,4 +1,4 @@
-"""Answers about queues."""
+"""Queues in answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.queue import DeadLetter, Queue
+from cirrusmq.model.sender import SenderDetail
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.invoking import Invoke
@@ -31,16 +32,19 @@ class QueueAttributes(Body):
     ordered: bool
     fair: bool
     max_in_flight: int | None
+    priorities: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
+    paused: bool
+    sender: SenderDetail
     created_at: Time
     modified_at: Time
 
     @classmethod
     def of(cls, queue: Queue, **more: Any) -> Self:
-        """The answer of a queue; `more`: the fields of a struct that has more."""
+        """Returns the answer for a queue. `more`: further fields of a subclass."""
         return cls(
             name=queue.name,
             id=queue.id,

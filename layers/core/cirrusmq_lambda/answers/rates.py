@@ -1,4 +1,4 @@
-"""The last hour, or hours, of queues, receivers, topics and subscriptions."""
+"""Rates of queues, receivers, topics and subscriptions in the last hours, in answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ResourceRates(Body):
 
     @classmethod
     def of(cls, kind: RateKind, name: str, rates: Rates) -> Self:
-        """The answer's part for one resource."""
+        """Returns the answer's part for one resource."""
         happened = {each: list(numbers) for each, numbers in rates.happened.items()}
         return cls(kind=kind, name=name, kept=list(rates.kept), **happened)
 

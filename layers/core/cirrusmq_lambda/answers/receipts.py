@@ -1,4 +1,4 @@
-"""Answers to calls that name messages by receipt."""
+"""Results of calls that name messages by receipt, in answers."""
 
 from __future__ import annotations
 

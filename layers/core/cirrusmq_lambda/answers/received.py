@@ -1,4 +1,4 @@
-"""The answers to a receive and to a peek."""
+"""Messages received, peeked at or looked up, in answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.sender import Onlooker
 from cirrusmq_lambda.answers.body import Body, Cursor, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Content
 from cirrusmq_lambda.answers.receipts import Failure
@@ -33,7 +34,7 @@ class DeadLetterNote(Body):
 
 
 def _note(parcel: Parcel) -> DeadLetterNote | UnsetType:
-    """The note of its source in a dead letter."""
+    """Returns the note of a dead letter's source, or UNSET."""
     noted = parcel.dead_letter
     if not noted:
         return UNSET
@@ -50,14 +51,19 @@ class PeekedMessage(Content, kw_only=True):
     dead_letter: DeadLetterNote | UnsetType = UNSET
 
     @classmethod
-    def at(cls, parcel: Parcel, place: int, message: Message, **more: Any) -> Self:
-        """The answer of the message at a parcel's place; `more`: fields of a struct that has
-        more."""
+    def at(
+        cls, parcel: Parcel, place: int, message: Message, seen_by: Onlooker, **more: Any
+    ) -> Self:
+        """Returns the answer for the message at an index of a parcel.
+
+        `more`: further fields of a subclass.
+        """
         first_ms = parcel.first_received_ms[place]
         return cls.of(
             message,
             parcel.message_id(place),
             parcel.sent_ms,
+            seen_by,
             receive_count=parcel.tries(place),
             visible_at=format_time(parcel.visible_ms[place]),
             expires_at=format_time(parcel.expires_ms),
@@ -82,7 +88,7 @@ class MessageState(Body, kw_only=True):
 
     @classmethod
     def of(cls, found: Found, **more: Any) -> Self:
-        """The answer of a look-up; `more`: fields of a struct that has more."""
+        """Returns the answer of a look-up. `more`: further fields of a subclass."""
         parcel, place = found.parcel, found.place
         first_ms = parcel.first_received_ms[place]
         return cls(
@@ -117,12 +123,12 @@ class FoundMessage(MessageState, kw_only=True):
     ) = UNSET
 
     @classmethod
-    def found(cls, found: Found) -> Self:
-        """The answer of a look-up, with the others of its id."""
+    def found(cls, found: Found, seen_by: Onlooker) -> Self:
+        """Returns the answer of a look-up, with other messages of the same id."""
         parcel, place, message = found.parcel, found.place, found.message
         content: Content | UnsetType = UNSET
         if message is not None:
-            content = Content.of(message, parcel.message_id(place), parcel.sent_ms)
+            content = Content.of(message, parcel.message_id(place), parcel.sent_ms, seen_by)
         others = list(map(MessageState.of, found.others))
         return cls.of(found, message=content, others=others or UNSET)
 
@@ -149,6 +155,23 @@ class ReceivedMessages(Body):
         | UnsetType
     ) = UNSET
     failed: list[Failure] | UnsetType = UNSET
+    paused: (
+        Annotated[bool, Meta(description="true: nobody receives from it until it is resumed")]
+        | UnsetType
+    ) = UNSET
+    seen_all: (
+        Annotated[
+            bool,
+            Meta(
+                description="with `where`: whether everything was looked at, by this call and "
+                "those whose `after` it goes on behind"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    after: (
+        Annotated[str, Meta(description="with `where`: opaque, for the next call")] | UnsetType
+    ) = UNSET
     error: (
         Annotated[Problem, Meta(description="after the deletes, why nothing could be received")]
         | UnsetType

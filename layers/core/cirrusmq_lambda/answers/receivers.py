@@ -1,4 +1,4 @@
-"""Answers about the receivers of a queue."""
+"""Receivers of a queue in answers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class ReceiverAttributes(Body, kw_only=True):
     start: str
     starts_at: Time
     filter: dict[str, Any] | None
+    paused: bool
     created_at: Time
     modified_at: Time
     operation: (
@@ -32,15 +33,16 @@ class ReceiverAttributes(Body, kw_only=True):
 
     @classmethod
     def of(cls, receiver: Receiver, **more: Any) -> Self:
-        """The answer of a receiver; `more`: the fields of a struct that has more."""
+        """Returns the answer for a receiver. `more`: further fields of a subclass."""
         return cls(
             name=receiver.name,
             id=receiver.id,
             start=receiver.start,
             starts_at=format_time(receiver.start_ms),
             filter=receiver.filter,
+            paused=receiver.paused,
             created_at=format_time(receiver.created_ms),
-            modified_at=format_time(receiver.created_ms),
+            modified_at=format_time(receiver.modified_ms or receiver.created_ms),
             operation=(receiver.backfill or UNSET) if receiver.filling else UNSET,
             **more,
         )

@@ -1,4 +1,4 @@
-"""Reports as the data pipeline finished them."""
+"""Reports of the data pipeline in answers."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
 
     @classmethod
     def of(cls, report: dict[str, Any], cursor: str | UnsetType = UNSET) -> Self:
-        """The answer of the pipeline's report, whose invoices stay as they were read."""
-        # Those of a release before this one have no numbers.
+        """Returns the answer for the pipeline's report; its invoices are not converted."""
+        # Invoices by an earlier release have no numbers.
         invoices: list[Any] = [{**_WITHOUT_NUMBER, **each} for each in report["invoices"]]
         return cls(
             start=report["from"],

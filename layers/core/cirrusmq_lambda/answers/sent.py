@@ -1,4 +1,4 @@
-"""The answer to a send."""
+"""Sent messages in answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SentMessage(Body, kw_only=True):
 
     @classmethod
     def of(cls, sent: Stored) -> Self:
-        """The entry of a message that is stored."""
+        """Returns the entry for a stored message."""
         return cls(id=sent.id, body_md5=sent.body_md5, sent_at=format_time(sent.sent_ms))
 
 

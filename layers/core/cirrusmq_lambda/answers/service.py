@@ -1,4 +1,4 @@
-"""Answers about the service itself."""
+"""The service's health and its URLs in answers."""
 
 from __future__ import annotations
 

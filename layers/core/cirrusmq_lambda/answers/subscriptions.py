@@ -1,4 +1,4 @@
-"""Answers about the subscriptions of a topic."""
+"""Subscriptions of a topic in answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RetryInForce(Body):
 
     @classmethod
     def of(cls, policy: RetryPolicy) -> Self:
-        """The answer of a policy."""
+        """Returns the answer for a policy."""
         waits = [wait_ms / 1000 for wait_ms in policy.waits_ms]
         return cls(policy.policy, waits, policy.jitter, policy.max_retries)
 
@@ -83,7 +83,7 @@ class SubscriptionAttributes(Body, kw_only=True):
 
     @classmethod
     def of(cls, subscription: Subscription, **more: Any) -> Self:
-        """The answer of a subscription; `more`: the fields of a struct that has more."""
+        """Returns the answer for a subscription. `more`: further fields of a subclass."""
         return cls(
             name=subscription.name,
             topic=subscription.topic,
@@ -126,7 +126,7 @@ class SubscriptionCounts(Body):
 
     @classmethod
     def of(cls, counted: Counts) -> Self:
-        """The answer of these counts."""
+        """Returns the answer for these counts."""
         approximate = counted.approximate or UNSET
         return cls(counted.active, counted.inactive, counted.delayed, approximate)
 
@@ -157,11 +157,11 @@ class FailedAnswer(Body, kw_only=True):
 
     @classmethod
     def of(cls, kept: failed_answers.FailedAnswer) -> Self:
-        """The answer of one that was kept."""
+        """Returns the answer for a kept one."""
         body = kept.sample.body
         encoding: Literal["base64"] | UnsetType = UNSET
         try:
-            # A letter that the cut went through is left out.
+            # A character that the cut has split is left out.
             text = getincrementaldecoder("utf-8")().decode(body, final=not kept.sample.cut)
         except UnicodeDecodeError:
             text, encoding = to_base64(body), "base64"
@@ -197,8 +197,9 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
 
     @classmethod
     def at(cls, subscription: Subscription, read: SubscriptionState, now_ms: int) -> Self:
-        """The answer of a subscription and its state; the last error is null where none is
-        known of one that retries."""
+        """Returns the answer for a subscription and its state.
+        `last_error` is null if the subscription retries and no error is known.
+        """
         next_ms, age_seconds = read.next_attempt_ms, UNSET if read.counts is None else 0
         if read.counts is not None and read.counts.oldest_ms is not None:
             age_seconds = max(0, now_ms - read.counts.oldest_ms) // 1000

@@ -1,4 +1,4 @@
-"""Answers about topics, their logs, and the traces of their messages."""
+"""Topics, their logs, and the traces of their messages in answers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cirrusmq.base.limits import COUNT_EXACT_MESSAGES, TOPIC_LIFE_SECONDS
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.fanout.trace import Trace, TracedState
 from cirrusmq.model.post_history import POSTS_KEPT, Post
+from cirrusmq.model.sender import Onlooker, SenderDetail
 from cirrusmq.model.topic import Topic, TopicKind
 from cirrusmq.publishing.log_reader import Logged
 from cirrusmq_lambda.answers.body import Body, Cursor, Id, Time
@@ -28,12 +29,13 @@ class TopicAttributes(Body):
     partitions: int
     description: str | None
     labels: dict[str, str]
+    sender: SenderDetail
     created_at: Time
     modified_at: Time
 
     @classmethod
     def of(cls, topic: Topic, **more: Any) -> Self:
-        """The answer of a topic; `more`: the fields of a struct that has more."""
+        """Returns the answer for a topic. `more`: further fields of a subclass."""
         return cls(
             name=topic.name,
             id=topic.id,
@@ -53,7 +55,7 @@ class TopicCounts(Body):
 
     @classmethod
     def of(cls, active: int) -> Self:
-        """The answer of a count that ends behind the limit."""
+        """Returns the answer for a count; one above the limit is approximate."""
         return cls(active=active, approximate=active > COUNT_EXACT_MESSAGES or UNSET)
 
 
@@ -77,10 +79,10 @@ class LoggedMessage(Content, kw_only=True):
     routing_key: str | UnsetType = UNSET
 
     @classmethod
-    def logged(cls, logged: Logged) -> Self:
-        """The answer of a message of a log."""
+    def logged(cls, logged: Logged, seen_by: Onlooker) -> Self:
+        """Returns the answer for a message of a log."""
         key = UNSET if logged.routing_key is None else logged.routing_key
-        return cls.of(logged.message, logged.id, logged.sent_ms, routing_key=key)
+        return cls.of(logged.message, logged.id, logged.sent_ms, seen_by, routing_key=key)
 
 
 class LogPage(Body):
@@ -108,7 +110,7 @@ class DeliveryAttempt(Body, kw_only=True):
 
     @classmethod
     def of(cls, number: int, post: Post) -> Self:
-        """Make the entry of one post, by its number in the history."""
+        """Returns the entry for one post. `number`: its number in the history."""
         return cls(
             number=number,
             at=format_time(post.at_ms),
@@ -138,7 +140,7 @@ class DeliveryState(Body):
 
     @classmethod
     def of(cls, subscription: str, traced: TracedState) -> Self:
-        """The entry of a subscription."""
+        """Returns the entry for a subscription."""
         next_ms, error = traced.next_attempt_ms, traced.last_error
         went = traced.dead_letter_queue
         numbered = enumerate(traced.posts, traced.attempts - len(traced.posts) + 1)
@@ -165,11 +167,13 @@ class MessageTrace(Body):
     ) = UNSET
 
     @classmethod
-    def of(cls, traced: Trace) -> Self:
-        """The answer of a trace, the subscriptions by name."""
+    def of(cls, traced: Trace, seen_by: Onlooker) -> Self:
+        """Returns the answer for a trace, with subscriptions by name."""
         return cls(
             id=traced.id,
             sent_at=format_time(traced.sent_ms),
             deliveries=[DeliveryState.of(*entry) for entry in sorted(traced.states.items())],
-            message=UNSET if traced.message is None else LoggedMessage.logged(traced.message),
+            message=UNSET
+            if traced.message is None
+            else LoggedMessage.logged(traced.message, seen_by),
         )

@@ -1,4 +1,4 @@
-"""The id under which CloudFormation knows a resource: its place, and the service's own id of it.
+"""A resource's physical id in CloudFormation: its place, and the service's id for it.
 
     acme/queue/orders/4k2mz8q0w1xv                      made by the request that creates it
     acme/queue/bills/7h9c…/4k2mz8q0w1xv                 its name changed: another queue, and the
@@ -6,9 +6,9 @@
                                                         when the stack is updated
     acme/queue/orders/4k2mz8q0w1xv                      the update is rolled back: the first again
 
-The service's id decides whether the thing of that name is the one that was made here. It follows
-from the request, so that a request that is made twice finds what it made; the service itself takes
-no id a second time, so that a late repetition cannot bring a deleted queue back.
+The service's id shows if this stack made the resource of that name. The id is derived from the
+request, so that a repeated request finds its resource. The service accepts no id a second time, so
+that a late repetition cannot recreate a deleted queue.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Kind: TypeAlias = Literal["queue", "topic", "receiver", "subscription", "grant",
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _NESTED = ("receiver", "subscription", "grant", "topic_grant")
 _REMEMBERED = 32
-"""Ids that a name keeps of earlier names; CloudFormation takes 1,024 characters."""
+"""Number of earlier ids that are kept; CloudFormation takes 1,024 characters."""
 
 
 class Place(NamedTuple):
-    """Where a resource is; `parent` is the queue or topic that it belongs to."""
+    """Key of a resource. `parent`: the queue or topic to which it belongs, or ""."""
 
     account: str
     kind: Kind
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """A place, and ids: of the resource, then of those that it was before its name changed."""
+    """A place, and ids: the resource's, then the earlier ones before its name changed."""
 
     place: Place
     ids: tuple[str, ...]
@@ -52,7 +52,7 @@ class Identity(NamedTuple):
 
 
 def read_identity(text: str) -> Identity | None:
-    """The identity in a physical id; None where this is no text of ours."""
+    """Returns the identity in a physical id, or None if the text is not ours."""
     account, kind, *rest = [*text.split("/"), ""]
     for known in _KINDS:
         names = 2 if known in _NESTED else 1
@@ -64,6 +64,6 @@ def read_identity(text: str) -> Identity | None:
 
 
 def id_of_request(stack_id: str, logical_id: str, request_id: str) -> str:
-    """The id of what a request makes: the same for the same request, and for no other."""
+    """Returns the id for a request's resource: equal only for the same request."""
     told = "\n".join((stack_id, logical_id, request_id)).encode()
     return new_id(random.Random(hashlib.sha256(told).digest()))

@@ -1,6 +1,6 @@
 """CloudFormation's event, and the properties of each type of resource.
 
-CloudFormation makes a text of every number and boolean in the properties.
+CloudFormation turns every number and boolean in the properties into a text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cirrusmq_lambda.routes.access import GrantRequest, TopicGrantRequest
 
 
 class CustomRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of CloudFormation; members that nothing here needs are passed over.
+    """An event of CloudFormation; members that are not needed are ignored.
 
     Source: docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html
     """
@@ -48,12 +48,12 @@ class _Properties(
 
     @property
     def place(self) -> Place:
-        """Where the resource is."""
+        """The key of the resource."""
         raise NotImplementedError
 
 
 class QueueProperties(_Properties, frozen=True, kw_only=True):
-    """Of `Custom::CirrusMQQueue`."""
+    """The properties of a `Custom::CirrusMQQueue`."""
 
     name: str
     attributes: QueueInput = QueueInput()
@@ -75,7 +75,7 @@ class TopicProperties(_Properties, frozen=True, kw_only=True):
 
 
 class ReceiverProperties(_Properties, frozen=True, kw_only=True):
-    """Of `Custom::CirrusMQReceiver`."""
+    """The properties of a `Custom::CirrusMQReceiver`."""
 
     queue: str
     name: str
@@ -87,7 +87,7 @@ class ReceiverProperties(_Properties, frozen=True, kw_only=True):
 
 
 class SubscriptionProperties(_Properties, frozen=True, kw_only=True):
-    """Of `Custom::CirrusMQSubscription`."""
+    """The properties of a `Custom::CirrusMQSubscription`."""
 
     topic: str
     name: str
@@ -99,7 +99,7 @@ class SubscriptionProperties(_Properties, frozen=True, kw_only=True):
 
 
 class GrantProperties(_Properties, frozen=True, kw_only=True):
-    """Of `Custom::CirrusMQGrant`: `To` is the account that may use the queue."""
+    """The properties of a `Custom::CirrusMQGrant`; `To` is the account that may use the queue."""
 
     queue: str
     to: str
@@ -116,7 +116,7 @@ class GrantProperties(_Properties, frozen=True, kw_only=True):
 
 
 class TopicGrantProperties(_Properties, frozen=True, kw_only=True):
-    """Of `Custom::CirrusMQTopicGrant`: `To` is the account that may use the topic."""
+    """The properties of a `Custom::CirrusMQTopicGrant`; `To` may use the topic."""
 
     topic: str
     to: str
@@ -151,7 +151,7 @@ TYPES: dict[str, type[Properties]] = {
 
 
 def read_properties(request: CustomRequest) -> Properties:
-    """The properties of a request; InvalidParameter where one is unknown or out of its range."""
+    """Returns a request's properties. Raises InvalidParameter if one is unknown or out of range."""
     shape = TYPES.get(request.resource_type)
     if shape is None:
         raise InvalidParameter("Type", f"must be one of {', '.join(TYPES)}")
@@ -168,7 +168,7 @@ def read_properties(request: CustomRequest) -> Properties:
 
 
 def _check_protocol(attributes: SubscriptionInput) -> None:
-    # A URL confirms by a person, and its secret is told once: neither fits into a template.
+    # A person confirms a URL, and its secret is shown once: neither fits into a template.
     if attributes.protocol == "http":
         raise InvalidParameter(
             "Attributes.protocol", "must be queue or pull: URLs are subscribed over HTTP"
@@ -176,7 +176,7 @@ def _check_protocol(attributes: SubscriptionInput) -> None:
 
 
 def _number(name: str, held: Any) -> Any:
-    """A member of a retry policy, all of which are numbers but one; what is none is refused."""
+    """Returns a retry policy's member as a number; `policy`, and a text that is none, unchanged."""
     if isinstance(held, list):
         return [_number(name, each) for each in held]
     if name == "policy" or not isinstance(held, str):

@@ -1,4 +1,4 @@
-"""Making, changing and deleting one resource, by the operations of the core."""
+"""Makes, changes and deletes one resource by the core's operations."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ T = TypeVar("T")
 
 
 class Resource:
-    """The resource of a place. Each operation may be repeated, and may raise what the core does."""
+    """The resource of a place. Each operation may be repeated, and may raise the core's errors."""
 
     has_own_id = True
-    """Whether `create` decides the id of what it makes."""
+    """True if `create` chooses the id of the new resource."""
 
     def __init__(self, core: Core, place: Place) -> None:
         self.core, self.place = core, place
 
     def find(self) -> str | None:
-        """The id of what has this name now; None where there is nothing."""
+        """Returns the id of the resource with this name, or None if there is none."""
         raise NotImplementedError
 
     def create(self, resource_id: str, given: Any) -> str:
-        """Make it, or find it with these attributes; the id of what is there then."""
+        """Makes the resource, or finds it with these attributes. Returns its id."""
         raise NotImplementedError
 
     def change(self, given: Any) -> None:
-        """Give it these attributes, and to those that are not given their defaults."""
+        """Sets these attributes, and all other attributes to their defaults."""
         raise NotImplementedError
 
     def contents(self) -> str | None:
-        """What would be gone with it; None for nothing."""
+        """Returns a text about the content that a delete would lose, or None."""
         return None
 
     def delete(self) -> None:
-        """Delete it."""
+        """Deletes the resource."""
         raise NotImplementedError
 
     def _messages(self, *sources: Source) -> str | None:
@@ -110,7 +110,7 @@ class ReceiverResource(Resource):
         return made.id
 
     def change(self, given: ReceiverInput) -> None:
-        # Its attributes are fixed: this finds it with the same ones, or is refused.
+        # Its attributes are fixed: this finds it with equal ones, or is refused.
         receiver_management.put_receiver(
             self.core, self._queue(), self.place.name, given, exact=True
         )
@@ -127,7 +127,7 @@ class ReceiverResource(Resource):
 
 
 class GrantResource(Resource):
-    """A grant on a queue; it has no id, and is known by its queue's."""
+    """A grant on a queue; it has no id, and uses its queue's."""
 
     has_own_id = False
 
@@ -221,7 +221,7 @@ class SubscriptionResource(Resource):
         whole = msgspec.to_builtins(create_subscription(topic, name, given).attributes())
         present = subscriptions.get_subscription(self.core, topic, name)
         if present.dead_letter_queue == own_dead_letter_queue(present.id):
-            # The service made it: nothing said is that it may stay.
+            # The service made this queue: without the attribute it may stay.
             whole = {key: held for key, held in whole.items() if held or key != "dead_letter_queue"}
         changed = convert(whole, SubscriptionInput)
         management.change_subscription(self.core, topic, name, changed)
@@ -250,12 +250,12 @@ _KINDS: dict[str, type[Resource]] = {
 
 
 def resource_at(core: Core, place: Place) -> Resource:
-    """The resource of a place."""
+    """Returns the resource of a place."""
     return _KINDS[place.kind](core, place)
 
 
 def _found(read: Callable[[], T]) -> T | None:
-    """What is read; None where it, or what it belongs to, is not there."""
+    """Returns the result of `read`, or None if the resource or its parent does not exist."""
     try:
         return read()
     except (QueueNotFound, TopicNotFound, GrantNotFound):
@@ -263,10 +263,10 @@ def _found(read: Callable[[], T]) -> T | None:
 
 
 def _counted(number: int, noun: str) -> str | None:
-    """`1 message`, `2 messages`; None for none."""
+    """Returns `1 message`, `2 messages`, or None for zero."""
     return f"{number:,} {noun}{'s' * (number != 1)}" if number else None
 
 
 def _whole(attributes: msgspec.Struct, shape: type[T]) -> T:
-    """A change to exactly these attributes."""
+    """Returns a change to exactly these attributes."""
     return convert(msgspec.to_builtins(attributes), shape)

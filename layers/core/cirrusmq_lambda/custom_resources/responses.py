@@ -1,4 +1,4 @@
-"""The answer to CloudFormation: a JSON document, PUT to the signed URL of the request."""
+"""Sends the answer to CloudFormation: a JSON document, by PUT to the request's signed URL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import urllib3
 from cirrusmq.base.errors import InvalidParameter
 
 REASON_CHARACTERS = 1_000
-"""CloudFormation takes 4,096 bytes in all."""
+"""Maximum length of the reason; CloudFormation takes 4,096 bytes in total."""
 ANSWER_SECONDS = 9.0
-"""Kept back of the function's time for the answer: three tries with their pauses."""
+"""Part of the function's time that is reserved for the answer: three tries with pauses."""
 _TRIES = urllib3.Retry(
     total=2, backoff_factor=0.25, status_forcelist=(500, 502, 503, 504), allowed_methods=["PUT"]
 )
@@ -23,7 +23,7 @@ _S3_HOST = re.compile(r"[a-z0-9][a-z0-9.-]*\.s3([.-][a-z0-9-]+)?\.amazonaws\.com
 
 
 def check_url(url: str) -> str:
-    """The URL, if it is one of S3; InvalidParameter for any other, that nothing is sent there."""
+    """Returns the URL if it is one of S3. Raises InvalidParameter, so that no other gets data."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme != "https" or parts.username or not _S3_HOST.fullmatch(host):
@@ -32,13 +32,13 @@ def check_url(url: str) -> str:
 
 
 def send(url: str, answer: dict[str, Any]) -> None:
-    """PUT an answer; raises urllib3's HTTPError where it is not taken in some tries."""
+    """Sends an answer by PUT. Raises urllib3's HTTPError if three tries fail."""
     with make_pool() as pool:
         taken = pool.request(
             "PUT",
             check_url(url),
             body=msgspec.json.encode(answer),
-            # The signature is of a request without a type.
+            # The URL's signature covers a request without a content type.
             headers={"content-type": ""},
             redirect=False,
             retries=_TRIES,
@@ -49,5 +49,5 @@ def send(url: str, answer: dict[str, Any]) -> None:
 
 
 def make_pool() -> urllib3.PoolManager:
-    """Connections for one answer."""
+    """Returns a pool of connections for one answer."""
     return urllib3.PoolManager(num_pools=1)

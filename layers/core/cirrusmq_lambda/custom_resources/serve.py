@@ -1,13 +1,13 @@
-"""From CloudFormation's event to its answer, which is always given, and in time.
+"""Handles CloudFormation's events, and always answers in time.
 
-    Create     makes the resource; one of that name that others made is refused
+    Create     makes the resource; refused if another stack made one of that name
     Update     changes it; another name is another resource, and the old one is deleted after it
-    Delete     deletes what was made here, and nothing else of that name; not what has contents,
-               unless DeleteWithContents says so
+    Delete     deletes only a resource that this stack made; one with contents only with
+               DeleteWithContents
 
-Every request may be made twice, and may end anywhere:
+Every request may be repeated, and may stop anywhere:
 
-    Create ── made ── ended here ── again: its id tells that it is ours ── answers
+    Create ── made ── stopped here ── again: its id shows that it is ours ── answers
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Done = dict[str, Any]
 
 
 def serve_request(core: Core, event: Event, context: Context) -> Done:
-    """Do what an event asks for, and tell CloudFormation; answers what was told.
+    """Handles an event and answers CloudFormation. Returns the answer.
 
-    Raises where the answer cannot be given: Lambda then makes the invocation again.
+    Raises if the answer cannot be sent: then Lambda retries the invocation.
     """
     request = convert_texts(event, CustomRequest)
     responses.check_url(request.response_url)
@@ -62,7 +62,7 @@ def serve_request(core: Core, event: Event, context: Context) -> Done:
 
 
 def accounts_of(told: Done) -> list[str]:
-    """The account that a request changed something in, by what was told; none where it failed."""
+    """Returns the account that a request changed, by its answer; none if the request failed."""
     identity = read_identity(told["PhysicalResourceId"])
     return [identity.place.account] if identity and told["Status"] == "SUCCESS" else []
 
@@ -70,7 +70,7 @@ def accounts_of(told: Done) -> list[str]:
 def _in_time(core: Core, request: CustomRequest, seconds: float) -> Done:
     pool = ThreadPoolExecutor(1)
     try:
-        # The thread is of this invocation, with its permissions and its core.
+        # The thread gets this invocation's context: its permissions and its core.
         running = pool.submit(contextvars.copy_context().run, do_request, core, request)
         return running.result(timeout=seconds)
     except TookTooLong:
@@ -81,7 +81,7 @@ def _in_time(core: Core, request: CustomRequest, seconds: float) -> Done:
 
 
 def do_request(core: Core, request: CustomRequest) -> Done:
-    """The answer's status, physical id, and reason or data."""
+    """Does a request. Returns the answer's status, physical id, and reason or data."""
     try:
         if request.type == "Delete":
             return _done(_delete(core, request))
@@ -97,7 +97,7 @@ def do_request(core: Core, request: CustomRequest) -> Done:
 
 
 def _check_invoke(core: Core, properties: Properties) -> None:
-    """As for an admin key, which whoever may invoke this function may make."""
+    """Checks as for an admin key: a caller who may invoke this function could make one."""
     if isinstance(properties, QueueProperties | SubscriptionProperties):
         caller = Caller(account=properties.account, key_id="", admin=True)
         check_invoke(core, caller, properties.attributes.invoke)
@@ -113,7 +113,7 @@ def _update(core: Core, request: CustomRequest, properties: Properties) -> Ident
     resource = resource_at(core, place)
     found = resource.find()
     renamed = before is None or before.place != place
-    # Under its name it is the first; back under an earlier name, one of those before it.
+    # With its present name it is the first id; back at an earlier name, one of the others.
     ours = ids[1:] if renamed else ids[:1]
     if found in ours:
         resource.change(properties.attributes)
@@ -149,7 +149,7 @@ def _delete(core: Core, request: CustomRequest) -> str:
 
 
 def _with_contents(request: CustomRequest) -> bool:
-    """The other properties no longer matter, were they ever right."""
+    """Returns DeleteWithContents; other properties may be invalid, which does not matter."""
     return str(request.properties.get("DeleteWithContents", "")).lower() == "true"
 
 
@@ -162,7 +162,7 @@ def _done(physical_id: str) -> Done:
 
 
 def _failed(request: CustomRequest, reason: str) -> Done:
-    """With the id of what a Create may have made, so that the rollback's Delete finds it."""
+    """Returns a failure with the id of a Create's resource, for the rollback's Delete."""
     return {
         "Status": "FAILED",
         "PhysicalResourceId": request.physical_id or _physical_id(request),

@@ -68,7 +68,7 @@ class TopicGrantRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
 
 
 def create_key(request: Request) -> Created[NewKey]:
-    """Make an access key."""
+    """Makes an access key."""
     caller, body = request.caller, request.body(KeyRequest)
     account = None if isinstance(body.account, UnsetType) else body.account
     expires_ms = None if body.expires_at is None else parse_time("expires_at", body.expires_at)
@@ -86,7 +86,7 @@ def create_key(request: Request) -> Created[NewKey]:
 
 
 def rotate_key(request: Request) -> Ok[NewKey]:
-    """Give an access key a new secret."""
+    """Gives an access key a new secret."""
     caller, key_id, body = request.caller, request.path("id"), request.body(RotateRequest)
     key, secret = keys.rotate_key(request.core, caller, key_id, body.grace_seconds)
     request.owner = key.account
@@ -94,7 +94,7 @@ def rotate_key(request: Request) -> Ok[NewKey]:
 
 
 def show_keys(request: Request) -> Ok[KeyPage]:
-    """A page of an account's keys, without their secrets."""
+    """Returns a page of an account's keys, without their secrets."""
     caller = request.caller
     limit, cursor = request.page()
     account = keys.account_named(caller, request.query.get("account"))
@@ -105,13 +105,13 @@ def show_keys(request: Request) -> Ok[KeyPage]:
 
 
 def remove_key(request: Request) -> NoContent:
-    """Delete an access key."""
+    """Deletes an access key."""
     request.owner = keys.delete_key(request.core, request.caller, request.path("id"))
     return NoContent()
 
 
 def put_grant(request: Request) -> Ok[GrantState]:
-    """Let another account use a queue."""
+    """Grants another account a permission on a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     body = request.body(GrantRequest)
     grant = grants.put_grant(request.core, queue, request.path("account"), body.permission)
@@ -119,7 +119,7 @@ def put_grant(request: Request) -> Ok[GrantState]:
 
 
 def show_grant(request: Request) -> Ok[GrantState]:
-    """The grant on a queue to another account."""
+    """Returns the grant on a queue to another account."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     grant = grants.get_grant(request.core, queue, account)
@@ -127,7 +127,7 @@ def show_grant(request: Request) -> Ok[GrantState]:
 
 
 def show_grants(request: Request) -> Ok[GrantPage]:
-    """A page of the grants on a queue."""
+    """Returns a page of the grants on a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     limit, cursor = request.page()
     listed, more = grants.page_of_grants(request.core, queue, limit, cursor)
@@ -135,7 +135,7 @@ def show_grants(request: Request) -> Ok[GrantPage]:
 
 
 def remove_grant(request: Request) -> NoContent:
-    """Take a grant back."""
+    """Removes a grant."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     grants.delete_grant(request.core, queue, account)
@@ -143,21 +143,21 @@ def remove_grant(request: Request) -> NoContent:
 
 
 def put_topic_grant(request: Request) -> Ok[TopicGrantState]:
-    """Let another account use a topic."""
+    """Grants another account a permission on a topic."""
     topic, body = topic_of(request, "admin"), request.body(TopicGrantRequest)
     grant = grants.put_topic_grant(request.core, topic, request.path("account"), body.permission)
     return Ok(TopicGrantState.of(grant))
 
 
 def show_topic_grant(request: Request) -> Ok[TopicGrantState]:
-    """The grant on a topic to another account."""
+    """Returns the grant on a topic to another account."""
     topic = topic_of(request, "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     return Ok(TopicGrantState.of(grants.get_topic_grant(request.core, topic, account)))
 
 
 def show_topic_grants(request: Request) -> Ok[TopicGrantPage]:
-    """A page of the grants on a topic."""
+    """Returns a page of the grants on a topic."""
     topic = topic_of(request, "admin")
     limit, cursor = request.page()
     listed, more = grants.page_of_topic_grants(request.core, topic, limit, cursor)
@@ -165,7 +165,7 @@ def show_topic_grants(request: Request) -> Ok[TopicGrantPage]:
 
 
 def remove_topic_grant(request: Request) -> NoContent:
-    """Take a grant on a topic back."""
+    """Removes a grant on a topic."""
     topic = topic_of(request, "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     grants.delete_topic_grant(request.core, topic, account)
@@ -173,7 +173,7 @@ def remove_topic_grant(request: Request) -> NoContent:
 
 
 def show_granted(request: Request) -> Ok[SharedPage]:
-    """A page of the grants of other accounts to the caller's."""
+    """Returns a page of the grants of other accounts to the caller's."""
     core, account = request.core, request.caller.account
     limit, cursor = request.page()
     listed, more = grants.page_of_granted(core, account, limit, cursor)

@@ -12,7 +12,7 @@ from cirrusmq_lambda.replies import Ok
 
 
 def show_changes(request: Request) -> Ok[ChangePage]:
-    """A page of the account's changes."""
+    """Returns a page of the account's changes."""
     account = request.caller.account
     limit, cursor = request.page()
     query = request.query

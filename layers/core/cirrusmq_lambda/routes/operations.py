@@ -1,4 +1,4 @@
-"""Operations of the caller's account: how far they are."""
+"""Operations of the caller's account, and their progress."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NAMES = {"queue": QUEUE_NAME, "topic": TOPIC_NAME}
 
 
 def show_operation(request: Request) -> Ok[OperationState]:
-    """How far an operation is."""
+    """Returns the state of an operation."""
     found = operations.get(request.core, request.caller.account, request.path("id"))
     rights.check_manages(request.caller, found.queue, found.topic)
     return Ok(OperationState.of(found))
 
 
 def show_operations(request: Request) -> Ok[OperationPage]:
-    """A page of operations; a key with a scope sees those of what it manages."""
+    """Returns a page of operations; a key with a scope sees only resources that it manages."""
     caller = request.caller
     limit, cursor = request.page()
     manages = rights.managed(caller)

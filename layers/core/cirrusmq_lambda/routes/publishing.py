@@ -1,7 +1,7 @@
-"""Publishing to a topic, at once or by half messages that are decided later.
+"""Publishes to a topic, at once or by half messages that are decided later.
 
-Few calls are about half messages or match any, and cold starts of all others do without their
-modules.
+Few calls use half messages or matches, so their modules are imported by these calls: other cold
+starts do not load them.
 """
 
 from __future__ import annotations
@@ -32,27 +32,26 @@ T = TypeVar("T")
 
 
 def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[PublishedMessages]:
-    """Publish up to 16 messages to a topic; 201 where all are stored or none."""
+    """Publishes up to 16 messages to a topic; 201 if all are stored or none."""
     topic = topic_of(request, "publish")
     body = request.body_with_messages(PublishRequest)
     if not isinstance(body.transaction, UnsetType):
         from cirrusmq.publishing.half_messages.prepare import prepare
 
-        account = request.caller.account
-        half = prepare(request.core, topic, account, body, body.transaction)
+        half = prepare(request.core, topic, request.caller, body, body.transaction)
         return Created(PublishedMessages(messages=[], transaction=Prepared.of(half)))
     entries = [
         PublishedMessage(error=describe(each, request.id))
         if isinstance(each, CirrusMQError)
         else PublishedMessage.of(each)
-        for each in publish(request.core, topic, request.caller.account, body)
+        for each in publish(request.core, topic, request.caller, body)
     ]
     shown = PublishedMessages(messages=entries)
     return Created(shown) if body.atomic else Ok(shown)
 
 
 def match_messages(request: Request) -> Ok[MatchedMessages]:
-    """Tell who would get these messages, or which a filter lets pass; none is published."""
+    """Returns the subscriptions that would get messages, or a filter's result; publishes none."""
     from cirrusmq.publishing.matching import MatchRequest, match, try_filter
 
     topic = topic_of(request, "info")
@@ -82,7 +81,7 @@ class HandleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def commit_half(request: Request) -> Ok[PublishedMessages]:
-    """Publish what was prepared; a repetition gets the same answer."""
+    """Publishes prepared messages; a repetition gets the same answer."""
     from cirrusmq.publishing.half_messages.decide import commit
 
     topic = topic_of(request, "publish")
@@ -92,7 +91,7 @@ def commit_half(request: Request) -> Ok[PublishedMessages]:
 
 
 def roll_back_half(request: Request) -> NoContent:
-    """Drop what was prepared; a repetition changes nothing."""
+    """Drops prepared messages; a repetition changes nothing."""
     from cirrusmq.publishing.half_messages.decide import roll_back
 
     topic = topic_of(request, "publish")
@@ -102,7 +101,7 @@ def roll_back_half(request: Request) -> NoContent:
 
 
 def receive_half(request: Request) -> Ok[UndecidedTransactions]:
-    """What a group of producers is to decide, each entry held by the caller for a while."""
+    """Returns half messages that a group of producers must decide; the caller leases each."""
     from cirrusmq.publishing.half_messages.checks import HalfReceiveRequest, receive_halves
 
     topic = topic_of(request, "publish")

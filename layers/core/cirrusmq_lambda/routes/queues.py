@@ -1,4 +1,4 @@
-"""Queues, and what begins operations on them."""
+"""Queues, and calls that start operations on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 
 
 def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes]:
-    """Create a queue, or find one with these attributes."""
+    """Creates a queue, or finds one with these attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
     given = _queue_input(request)
     check_invoke(request.core, request.caller, given.invoke)
@@ -41,7 +41,7 @@ def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes
 
 
 def patch_queue(request: Request) -> Ok[QueueAttributes]:
-    """Change some attributes."""
+    """Changes some attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
     given = _queue_input(request)
     check_invoke(request.core, request.caller, given.invoke)
@@ -50,7 +50,7 @@ def patch_queue(request: Request) -> Ok[QueueAttributes]:
 
 
 def show_queue(request: Request) -> Ok[QueueWithCounts]:
-    """All attributes, and how many messages there are."""
+    """Returns all attributes, and the counts of messages."""
     core = request.core
     queue = find_queue(core, request.caller, request.path("queue"), "info")
     now_ms = core.now_ms()
@@ -60,7 +60,7 @@ def show_queue(request: Request) -> Ok[QueueWithCounts]:
 
 
 def show_queues(request: Request) -> Ok[QueuePage]:
-    """A page of the caller's queues."""
+    """Returns a page of the caller's queues."""
     account, prefix = request.caller.account, request.query.get("prefix", "")
     limit, cursor = request.page()
     queues, more = list_queues(request.core, account, prefix, limit, cursor)
@@ -68,14 +68,14 @@ def show_queues(request: Request) -> Ok[QueuePage]:
 
 
 def remove_queue(request: Request) -> NoContent:
-    """Delete a queue; its owner alone may."""
+    """Deletes a queue; only its owner may."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "own")
     delete_queue(request.core, account, name)
     return NoContent()
 
 
 def purge_queue(request: Request) -> Accepted[OperationStarted]:
-    """Remove everything sent before."""
+    """Removes all messages sent before the call."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     request.body(NoFields)
     started = purge(request.core, queue, request.caller.key_id)
@@ -83,7 +83,7 @@ def purge_queue(request: Request) -> Accepted[OperationStarted]:
 
 
 def rewind_queue(request: Request) -> Accepted[OperationStarted]:
-    """Make deleted messages active again."""
+    """Makes deleted messages active again."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     body = request.body(RewindRequest)
     started = rewind(request.core, queue, body, request.caller.key_id)
@@ -91,7 +91,7 @@ def rewind_queue(request: Request) -> Accepted[OperationStarted]:
 
 
 def redrive_queue(request: Request) -> Accepted[OperationStarted]:
-    """Send dead letters back."""
+    """Sends dead letters back to their source."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     if queue.account != request.caller.account:
         raise Forbidden("only its owner may redrive a queue: the messages go to the owner's queues")
@@ -102,7 +102,7 @@ def redrive_queue(request: Request) -> Accepted[OperationStarted]:
 
 
 def _queue_input(request: Request) -> QueueInput:
-    """The body of a queue, which may name another for dead letters."""
+    """Returns the body of a queue; checks the right on a dead-letter queue that it names."""
     body: QueueInput = request.body(QueueInput)
     if isinstance(body.dead_letter, DeadLetterInput):
         rights.check_named(request.caller, "dead_letter.queue", body.dead_letter.queue)

@@ -23,9 +23,9 @@ from cirrusmq_lambda.topic_paths import find_subscription
 
 
 def show_rates(request: Request) -> Ok[RatesOfLastHour]:
-    """What happened to messages in the last hour, by intervals, or in the last hours."""
+    """Returns counts of messages in the last hour, by intervals, or in the last hours."""
     core, now_ms = request.core, request.core.now_ms()
-    _ = request.caller  # a call without a key is told that first
+    _ = request.caller  # a missing key is refused first
     named, hours = _named(request.query), read_integer(request.query, "hours", RATES_HOURS)
     sources = [_SOURCES[kind](request, name) for kind, name in named]
     if hours is None:
@@ -43,7 +43,7 @@ def show_rates(request: Request) -> Ok[RatesOfLastHour]:
 
 
 def _named(query: Mapping[str, str]) -> list[tuple[RateKind, str]]:
-    """Kinds and names in the order of the answer."""
+    """Returns kinds and names in the order of the answer."""
     kinds: tuple[RateKind, ...] = get_args(RateKind)
     named = [(kind, name) for kind in kinds for name in query.get(f"{kind}s", "").split(",")]
     named = [(kind, name) for kind, name in named if name]
@@ -81,7 +81,7 @@ def _subscription(request: Request, name: str) -> Sequence[str]:
 
 
 def _parts(parameter: str, name: str) -> tuple[str, str]:
-    """The queue or topic, and the name below it."""
+    """Returns the queue or topic, and the name below it."""
     above, slash, below = name.partition("/")
     if not slash:
         raise InvalidParameter(parameter, "each name must have a slash: orders/audit, news/printer")
@@ -94,5 +94,5 @@ _SOURCES: Mapping[RateKind, Callable[[Request, str], Sequence[str]]] = {
     "topic": _topic,
     "subscription": _subscription,
 }
-"""The ids under which the meter counts a resource, once it is found that the caller may know."""
+"""By kind: checks the caller's right, and returns the ids under which the meter counts."""
 ROUTES: dict[str, Route] = {"GET /rates": show_rates}

@@ -1,4 +1,4 @@
-"""Calls that name messages by receipt, of queues and of pull subscriptions."""
+"""Calls with receipts of messages, for queues and pull subscriptions."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from cirrusmq_lambda.replies import Ok
 
 
 def delete_messages(request: Request) -> Ok[DeletedReceipts]:
-    """End messages that are done."""
+    """Deletes messages."""
     sources = source_of(request)
     results = delete(request.core, request.body(DeleteRequest), sources)
     return Ok(DeletedReceipts.of(results))
 
 
 def change_visibilities(request: Request) -> Ok[ChangedReceipts]:
-    """Hold messages for longer or shorter."""
+    """Changes the visibility timeout of messages."""
     sources = source_of(request)
     results = change_visibility(request.core, request.body(VisibilityRequest), sources)
     return Ok(ChangedReceipts.of(results))
 
 
 def give_messages_back(request: Request) -> Ok[GivenBackReceipts]:
-    """Let messages be received again."""
+    """Gives messages back, so that they can be received again."""
     sources = source_of(request)
     results = give_back(request.core, request.body(GiveBackRequest), sources)
     return Ok(GivenBackReceipts.of(results))
 
 
 def dead_letter_messages(request: Request) -> Ok[DeletedReceipts]:
-    """Give messages up for good."""
+    """Moves messages to the dead-letter queue."""
     sources = source_of(request)
     results = dead_letter(request.core, request.body(DeadLetterRequest), sources)
     return Ok(DeletedReceipts.of(results))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cirrusmq.access.permissions import find_queue
-from cirrusmq.model.queue import ReceiverInput
+from cirrusmq.model.queue import ReceiverChangeInput, ReceiverInput
 from cirrusmq.queues import receiver_management, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq_lambda.answers.counts import Counts
@@ -13,7 +13,7 @@ from cirrusmq_lambda.replies import Created, NoContent, Ok
 
 
 def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverAttributes]:
-    """Add a receiver, or find one with these attributes."""
+    """Adds a receiver, or finds one with these attributes."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     name = request.path("receiver")
     given, exact = request.body(ReceiverInput), read_flag(request.query, "exact")
@@ -24,8 +24,16 @@ def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverA
     return Created(shown) if created else Ok(shown)
 
 
+def patch_receiver(request: Request) -> Ok[ReceiverAttributes]:
+    """Change some attributes of a receiver."""
+    queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
+    name, given = request.path("receiver"), request.body(ReceiverChangeInput)
+    receiver = receiver_management.change_receiver(request.core, queue, name, given)
+    return Ok(ReceiverAttributes.of(receiver))
+
+
 def show_receiver(request: Request) -> Ok[ReceiverWithCounts]:
-    """A receiver's attributes, and how many messages wait for it."""
+    """Returns a receiver's attributes, and the counts of its messages."""
     core = request.core
     queue = find_queue(core, request.caller, request.path("queue"), "info")
     receiver = receivers.get_receiver(core, queue, request.path("receiver"))
@@ -34,7 +42,7 @@ def show_receiver(request: Request) -> Ok[ReceiverWithCounts]:
 
 
 def show_receivers(request: Request) -> Ok[ReceiverPage]:
-    """A page of a queue's receivers."""
+    """Returns a page of a queue's receivers."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "info")
     limit, cursor = request.page()
     listed, more = receivers.page_of_receivers(request.core, queue, limit, cursor)
@@ -43,7 +51,7 @@ def show_receivers(request: Request) -> Ok[ReceiverPage]:
 
 
 def remove_receiver(request: Request) -> NoContent:
-    """Remove a receiver."""
+    """Removes a receiver."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     receiver_management.delete_receiver(request.core, queue, request.path("receiver"))
     return NoContent()
@@ -51,6 +59,7 @@ def remove_receiver(request: Request) -> NoContent:
 
 ROUTES: dict[str, Route] = {
     "PUT /queues/{queue}/receivers/{receiver}": put_receiver,
+    "PATCH /queues/{queue}/receivers/{receiver}": patch_receiver,
     "GET /queues/{queue}/receivers/{receiver}": show_receiver,
     "GET /queues/{queue}/receivers": show_receivers,
     "DELETE /queues/{queue}/receivers/{receiver}": remove_receiver,

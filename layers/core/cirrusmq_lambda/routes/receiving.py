@@ -1,14 +1,17 @@
-"""Receiving and peeking, of queues and of pull subscriptions."""
+"""Receives, peeks and look-ups, for queues and pull subscriptions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+from msgspec import UNSET
+
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import InvalidParameter, MethodNotAllowed
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import Begun, ReceiveRequest, begin, take
@@ -30,11 +33,11 @@ from cirrusmq_lambda.rights import MESSAGE_CALLS
 from cirrusmq_lambda.topic_paths import pull_source
 
 ANSWER_SECONDS = 2
-"""Kept back from the gateway's 30 s, for the last look and the way back."""
+"""Reserved part of the gateway's 30 s, for the last scan and the answer's way."""
 
 
 def receive_of_queue(request: Request) -> Ok[ReceivedMessages]:
-    """Claim messages of a queue, or of one of its receivers."""
+    """Claims messages of a queue, or of one of its receivers."""
     find = partial(find_queue, request.core, request.caller, request.path("queue"), "receive")
     find()  # a caller without permission is refused before its body is read
     body = request.body(ReceiveRequest)
@@ -43,8 +46,8 @@ def receive_of_queue(request: Request) -> Ok[ReceivedMessages]:
 
 
 def receive_of_subscription(request: Request) -> Ok[ReceivedMessages]:
-    """Claim messages of a pull subscription."""
-    pull_source(request)  # a missing subscription is told before the body is read
+    """Claims messages of a pull subscription."""
+    pull_source(request)  # a missing subscription is refused before the body is read
     body = request.body(ReceiveRequest)
     if isinstance(body.receiver, str):
         raise InvalidParameter("receiver", "only queues have receivers")
@@ -52,18 +55,18 @@ def receive_of_subscription(request: Request) -> Ok[ReceivedMessages]:
 
 
 def peek_at_queue(request: Request) -> Ok[PeekedMessages]:
-    """Look at active messages of a queue."""
+    """Returns active messages of a queue without a claim."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "receive")
     return _peek(request, source_named(request.core, queue, None))
 
 
 def peek_at_subscription(request: Request) -> Ok[PeekedMessages]:
-    """Look at active messages of a pull subscription."""
+    """Returns active messages of a pull subscription without a claim."""
     return _peek(request, pull_source(request))
 
 
 def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
-    """A message's state by its id; its body where that is asked for."""
+    """Returns a message's state by its id, with its body if the query asks for it."""
     from cirrusmq.receiving.lookup.find import look_up
 
     message_id = _message_id(request)
@@ -73,11 +76,11 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
     source = source_named(core, queue, query.get("receiver"))
     group = _group(request, source)
     found = look_up(core, queue, source, message_id, group=group, body=body)
-    return Ok(FoundMessage.found(found))
+    return Ok(FoundMessage.found(found, Onlooker(queue.account, request.caller.account)))
 
 
 def cancel_in_queue(request: Request) -> NoContent:
-    """Take back a message that was not received."""
+    """Cancels a message that was not received."""
     from cirrusmq.receiving.lookup.cancel import cancel
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
@@ -86,26 +89,26 @@ def cancel_in_queue(request: Request) -> NoContent:
 
 
 def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
-    """Let a message that was not received be active earlier or later."""
+    """Reschedules a message that was not received."""
     from cirrusmq.receiving.lookup.cancel import RescheduleRequest, reschedule
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
     body = request.body(RescheduleRequest)
     group = _group(request, source)
     found = reschedule(request.core, queue, source, message_id, body, group)
-    return Ok(FoundMessage.found(found))
+    return Ok(FoundMessage.found(found, Onlooker(queue.account, request.caller.account)))
 
 
 def _group(request: Request, source: Source) -> str | None:
-    """The group of the message in the path, if the caller names it."""
+    """Returns the group of the message in the path if the query names it, or None."""
     group = request.query.get("group")
-    if group is not None and not source.grouped:
+    if group is not None and not source.has_groups:
         raise InvalidParameter("group", "is allowed only in an ordered or a fair queue")
     return group
 
 
 def _message_id(request: Request) -> str:
-    """The id in the path; MethodNotAllowed for the name of a call, which is no id."""
+    """Returns the id in the path. Raises MethodNotAllowed for the name of a call."""
     name = request.path("id")
     if name in MESSAGE_CALLS:
         raise MethodNotAllowed(["POST"])
@@ -113,7 +116,7 @@ def _message_id(request: Request) -> str:
 
 
 def _sent_to(request: Request) -> tuple[Queue, Source]:
-    """A queue that the caller may send to, and the source of it that the call names."""
+    """Returns a queue to which the caller may send, and its source that the call names."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "send")
     return queue, source_named(request.core, queue, request.query.get("receiver"))
 
@@ -121,32 +124,46 @@ def _sent_to(request: Request) -> tuple[Queue, Source]:
 def _receive(
     request: Request, find: Callable[[], Source], body: ReceiveRequest
 ) -> Ok[ReceivedMessages]:
-    """Receive; before it, delete what the request names.
+    """Deletes the request's receipts, then receives.
 
-        checked ──> deletes, each for itself ──> claim, or wait ──> answer
+        checked ──> deletes, each on its own ──> claim, or wait ──> answer
         refused: nothing is deleted              fails: 200 with what was deleted, and the error
 
-    So whoever reads an error of the status knows that nothing was deleted, unless it is a 5xx.
+    So a 4xx status means that nothing was deleted; a 5xx does not.
     """
     alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else None
     begun = begin(request.core, find, request.caller, body, alone_bytes)
     if not body.delete:
-        return Ok(ReceivedMessages(messages=_take(request, begun)))
+        answer = ReceivedMessages(messages=[])
+        _fill(request, begun, answer)
+        return Ok(answer)
     deleted = DeletedReceipts.of(delete_what_can_be(request.core, body.delete, source_of(request)))
     answer = ReceivedMessages(messages=[], deleted=deleted.deleted, failed=deleted.failed)
     try:
-        answer.messages = _take(request, begun)
+        _fill(request, begun, answer)
     except Exception as error:
         answer.error = describe(request.told(error), request.id)
     return Ok(answer)
 
 
-def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
-    left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
-    received = take(request.core, begun, request.caller, left_seconds)
+def _fill(request: Request, begun: Begun, answer: ReceivedMessages) -> None:
+    """Receive into an answer."""
+    if begun.request.where is not UNSET:
+        # Few receives choose by an attribute: the others' cold starts do without.
+        from cirrusmq.receiving.selected import receive_where
+
+        selected = receive_where(request.core, begun)
+        answer.seen_all, answer.after = selected.seen_all, selected.after or UNSET
+        received = selected.messages
+    else:
+        left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
+        received = take(request.core, begun, request.caller, left_seconds)
     note_receive(request.core, request.begun_ms, begun.wait.took_ms)
-    return [
-        ReceivedMessage.at(each.parcel, each.place, each.message, receipt=each.receipt)
+    if not received and begun.find().paused:
+        answer.paused = True
+    seen_by = Onlooker(begun.source.account, request.caller.account)
+    answer.messages = [
+        ReceivedMessage.at(each.parcel, each.place, each.message, seen_by, receipt=each.receipt)
         for each in received
     ]
 
@@ -156,7 +173,10 @@ def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:
 
     alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else ANSWER_BYTES
     page = peek(request.core, source, request.body(PeekRequest), alone_bytes)
-    shown = [PeekedMessage.at(each.parcel, each.place, each.message) for each in page.messages]
+    seen_by = Onlooker(source.account, request.caller.account)
+    shown = [
+        PeekedMessage.at(each.parcel, each.place, each.message, seen_by) for each in page.messages
+    ]
     return Ok(PeekedMessages(messages=shown, cursor=following(page.cursor)))
 
 

@@ -10,7 +10,7 @@ from cirrusmq_lambda.replies import Ok
 
 
 def show_billing(request: Request) -> Ok[BillingReport]:
-    """The account's invoices, a page of their lines."""
+    """Returns the account's invoices, with a page of their lines."""
     account, query = request.caller.account, request.query
     report, more = reports.billing(
         request.core,
@@ -24,7 +24,7 @@ def show_billing(request: Request) -> Ok[BillingReport]:
 
 
 def show_backlog(request: Request) -> Ok[BacklogReport]:
-    """The backlog of the account's queues and subscriptions."""
+    """Returns the backlog of the account's queues and subscriptions."""
     account, query = request.caller.account, request.query
     report = reports.backlog(request.core, account, query.get("at"))
     known = {name: report[name] for name in BacklogReport.__struct_fields__}

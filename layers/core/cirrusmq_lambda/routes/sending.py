@@ -1,4 +1,4 @@
-"""Sending to a queue."""
+"""Sends to a queue."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cirrusmq_lambda.replies import Created, Ok
 
 
 def send_messages(request: Request) -> Created[SentMessages] | Ok[SentMessages]:
-    """Send up to 16 messages to a queue; 201 where all are stored or none."""
+    """Sends up to 16 messages to a queue; 201 if all are stored or none."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "send")
     body = request.body_with_messages(SendRequest)
     entries = [
         SentMessage(error=describe(sent, request.id))
         if isinstance(sent, CirrusMQError)
         else SentMessage.of(sent)
-        for sent in send(request.core, queue, body)
+        for sent in send(request.core, queue, body, request.caller)
     ]
     shown = SentMessages(messages=entries)
     return Created(shown) if body.atomic else Ok(shown)

@@ -1,4 +1,4 @@
-"""The service itself: its health, its description, a page to try it, and no such route."""
+"""The service's health, its OpenAPI document, a page to try it, and the default route."""
 
 from __future__ import annotations
 
@@ -65,21 +65,21 @@ ASSETS: dict[str, AssetType] = {
     "swagger-ui.css": "text/css",
     "swagger-ui-bundle.js": "text/javascript",
 }
-"""Files of the page, and their media types."""
+"""Files of the page, with their media types."""
 _PAGE_FOLDERS = ("/console/", "/docs/")
 
 
 def show_health(request: Request) -> Ok[Health]:
-    """Whether the service answers, and its time."""
+    """Returns the service's health and its time."""
     core = request.core
     time = format_time(core.now_ms())
     return Ok(Health(status="ok", version=__version__, time=time, time_scale=core.clock.scale))
 
 
 def show_endpoints(request: Request) -> Ok[Endpoints]:
-    """The functions' own URLs, and the tables that clients may call themselves.
+    """Returns the functions' own URLs, and the tables that clients may call themselves.
 
-    A key is needed, since the API's throttle is not before the URLs.
+    Only with a key: the API's throttle is not for the URLs.
     """
     caller, core = request.caller, request.core
     told = os.environ.get("DIRECT_URLS", "")
@@ -98,17 +98,17 @@ def show_endpoints(request: Request) -> Ok[Endpoints]:
 
 
 def show_openapi(request: Request) -> File[Literal["application/json"]]:
-    """The OpenAPI document."""
+    """Returns the OpenAPI document."""
     return File("application/json", _document().encode())
 
 
 def show_docs(request: Request) -> File[Literal["text/html"]]:
-    """The page; its scripts are served by this very service."""
+    """Returns the page; this service serves its scripts, too."""
     return File("text/html", _PAGE.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
 
 def show_asset(request: Request) -> File[AssetType]:
-    """A file of the page."""
+    """Returns a file of the page."""
     name = request.path("asset")
     if name not in ASSETS:
         raise NotFound
@@ -117,7 +117,7 @@ def show_asset(request: Request) -> File[AssetType]:
 
 
 class PageAddress(Reply):
-    """The page of a folder has an address without a slash at its end, as each route of the API."""
+    """A redirect to a folder's page, whose address has no slash at its end, as all routes."""
 
     status = 308
 
@@ -126,10 +126,10 @@ class PageAddress(Reply):
 
 
 def serve_default(request: Request) -> PageAddress:
-    """Answer a call that matches no route.
+    """Handles a call that matches no route.
 
     Returns the address of a page if a browser asked for its folder. Raises NotFound or
-    MethodNotAllowed for all else.
+    MethodNotAllowed otherwise.
     """
     given = request.event["requestContext"]["http"]["path"]
     if given in _PAGE_FOLDERS:
@@ -139,7 +139,7 @@ def serve_default(request: Request) -> PageAddress:
 
 @cache
 def _route_keys() -> list[str]:
-    """Those of all functions. Read once: such a call needs no key, and the document is large."""
+    """Returns the route keys of all functions, read once: the call needs no key."""
     paths: dict[str, dict[str, object]] = msgspec.json.decode(_document())["paths"]
     return [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
 
@@ -149,7 +149,7 @@ def _document() -> str:
 
 
 def _asset_folder() -> Path:
-    """The folder of the installed page, found without importing its package."""
+    """Returns the folder of the installed page, without an import of its package."""
     files = metadata.files("swagger-ui-bundle") or []
     page = next(file for file in files if file.name in ASSETS)
     return Path(str(page.locate())).parent

@@ -29,7 +29,7 @@ from cirrusmq_lambda.topic_paths import reached, subscription_of, topic_of
 
 
 def put_subscription(request: Request) -> Created[NewSubscription] | Ok[SubscriptionAttributes]:
-    """Subscribe; the answer that creates a URL's subscription shows its signing secret."""
+    """Subscribes; the answer for a new subscription of a URL shows its signing secret."""
     core, name = request.core, request.path("subscription")
     topic, made_by, by = _topic_to_subscribe(request), None, request.caller.key_id
     body = _subscription_input(request, topic)
@@ -47,7 +47,7 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
 
 
 def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
-    """Change some attributes."""
+    """Changes some attributes."""
     topic, subscription = subscription_of(request, "admin")
     body = _subscription_input(request, topic)
     check_invoke(request.core, request.caller, body.invoke)
@@ -56,14 +56,14 @@ def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
 
 
 def show_subscription(request: Request) -> Ok[SubscriptionWithState]:
-    """All attributes, the counts, and the state of deliveries."""
+    """Returns all attributes, the counts, and the state of deliveries."""
     _, subscription = subscription_of(request, "info")
     state = read_state(request.core, subscription)
     return Ok(SubscriptionWithState.at(subscription, state, request.core.now_ms()))
 
 
 def show_subscriptions(request: Request) -> Ok[SubscriptionPage]:
-    """A page of a topic's subscriptions."""
+    """Returns a page of a topic's subscriptions."""
     core, topic = request.core, topic_of(request, "info")
     limit, cursor = request.page()
     listed, more = subscriptions.page_of_subscriptions(core, topic, limit, cursor)
@@ -72,14 +72,14 @@ def show_subscriptions(request: Request) -> Ok[SubscriptionPage]:
 
 
 def remove_subscription(request: Request) -> NoContent:
-    """Unsubscribe."""
+    """Deletes a subscription."""
     topic, subscription = subscription_of(request, "admin")
     management.delete_subscription(request.core, topic, subscription.name)
     return NoContent()
 
 
 def _topic_to_subscribe(request: Request) -> Topic:
-    """The topic in the path, on which the caller may make the subscription in it."""
+    """Returns the topic in the path if the caller may make the subscription in the path."""
     found = reached(request, "subscribe", "admin")
     topic = get_topic(request.core, found.account, found.name)
     if "admin" in found.allowed:
@@ -91,7 +91,7 @@ def _topic_to_subscribe(request: Request) -> Topic:
 
 
 def _subscription_input(request: Request, topic: Topic) -> SubscriptionInput:
-    """The body of a subscription, which may name queues: none of another account's."""
+    """Returns a subscription's body; it may not name another account's queues."""
     body: SubscriptionInput = request.body(SubscriptionInput)
     names_queue = body.protocol == "queue" or isinstance(body.dead_letter_queue, str)
     if names_queue and topic.account != request.caller.account:
@@ -103,7 +103,7 @@ def _subscription_input(request: Request, topic: Topic) -> SubscriptionInput:
 
 
 def rewind_group(request: Request) -> Accepted[OperationStarted]:
-    """Give a group everything published from a time on once more."""
+    """Delivers everything published from a time on to a group again."""
     topic, subscription = subscription_of(request, "admin")
     body = request.body(GroupRewindRequest)
     started = replays.rewind(request.core, topic, subscription.name, body, request.caller.key_id)
@@ -111,8 +111,8 @@ def rewind_group(request: Request) -> Accepted[OperationStarted]:
 
 
 def redeliver_messages(request: Request) -> Accepted[OperationStarted]:
-    """Deliver messages of the topic to a URL or a group once more, by their ids."""
-    # Rare: it reads what fan-out made, which no other call here does.
+    """Delivers messages of the topic to a URL or a group again, by their ids."""
+    # Imported here: only this rare call reads the records of fan-out.
     from cirrusmq.operations.redelivery import redeliver
 
     topic, subscription = subscription_of(request, "admin")
@@ -122,7 +122,7 @@ def redeliver_messages(request: Request) -> Accepted[OperationStarted]:
 
 
 def show_secret(request: Request) -> Ok[SigningSecret]:
-    """The secret that signs now: another one since the deployment's was turned over."""
+    """Returns the current signing secret; it changes when the deployment's secret does."""
     _, subscription = subscription_of(request, "admin")
     request.body(NoFields)
     if subscription.protocol != "http":
@@ -131,7 +131,7 @@ def show_secret(request: Request) -> Ok[SigningSecret]:
 
 
 def pause_subscription(request: Request) -> Ok[SubscriptionAttributes]:
-    """Let a subscription's messages wait."""
+    """Pauses a subscription: its messages wait."""
     topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
     paused = management.pause(request.core, topic, subscription.name)
@@ -139,7 +139,7 @@ def pause_subscription(request: Request) -> Ok[SubscriptionAttributes]:
 
 
 def resume_subscription(request: Request) -> Ok[SubscriptionAttributes]:
-    """Deliver them again."""
+    """Resumes a subscription."""
     topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
     resumed = management.resume(request.core, topic, subscription.name)
@@ -147,7 +147,7 @@ def resume_subscription(request: Request) -> Ok[SubscriptionAttributes]:
 
 
 def retry_now(request: Request) -> NoContent:
-    """Post what waits for its retry."""
+    """Posts messages that wait for their retry now."""
     topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
     management.retry_now(request.core, topic, subscription.name)
@@ -155,7 +155,7 @@ def retry_now(request: Request) -> NoContent:
 
 
 def confirm(request: Request) -> NoContent:
-    """Take a token back from who got it, or send its owner's endpoint a new one."""
+    """Confirms a subscription by its token, or sends the endpoint a new token for the owner."""
     body: ConfirmRequest = request.body(ConfirmRequest)
     name = request.path("subscription")
     if body.token is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -14,6 +15,7 @@ from cirrusmq.base.limits import (
     LOG_ENTRIES_DEFAULT,
 )
 from cirrusmq.fanout.trace import trace
+from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.topic import Subscription, Topic, TopicInput
 from cirrusmq.publishing.log_reader import Logged, read_log
 from cirrusmq.subscriptions import management, topics
@@ -33,7 +35,7 @@ from cirrusmq_lambda.topic_paths import pull_subscription, reached, topic_of
 
 
 def put_topic(request: Request) -> Created[TopicAttributes] | Ok[TopicAttributes]:
-    """Create a topic, or find one with these attributes."""
+    """Creates a topic, or finds one with these attributes."""
     found, given = reached(request, "admin"), request.body(TopicInput)
     exact = read_flag(request.query, "exact")
     topic, created = topics.create_topic(
@@ -44,14 +46,14 @@ def put_topic(request: Request) -> Created[TopicAttributes] | Ok[TopicAttributes
 
 
 def patch_topic(request: Request) -> Ok[TopicAttributes]:
-    """Change some attributes."""
+    """Changes some attributes."""
     found, given = reached(request, "admin"), request.body(TopicInput)
     changed = topics.change_topic(request.core, found.account, found.name, given)
     return Ok(TopicAttributes.of(changed))
 
 
 def show_topic(request: Request) -> Ok[TopicWithCounts]:
-    """All attributes, and how many messages are not yet taken by all who get them."""
+    """Returns all attributes, and the number of messages not yet taken by all subscriptions."""
     topic = topic_of(request, "info")
     counts = TopicCounts.of(count_topic(request.core, topic))
     region = os.environ.get("AWS_REGION", "")
@@ -59,7 +61,7 @@ def show_topic(request: Request) -> Ok[TopicWithCounts]:
 
 
 def show_topics(request: Request) -> Ok[TopicPage]:
-    """A page of the caller's topics."""
+    """Returns a page of the caller's topics."""
     account, prefix = request.caller.account, request.query.get("prefix", "")
     limit, cursor = request.page()
     listed, more = topics.list_topics(request.core, account, prefix, limit, cursor)
@@ -67,19 +69,19 @@ def show_topics(request: Request) -> Ok[TopicPage]:
 
 
 def remove_topic(request: Request) -> NoContent:
-    """Delete a topic and its subscriptions."""
+    """Deletes a topic and its subscriptions."""
     found = reached(request, "own")
     management.delete_topic(request.core, found.account, found.name)
     return NoContent()
 
 
 def show_log(request: Request) -> Ok[LogPage]:
-    """The topic's messages in order, for consumers that broadcast."""
+    """Returns the topic's messages in order, for broadcasting consumers."""
     return _page_of_log(request, topic_of(request, "subscribe"), None)
 
 
 def show_subscription_log(request: Request) -> Ok[LogPage]:
-    """As `show_log`, the messages that a broadcasting subscription's filter selects."""
+    """As `show_log`, with only messages that a broadcasting subscription's filter selects."""
     subscription = pull_subscription(request, "broadcasting")
     return _page_of_log(request, topic_of(request, "subscribe", "admin"), subscription)
 
@@ -88,24 +90,26 @@ def _page_of_log(request: Request, topic: Topic, subscription: Subscription | No
     limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
     after = request.query.get("after")
     alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else ANSWER_BYTES
-    read = read_log(request.core, topic, subscription, after, limit, _encode, alone_bytes)
+    encode = partial(_encode, Onlooker(topic.account, request.caller.account))
+    read = read_log(request.core, topic, subscription, after, limit, encode, alone_bytes)
     encoded, cursor = read
-    # They are JSON already: how many fit into a page is known by their sizes.
+    # They are already JSON, so their sizes decide how many fit into a page.
     messages = cast("list[LoggedMessage]", list(map(msgspec.Raw, encoded)))
     return Ok(LogPage(messages=messages, cursor=cursor))
 
 
-def _encode(logged: Logged) -> bytes:
-    return msgspec.json.encode(LoggedMessage.logged(logged))
+def _encode(seen_by: Onlooker, logged: Logged) -> bytes:
+    return msgspec.json.encode(LoggedMessage.logged(logged, seen_by))
 
 
 def show_trace(request: Request) -> Ok[MessageTrace]:
-    """A message's state at each subscription; its body where that is asked for."""
+    """Returns a message's state at each subscription, with its body if the query asks for it."""
     found, body = reached(request, "info"), read_flag(request.query, "body")
     if body:
-        found.require("subscribe")  # it is read as by a consumer
+        found.require("subscribe")  # the body is for consumers
     topic = topics.get_topic(request.core, found.account, found.name)
-    return Ok(MessageTrace.of(trace(request.core, topic, request.path("id"), body=body)))
+    traced = trace(request.core, topic, request.path("id"), body=body)
+    return Ok(MessageTrace.of(traced, Onlooker(topic.account, request.caller.account)))
 
 
 ROUTES: dict[str, Route] = {

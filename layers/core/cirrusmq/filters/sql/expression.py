@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from cirrusmq.base.errors import InvalidFilter
+from cirrusmq.base.reserved_attributes import RESERVED
 from cirrusmq.filters.sql.evaluation import Attributes, EvaluationError, Tags, Truth, run
 from cirrusmq.filters.sql.parser import Program, parse
 
@@ -25,7 +26,11 @@ class SqlFilter:
     program: Program = field(repr=False, compare=False)
 
     def matches(
-        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+        self,
+        tags: Sequence[str],
+        routing_key: str,
+        attributes: Mapping[str, str | bytes],
+        body: str | bytes = "",
     ) -> bool:
         try:
             return self.value(seen_by_sql(tags, attributes)) is True
@@ -45,7 +50,9 @@ class SqlFilter:
 
 def seen_by_sql(tags: Sequence[str], attributes: Attributes) -> Attributes:
     """The attributes that an expression reads: a message without tags has no TAGS, as any that is
-    absent is NULL."""
+    absent is NULL. The service's own attributes are none of them."""
+    if not RESERVED.isdisjoint(attributes):
+        attributes = {name: held for name, held in attributes.items() if name not in RESERVED}
     return {**attributes, TAGS_ATTRIBUTE: Tags.of(tags)} if tags else attributes
 
 

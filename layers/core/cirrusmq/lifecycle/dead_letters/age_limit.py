@@ -2,20 +2,20 @@
 
 A parcel's key has the time since when it can be received, so all before `now - limit` are old
 enough, and of the others a page in each group is read. Two kinds of parcels have a later key than
-their age: those that were re-keyed to a retry's due time, and those that were sent with a delay. A
-note (see `age_note`) has the time when they reach the limit:
+their age: parcels that were re-keyed to a retry's due time, and parcels that were sent with a
+delay. A note (see `age_note`) has the time when they reach the limit:
 
     re-keyed     the note is written with the move
     delayed      noted when `seen`, which follows a minute behind the clock, passes its key
-    the limit was changed, or is new: `seen` begins anew, and passes everything once
+    the limit was changed, or is new: `seen` starts again, and passes everything once
 
-A minute's work in a partition is bounded: two seconds of the sweep and 500 pages, and where that is
-not all 3,000 pages of an invocation of `replay`, which holds the partition. The next one goes on
-behind the last group that was seen. So of G groups one that is too old is dead-lettered within
-G/3,000 minutes and one more; where they have a parcel or two each, within G/900,000.
+A minute's work in a partition is bounded: two seconds of the sweep and 500 pages, and if parcels
+are left, 3,000 pages of an invocation of `replay`, which holds the partition. The next one goes on
+behind the last group that was seen. So of G groups a message that is too old is dead-lettered
+within G/3,000 minutes and one more; if they have a parcel or two each, within G/900,000.
 
-A message of a group with a dead-letter queue may be held to the end of its life. It is given up
-behind that, for an hour, and `ended` says which parcels need not be looked at any more:
+A message of a group with a dead-letter queue may be held to the end of its life. It is
+dead-lettered after that, within an hour, and `ended` says which parcels need no more reading:
 
     sweep 1   reads up to 23:58 of the day before ── held: stays
     sweep 2, late                                    expired: moves; `ended` is behind it
@@ -58,7 +58,7 @@ STEP_PAGES = 500
 STEPS = 6
 """Steps that a minute's work in a partition has, behind the sweep's own."""
 _LAG_MS = 60_000
-"""A parcel whose key is no more than that behind its sending is found late by no more."""
+"""A key at most this much later than its sending needs no note: it is found as late at most."""
 _STATE = "~"
 """Sort key, behind all notes, of a partition's progress and the worker's lease."""
 _STATE_LIFE_MS = 20 * 86_400_000
@@ -68,17 +68,17 @@ class State(NamedTuple):
     """The state of a partition. Times are in milliseconds since the epoch."""
 
     seen_ms: int = 0
-    """Before this time every delayed parcel has its note."""
+    """All delayed parcels with keys before this time have their notes."""
     limit_ms: int = 0
     """The limit of age that the notes were written for."""
     held_until_ms: int = 0
     """The end of the worker's lease."""
     ended_ms: int = 0
-    """Of the parcels with keys before this time all that was received was given up."""
+    """All received messages with keys before this time have been dead-lettered."""
     round_ms: int = 0
-    """When the round began that is not over."""
+    """When the present round began."""
     round_limit_ms: int = 0
-    """The limit of age that it is for."""
+    """The limit of age of this round."""
     behind: str = ""
     """The key behind which it goes on; empty: a new round begins."""
 
@@ -86,9 +86,9 @@ class State(NamedTuple):
 def give_up_aged(
     core: Core, source: Source, partition: int, state: State, deadline_ms: int
 ) -> bool:
-    """Move what is too old to the dead-letter queue, from where the last call stopped.
+    """Moves messages that are too old to the dead-letter queue, from where the last call stopped.
 
-    Until a deadline, and with at most `STEP_PAGES` pages. Returns whether a round through the
+    Until a deadline, and with at most `STEP_PAGES` pages. Returns True if a round through the
     partition is over. A limit that has changed begins a new one.
     """
     limit_ms = age_limit_ms(source)
@@ -129,14 +129,14 @@ def give_up_aged(
 
 
 def _from_ms(source: Source, state: State, oldest_ms: int) -> int:
-    """The first key that is looked at: of what has expired, if it can still be given up."""
+    """Returns the first key to read: of expired parcels, if they can still be dead-lettered."""
     if not source.rescues:
         return oldest_ms
     return max(min(oldest_ms, state.ended_ms), oldest_ms - EXPIRED_KEPT_MS)
 
 
 def read_state(core: Core, source: Source, partition: int) -> State:
-    """The state of a partition."""
+    """Returns the state of a partition."""
     item = core.store.get(core.tables.messages, *_state_place(source, partition)) or {}
 
     def number(name: str) -> int:
@@ -154,18 +154,18 @@ def read_state(core: Core, source: Source, partition: int) -> State:
 
 
 def hold(core: Core, source: Source, partition: int) -> Lease | None:
-    """Take the lease of a partition for a minute; None where another worker has it."""
+    """Takes the lease of a partition for a minute. Returns None if another worker has it."""
     place = _state_place(source, partition)
     return lease.take(core, place, HOLD_MS, until="held_until_ms", kept_ms=_STATE_LIFE_MS)
 
 
 class _AgeRound:
-    """A round through an unordered partition: of each group what is too old, and what needs a note.
+    """A round through an unordered partition: moves old messages, and notes delayed ones.
 
         keys    |-- too old: moved --|-- noted or not delayed --|-- passed now --|-- a minute --|
                                  now - limit                  seen            began - a minute
 
-    A round that was begun, and goes on, passes up to the minute before its beginning.
+    A round that goes on after a break passes up to the minute before its beginning.
     """
 
     def __init__(self, core: Core, source: Source, state: State) -> None:
@@ -179,14 +179,15 @@ class _AgeRound:
             self._seen_ms = state.round_ms - self._limit_ms
             self.late_until_ms = state.round_ms + LONGEST_WAIT_MS
         self.passed = changed and not source.ordered
-        """Whether there was anything that `seen` was to pass."""
+        """True if there were parcels for `seen` to pass."""
         self.ended = False
-        """Whether there were parcels whose life is over, and nothing is left of them."""
+        """True if there were parcels whose life is over, and they have no messages left."""
         self._done = True
 
     def give_up(self, walk: PartitionScan, oldest_ms: int) -> None:
-        """Deal with the parcels of a walk, a few side by side; `oldest_ms`: the first key of one
-        that may still live."""
+        """Settles the parcels of a walk, a few in parallel.
+
+        oldest_ms: the first key of a parcel that may still live."""
         aged, late, ended = list[Parcel](), list[Parcel](), False
         for parcel in walk:
             if parcel.key_ms <= self._aged_ms:
@@ -213,7 +214,7 @@ class _AgeRound:
 
 
 def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
-    """Note when a parcel reaches the limit, if it has not."""
+    """Writes a note of the time when a parcel reaches the limit, if it has not."""
     if not parcel.spent() and not too_old(source, parcel, core.now_ms()):
         note = age_note(parcel, limit_ms, source.removable_ms(parcel))
         core.store.write("PutItem", {"TableName": core.tables.messages, "Item": note})
@@ -222,7 +223,7 @@ def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
 def _due_notes(
     core: Core, source: Source, partition: int, now_ms: int
 ) -> Iterator[list[tuple[str, int, Parcel | None]]]:
-    """Notes that are due, some at a time, with the parcels that are still there."""
+    """Yields due notes, some at a time, with the parcels that are still there."""
     table = core.tables.messages
     notes = partition_key(AGE_NOTES, source.id, partition)
     pk = partition_key(PARCELS, source.id, partition)
@@ -243,10 +244,10 @@ def _due_notes(
 def _settle_note(
     core: Core, source: Source, note: tuple[str, int, Parcel | None], limit_ms: int
 ) -> None:
-    """Dead-letter the parcel of a note; delete the note, unless a message of it is still live.
+    """Dead-letters the parcel of a note, and deletes the note unless a message of it is live.
 
-    Then it is held, or delayed, or no queue takes its dead letters now. What expires and was never
-    received is nobody's any more.
+    A live message is held, or delayed, or no queue takes its dead letters now. A message that
+    expires and was never received is not dead-lettered.
     """
     sort_key, partition, parcel = note
     now_ms = core.now_ms()
@@ -266,8 +267,8 @@ def _settle_note(
 
 
 def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> bool:
-    """Give up what is due of the parcels. Returns whether nothing of it is left to be tried again:
-    without a queue that takes dead letters, what is too old stays where it is."""
+    """Dead-letters the due messages of the parcels. Returns True if none is left to be tried again:
+    without a queue that takes dead letters, old messages stay in their parcels."""
     now_ms = core.now_ms()
     aged = [
         parcel
@@ -284,7 +285,7 @@ def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> bool:
 
 
 def _each(core: Core, act: Callable[[A], B], values: Sequence[A]) -> list[B | None]:
-    """Act on each, side by side; one that fails, for None, stops none of the others."""
+    """Acts on each, in parallel; one that fails has None, and does not stop the others."""
 
     def safely(value: A) -> B | None:
         with apart_from_others("a message that is too old could not be given up"):

@@ -42,7 +42,7 @@ class DeadLetterFilter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, 
     younger_than_seconds: Annotated[int, integer(_AGE, " seconds")] | UnsetType = UNSET
 
     def selects(self, parcel: Parcel, at_ms: int) -> bool:
-        """Whether a parcel's messages are such dead letters, by their ages at a time."""
+        """Returns True if a parcel's messages are such dead letters, by their ages at `at_ms`."""
         note = parcel.dead_letter
         if not note:
             return False
@@ -57,12 +57,12 @@ class DeadLetterFilter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, 
         return isinstance(younger, UnsetType) or age_ms < younger * 1000
 
     def from_key(self, at_ms: int) -> str:
-        """Before the keys of all such dead letters in an unordered queue: they only grow."""
+        """Returns a key before all such dead letters in an unordered queue: keys only grow."""
         if isinstance(self.younger_than_seconds, UnsetType):
             return ""
         return f"{max(0, at_ms - self.younger_than_seconds * 1000):013d}"
 
     def to_json(self) -> dict[str, Any]:
-        """What was given."""
+        """Returns the conditions that were given."""
         given: dict[str, Any] = msgspec.to_builtins(self)
         return given

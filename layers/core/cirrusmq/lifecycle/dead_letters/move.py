@@ -1,4 +1,4 @@
-"""Dead letters: messages that are given up move, one by one, to the dead-letter queue."""
+"""Dead letters: messages that are used up or too old move, one by one, to the dead-letter queue."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _logger = logging.getLogger(__name__)
 
 
 def due(source: Source, parcel: Parcel, now_ms: int) -> bool:
-    """Whether a message of the parcel is to be given up."""
+    """Returns True if a message of the parcel is to be dead-lettered."""
     places = range(parcel.count)
     return any(dead_letter_reason(source, parcel, place, now_ms) for place in places)
 
 
 def leaves(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> bool:
-    """Whether the message is not received any more: it is to be given up, and has a place to go."""
+    """Returns True if the message is not received: it is a dead letter, and a queue takes it."""
     return dead_letter_reason(source, parcel, place, now_ms) is not None and has_place(core, source)
 
 
 def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
-    """Move every message of the parcel that is to be given up; answers what is left of it."""
+    """Dead-letters each message of the parcel that is due. Returns the rest of the parcel."""
     for place in range(parcel.count):
         reason = dead_letter_reason(source, parcel, place, now_ms)
         if reason is not None:
@@ -47,10 +47,10 @@ def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
 def advance(
     core: Core, source: Source, parcel: Parcel, now_ms: int, may: Callable[[], bool]
 ) -> Parcel | None:
-    """As `give_up`, but only up to the first message that stays: a look at an ordered source.
+    """Does what `give_up` does, up to the first message that stays, for an ordered source.
 
-    `may` is asked before each. None where it forbade to continue, or the queue is not made yet:
-    the first message is not known then.
+    may: called before each move. Returns None if it returned False, or if the queue is not made
+    yet: the first message is not known then.
     """
     for place in range(parcel.count):
         if not parcel.live(place):
@@ -69,7 +69,7 @@ def advance(
 
 
 def has_place(core: Core, source: Source) -> bool:
-    """Whether there is a place for dead letters; yes, where that cannot be told now.
+    """Returns True if dead letters have a place, also if the store cannot say now.
 
     A subscription's own queue counts as one before it is made, unless that failed.
     """
@@ -82,18 +82,18 @@ def has_place(core: Core, source: Source) -> bool:
 
 
 def ask_for_queue(core: Core, source: Source, parcel: Parcel) -> None:
-    """Have `replay` make the subscription's own queue: a receive, which needs it, makes none."""
+    """Asks `replay` to make the subscription's own queue: a receive, which needs it, makes none."""
     pk = partition_key(PARCELS, source.id, parcel.partition)
     core.memory(ChoreMemory).remember(pk, [OWN_QUEUE], core.now_ms())
 
 
 def dead_letter_queue(core: Core, source: Source) -> Queue | None:
-    """The queue that takes the source's dead letters; None where there is none now.
+    """Returns the queue that takes the source's dead letters, or None without one now.
 
-    A subscription's own queue is made, not by receives. That may be impossible: the account is at
-    its limit of queues, or has a queue of that name that cannot take dead letters. The message then
-    stays where it is, so that one message does not stop the others; the subscription and the log
-    say why.
+    A subscription's own queue is made here, though not in receives. That may be impossible: the
+    account is at its limit of queues, or has a queue of that name that cannot take dead letters.
+    The message then stays, so that one message does not stop the others; the subscription and the
+    log say why.
     """
     if source.dead_letter is None:
         return None
@@ -124,14 +124,14 @@ def _give_up_place(
     target = dead_letter_queue(core, source)
     if target is None:
         return parcel
-    # Few receives give a message up: the others' cold starts do without what moving it takes.
+    # Few receives dead-letter a message: other cold starts do without the modules of a move.
     from cirrusmq.lifecycle.transfer import move_to_queue
 
     return move_to_queue(core, source, parcel, place, target, reason, now_ms) or parcel
 
 
 def _drop(core: Core, parcel: Parcel, place: int) -> Parcel:
-    """Drop the message at `place`, if it has not changed since."""
+    """Drops the message at `place`, if it has not changed since."""
     changes = {place: dropped()}
     still = as_read(parcel, changes, "visible_ms")
     request = change(core.tables.messages, parcel_key(parcel), changes, still)

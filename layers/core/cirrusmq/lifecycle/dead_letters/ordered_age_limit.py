@@ -1,4 +1,4 @@
-"""Giving up by age in a partition of an ordered source, whose keys are group by group.
+"""Dead-lettering by age in a partition of an ordered source, whose keys are group by group.
 
 A group's first messages are its oldest, so that each group is read from its beginning until one is
 young enough, and then passed over: the cost follows the groups, never their backlog.
@@ -17,7 +17,7 @@ from cirrusmq.storage.walk import PartitionScan
 
 
 def give_up_in_groups(core: Core, source: Source, walk: PartitionScan) -> None:
-    """Move what is too old of each group of a walk."""
+    """Dead-letters the old messages of each group of a walk."""
     group, blocked, passed = "", False, False
     for parcel in walk:
         if parcel.key_prefix != group:
@@ -34,10 +34,10 @@ def give_up_in_groups(core: Core, source: Source, walk: PartitionScan) -> None:
 
 
 def _give_up(core: Core, source: Source, parcel: Parcel, *, blocked: bool) -> bool:
-    """Move what is too old of a parcel; whether what is behind it was blocked for long.
+    """Dead-letters the old messages of a parcel. Returns True if messages behind it were blocked.
 
-    Of a subscription's group that is so behind a message that is retried, or has become a dead
-    letter: there it moves also where it was never received.
+    In a subscription's group, messages behind one that is retried, or has become a dead letter,
+    were blocked: they move even if they were never received.
     """
     now_ms = core.now_ms()
     if not source.keeps(parcel):
@@ -50,7 +50,7 @@ def _give_up(core: Core, source: Source, parcel: Parcel, *, blocked: bool) -> bo
 
 
 def _blocks(parcel: Parcel, place: int, now_ms: int) -> bool:
-    """Whether the message at `place` keeps its group from going on, or did so for its life."""
+    """Returns True if the message at `place` blocks its group, or did so for its life."""
     if parcel.visible_ms[place] == GONE:
         return True
     first_delivery = parcel.tries(place) == 1 and parcel.held(place, now_ms)
@@ -58,7 +58,7 @@ def _blocks(parcel: Parcel, place: int, now_ms: int) -> bool:
 
 
 def _follow(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
-    """Move the messages of a parcel that nobody tried to the dead-letter queue."""
+    """Moves the messages of a parcel that nobody tried to the dead-letter queue."""
     waiting = [
         place for place in range(parcel.count) if parcel.live(place) and not parcel.tries(place)
     ]

@@ -15,7 +15,7 @@ from cirrusmq.subscriptions.management import update_subscription
 
 
 def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:
-    """Make the queue for a subscription's first dead letter, and name it as such.
+    """Makes the queue for a subscription's first dead letter, and sets it in the subscription.
 
     Both steps may have been done before: by another worker, or by one that crashed in between.
     """
@@ -29,10 +29,10 @@ def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, na
 
 
 def note_error(core: Core, topic_id: str, subscription_name: str, error: str) -> None:
-    """Have the subscription say why its queue cannot be made; its messages are received on."""
+    """Writes to the subscription why its queue cannot be made; its messages stay receivable."""
 
     def update(before: Subscription) -> Subscription:
-        named = before.dead_letter_queue is not None  # another worker made it meanwhile
+        named = before.dead_letter_queue is not None  # another worker has made it
         return before if named else replace(before, dead_letter_error=error)
 
     update_subscription(core, topic_id, subscription_name, update)

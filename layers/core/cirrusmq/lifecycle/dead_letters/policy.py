@@ -1,14 +1,15 @@
-"""Whether a message that could be received is given up instead: the pure rule of dead letters."""
+"""The pure rule of dead letters: if a message that could be received is dead-lettered instead."""
 
 from __future__ import annotations
 
 from cirrusmq.base import limits
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.pauses import paused_ms
 from cirrusmq.model.source import Source
 
 
 def age_limit_ms(source: Source) -> int | None:
-    """The age at which messages are given up; None where it is no reason.
+    """Returns the age at which messages are dead-lettered, or None without a limit.
 
     In a queue its `max_age_seconds`. In a subscription with a dead-letter queue two minutes before
     the end of a message's life: one that would expire while retries remain is not lost in silence.
@@ -22,19 +23,21 @@ def age_limit_ms(source: Source) -> int | None:
 
 
 def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
-    """Whether the parcel's messages have reached the source's limit of age."""
+    """Returns True if the messages have reached the source's limit of age, pauses aside."""
     limit_ms = age_limit_ms(source)
-    return limit_ms is not None and now_ms - parcel.sent_ms > limit_ms
+    if limit_ms is None or now_ms - parcel.sent_ms <= limit_ms:
+        return False
+    return now_ms - parcel.sent_ms - paused_ms(source.pauses, parcel.sent_ms, now_ms) > limit_ms
 
 
 def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
-    """`max_receives`, `max_age`, `retries` or `expired` if the message is to leave its source.
+    """Returns `max_receives`, `max_age`, `retries` or `expired`, or None if the message stays.
 
-    It moves to the dead-letter queue; a subscription that has none may drop it.
+    It moves to the dead-letter queue; a subscription without one may drop it.
 
-    Never one that is held, or still delayed; one that waits for a retry may be too old. Near its
-    expiry, and behind it, a published message is given up if it was received before: if it was not,
-    it has no retries ahead of it, and can be received to the end.
+    A held or delayed message stays; one that waits for a retry may be too old. Near its expiry, and
+    after it, a published message is dead-lettered if it was received before: else it has no retries
+    ahead of it, and can be received to the end.
     """
     if not source.gives_up or not parcel.live(place):
         return None

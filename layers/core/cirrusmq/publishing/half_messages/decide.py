@@ -36,6 +36,7 @@ from cirrusmq.publishing.recipients import (
     endpoints,
     make_draft,
 )
+from cirrusmq.publishing.selecting import bodies_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, put_if_absent
 from cirrusmq.sending.deduplication import Stored, find_reminded, put_reminders, reminders
@@ -173,10 +174,13 @@ def _transact(core: Core, writes: Sequence[Mapping[str, Any]]) -> None:
 
 def _drafts(core: Core, topic: Topic, half: Half) -> dict[int, Draft]:
     subscriptions = confirmed_subscriptions(core, topic)
-    terms = half.terms
+    terms, bodies = half.terms, dict[int, str | bytes]()
+    if any(each.reads_bodies for each in subscriptions):
+        bodies = bodies_of(core, half.id, half.object_days, half.messages)
     return {
         place: make_draft(
-            topic, subscriptions, message, terms.routing_keys[place], terms.deduplication_ids[place]
+            *(topic, subscriptions, message),
+            *(terms.routing_keys[place], terms.deduplication_ids[place], bodies.get(place, "")),
         )
         for place, message in half.messages.items()
     }

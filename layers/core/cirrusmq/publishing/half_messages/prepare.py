@@ -8,13 +8,17 @@ finds the half message of the first one: it is kept for longer than an attempt i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UnsetType
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.base.names import PRODUCERS_NAME, check_name
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.message import CONTRACT, ContentLimits, Message, check_size, pack
+from cirrusmq.model.sender import with_sender
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.half_messages.half import Half, Terms, first_due_ms, half_partition
 from cirrusmq.publishing.half_messages.items import (
@@ -40,12 +44,12 @@ from cirrusmq.storage.bodies.write import place_messages
 def prepare(
     core: Core,
     topic: Topic,
-    account: str,
+    caller: Caller,
     request: PublishRequest,
     transaction: TransactionInput,
     most: ContentLimits = CONTRACT,
 ) -> Half:
-    """Store all messages of an account's publish, seen by nobody before their commit.
+    """Store all messages of a caller's publish, seen by nobody before their commit.
 
     `most`: of each message beside its body.
     """
@@ -59,7 +63,9 @@ def prepare(
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     # Whoever checks gets all of them in one answer.
-    contents = read_contents(request.messages, limits.TABLE_BATCH_BYTES, most)
+    plain = read_contents(request.messages, limits.TABLE_BATCH_BYTES, most)
+    account = caller.account
+    contents = with_sender(plain, caller, topic.account, topic.attributes.sender)
     terms = _read_terms(topic, account, request, transaction)
     for place, message in enumerate(contents):
         check_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")
@@ -97,7 +103,7 @@ def _half_id(core: Core, topic: Topic, account: str, request: PublishRequest, be
 
 
 def _place(
-    core: Core, topic: Topic, half_id: str, terms: Terms, contents: list[Message], now_ms: int
+    core: Core, topic: Topic, half_id: str, terms: Terms, contents: Sequence[Message], now_ms: int
 ) -> Half:
     """The half message, with its object in the bucket where it is large."""
     placed = place_messages(core, half_id, contents, limits.HALF_LIFE_MS)

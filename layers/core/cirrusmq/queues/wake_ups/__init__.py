@@ -1,4 +1,4 @@
-"""Wake-ups: a send tells the receivers that wait which partition to look at.
+"""Wake-ups: a send names a partition to the receivers that wait.
 
 `announce` is the sender's end, `follow` the receiver's: neither loads the other.
 """

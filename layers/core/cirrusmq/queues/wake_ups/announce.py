@@ -1,9 +1,9 @@
-"""Waking the receivers that wait, after messages were put where these look rarely.
+"""Waking the receivers that wait, after messages were put into partitions they poll rarely.
 
     a send    put ──> does a receiver wait? (asked once a second) ──> wake-up ──> answer
 
-A send is answered the same whether this works or not, and an environment writes a few wake-ups a
-second for a queue at most: a receiver that is awake looks at every partition by itself.
+A send is answered the same whether this works or not, and an environment writes at most a few
+wake-ups a second for a queue: a receiver that is awake polls every partition anyway.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 
 def wake_receivers(core: Core, queue: Queue, parcels: Iterable[Parcel], put_ms: int) -> None:
-    """Write a wake-up for each partition and time of these parcels, put since `put_ms`.
+    """Writes a wake-up for each partition and time of these parcels, put since `put_ms`.
 
     One write unit for each while a receiver waits, and half a read unit a second.
     """

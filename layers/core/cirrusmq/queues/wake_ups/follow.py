@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 def say_that_one_waits(core: Core, source: Source) -> None:
-    """Have senders write wake-ups for half a minute: one write unit each quarter, if at all."""
+    """Makes senders write wake-ups for half a minute; at most one write unit each quarter."""
     now_ms = core.now_ms()
     until_ms = now_ms + WAITS_MS
     if not core.memory(WakeUpMemory).says(source.id, until_ms, now_ms):
@@ -28,14 +28,14 @@ def say_that_one_waits(core: Core, source: Source) -> None:
 
 
 def woken_partitions(core: Core, source: Source) -> list[int]:
-    """The partitions to look at now, those of the newest wake-ups first. Half a read unit."""
+    """Returns the partitions to poll now, by the newest wake-ups first. Half a read unit."""
     now_ms = core.now_ms()
     keys = core.memory(WakeUpMemory).follow(source.id, _read(core, source, now_ms, now_ms), now_ms)
     return _partitions(source, keys)
 
 
 def partitions_woken_since(core: Core, source: Source, since_ms: int) -> list[int]:
-    """Those that a receive begun at that time may have been woken to look at. Half a read unit."""
+    """Returns partitions that may have woken a receive begun at that time. Half a read unit."""
     if not wakes(source):
         return []
     return _partitions(source, _read(core, source, since_ms, core.now_ms()))
@@ -50,6 +50,6 @@ def _read(core: Core, source: Source, since_ms: int, now_ms: int) -> list[str]:
 
 
 def _partitions(source: Source, keys: list[str]) -> list[int]:
-    """A source may be read with fewer partitions than its sender knows of already."""
+    """Returns the partitions of wake-ups; a source may be read with fewer than its sender knows."""
     named = dict.fromkeys(map(partition_in, keys))
     return [partition for partition in named if partition < source.partitions]

@@ -1,4 +1,4 @@
-"""Wake-ups in the Messages table, and the item that says that a receiver waits.
+"""Wake-ups in the Messages table, and the item that notes that a receiver waits.
 
 pk `W#<source id>`, sk `<can be received at>#<partition>#<chance>`: a wake-up, without attributes.
 pk `W#<source id>`, sk `~`: `u`, until when a receiver waits. TTL removes both.
@@ -14,33 +14,33 @@ from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import page_request, ttl_seconds
 
 MOST_READ = 48
-"""Half a read unit pays for so many."""
+"""Wake-ups that half a read unit pays for."""
 _WAITING = "~"
 _KEPT_MS = 180_000
-"""A repeated receive, whose attempt is 120 s old at most, looks for those of the first one."""
+"""A repeated receive, whose attempt is at most 120 s old, reads the wake-ups of the first one."""
 
 
 def read_waiting(core: Core, source_id: str) -> int:
-    """Until when a receiver waits, as one has said; 0 where none has. Half a read unit.
+    """Returns until when a receiver waits, as one has noted; 0 if none has. Half a read unit.
 
-    Raises Unavailable.
+    Raises Unavailable if the store does not answer.
     """
     item = core.store.get(core.tables.messages, _pk(source_id), _WAITING, consistent=False)
     return int(item["u"]["N"]) if item else 0
 
 
 def put_waiting(core: Core, source_id: str, until_ms: int) -> None:
-    """Say that a receiver waits. One write unit; raises Unavailable."""
+    """Notes that a receiver waits. One write unit; raises Unavailable."""
     _put(core, key(_pk(source_id), _WAITING) | {"u": {"N": str(until_ms)}}, until_ms)
 
 
 def put_wake_up(core: Core, source_id: str, sort_key: str, moment_ms: int) -> None:
-    """Write a wake-up. One write unit; raises Unavailable."""
+    """Writes a wake-up. One write unit; raises Unavailable."""
     _put(core, key(_pk(source_id), sort_key), moment_ms)
 
 
 def read_wake_ups(core: Core, source_id: str, since_ms: int, now_ms: int) -> list[str]:
-    """The sort keys of the newest wake-ups that are due, and were not before `since_ms`.
+    """Returns the sort keys of the newest wake-ups that are due, and were not before `since_ms`.
 
     The newest first. Half a read unit; raises Unavailable.
     """

@@ -1,4 +1,4 @@
-"""An execution environment's memory of wake-ups. Nothing depends on it: it saves units."""
+"""An execution environment's memory of wake-ups. May be lost at any time: it saves units."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from msgspec import field
 from cirrusmq.base import limits
 
 FOLLOWED_MS = 1_000
-"""So long a wake-up is followed: its message may be seen a moment later than the wake-up."""
+"""Time for which a wake-up is followed: its message may be visible later than the wake-up."""
 MOST_AT_ONCE = 8
-"""Wake-ups that one look follows."""
+"""Wake-ups that one poll follows."""
 _RECOVERY_MS = 5_000
 """Each such time without a refused wake-up allows one more a second."""
 _MOST_SOURCES = 10_000
@@ -32,14 +32,14 @@ class _Source(msgspec.Struct):
 
 
 class WakeUpMemory:
-    """By source id; safe to share between threads."""
+    """Wake-ups and waits by source id; safe to share between threads."""
 
     def __init__(self) -> None:
         self._sources: defaultdict[str, _Source] = defaultdict(_Source)
         self._lock = threading.Lock()
 
     def waits(self, source_id: str, now_ms: int) -> bool | None:
-        """Whether a receiver waits at the source; None: that is to be asked anew."""
+        """Returns if a receiver waits at the source, or None if that must be read again."""
         with self._lock:
             source = self._source(source_id)
             if now_ms < source.waits_until_ms:
@@ -49,13 +49,13 @@ class WakeUpMemory:
             return False if known else None
 
     def know(self, source_id: str, waits_until_ms: int, now_ms: int) -> None:
-        """Keep the answer."""
+        """Keeps the answer: until when a receiver waits."""
         with self._lock:
             source = self._source(source_id)
             source.waits_until_ms, source.asked_ms = waits_until_ms, now_ms
 
     def may_wake(self, source_id: str, now_ms: int) -> bool:
-        """Whether one more wake-up may be written now; a True counts as one."""
+        """Takes one wake-up of the source's budget. Returns False if none is left now."""
         with self._lock:
             source = self._source(source_id)
             per_second = _per_second(source, now_ms)
@@ -67,7 +67,7 @@ class WakeUpMemory:
             return left >= 1
 
     def halve(self, source_id: str, now_ms: int) -> None:
-        """Halve the wake-ups a second of the source: the store refused one."""
+        """Halves the wake-ups a second of the source, since the store refused one."""
         with self._lock:
             source = self._source(source_id)
             source.refused_per_second = _per_second(source, now_ms) / 2
@@ -75,9 +75,9 @@ class WakeUpMemory:
             source.wake_ups = 0.0
 
     def says(self, source_id: str, until_ms: int, now_ms: int) -> bool:
-        """Whether to say that a receiver waits; a True counts as said until that time.
+        """Returns True if the caller is to note that a receiver waits, which is then remembered.
 
-        It is said again when less than half of the time is left.
+        It is noted again when less than half of the time is left.
         """
         with self._lock:
             source = self._source(source_id)
@@ -87,12 +87,12 @@ class WakeUpMemory:
             return due
 
     def unsaid(self, source_id: str) -> None:
-        """The store refused to write it down."""
+        """Forgets that a wait was noted, since the store refused the write."""
         with self._lock:
             self._source(source_id).said_until_ms = 0
 
     def follow(self, source_id: str, keys: Iterable[str], now_ms: int) -> list[str]:
-        """Those of the wake-ups found, by their sort keys, that a look should follow now."""
+        """Returns the sort keys of those found wake-ups that a poll should follow now."""
         with self._lock:
             source = self._source(source_id)
             source.followed = {key: source.followed.get(key, now_ms) for key in keys}

@@ -1,5 +1,5 @@
-"""Heads: the key from which a look at a source begins, as far as all before it has ended.
+"""Heads: the key from which a scan of a source begins, if all messages before it have ended.
 
-`watermark` has the rules, `items` what is in the table, `memory` what an environment keeps;
+`watermark` has the rules, `items` the stored form, `memory` the hints of an environment;
 `shared` is for unordered sources, `ended` for ordered ones: neither loads the other.
 """

@@ -1,22 +1,23 @@
-"""What has ended at the beginning of an ordered group, which looks need not read again and again.
+"""Parcels that have ended at the beginning of an ordered group, which scans need not read again.
 
-Dead letters leave tombstones, and what has expired stays until TTL removes it. A look begins with
+Dead letters leave tombstones, and expired parcels stay until TTL removes them. A scan begins with
 the first parcel of a group; behind many that have ended, an item has the key to begin behind:
 
     keys   ............ ended ............|.. ended lately ..|.. has a message ..
            cursor ──> a pass            before
 
-`before` only passes what ended so long ago that no call can still put a lower number:
+`before` passes a parcel only if all calls that began before its end are over: such a call may put
+a lower number:
 
-    a send of 5   takes its number ........................... puts 5: before it, still looked at
+    a send of 5   takes its number ........................... puts 5: before it, still scanned
     a send of 6          takes its number ── puts 6 ── 6 ends
 
-A copy that is put later than that, by a fan-out that is done again, is found by the next pass:
-every 27 s at the earliest a look spends half of its units on what is before `before`, and leaves a
-cursor where it stops. A rewind puts messages back under their own keys; the same transaction voids
-the mark, so that none of them is passed, and who read the mark before writes none:
+A copy that is put later, by a fan-out that is done again, is found by the next pass: every 27 s at
+the earliest, a scan spends half of its units on the keys up to `before`, and leaves a cursor where
+it stops. A rewind puts messages back under their own keys; the same transaction voids the mark, so
+that none of them is passed, and a scan that read the mark earlier cannot write it:
 
-    a look   reads the mark, version 1 ── reads on: nothing .............. writes 2: refused
+    a scan   reads the mark, version 1 ── reads on: nothing .............. writes 2: refused
     rewind                                   puts 3 back, voids: version 2
 """
 
@@ -37,64 +38,64 @@ from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.queries import LAST_KEY
 
 LONG = 8
-"""Parcels of a group that have ended, read one after the other: to ask for its mark costs a unit,
-as four of them do."""
+"""Parcels of a group that have ended, in a row, from which on its mark is read: that costs a unit,
+as four parcels do."""
 _EXTRA_UNITS = 40.0
-"""Of a look that has used up its own: what ended lately is read by every look."""
+"""Units for a scan that has used up its own: every scan reads the parcels that ended lately."""
 _KEPT_MS = 27_000
-"""Until the next pass, unless the last one cost more than its share of that time."""
+"""Time until the next pass, unless the last one cost more than its share of that time."""
 
 
 class _Way(msgspec.Struct):
-    """What a look has read of a group's beginning, in one piece."""
+    """The result of reading a group's beginning, in one piece."""
 
     ended: str
-    """The last key of which this and everything before it ended long ago; at first the start."""
+    """The last key up to which everything ended long ago; at first the start."""
     units: float = 0.0
     count: int = 0
     """Parcels that ended long ago."""
     left: list[Parcel] = []
     """The parcels of the last page, from the first one on that has not ended."""
     cut: bool = False
-    """Whether the units were used up before anything was left, or the end was reached."""
+    """True if the units were used up before a parcel that has not ended, and before the end."""
 
 
 class Beginning(msgspec.Struct):
-    """The group that a look reads, and whether all that it has read of it has ended."""
+    """The group that a scan reads, and the number of ended parcels at its beginning."""
 
     group: str = ""
     ended: int = 0
-    """Parcels from its first one on; below 0 where one has not."""
+    """Ended parcels from the group's first one on; below 0 if a parcel has not ended."""
 
     def meet(self, group: str, *, ended: bool) -> None:
-        """The look has read a parcel."""
+        """Counts a parcel that the scan has read."""
         if group != self.group:
             self.group, self.ended = group, 0
         self.ended = self.ended + 1 if ended and self.ended >= 0 else -1
 
     def close(self, group: str) -> None:
-        """The look has come to what is left of a group, or as far as it may."""
+        """Ends the count: the scan is behind the group's ended parcels, or out of units."""
         self.group, self.ended = group, -1
 
     def goes_on(self, pages: Pages) -> bool:
-        """Whether there is more of the group, behind so much that the mark is to be asked for."""
+        """Returns True if the group goes on, behind enough ended parcels that its mark is read."""
         if pages.behind is None or not pages.behind.startswith(f"{self.group}#"):
             return False
         return self.ended >= LONG or (self.ended > 0 and not pages.paid)
 
 
 def has_ended(source: Source, parcel: Parcel, now_ms: int) -> bool:
-    """Whether the parcel has no message that may ever be received, as it is."""
+    """Returns True if no message of the parcel can be received any more, as it is."""
     return parcel.spent() or source.is_over(parcel, now_ms)
 
 
 def first_left(
     core: Core, source: Source, pages: Pages, group: str
 ) -> tuple[list[Parcel], list[Parcel]]:
-    """Parcels of a group from the first one on that has not ended, none where that is not reached;
-    and those that were read before them.
+    """Returns parcels of a group from the first one on that has not ended, and the parcels before.
 
-    `pages` then goes on behind them, behind the group, or where the look's units were used up.
+    The first list is empty if no such parcel is reached. `pages` then goes on behind these
+    parcels, behind the group, or where the scan's units were used up.
     """
     head, now_ms = group_head(pages.pk, group), core.now_ms()
     item = core.store.get(core.tables.messages, *mark_place(head))
@@ -118,16 +119,16 @@ def first_left(
 
 
 class _Reader:
-    """Reads on in a group, page by page, while everything has ended."""
+    """Reads on in a group, page by page, while all parcels have ended."""
 
     def __init__(self, core: Core, source: Source, pages: Pages, group: str) -> None:
         self._core, self._source, self._pages = core, source, pages
         self.first, self.last = f"{group}#", f"{group}#{LAST_KEY}"
         self.passed: list[Parcel] = []
-        """All that it has read, and that has ended."""
+        """All parcels that it has read and that have ended."""
 
     def read(self, after: str, until: str, most_units: float) -> _Way:
-        """Read from behind a key to another one."""
+        """Reads from behind a key to another one, until a parcel has not ended."""
         pages, now_ms = self._pages, self._core.now_ms()
         way, limit, long_ago = _Way(after), LONG, True
         begun_units = pages.units_left
@@ -150,7 +151,7 @@ class _Reader:
             after, limit = pages.behind, 2 * limit
 
     def _ended_long_ago(self, parcel: Parcel, now_ms: int) -> bool:
-        """Whether no call that began before the parcel was put can still be at work."""
+        """Returns True if all calls that began before the parcel's end are over."""
         core = self._core
         latest_ms = max(parcel.first_received_ms)  # a deleted message has the time of its deletion
         if not parcel.spent():
@@ -160,17 +161,17 @@ class _Reader:
 
 
 def _again(mark: HeadMark, way: _Way) -> HeadMark:
-    """The mark when a pass has read on from its cursor, at most to `before`."""
+    """Returns the mark after a pass has read on from its cursor, at most to `before`."""
     units = round(mark.units + way.units, 3)
     if way.cut:
         return replace(mark, units=units, cursor=way.ended)
-    # Something that was put late ends what may be passed.
+    # A parcel that was put late ends the part that may be passed.
     before = way.ended if way.left else mark.before
     return replace(mark, units=units, cursor="", before=before, until_ms=_until_ms(mark, units))
 
 
 def _further(mark: HeadMark, way: _Way) -> HeadMark:
-    """The mark when a look has read on from behind `before`."""
+    """Returns the mark after a scan has read on from behind `before`."""
     first = not mark.before
     units = round(mark.units + way.units, 3) if way.count else mark.units
     before = way.ended if way.count else mark.before
@@ -183,7 +184,7 @@ def _until_ms(mark: HeadMark, units: float) -> int:
 
 
 def _write(core: Core, head: str, seen: HeadMark, mark: HeadMark, now_ms: int) -> None:
-    """Put a mark over the one seen, which only saves units: it may fail."""
+    """Puts a mark over the version that was read. It only saves units, so it may fail."""
     mark = replace(mark, version=seen.version + 1)
     try:
         core.store.write("PutItem", put_mark(core.tables.messages, head, mark, now_ms))

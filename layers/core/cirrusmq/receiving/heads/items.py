@@ -18,18 +18,18 @@ _SORT_KEY = "H"
 
 
 def group_head(pk: str, group: str) -> str:
-    """The name of the head of a group of an ordered source: `Q#<source id>#<partition>#<group>`."""
+    """Returns the name of an ordered group's head: `Q#<source id>#<partition>#<group>`."""
     return f"{pk}#{group}"
 
 
 def mark_place(head: str) -> tuple[str, str]:
-    """Key of a head's mark: `Q#<source id>#<partition>`, and what its name has behind it."""
+    """Returns the key of a head's mark: `H#<source id>#<partition>`, and the rest of its name."""
     _, source_id, partition, *group = head.split("#")
     return f"{HEAD_MARKS}#{source_id}#{partition}", "#".join([_SORT_KEY, *group])
 
 
 def read_mark(item: Item) -> HeadMark:
-    """The mark in an item."""
+    """Returns the mark in an item."""
     return HeadMark(
         before=item["b"]["S"],
         until_ms=int(item["u"]["N"]),
@@ -44,7 +44,7 @@ def read_mark(item: Item) -> HeadMark:
 
 
 def put_mark(table: str, head: str, mark: HeadMark, now_ms: int) -> dict[str, Any]:
-    """A put of `mark` over the version before it; over none, if it is the first."""
+    """Returns a put of `mark` over the version before it, or over no item if it is the first."""
     item: Item = {
         **key(*mark_place(head)),
         "b": {"S": mark.before},
@@ -63,7 +63,7 @@ def put_mark(table: str, head: str, mark: HeadMark, now_ms: int) -> dict[str, An
 
 
 def void_mark(table: str, head: str, now_ms: int) -> dict[str, Any]:
-    """An update after which the mark passes nothing, and whoever read it before writes none."""
+    """Returns an update after which the mark passes nothing, and earlier readers' writes fail."""
     numbers = {"u": "0", "c": "0", "n": "0", "l": "0", "a": "0"}
     numbers["expires_at"] = str(ttl_seconds(now_ms + _KEPT_MS))
     names = [*(f"{name} = :{name}" for name in numbers), "b = :none", "g = :none", "y = :none"]
@@ -80,7 +80,7 @@ def void_mark(table: str, head: str, now_ms: int) -> dict[str, Any]:
 
 
 def delete_mark(table: str, head: str, version: int) -> dict[str, Any]:
-    """A deletion of that version."""
+    """Returns a deletion of that version of the mark."""
     return {"TableName": table, "Key": key(*mark_place(head)), **_over(version)}
 
 

@@ -1,7 +1,7 @@
-"""What an execution environment remembers of the heads of partitions, and of groups.
+"""Hints of an execution environment about the heads of partitions, and of groups.
 
-Nothing depends on it: it saves read units, and spreads the claims of concurrent receivers. All of
-it may be lost, or known to one environment alone.
+May be lost at any time, and are known to one environment alone: they only save read units, and
+spread the claims of concurrent receivers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CROWDED_MS = 60_000
 
 
 class EmptyRange(msgspec.Struct, frozen=True):
-    """Nothing to take from behind `start` to `end`, until that time."""
+    """Keys without a message to claim, from behind `start` to `end`, until that time."""
 
     start: str = ""
     end: str = ""
@@ -26,7 +26,7 @@ class EmptyRange(msgspec.Struct, frozen=True):
 
 
 class KnownMark(msgspec.Struct, frozen=True):
-    """A copy of a mark; None: there is none."""
+    """A copy of a mark; `mark` is None if none is stored."""
 
     mark: HeadMark | None
     read_ms: int
@@ -54,48 +54,48 @@ class HeadMemory:
         self._lock = threading.Lock()
 
     def contend(self, pk: str, now_ms: int) -> None:
-        """A claim failed because another receiver was faster."""
+        """Notes a claim that failed because another receiver was faster."""
         with self._lock:
             self._heads[pk].contended_until_ms = now_ms + _CONTENDED_MS
 
     def contended(self, pk: str, now_ms: int) -> bool:
-        """Whether other receivers take from the same head, so that claims should be spread."""
+        """Returns True if other receivers take from the same head, so that claims are spread."""
         with self._lock:
             return now_ms < self._heads[pk].contended_until_ms
 
     def crowd(self, pk: str, now_ms: int) -> None:
-        """Many parcels at the head cannot be claimed: there is, or should be, a mark."""
+        """Notes that many parcels at the head cannot be claimed: it should have a mark."""
         with self._lock:
             self._heads[pk].crowded_until_ms = now_ms + _CROWDED_MS
 
     def crowded(self, pk: str, now_ms: int) -> bool:
-        """Whether a look should begin with the mark."""
+        """Returns True if a scan should begin with the mark."""
         with self._lock:
             return now_ms < self._heads[pk].crowded_until_ms
 
     def pass_over(self, head: str, now_ms: int) -> None:
-        """A look passed over messages at the head that its answer does not hold."""
+        """Notes that a scan passed over messages at the head that its answer cannot hold."""
         with self._lock:
             self._heads[head].passes_until_ms = now_ms + _CROWDED_MS
 
     def passes_over(self, head: str, now_ms: int) -> bool:
-        """Whether a look passed over messages there lately."""
+        """Returns True if a scan passed over messages there lately."""
         with self._lock:
             return now_ms < self._heads[head].passes_until_ms
 
     def note_first(self, pk: str, *, clear: bool) -> None:
-        """Whether a look could take from the first parcel that it read."""
+        """Notes if a scan could take from the first parcel that it read."""
         with self._lock:
             self._heads[pk].clear = clear
 
     def clear(self, pk: str, now_ms: int) -> bool:
-        """Whether the last look had nothing to pass, and no other receiver is known there."""
+        """Returns True if the last scan had nothing to pass, and there are no other receivers."""
         with self._lock:
             head = self._heads[pk]
             return head.clear and now_ms >= head.contended_until_ms
 
     def know(self, pk: str, known: KnownMark) -> KnownMark:
-        """Keep a copy of the mark; without a mark the partition is not crowded."""
+        """Keeps and returns a copy of the mark; without a mark the head is not crowded any more."""
         with self._lock:
             self._heads[pk].mark = known
             if known.mark is None:
@@ -103,14 +103,14 @@ class HeadMemory:
             return known
 
     def known_mark(self, pk: str) -> KnownMark | None:
-        """The copy of the mark that was read last."""
+        """Returns the copy of the mark that was read last, or None."""
         with self._lock:
             return self._heads[pk].mark
 
     def see(self, pk: str, start: str, end: str, now_ms: int, life_ms: int) -> None:
-        """A look of this environment found nothing from behind `start` to `end`.
+        """Notes that a scan of this environment found nothing from behind `start` to `end`.
 
-        One that began where an earlier one ended does not make that one's part any younger.
+        A range that begins within an earlier one takes its expiry, and its end if that is later.
         """
         with self._lock:
             head = self._heads[pk]
@@ -120,7 +120,7 @@ class HeadMemory:
             head.seen = EmptyRange(start, max(end, earlier.end) if goes_on else end, until_ms)
 
     def seen(self, pk: str, start: str, now_ms: int) -> str:
-        """The key to begin behind: `start`, or the end of a part seen lately that has it."""
+        """Returns the key to begin behind: `start`, or the end of a recent empty range."""
         with self._lock:
             seen = self._heads[pk].seen
         known = now_ms < seen.until_ms and seen.start <= start

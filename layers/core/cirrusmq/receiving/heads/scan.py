@@ -1,4 +1,4 @@
-"""Looking for messages to claim behind a head of an unordered source, past those in flight."""
+"""Scans for messages to claim behind a head of an unordered source, past messages in flight."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from cirrusmq.storage.queries import from_key, read_page, until_key
 
 FEWEST_PER_PAGE = 10
 _FEW_AT_CLEAR_HEAD = 4
-"""For a receive of one message, where the last look found one in the first parcel: half a unit."""
+"""First page of a receive of one message, if the last scan found one at once: half a unit."""
 _MOST_PER_PAGE = 2_000
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Where receiving begins: in a partition, in a fair source in each of its groups."""
+    """The beginning of the keys that receives scan: a partition's, or a fair source's group's."""
 
     pk: str
     prefix: str = ""
     """The group's part of the keys; empty in a plain source."""
     reach: str = ""
-    """`plain` or `event`: of receives that pass over messages which their answers do not hold."""
+    """`plain` or `event` for receives that pass over messages too large for them, else empty."""
 
     @property
     def name(self) -> str:
-        """The name under which an environment and the store keep its mark and its hints.
+        """The name under which an environment and the store keep the head's mark and hints.
 
-        A receive that passes messages over has a mark of its own: another receive can take them.
+        A receive that passes messages over has a separate mark: another receive can take them.
         """
         name = f"{self.pk}#{self.prefix[:-1]}" if self.prefix else self.pk
         return f"{name}#~{self.reach}" if self.reach else name
@@ -61,14 +61,14 @@ class LeftMessages:
 
 
 def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
-    """The places of a parcel's messages that are active now."""
+    """Returns the places of a parcel's messages that are active now."""
     if not source.keeps(parcel) or source.withholds(parcel):
         return []
     return parcel.receivable_places(now_ms)
 
 
 def takeable_places(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
-    """Those that a receiver can claim: not messages to dead-letter, if a queue takes those.
+    """Returns the places to claim: without messages to dead-letter, if a queue takes those.
 
     Raises LeftToService in a client's own process for messages whose bodies are elsewhere. Nothing
     of their page is claimed then, and no mark passes them.
@@ -91,15 +91,15 @@ def pages_with_something(
     pay: Callable[[float], object] = float,
     batch: Batch | None = None,
 ) -> Iterator[list[Parcel]]:
-    """Pages of parcels, from the first one on that has a message to claim.
+    """Yields pages of parcels, from the first one on that has a message to claim.
 
-    Parcels before it are in flight, or are to be tidied up, which is remembered. Pages grow, so
-    that a long stretch in flight takes few calls. The first one is small where one message is
-    wanted and the last look had nothing to pass: each parcel read takes CPU time, taken or not.
+    Parcels before it are in flight, or need cleanup, which is noted. Pages grow, so that a long
+    range in flight takes few calls. The first page is small if one message is wanted and the last
+    scan had nothing to pass: each parcel read takes CPU time, taken or not.
 
-    `read`: a page from the head on that was read before; `pay` is told the units of all others.
-    `batch`: passes over messages that its answer does not hold; None takes all of them. A look that
-    meets the first of them begins again, with the mark for such receives.
+    read: a page from the head on that was read before. pay: called with the units of every other
+    page. batch: decides which messages its answer cannot hold; None takes all. A scan that meets
+    the first such message begins again, with the mark for such receives.
     """
     now_ms, pk, heads = core.now_ms(), head.pk, core.memory(HeadMemory)
     if batch is not None and batch.wanted.reach and heads.passes_over(head.name, now_ms):
@@ -126,7 +126,7 @@ def pages_with_something(
             yield from pages_with_something(core, source, head, most, at_head, pay, batch)
             return
         if first and page.parcels:
-            # What is taken of several now will be before what is looked for next.
+            # A receive of several messages leaves leases in front of the next scan.
             clear = most == 1 and not behind and hopeful[:1] == page.parcels[:1]
             heads.note_first(head.name, clear=clear)
         start, exclusive, first = skip.pass_page(page, hopeful), True, False
@@ -142,7 +142,7 @@ def pages_with_something(
 def _hopeful_of(
     core: Core, source: Source, page: ParcelPage, now_ms: int, batch: Batch | None
 ) -> tuple[list[Parcel], bool]:
-    """The parcels of a page with messages to claim, and whether any is passed over before them."""
+    """Returns a page's parcels with messages to claim; True if any before them is passed over."""
     hopeful, passes = [], False
     for parcel in page.parcels:
         places = takeable_places(core, source, parcel, now_ms)
@@ -156,25 +156,25 @@ def _hopeful_of(
 
 
 class _Skip:
-    """The parts of a head that one look need not read, by its mark and by the hints."""
+    """The parts of a head that one scan need not read, by its mark and by the hints."""
 
     def __init__(self, core: Core, head: str, now_ms: int) -> None:
         self._core, self._head, self._now_ms = core, head, now_ms
         crowded = core.memory(HeadMemory).crowded(head, now_ms)
         self._approach = begin(core, head) if crowded else Approach()
         self._stretch: Stretch | None = Stretch(now_ms)
-        """Nothing to take so far; None when something was found, or the end was reached."""
+        """The range without messages to claim; None after one was found, or at the end."""
 
     @property
     def start(self) -> str:
-        """The key to begin behind, with regard to this environment's own last look."""
+        """The key to begin behind, with regard to this environment's own last scan."""
         approach = self._approach
         if approach.role != "none" or approach.place not in ("before", "young"):
             return approach.start
         return self._core.memory(HeadMemory).seen(self._head, approach.start, self._now_ms)
 
     def pass_page(self, page: ParcelPage, hopeful: list[Parcel]) -> str:
-        """The key to continue behind after a page; empty at the end."""
+        """Returns the key to continue behind after a page, or "" at the end."""
         behind, stretch = page.more_after or "", self._stretch
         if stretch is None:
             return behind

@@ -1,15 +1,15 @@
-"""Marks of heads in the store: one item for each partition in which reading past costs.
+"""Marks of heads in the store: one item for each partition in which reading past leases costs.
 
-    A look that finds a part of the mark due does a conditional write. The winner looks and tells
-    the others, which use the old mark meanwhile:
+    A scan that finds a part of the mark due does a conditional write. The winner scans and
+    writes the mark; the others use the old mark in the meantime:
 
-    A   due? ── lease ok ───────── looks ────────── writes the mark
+    A   due? ── lease ok ───────── scans ────────── writes the mark
     B   due?       lease refused ── begins at the old mark ....... begins at the new one
 
-    A dies while it looks: its lease ends, and the next receiver that finds the mark due looks.
+    A dies during its scan: its lease ends, and the next receiver that finds the mark due scans.
 
-Every write is on the condition of the version that was read (optimistic locking), so that of
-two looks neither undoes the other's result. A mark only saves units: a look works without it, too.
+Every write has the version that was read as its condition (optimistic locking), so that two scans
+never undo each other's result. A mark only saves units: a scan works without it, too.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 
 _CACHED_MS, _FRESH_MS = 250, 20
-"""A copy so old is read anew, and one so old already where something in it is due: to read it
-costs half a unit, a write that is refused a whole one."""
+"""Age from which a copy is read again, and the age if something in it is due: to read it costs half
+a unit, a write that is refused a whole one."""
 _TRIES = 3
 
 
 def begin(core: Core, head: str) -> Approach:
-    """How a look into a partition should begin that is known to be crowded."""
+    """Returns how a scan of a crowded head should begin."""
     now_ms = core.now_ms()
     known = _read(core, head, now_ms)
     return Approach() if known.mark is None else _begin(core, head, known, known.mark, now_ms)
 
 
 def meet(core: Core, head: str, approach: Approach) -> Approach:
-    """The next step of a look that has read for more than a unit and found nothing to claim."""
+    """Returns the next step of a scan that cost more than a unit and found nothing to claim."""
     now_ms = core.now_ms()
     if approach.role != "none" or approach.place == "young":
         return approach
@@ -59,7 +59,7 @@ def meet(core: Core, head: str, approach: Approach) -> Approach:
 
 
 def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
-    """Write down what a look found, if it is the one to do so."""
+    """Writes the result of a scan to the mark, if the scan holds one of its leases."""
     seen, now_ms = approach.mark, stretch.begun_ms
     mark: HeadMark | None = seen
     for _ in range(_TRIES if approach.role != "none" else 0):
@@ -93,7 +93,7 @@ def _begin(core: Core, head: str, known: KnownMark, mark: HeadMark, now_ms: int)
 
 
 def _begin_pass(core: Core, head: str, mark: HeadMark, now_ms: int) -> Approach | None:
-    """Take the lease of a pass from the beginning; None where another receiver has it."""
+    """Takes the lease of a pass from the beginning. Returns None if another receiver has it."""
     leased = _write(core, head, mark, watermark.begin_pass(mark, now_ms), now_ms)
     return None if leased is None else Approach(role="pass", mark=leased)
 
@@ -107,7 +107,7 @@ def _begin_beyond(core: Core, head: str, mark: HeadMark, jitter: float, now_ms: 
 
 
 def _look_at_young(core: Core, head: str, mark: HeadMark, now_ms: int) -> Approach:
-    """Take the lease of the part behind `before`, or begin at the end of another's look."""
+    """Takes the lease of the part behind `before`, or begins at the end of another's scan."""
     leased = _write(core, head, mark, watermark.look_at_young(mark, now_ms), now_ms)
     if leased is not None:
         return Approach(start=leased.before, place="before", role="young", mark=leased)
@@ -136,13 +136,13 @@ def _know(core: Core, head: str, met: Item | HeadMark | None, now_ms: int) -> Kn
 
 
 def _latest(core: Core, head: str) -> HeadMark | None:
-    """The mark as this environment last read it, or met it with a write."""
+    """Returns the mark that this environment read last, or that refused its last write."""
     known = core.memory(HeadMemory).known_mark(head)
     return None if known is None else known.mark
 
 
 def _write(core: Core, head: str, seen: HeadMark, after: HeadMark, now_ms: int) -> HeadMark | None:
-    """Put a mark over the one seen; None where another is stored, or the store refuses."""
+    """Puts a mark over the one read. Returns None if another is stored, or the store refuses."""
     after = replace(after, version=seen.version + 1)
     try:
         core.store.write("PutItem", put_mark(core.tables.messages, head, after, now_ms))
@@ -162,6 +162,6 @@ def _remove(core: Core, head: str, seen: HeadMark, now_ms: int) -> bool:
         _know(core, head, failed.item, now_ms)
         return False
     except Unavailable:
-        return True  # it ends by itself
+        return True  # TTL removes it
     _know(core, head, None, now_ms)
     return True

@@ -1,7 +1,7 @@
 """The mark of a partition's head: keys before which no message can be claimed, for all receivers.
 
-Parcels in flight stay where they are, at the head of their partition. If it costs more than a unit
-to read past them, one item for the partition has the key to begin behind:
+Parcels in flight keep their keys, at the head of their partition. If it costs more than a unit to
+read past them, one item for the partition has the key to begin behind:
 
     keys   ........in flight.........|..in flight..|.....receivable.....
                                    before        young
@@ -33,12 +33,12 @@ from cirrusmq.model.parcel import Parcel, key_ms
 UNITS_PER_SECOND = 20
 """Read units a second, for a partition, that passes may cost."""
 FREE_UNITS = 1.0
-"""A stretch that costs no more is read by every look: to ask for the mark costs half of that."""
+"""Every scan reads a range that costs at most this: to read the mark costs half of it."""
 YOUNG_KEY_MS = 3_000
 YOUNG_MS = 300
 SHORTEST_MS = 1_000
 LONGEST_MS = 27_000
-"""With its jitter, and a look that dies, an ended lease is seen within 30 s."""
+"""With its jitter, and a scan that dies, an ended lease is seen within 30 s."""
 LOOK_MS = 2_000
 """The lease of a receiver that continues a pass."""
 YOUNG_LOOK_MS = 100
@@ -46,16 +46,16 @@ JITTER_MS, YOUNG_JITTER_MS = 500, 40
 NEVER_MS = 1 << 60
 
 BEGINNING = "!"
-"""Sorts in front of all keys: a cursor there is one."""
+"""Sorts before all keys, and is not empty: a cursor there is a cursor."""
 
 Role = Literal["pass", "young", "none"]
-"""The part of the mark that a look is to write: the progress of the pass, the young part, none."""
+"""The part of the mark that a scan is to write: the progress of the pass, the young part, none."""
 Place = Literal["beginning", "cursor", "before", "young"]
-"""The start of a look."""
+"""The start of a scan."""
 
 
 class HeadMark(msgspec.Struct, frozen=True, kw_only=True):
-    """Keys are sort keys of parcels, to begin behind; "" is in front of all."""
+    """The watermark of a head. Keys are sort keys of parcels, to begin behind; "" is before all."""
 
     before: str = ""
     until_ms: int = 0
@@ -63,25 +63,25 @@ class HeadMark(msgspec.Struct, frozen=True, kw_only=True):
     begun_ms: int = 0
     """When the present pass, or the last one, began."""
     units: float = 0.0
-    """Its cost so far."""
+    """Read units that this pass has cost."""
     cursor: str = ""
     """The key that it has reached if it is not over, else ""."""
     lease_ms: int = 0
     """The end of the lease of the receiver that continues it."""
     young: str = ""
-    """"": to read the part behind `before` costs a unit at most."""
+    """The end of the young part; empty if reading behind `before` costs a unit at most."""
     young_ms: int = 0
-    """When a receiver last looked at the part behind `before`."""
+    """When a receiver last scanned the part behind `before`."""
     version: int = 0
-    """Of the item; 0: there is none."""
+    """Version of the item; 0 if none is stored."""
 
     def beyond(self, now_ms: int) -> str:
-        """The key to begin behind for a receiver that leaves the pass to others."""
+        """Returns the key to begin behind for a receiver that leaves the pass to others."""
         return max(self.before, self.young) if now_ms < self.young_ms + YOUNG_MS else self.before
 
 
 class Approach(msgspec.Struct, frozen=True, kw_only=True):
-    """The next step of a look: behind the key `start`, to write its result as `role`."""
+    """The next step of a scan: behind the key `start`, to write its result as `role`."""
 
     start: str = ""
     place: Place = "beginning"
@@ -90,7 +90,7 @@ class Approach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stretch(msgspec.Struct):
-    """The keys from a look's start on in which it has found nothing to claim."""
+    """The keys from a scan's start on in which it has found nothing to claim."""
 
     begun_ms: int
     units: float = 0.0
@@ -98,14 +98,14 @@ class Stretch(msgspec.Struct):
     """The last key."""
     old_units: float = 0.0
     old_end: str = ""
-    """The same of its beginning, whose keys are not young."""
+    """Units and last key of its beginning, whose keys are not young."""
     ready_ms: int = NEVER_MS
-    """When the first message in its old part can be received, after the look."""
+    """When the first message in its old part can be received, after the scan."""
     met_old: bool = False
-    """Whether a message to claim is behind it under a key that is not young."""
+    """True if a message to claim follows it under a key that is not young."""
 
     def add(self, parcels: list[Parcel], hopeful: list[Parcel], units: float) -> None:
-        """A page that cost `units`; messages of its `hopeful` parcels can be claimed."""
+        """Adds a page that cost `units`; messages of its `hopeful` parcels can be claimed."""
         skipped = parcels.index(hopeful[0]) if hopeful else len(parcels)
         each = units / max(1, len(parcels))
         self.units += each * skipped if hopeful else units
@@ -126,37 +126,37 @@ class Stretch(msgspec.Struct):
 
 
 def anything_due(mark: HeadMark, now_ms: int) -> bool:
-    """Whether a receiver would do a write for it."""
+    """Returns True if a receiver would write the mark now."""
     return now_ms >= mark.until_ms or (bool(mark.young) and now_ms >= mark.young_ms + YOUNG_MS)
 
 
 def due(mark: HeadMark, now_ms: int, jitter: float) -> bool:
-    """Whether it is time for another pass; `jitter` is this receiver's, from 0 to 1."""
+    """Returns True if it is time for another pass. jitter: this receiver's, from 0 to 1."""
     return now_ms >= mark.until_ms + jitter * JITTER_MS
 
 
 def young_due(mark: HeadMark, now_ms: int, jitter: float) -> bool:
-    """Whether a receiver should look at the part behind `before`."""
+    """Returns True if a receiver should scan the part behind `before`."""
     return now_ms >= mark.young_ms + YOUNG_MS + jitter * YOUNG_JITTER_MS
 
 
 def begin_pass(mark: HeadMark, now_ms: int) -> HeadMark:
-    """The mark when a receiver begins a pass from the beginning."""
+    """Returns the mark after a receiver has begun a pass from the beginning."""
     return replace(mark, begun_ms=now_ms, units=0.0, cursor="", lease_ms=now_ms + LOOK_MS)
 
 
 def go_on_with_pass(mark: HeadMark, now_ms: int) -> HeadMark:
-    """The mark when a receiver continues the pass from its cursor."""
+    """Returns the mark after a receiver has continued the pass from its cursor."""
     return replace(mark, lease_ms=now_ms + LOOK_MS)
 
 
 def look_at_young(mark: HeadMark, now_ms: int) -> HeadMark:
-    """The mark when a receiver looks at the part behind `before`; the others look later."""
+    """Returns the mark while a receiver scans the part behind `before`; the others wait."""
     return replace(mark, young_ms=now_ms - YOUNG_MS + YOUNG_LOOK_MS)
 
 
 def after_pass(mark: HeadMark, start: str, stretch: Stretch) -> HeadMark | None:
-    """The mark when a pass has continued from behind `start`; None where none is worth while."""
+    """Returns the mark after a pass from behind `start`, or None if it is not worth its cost."""
     units = round(mark.units + stretch.old_units, 3)
     cost_ms = int(units * 1000 / UNITS_PER_SECOND)
     ready_ms = min(SHORTEST_MS, stretch.ready_ms - stretch.begun_ms)
@@ -174,9 +174,9 @@ def after_pass(mark: HeadMark, start: str, stretch: Stretch) -> HeadMark | None:
 
 
 def after_young(mark: HeadMark, stretch: Stretch) -> HeadMark:
-    """The mark when a receiver has looked at the part behind `before`.
+    """Returns the mark after a receiver has scanned the part behind `before`.
 
-    Keys that are no longer young make the next pass dearer, which is so much later.
+    Keys that are no longer young make the next pass dearer, and put it off by their cost.
     """
     longer_ms = int(stretch.old_units * 1000 / UNITS_PER_SECOND)
     latest_ms = max(mark.until_ms, mark.begun_ms + LONGEST_MS)

@@ -6,10 +6,10 @@ under the same one, so a receiver gets it or its sender has it back, never both:
     sender      looks it up: v = 5     cancels: v = 5 still?  yes ──> CANCELLED
     receiver    reads v = 5            claims:  v = 5 still?  no  ──> nothing
 
-A cancelled message keeps its parcel's key taken as long as a send may be repeated, which would
-store it anew, and at least for two minutes, in which the call itself can be repeated. A new due
-time is a new key, as after a give-back, in one transaction with a note for look-ups. The new key
-may be earlier than the old one, but is not before now: no reader has passed it.
+A cancelled message keeps its parcel's key taken while its send may be repeated, which would store
+it again, and for at least two minutes, in which the call itself can be repeated. A new due time is
+a new key, as after a give-back, in one transaction with a note for look-ups. The new key may be
+earlier than the old one, but is not before now: no reader has passed it.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class RescheduleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
 def cancel(
     core: Core, queue: Queue, source: Source, message_id: str, group: str | None = None
 ) -> None:
-    """Take a message out of a source before it is received; one write unit.
+    """Takes a message out of a source before it is received; one write unit.
 
-    `group`: its group, where the source is fair, which bounds the search to that. That it was
-    cancelled before is success. All messages of the id are taken out, or none if one was received.
-    Raises MessageNotFound as a look-up does, and Conflict where it was received.
+    group: the message's group in a fair source, which limits the search; None searches all groups.
+    A message that was cancelled before is no error. All messages of the id are taken out, or none
+    if one was received. Raises MessageNotFound as a look-up does, and Conflict if it was received.
     """
     _check_unordered(source, "cancelled")
     for _ in range(_TRIES):
@@ -82,7 +82,7 @@ def cancel(
 
 
 def _cancel(core: Core, source: Source, parcel: Parcel, place: int) -> bool:
-    """Take a message out of its parcel. Returns False if another worker changed it first."""
+    """Takes a message out of its parcel. Returns False if another worker changed it first."""
     changes = {place: cancelled(core.now_ms())}
     after = changed(parcel, changes)
     ends_ms = cancelled_end_ms(source, after, core.clock.scale)
@@ -103,10 +103,10 @@ def reschedule(
     request: RescheduleRequest,
     group: str | None = None,
 ) -> Found:
-    """Let a message that was never received be active from another time on.
+    """Makes a message that was never received active from another time on.
 
-    6 write units for a small message, none where it is due then already. Raises as `cancel` does,
-    and InvalidParameter for a time that its life does not reach.
+    Costs 6 write units for a small message, none if it is due then already. Raises as `cancel`
+    does, and InvalidParameter if the time is not before the message's expiry.
     """
     _check_unordered(source, "put off or brought forward")
     if isinstance(request.delay_seconds, UnsetType) == isinstance(request.deliver_at, UnsetType):
@@ -134,7 +134,7 @@ def _reschedule(
     request: RescheduleRequest,
     tried: int,
 ) -> Found | None:
-    """Let a message be active from another time on; None if another worker changed it first."""
+    """Moves the message to its due time. Returns None if another worker changed it first."""
     now_ms = core.now_ms()
     due_ms = _due_ms(request, parcel, now_ms)
     if max(parcel.visible_ms[place], now_ms) == due_ms:
@@ -150,7 +150,7 @@ def _reschedule(
 
 
 def _due_ms(request: RescheduleRequest, parcel: Parcel, now_ms: int) -> int:
-    """When the message is due: a time that has passed means now."""
+    """Returns when the message is due: a time that has passed means now."""
     if isinstance(request.deliver_at, UnsetType):
         assert isinstance(request.delay_seconds, int)
         name, due_ms = "delay_seconds", now_ms + request.delay_seconds * 1000
@@ -171,9 +171,9 @@ def _check_unordered(source: Source, done: str) -> None:
 
 
 def _unreceived(found: Sequence[tuple[Parcel, int]]) -> list[tuple[Parcel, int]]:
-    """Those that are not cancelled yet; Conflict if one of them was received.
+    """Returns the messages that are not cancelled yet. Raises Conflict if one was received.
 
-    A dead letter's receive count begins anew: it was received, in its source.
+    A dead letter's receive count starts again at 0, but its source received it.
     """
     live = [(parcel, place) for parcel, place in found if parcel.live(place)]
     if any(parcel.receives[place] or parcel.dead_letter for parcel, place in live):

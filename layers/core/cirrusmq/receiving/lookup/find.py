@@ -8,8 +8,8 @@ whose due time was changed has a note of its present key:
 
     first key ──> as far as half the units go        ... not read ...        <── the rest ── end
 
-In a fair source all that is of the message's group, which the caller should name; else every group
-is looked at, as far as the units go.
+In a fair source all of these reads are in the message's group, which the caller should name; else
+every group is searched, as far as the units go.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.model.delayed_id import delay_in
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
+from cirrusmq.model.priority import level_prefix
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.lookup.locations import read_place
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.making import group_hash, group_partition, queue_prefix
+from cirrusmq.sending.making import group_hash, group_partition, group_prefix
 from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
@@ -39,7 +40,7 @@ from cirrusmq.storage.queries import LAST_KEY
 LOOKUP_UNITS = 48.0
 """Most read units of a look-up; two more are left to the record with the body."""
 _FIRST_KEYS = 16
-"""First keys that are tried, a unit each: of each partition that it may be in, and each delay."""
+"""First keys that are tried, for a unit each: one for each possible partition and delay."""
 _PAGE = 64
 State: TypeAlias = Literal["active", "inactive", "delayed"]
 
@@ -51,7 +52,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     place: int
     state: State
     message: Message | None
-    """None where its body was not asked for."""
+    """None if its body was not asked for."""
     others: tuple[Found, ...] = ()
     """Other messages of this id in the source, without their bodies, which are the same."""
 
@@ -65,10 +66,10 @@ def look_up(
     group: str | None = None,
     body: bool = False,
 ) -> Found:
-    """The message in a queue's default source, or in one of its receivers.
+    """Returns the message in a queue's default source, or in one of its receivers.
 
-    `group`: its group, where the source is ordered or fair, which bounds the search to that. Raises
-    MessageNotFound where it is not there, or not found within `LOOKUP_UNITS`.
+    group: the message's group in an ordered or fair source, which limits the search; None searches
+    all groups. Raises MessageNotFound if it is not there, or not found within `LOOKUP_UNITS`.
     """
     live = [
         (parcel, place)
@@ -89,7 +90,7 @@ def look_up(
 
 
 def found_at(core: Core, parcel: Parcel, place: int, message: Message | None = None) -> Found:
-    """The message at a parcel's place, in its present state."""
+    """Returns the message at a parcel's place, in its present state."""
     state = state_of(parcel, place, core.now_ms())
     return Found(parcel=parcel, place=place, state=state, message=message)
 
@@ -97,7 +98,7 @@ def found_at(core: Core, parcel: Parcel, place: int, message: Message | None = N
 def locate(
     core: Core, queue: Queue, source: Source, message_id: str, *, group: str | None = None
 ) -> list[tuple[Parcel, int]]:
-    """The parcels with messages of an id, and their places there: at least one.
+    """Returns the parcels with messages of an id, and their places there: at least one.
 
     Each is live, or was cancelled a moment ago. An id may be several times in a source that it came
     to from others: as a dead letter of two receivers, or redriven. So behind one that came so, the
@@ -113,8 +114,7 @@ def locate(
     if source.ordered:
         parcels = _in_groups(core, source, group, budget)
     else:
-        prefix = queue_prefix(queue, group)
-        parcels = _by_time(core, queue, source, send_id, position, prefix, budget)
+        parcels = _by_time(core, queue, source, send_id, position, group, budget)
         if source.fair and group is None:
             parcels = itertools.chain(parcels, _in_groups(core, source, None, budget))
     met: dict[tuple[int, str], tuple[Parcel, int]] = {}
@@ -123,7 +123,7 @@ def locate(
         if parcel.send_id != send_id or not source.keeps(parcel):
             continue
         for place in range(parcel.count):
-            # Each place that it left on its way says so.
+            # A place that the message has left is a tombstone.
             if parcel.position(place) == position and _stays(parcel, place):
                 met[parcel.partition, parcel.sort_key] = parcel, place
                 only = only or not parcel.came_alone
@@ -141,7 +141,7 @@ def _stays(parcel: Parcel, place: int) -> bool:
 
 
 def state_of(parcel: Parcel, place: int, now_ms: int) -> State:
-    """As `queues.counts` counts it."""
+    """Returns the state as `queues.counts` counts it."""
     if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
         return "active"
     return "delayed" if parcel.delayed(place, now_ms) else "inactive"
@@ -153,13 +153,17 @@ def _by_time(
     source: Source,
     send_id: str,
     position: int,
-    prefix: str,
+    group: str | None,
     budget: ReadBudget,
 ) -> Iterator[Parcel]:
-    """Parcels of an unordered source in which the message may be, the likeliest first.
+    """Yields parcels of an unordered source that may have the message, the likeliest first.
 
-    In a fair one, of the group with this `prefix`.
+    In a fair source, only parcels of the `group`. With priorities, the first keys of each of them.
     """
+    if source.priorities is not None:
+        yield from _by_priority(core, queue, source, send_id, position, budget)
+        return
+    prefix = group_prefix(group) if source.fair else ""
     begun_ms = ulid.time_of(send_id)
     attributes, own = queue.attributes, delay_in(send_id)
     delays = [attributes.delay_seconds, *(seconds for _, seconds in queue.earlier_delays)]
@@ -186,17 +190,34 @@ def _by_time(
         yield from budget.parcels(core, pk, f"{prefix}{begun_ms - ahead_ms:013d}", from_ms, _PAGE)
 
 
+def _by_priority(
+    core: Core, queue: Queue, source: Source, send_id: str, position: int, budget: ReadBudget
+) -> Iterator[Parcel]:
+    """The parcels under the first keys that the message may have, and under its noted one."""
+    begun_ms, own = ulid.time_of(send_id), delay_in(send_id)
+    pk = partition_key(PARCELS, source.id, 0)
+    levels = [level_prefix(priority) for priority in range(1, (source.priorities or 0) + 1)]
+    delays = [queue.attributes.delay_seconds if own is None else own]
+    delays += [seconds for _, seconds in queue.earlier_delays]
+    for seconds in dict.fromkeys(delays):
+        key = sort_key(begun_ms + seconds * 1000, send_id)
+        yield from _at(core, [(pk, prefix + key) for prefix in levels], budget)
+    budget.spend(1)
+    noted = read_place(core, source.id, send_id, position)
+    yield from _at(core, [noted] if noted else [], budget)
+
+
 def near_both_ends(
     core: Core, pk: str, between: tuple[str, str], budget: ReadBudget
 ) -> Iterator[Parcel]:
-    """Parcels between two keys, from the first on for half of the units, then from the last one."""
+    """Yields parcels between two keys: from the first on for half of the units, then backwards."""
     first, last = between
     yield from budget.portion(budget.left / 2).parcels(core, pk, first, last, _PAGE)
     yield from budget.parcels(core, pk, last, first, _PAGE, backwards=True)
 
 
 def _at(core: Core, keys: Sequence[tuple[str, str]], budget: ReadBudget) -> Iterable[Parcel]:
-    """The parcels under these keys."""
+    """Returns the parcels under these keys."""
     if not keys:
         return ()
     items = core.store.get_many(core.tables.messages, keys, consistent=True)
@@ -207,8 +228,9 @@ def _at(core: Core, keys: Sequence[tuple[str, str]], budget: ReadBudget) -> Iter
 def _in_groups(
     core: Core, source: Source, group: str | None, budget: ReadBudget
 ) -> Iterator[Parcel]:
-    """Parcels of a source with groups: of an ordered one's group, else of all, as far as the units
-    go."""
+    """Yields parcels of a source with groups, as far as the units go.
+
+    group: reads only this group, of an ordered source; None reads all groups."""
     if group is not None:
         pk = partition_key(PARCELS, source.id, group_partition(group, source.partitions))
         prefix = group_hash(group)

@@ -1,4 +1,4 @@
-"""Where a message is whose due time was changed: a note that a look-up by its id finds.
+"""Notes of the keys of messages whose due time was changed, for look-ups by their ids.
 
 pk: `M#<source id>#<send id>`; sk: its number in the send, one hex digit. It is written in the
 transaction that re-keys the message, and stays to the end of its life: one that is out of date
@@ -16,7 +16,7 @@ _NOTES = "M"
 
 
 def place_note(parcel: Parcel, place: int) -> Item:
-    """The note of a message in a parcel."""
+    """Returns the note of a message in a parcel."""
     return {
         **key(*_note_key(parcel.source_id, parcel.send_id, parcel.position(place))),
         "q": {"N": str(parcel.partition)},
@@ -26,7 +26,7 @@ def place_note(parcel: Parcel, place: int) -> Item:
 
 
 def read_place(core: Core, source_id: str, send_id: str, position: int) -> tuple[str, str] | None:
-    """The key of the parcel that a message's note names; None where it has none. One read unit."""
+    """Returns the key of the parcel in a message's note, or None without a note. One read unit."""
     item = core.store.get(core.tables.messages, *_note_key(source_id, send_id, position))
     if item is None:
         return None

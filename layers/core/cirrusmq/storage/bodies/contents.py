@@ -1,4 +1,4 @@
-"""Fetching what a parcel's messages say: from the parcel itself, from the log or from an object."""
+"""Reading the messages of parcels: from the parcel itself, from the log or from an object."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cirrusmq.storage.parcels import log_key, read_messages
 def read_contents(
     core: Core, source: Source, wanted: Iterable[tuple[Parcel, Sequence[int]]]
 ) -> list[dict[int, Message]]:
-    """For each (parcel, places) the messages at those places; one that cannot be read is absent.
+    """Returns for each (parcel, places) the messages at the places; unreadable ones are absent.
 
-    A record that the cheap read does not see yet is asked for once more, strongly consistent.
-    Raises Unavailable where the store or the bucket refuses any of them.
+    A record that the cheap read does not see yet is read once more, strongly consistent. Raises
+    Unavailable if the store or the bucket refuses any of them.
     """
     found, refused = read_what_can_be(core, source, wanted)
     if refused is not None:
@@ -31,7 +31,7 @@ def read_contents(
 def read_what_can_be(
     core: Core, source: Source, wanted: Iterable[tuple[Parcel, Sequence[int]]]
 ) -> tuple[list[dict[int, Message]], BucketUnavailable | None]:
-    """As `read_contents`, without the messages that the bucket refuses, and why it does."""
+    """Does what `read_contents` does, but leaves out refused bodies, and returns the refusal."""
     parcels = list(wanted)
     keys = {_log_key(source, parcel) for parcel, _ in parcels if _in_log(parcel)}
     table = core.tables.messages
@@ -70,7 +70,7 @@ def _object_of(parcel: Parcel) -> tuple[str, int]:
 def _read_objects(
     core: Core, parcels: Iterable[tuple[Parcel, Sequence[int]]]
 ) -> dict[tuple[str, int], dict[int, Message] | BucketUnavailable]:
-    """The messages in each object, by their numbers in their send."""
+    """Returns the messages in each object, by their numbers in their send."""
     wanted: dict[tuple[str, int], WantedObject] = {}
     for parcel, places in parcels:
         if parcel.object_days:

@@ -3,9 +3,9 @@
     bytes   0        1       2          2 + 4n
             version  count   n ends     message 0, message 1, … each packed for itself
 
-An end is where a message ends, counted from the beginning of the object, so that a few of many
-messages are read by a range. All messages of a request are in it, by their places there, also those
-that were refused or are duplicates: a repeated send has the same id, and writes the same bytes.
+An end is the byte behind a message, counted from the beginning of the object, so that a few of many
+messages are read by a range. It has all messages of a request, by their places there, also rejected
+ones and duplicates: a repeated send has the same id, and writes the same bytes.
 
 The first part of a key says for how many days the bucket keeps an object after it was written. It
 ends by a rule of the bucket; nobody deletes it.
@@ -29,7 +29,7 @@ _SPREAD_DIGITS = 3
 
 
 def pack_object(messages: Sequence[Message], packed: bytes | None = None) -> bytes:
-    """The object of a send, of 1 to 16 messages; `packed`: all of them, where that is known."""
+    """Returns the object of a send with 1 to 16 messages. packed: them all, or None."""
     one = packed if len(messages) == 1 else None
     parts = [one] if one else [pack([message]) for message in messages]
     ends, end = [], 2 + 4 * len(parts)
@@ -41,9 +41,9 @@ def pack_object(messages: Sequence[Message], packed: bytes | None = None) -> byt
 
 
 def read_spans(head: bytes) -> list[tuple[int, int]]:
-    """From where to before where in the object each message is; `head` is how it begins.
+    """Returns the first byte of each message in the object and the byte behind it.
 
-    Raises ValueError where that is no object of ours.
+    head: the beginning of the object. Raises ValueError if it is none of our objects.
     """
     if len(head) < 2 or head[0] != _VERSION or len(head) < 2 + 4 * head[1]:
         raise ValueError("these bytes do not begin an object with messages")
@@ -54,7 +54,7 @@ def read_spans(head: bytes) -> list[tuple[int, int]]:
 def unpack_object(
     spans: Sequence[tuple[int, int]], part: bytes, begins: int, positions: Iterable[int]
 ) -> dict[int, Message]:
-    """The messages at these positions; `part` is the object from its byte `begins` on."""
+    """Returns the messages at these positions; `part` is the object from its byte `begins` on."""
     return {
         position: unpack(part[start - begins : end - begins])[0]
         for position in positions
@@ -63,16 +63,16 @@ def unpack_object(
 
 
 def life_days(life_ms: int) -> int:
-    """The class of life of an object whose messages can be read for so long from now on."""
+    """Returns the class of life of an object whose messages can be read for `life_ms` from now."""
     return -(-(life_ms + MARGIN_MS) // DAY_MS)
 
 
 def surely_lives_until_ms(send_id: str, days: int) -> int:
-    """Until when an object can surely be read: it was not written before its send began."""
+    """Returns until when an object can surely be read: it is not older than its send."""
     return ulid.time_of(send_id) - limits.ATTEMPT_AHEAD_MS + days * DAY_MS
 
 
 def object_key(send_id: str, days: int) -> str:
-    """`d<days>/<3 hex digits>/<send id>`: the digits spread the keys of one time."""
+    """Returns `d<days>/<3 hex digits>/<send id>`: the digits spread the keys of one time."""
     spread = hashlib.blake2b(send_id.encode(), digest_size=8).hexdigest()[:_SPREAD_DIGITS]
     return f"d{days:02d}/{spread}/{send_id}"

@@ -31,15 +31,15 @@ from cirrusmq.storage.bodies.object import (
 
 _logger = logging.getLogger(__name__)
 _WHOLE_BYTES = 65_536
-"""So much is read at once, whatever is wanted of it: a second call would take longer."""
+"""Objects up to this size are read whole: a second call would take longer."""
 _FEW = 4
-"""Up to a part in so many, what is wanted is read by a range."""
+"""If the wanted messages have at most this part of a larger object, they are read by a range."""
 _NO_OBJECT = (ValueError, zlib.error, msgspec.MsgspecError)
-"""Raised by bytes that are none of our objects."""
+"""Errors of bytes that are none of our objects."""
 
 
 class BucketUnavailable(Unavailable):
-    """The bucket refuses, or gives no answer in time; a user is told as of the store."""
+    """The bucket refuses, or gives no answer in time; the user's error is the store's."""
 
     def __init__(self) -> None:
         super().__init__(Unavailable.__doc__)
@@ -57,19 +57,19 @@ class WantedObject(msgspec.Struct, kw_only=True):
     days: int
     """The object's class of life."""
     positions: set[int] = set()
-    """Of the messages that are wanted."""
+    """Numbers of the wanted messages in their send."""
     sizes: dict[int, int] = {}
-    """Bytes of all that are known to be in the object."""
+    """Bytes of each message that is known to be in the object."""
 
     def add(self, parcel: Parcel, places: Sequence[int]) -> None:
-        """Want the messages at these places of a parcel."""
+        """Adds the messages at these places of a parcel."""
         self.positions.update(map(parcel.position, places))
         for place, size in enumerate(parcel.sizes):
             self.sizes[parcel.position(place)] = size
 
     @property
     def few(self) -> bool:
-        """Whether a range is worth a second call."""
+        """True if a range is worth a second call."""
         bytes_in_all = sum(self.sizes.values())
         wanted = sum(self.sizes.get(position, 0) for position in self.positions)
         return bytes_in_all > _WHOLE_BYTES and wanted * _FEW <= bytes_in_all
@@ -77,10 +77,10 @@ class WantedObject(msgspec.Struct, kw_only=True):
 
 @contextlib.contextmanager
 def _calling(key: str) -> Iterator[None]:
-    """Raise BucketUnavailable where the bucket does not do what it is called for.
+    """Raises BucketUnavailable if the bucket fails in the block.
 
-    A refusal that is no passing one, such as of a key of encryption that is disabled, is the
-    operator's to end; messages wait for that, and none is lost meanwhile.
+    Only the operator can end a lasting refusal, such as a disabled key of encryption; messages wait
+    for that, and none is lost in the meantime.
     """
     try:
         yield
@@ -92,7 +92,7 @@ def _calling(key: str) -> Iterator[None]:
 
 
 def put_object(core: Core, send_id: str, days: int, data: bytes) -> None:
-    """Write the object of a send."""
+    """Writes the object of a send."""
     key = object_key(send_id, days)
     with _calling(key):
         core.bodies.put(key, data)
@@ -101,9 +101,9 @@ def put_object(core: Core, send_id: str, days: int, data: bytes) -> None:
 def read_objects(
     core: Core, wanted: Sequence[WantedObject]
 ) -> list[dict[int, Message] | BucketUnavailable]:
-    """Of each object the messages, by their numbers; those that are not there are absent.
+    """Returns each object's messages, by their numbers, or the error if the bucket refuses it.
 
-    Or why the bucket refused it. One GET for each object; two where few of many bytes are wanted.
+    Missing messages are absent. One GET for each object; two if few of many bytes are wanted.
     """
     return list(core.in_parallel(lambda each: _try_read(core, each), wanted))
 
@@ -135,13 +135,13 @@ def _get(core: Core, key: str, wanted: WantedObject) -> dict[int, Message] | Non
 
 
 def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int) -> int | None:
-    """Have an object kept until messages expire that outlive those that it was written for.
+    """Keeps an object until messages expire that live longer than its first ones.
 
         sent      object d05 ............ dead letter ...... ends here
-        the dead letter lives longer:     copy to d05 anew ................. ends here
+        the dead letter lives longer:     copy to d05 again ................ ends here
 
-    Answers the class that it can be read under: where it surely lives as long, the same one. None
-    where there is no such object.
+    Returns the class under which it can be read: the same one if it surely lives as long. Returns
+    None if there is no such object.
     """
     if until_ms + MARGIN_MS <= surely_lives_until_ms(send_id, days):
         return days
@@ -155,9 +155,9 @@ def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int)
 
 
 def copy_object(core: Core, send_id: str, days: int, new_send_id: str, new_days: int) -> None:
-    """Copy an object for another send, with a life of its own.
+    """Copies an object for another send, with a separate life.
 
-    Raises BucketUnavailable, also where there is none: its messages are not to be announced then.
+    Raises BucketUnavailable, also if the object is missing: its messages are not announced then.
     """
     key, new_key = object_key(send_id, days), object_key(new_send_id, new_days)
     with _calling(new_key):

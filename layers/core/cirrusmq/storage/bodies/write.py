@@ -1,10 +1,10 @@
 """Large sends: their messages go into an object before anything names it.
 
 packed      < the deployment's least ──> parcel or log record
-            from there on            ──> object; where the bucket refuses, log record
+            from there on            ──> object; if the bucket refuses, log record
 unpacked    > 262,144 bytes          ──> object, however small it packs; refused with the bucket
 
-So what readers of the stream unpack has a bound of its own: they read many records at once.
+So there is a separate bound for the bytes that readers of the stream unpack from many records.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from cirrusmq.storage.bodies.object import life_days, pack_object
 from cirrusmq.storage.bodies.objects import BucketUnavailable, keep_object, put_object
 
 _FIELD_BYTES = 5
-"""Of MessagePack for each value, at most."""
+"""Most bytes of MessagePack for each value."""
 _GROUP_BYTES = 512
 _logger = logging.getLogger(__name__)
 
 
 class Placed(NamedTuple):
-    """Where the messages of a send are."""
+    """The place of a send's messages."""
 
     days: int = 0
-    """The class of life of their object; 0: they are in none."""
+    """The class of life of their object; 0 if they are in none."""
     packed: bytes | None = None
-    """All of them, where they were packed to find that out."""
+    """All messages, if they were packed to find that out."""
 
 
 def place_messages(core: Core, send_id: str, messages: Sequence[Message], life_ms: int) -> Placed:
-    """Put the messages of a request into an object that can be read for so long, if they are large.
+    """Puts the messages of a request into an object that lives `life_ms`, if they are large.
 
-    They are all messages of the request, so that a repetition writes the same bytes. Raises
-    Unavailable where the bucket refuses what is never in a log record.
+    All messages of the request are in it, so that a repetition writes the same bytes. Raises
+    Unavailable if the bucket refuses messages that are too large for a log record.
     """
     least = core.settings.bodies_in_s3_from
     if not least or sum(map(_most_packed_bytes, messages)) < least:
@@ -60,9 +60,9 @@ def place_messages(core: Core, send_id: str, messages: Sequence[Message], life_m
 
 
 def keep_messages(core: Core, queue: Queue, send_id: str, days: int, now_ms: int) -> int | None:
-    """Have the object of a send kept for a life in `queue` that begins now, as `keep_object` does.
+    """Keeps the object of a send for a life in `queue` that begins now, as `keep_object` does.
 
-    `days`: its class of life; 0, and answered as 0, where the messages are in none.
+    days: its class of life. Returns 0 if that is 0, since the messages are in no object.
     """
     if not days:
         return 0

@@ -1,0 +1,16 @@
+"""Names of the attributes in which a message carries what the service says of it.
+
+No caller of the API gives a name that begins with `$`, and no two hexadecimal digits follow it in
+these: such names are written for SDKs of other services (`sdk_attributes.py`).
+"""
+
+from __future__ import annotations
+
+MARK = "$"
+TYPES, TRACE, ONCE, SUBJECT = "$types", "$trace", "$once", "$subject"
+"""For SDKs: types of attributes, the trace header, the deduplication id, a subject of SNS."""
+FROM = "$from"
+"""Who sent the message: `model/sender.py`."""
+PRIORITY = "$prio"
+"""The message's priority, if it is not 1: `model/priority.py`."""
+RESERVED = frozenset({TYPES, TRACE, ONCE, SUBJECT, FROM, PRIORITY})

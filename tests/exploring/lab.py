@@ -1,0 +1,251 @@
+"""One run of a scenario: its clients over the deployed handlers, in an order that somebody chooses.
+
+    set-up, once ──> a copy of its store for each run ──> the clients' steps ──> drain ──> checks
+
+Each client has an environment of its own for each function, so that nothing is shared but the
+store. What functions have others do (`replay`) is done at the end, or by a client of the scenario.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.exploring.turns import Turns, TurnWire
+from tests.simulation.chaos import CallName, Chaos, Profile
+from tests.simulation.checks import check
+from tests.simulation.consumers import act, take
+from tests.simulation.deployment import Deployment, functions, scan
+from tests.simulation.draining import Drain
+from tests.simulation.environments import ACCOUNT, Client, Environment, Event, Fleet
+from tests.simulation.history import Call, Outcome, Violation
+from tests.simulation.places import Delivery, Place
+from tests.simulation.producers import read_stored
+from tests.simulation.scenario import NEWS, ORDERS, Scenario
+
+from cirrusmq.access.key_cache import KeyCache
+from cirrusmq.base import ulid
+from cirrusmq.storage.parcels import LOG
+
+_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Clients whose every order of steps is played."""
+
+    name: str
+    queue: dict[str, Any] = field(default_factory=dict)
+    """Attributes of the queue `orders`, but those that all have."""
+    groups: tuple[str, ...] = ()
+    """Pull subscriptions of the topic `news`."""
+    set_up: Callable[[Lab], None]
+    """What is there before: it may keep things in `Lab.props`."""
+    clients: Mapping[str, Callable[[Lab, Client], None]]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario by which the simulation's checks judge it."""
+        attributes = {"message_retention_seconds": 3_600, "partitions": 1, "delay_seconds": 0}
+        return Scenario(
+            family=self.name,
+            queues={"dead": dict(attributes), "orders": attributes | self.queue},
+            subscriptions={name: {"protocol": "pull"} for name in self.groups},
+            cast=(),
+            pause_ms=0,
+            big_bodies=False,
+            attempts=0.0,
+            deduplication=0.0,
+        )
+
+
+class _Noted(KeyCache):
+    """Uses of keys are noted already: these writes would be steps that nothing depends on."""
+
+    def first_use(self, key_id: str, day: int) -> bool:
+        return False
+
+    def first_receive(self, place: str, now_ms: int) -> bool:
+        return False
+
+
+class _OwnFleet(Fleet):
+    """The environments of one function: each client has one, and a new one behind a crash."""
+
+    def take(self, name: CallName) -> Environment:
+        """The client's environment."""
+        own: dict[str, Environment] = self.__dict__.setdefault("own", {})
+        found = own.get(name.actor)
+        if found is None or found.ended:
+            unique = f"{self._role}~{name.actor}.{name.step}.{name.call}"
+            found = own[name.actor] = Environment(self._deployment, unique, self._handler)
+            found.core.memories[KeyCache] = _Noted()
+        return found
+
+    def give_back(self, environment: Environment, name: CallName) -> None:
+        """It stays the client's."""
+
+
+class Lab(Deployment):
+    """A deployment whose clients take turns."""
+
+    stage: Turns
+
+    def __init__(self, plot: Plot, like: Lab | None = None) -> None:
+        """`like`: the lab whose store, history and props this one begins with."""
+        now_ms = None if like is None else like.stage.now_ms()
+        super().__init__(
+            Chaos(0, Profile({}, (0, 0))),
+            stage=Turns() if now_ms is None else Turns(now_ms),
+            like=None if like is None else like.engine,
+        )
+        self.wire = TurnWire
+        self.plot = plot
+        self.most_skew_ms = 0
+        self.in_parallel = lambda call, values: [call(value) for value in values]
+        self._fleets = {
+            role: _OwnFleet(self, role, function) for role, function in functions().items()
+        }
+        self.props: dict[str, Any] = {}
+        self.asked: list[tuple[str, Event]] = []
+        """What functions have others do: role and event."""
+        self.invoke = lambda _, role, event: self.asked.append((role, event))
+        if like is None:
+            self._set_up()
+            return
+        self.authorizations = dict(like.authorizations)
+        self.opened_at = like.opened_at
+        self.history, self.props = copy.deepcopy((like.history, like.props))
+
+    def send(
+        self,
+        client: Client,
+        *labels: str,
+        place: Place = ORDERS,
+        attempt: str | None = None,
+        again: bool = False,
+    ) -> Call:
+        """Send messages, or publish them, in one call."""
+        request: dict[str, Any] = {"messages": [{"body": f"{label} "} for label in labels]}
+        if attempt is not None:
+            request["attempt"] = attempt
+        nothing = [None for _ in labels]
+        shown: dict[str, Any] = {
+            "labels": list(labels),
+            "name": labels[0],
+            "attempt": attempt,
+            "groups": nothing,
+        }
+        shown |= dict.fromkeys(("keys", "delays", "colors"), nothing)
+        shown |= {"tags": [[] for _ in labels], "priorities": [1 for _ in labels]}
+        holder = "topic" if place.topic else "queue"
+        route = f"POST /{holder}s/{{{holder}}}/messages"
+        return self.http(
+            *(client, "send again" if again else "send", place.name, shown),
+            *(route, {holder: place.name}, request),
+            read=read_stored,
+        )
+
+    def receive(self, client: Client, place: Place = ORDERS, **given: Any) -> list[Delivery]:
+        """Receive one message, if there is one, for 30 seconds; `given` says otherwise."""
+        call = take(self, client, place, {"max": 1, "timeout": 30, "wait": 0, **given})
+        return list(call.answer) if call.known and call.answer else []
+
+    def act(self, client: Client, verb: str, held: Sequence[Delivery], **given: Any) -> None:
+        """Delete, give back or hold longer, if there is something to."""
+        if held:
+            act(self, client, ORDERS, verb, list(held), given)
+
+    def attempt(self, number: int = 0) -> str:
+        """The attempt of a send or receive that begins now."""
+        return ulid.encode(self.stage.now_ms(), number.to_bytes(10, "big"))
+
+    def operate(
+        self, client: Client, kind: str, given: dict[str, Any], body: dict[str, Any]
+    ) -> Call:
+        """Start an operation on the queue. Its steps are in `asked` then.
+
+        given: what the history shows of `body`.
+        """
+        route, path = f"POST /queues/{{queue}}/{kind}", {"queue": ORDERS.name}
+        return self.http(client, kind, ORDERS.name, given, route, path, body)
+
+    def do(self, client: Client, role: str, event: Event) -> None:
+        """Do what a function had another one do."""
+        given = {"operation": event["operation"]["id"]} if "operation" in event else dict(event)
+        self.run(client, role, role, "", given, event)
+
+    def fan_out(self, client: Client) -> None:
+        """Make the groups' parcels of all records of the log, as one batch of the stream."""
+        changes = self.engine.read_stream(self.tables.messages, self.opened_at, 1_000)
+        records = [
+            change.as_lambda_record()
+            for change in changes
+            if change.keys["pk"]["S"].startswith(f"{LOG}#") and change.new_image
+        ]
+        shown = " ".join(change.keys["pk"]["S"] + change.keys["sk"]["S"] for change in changes)
+        event = json.loads(json.dumps({"Records": records}))
+        self.run(client, "fan_out", "fan_out", "", {"records": shown}, event)
+
+    def run_asked(self, client: Client) -> None:
+        """Do what functions have others do until now."""
+        asked, self.asked = self.asked, []
+        for role, event in asked:
+            self.do(client, role, event)
+
+    def end(self) -> str:
+        """What the clients were answered, and what the store has, without the order of things."""
+        calls = sorted(f"{call.actor} {call.line()}" for call in self.history.calls)
+        items = sorted(map(str, scan(self.engine, self.tables.messages)))
+        return "\n".join(calls + items)
+
+    def judge(self) -> Violation | None:
+        """Drain what is left, and judge all that happened."""
+        calm = Client("calm")
+        self.run_asked(calm)
+        for left in range(_ROUNDS, 0, -1):
+            drain = Drain(self, self.plot.scenario)
+            drain.run()
+            if not drain.blocked or left == 1:
+                break
+            self.run_asked(calm)
+            self.run(calm, "sweep", "sweep", "", {}, {})
+        return check(self.plot.scenario, self, drain)
+
+    def http(self, client: Client, *given: Any, **named: Any) -> Call:
+        """As everywhere; its beginning and its end are steps of their own."""
+        self.stage.ask("begin")
+        return super().http(client, *given, **named)
+
+    def run(self, client: Client, *given: Any, **named: Any) -> Call:
+        """As everywhere; its beginning and its end are steps of their own."""
+        self.stage.ask("begin")
+        return super().run(client, *given, **named)
+
+    def _end(self, call: Call, outcome: Outcome, answer: Any) -> None:
+        self.stage.ask("end")
+        super()._end(call, outcome, answer)
+
+    def _set_up(self) -> None:
+        owner = Client("owner")
+        asked = {"create_admin_key": {"account": ACCOUNT}}
+        made = self.run(owner, "manage", "key", "", {}, asked).answer
+        self.authorizations[ACCOUNT] = f"Bearer {made['access_key_id']}:{made['secret']}"
+        for name, attributes in self.plot.scenario.queues.items():
+            self._put(owner, "PUT /queues/{queue}", attributes, queue=name)
+        if self.plot.groups:
+            self._put(owner, "PUT /topics/{topic}", {}, topic=NEWS.name)
+        for name, attributes in self.plot.scenario.subscriptions.items():
+            route = "PUT /topics/{topic}/subscriptions/{subscription}"
+            self._put(owner, route, attributes, topic=NEWS.name, subscription=name)
+        self.stage.jump(5_000)
+        self.opened_at = self.engine.stream_position(self.tables.messages)
+        self.plot.set_up(self)
+        self.stage.jump(1)  # the checks tell before and after by milliseconds
+
+    def _put(self, owner: Client, route: str, attributes: dict[str, Any], **path: str) -> None:
+        call = self.http(owner, "create", "", {}, route, path, attributes)
+        assert call.known, call.line()

@@ -1,0 +1,259 @@
+"""Scenarios of few clients and few steps, each small enough for every order of its steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.exploring.lab import Lab, Plot
+from tests.simulation.environments import Client
+from tests.simulation.places import Place
+from tests.simulation.scenario import DEAD, NEWS
+
+from cirrusmq.base.timestamps import format_time
+
+_OWNER = Client("owner's")
+_ONE_TRY: dict[str, Any] = {"dead_letter": {"queue": DEAD.name, "max_receives": 1}}
+_RETRIES = _ONE_TRY | {"retry": {"policy": "custom", "waits": [60]}}
+_LEASE_MS = 30_000
+
+
+def _one(lab: Lab) -> None:
+    lab.send(_OWNER, "m1")
+
+
+def _two_in_one(lab: Lab) -> None:
+    lab.send(_OWNER, "m1", "m2")
+
+
+def _held(lab: Lab) -> None:
+    """A message, held by who keeps it in `held`."""
+    _one(lab)
+    lab.props["held"] = lab.receive(_OWNER)
+
+
+def _held_too_long(lab: Lab) -> None:
+    _held(lab)
+    lab.stage.jump(_LEASE_MS + 1)
+
+
+def _used_up(lab: Lab) -> None:
+    """Its only try is over, and a receive asks that it be moved."""
+    _held_too_long(lab)
+    _ask_for_the_move(lab)
+
+
+def _two_used_up(lab: Lab) -> None:
+    """Two of one parcel; the first is in `held`."""
+    _two_in_one(lab)
+    lab.props["held"] = lab.receive(_OWNER, max=2)[:1]
+    lab.stage.jump(_LEASE_MS + 1)
+    _ask_for_the_move(lab)
+
+
+def _ask_for_the_move(lab: Lab) -> None:
+    assert lab.receive(_OWNER) == []
+    ((_, lab.props["moves"]),) = lab.asked
+    lab.asked.clear()
+
+
+def _sent_by_attempt(lab: Lab) -> None:
+    lab.props["attempt"] = lab.attempt()
+    lab.send(_OWNER, "m1", attempt=lab.props["attempt"])
+
+
+def _waits_for_a_retry(lab: Lab) -> None:
+    """It was given back, and waits under another key."""
+    _sent_by_attempt(lab)
+    lab.act(_OWNER, "give back", lab.receive(_OWNER))
+
+
+def _purge_begun(lab: Lab) -> None:
+    """A message below the floor; its purge's steps are to be done."""
+    _sent_by_attempt(lab)
+    lab.operate(_OWNER, "purge", {}, {})
+    ((_, lab.props["steps"]),) = lab.asked
+    lab.asked.clear()
+
+
+def _rewind_begun(lab: Lab) -> None:
+    """One of two messages is deleted, the other one held; the steps of a rewind are to be done."""
+    lab.send(_OWNER, "m1", "m2")
+    deleted, *lab.props["held"] = lab.receive(_OWNER, max=2)
+    lab.act(_OWNER, "delete", [deleted])
+    to_ms = lab.stage.now_ms() - 1
+    lab.operate(_OWNER, "rewind", {"to_ms": to_ms}, {"to": format_time(to_ms)})
+    ((_, lab.props["steps"]),) = lab.asked
+    lab.asked.clear()
+
+
+def _published(lab: Lab) -> None:
+    lab.send(_OWNER, "m1", place=NEWS)
+
+
+def _fan_out(lab: Lab, client: Client) -> None:
+    lab.fan_out(client)
+
+
+def _take_of_group(lab: Lab, client: Client) -> None:
+    lab.receive(client, Place("news/group", topic=True))
+
+
+def _sweep(lab: Lab, client: Client) -> None:
+    lab.run(client, "sweep", "sweep", "", {}, {})
+
+
+def _take(lab: Lab, client: Client) -> None:
+    lab.receive(client)
+
+
+def _take_and_delete(lab: Lab, client: Client) -> None:
+    lab.act(client, "delete", lab.receive(client))
+
+
+def _take_by_attempt(lab: Lab, client: Client) -> None:
+    """A receive, and its repetition."""
+    attempt = lab.attempt(1)
+    lab.receive(client, attempt=attempt)
+    lab.act(client, "delete", lab.receive(client, attempt=attempt, repeat=True))
+
+
+def _take_dead_letters(lab: Lab, client: Client) -> None:
+    lab.receive(client, DEAD)
+
+
+def _delete_held(lab: Lab, client: Client) -> None:
+    lab.act(client, "delete", lab.props["held"])
+
+
+def _hold_longer(lab: Lab, client: Client) -> None:
+    lab.act(client, "visibility", lab.props["held"], seconds=100)
+
+
+def _give_back_then_delete(lab: Lab, client: Client) -> None:
+    lab.act(client, "give back", lab.props["held"], seconds=0)
+    lab.act(client, "delete", lab.props["held"])
+
+
+def _send_another(lab: Lab, client: Client) -> None:
+    lab.send(client, "m2")
+
+
+def _send_twice_again(lab: Lab, client: Client) -> None:
+    """Later, the second time: its messages would be under another key."""
+    _send_again(lab, client)
+    lab.stage.pause(1)
+    _send_again(lab, client)
+
+
+def _send_again(lab: Lab, client: Client) -> None:
+    lab.send(client, "m1", attempt=lab.props["attempt"], again=True)
+
+
+def _move(lab: Lab, client: Client) -> None:
+    lab.do(client, "replay", lab.props["moves"])
+
+
+def _do_steps(lab: Lab, client: Client) -> None:
+    lab.do(client, "replay", lab.props["steps"])
+
+
+def _let_leases_end(lab: Lab, client: Client) -> None:
+    lab.stage.pause(_LEASE_MS + 1)
+
+
+def _purge(lab: Lab, client: Client) -> None:
+    lab.operate(client, "purge", {}, {})
+
+
+PLOTS = {
+    plot.name: plot
+    for plot in (
+        Plot(
+            name="two receivers",
+            set_up=_one,
+            clients={"r1": _take_and_delete, "r2": _take_and_delete},
+        ),
+        Plot(
+            name="two receivers, a parcel of two",
+            set_up=_two_in_one,
+            clients={"r1": _take_and_delete, "r2": _take_and_delete},
+        ),
+        Plot(
+            name="two receivers and a sender",
+            set_up=_one,
+            clients={"r1": _take, "r2": _take, "s": _send_another},
+        ),
+        Plot(
+            name="a late delete, another receives",
+            set_up=_held_too_long,
+            clients={"late": _delete_held, "r": _take_and_delete},
+        ),
+        Plot(
+            name="given back and deleted late",
+            set_up=_held,
+            clients={"late": _give_back_then_delete, "r": _take_and_delete},
+        ),
+        Plot(
+            name="a receive is repeated, another receives",
+            set_up=_one,
+            clients={"r1": _take_by_attempt, "r2": _take_and_delete},
+        ),
+        Plot(
+            name="two movers of a dead letter",
+            queue=_ONE_TRY,
+            set_up=_used_up,
+            clients={"m1": _move, "m2": _move},
+        ),
+        Plot(
+            name="a mover and a late delete",
+            queue=_ONE_TRY,
+            set_up=_two_used_up,
+            clients={"m": _move, "late": _delete_held, "r": _take_dead_letters},
+        ),
+        Plot(
+            name="a lease ends while it is extended",
+            set_up=_held,
+            clients={"late": _hold_longer, "clock": _let_leases_end, "r": _take},
+        ),
+        Plot(
+            name="a send is repeated while it is consumed",
+            set_up=_sent_by_attempt,
+            clients={"s": _send_again, "r": _take_and_delete},
+        ),
+        Plot(
+            name="a send is repeated while it waits for a retry",
+            queue=_RETRIES,
+            set_up=_waits_for_a_retry,
+            clients={"s": _send_again, "r1": _take, "r2": _take},
+        ),
+        Plot(
+            name="a held message has no try left",
+            queue=_ONE_TRY,
+            set_up=_one,
+            clients={"r1": _take, "r2": _take, "clock": _let_leases_end},
+        ),
+        Plot(
+            name="a purge and a receiver",
+            set_up=_one,
+            clients={"p": _purge, "r": _take_and_delete},
+        ),
+        Plot(
+            name="a purge's steps, the send is repeated",
+            set_up=_purge_begun,
+            clients={"p": _do_steps, "s": _send_twice_again},
+        ),
+        Plot(
+            name="a rewind's steps, a late delete",
+            queue={"rewind_seconds": 3_600},
+            set_up=_rewind_begun,
+            clients={"w": _do_steps, "late": _delete_held, "r": _take},
+        ),
+        Plot(
+            name="a batch is fanned out twice, a member receives",
+            groups=("group",),
+            set_up=_published,
+            clients={"f1": _fan_out, "f2": _fan_out, "r": _take_of_group},
+        ),
+    )
+}
+"""By name."""

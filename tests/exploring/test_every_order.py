@@ -1,0 +1,142 @@
+"""Every order of the steps of a few clients, with up to two faults: no promise is broken in any.
+
+A number of complete orders is part of its test: a call of the store made less, or a scenario that
+shrank, changes it. A failing test names the order, which `Setting.play` plays again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from _pytest.mark import ParameterSet
+from tests.exploring.exploring import Setting
+from tests.exploring.plots import PLOTS
+from tests.simulation import cloud_plants, topic_plants
+from tests.simulation.deployment import listening
+from tests.simulation.plants import PLANTS
+
+COMPLETE: dict[str, dict[int, int]] = {
+    "two receivers": {0: 20, 1: 314},
+    "two receivers, a parcel of two": {0: 80, 1: 2216},
+    "two receivers and a sender": {0: 66, 1: 1584},
+    "a late delete, another receives": {0: 10, 1: 171},
+    "given back and deleted late": {0: 29, 1: 635},
+    "a receive is repeated, another receives": {0: 60, 1: 1363},
+    "two movers of a dead letter": {0: 6, 1: 90},
+    "a mover and a late delete": {0: 60, 1: 1523},
+    "a lease ends while it is extended": {0: 66, 1: 761},
+    "a send is repeated while it is consumed": {0: 12, 1: 254},
+    "a send is repeated while it waits for a retry": {0: 34, 1: 619},
+    "a held message has no try left": {0: 95},
+    "a purge and a receiver": {0: 550},
+    "a purge's steps, the send is repeated": {0: 82},
+    "a rewind's steps, a late delete": {0: 127},
+    "a batch is fanned out twice, a member receives": {0: 50},
+}
+"""Scenario -> its complete orders with no fault, and with up to so many."""
+AT_ONCE = {"two receivers", "a late delete, another receives", "two movers of a dead letter"}
+"""Scenarios that `make test` plays with a fault: of a claim, a settlement and a move."""
+FOUND: dict[str, tuple[str, int, int]] = {
+    "a_claim_does_not_compare_what_it_read": ("two receivers", 0, 1),
+    "a_delete_does_not_compare_the_nonce": ("a late delete, another receives", 0, 7),
+    "a_hold_does_not_compare_the_nonce": ("a lease ends while it is extended", 0, 116),
+    "given_back_messages_keep_their_receipts": (
+        "given back and deleted late",
+        0,
+        16,
+    ),
+    "a_move_does_not_look_at_its_source": ("a mover and a late delete", 0, 1),
+    "a_move_writes_the_arrival_first": ("a mover and a late delete", 0, 1),
+    "a_move_deletes_first": ("two movers of a dead letter", 1, 5),
+    "held_messages_become_dead_letters": ("a held message has no try left", 0, 209),
+    "moved_parcels_leave_no_tombstone": ("a send is repeated while it waits for a retry", 0, 1),
+    "sends_put_over_what_is_there": ("a send is repeated while it is consumed", 0, 5),
+    "a_purge_has_no_floor": ("a purge and a receiver", 0, 410),
+    "a_purge_removes_whatever_has_the_key": ("a purge's steps, the send is repeated", 0, 39),
+    "a_rewind_takes_what_was_deleted_since": (
+        "a rewind's steps, a late delete",
+        0,
+        1,
+    ),
+    "a_send_that_is_repeated_gets_another_id": ("a send is repeated while it is consumed", 0, 1),
+    "fan_out_leaves_the_last_parcel_out": ("a batch is fanned out twice, a member receives", 0, 1),
+}
+"""Planted fault -> the scenario that finds it, the faults it takes, and at which run at most."""
+
+
+@pytest.fixture(autouse=True)
+def _listen() -> Iterator[None]:
+    with listening():
+        yield
+
+
+@pytest.fixture
+def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
+    made = Setting(PLOTS[request.param])
+    yield made
+    made.close()
+
+
+def _cases() -> Iterator[ParameterSet]:
+    for name, counts in COMPLETE.items():
+        for faults, complete in counts.items():
+            at_once = not faults or (faults == 1 and name in AT_ONCE)
+            marks = () if at_once else pytest.mark.long
+            yield pytest.param(name, faults, complete, marks=marks, id=f"{name}, {faults} faults")
+
+
+def test_every_scenario_is_played_without_a_fault() -> None:
+    assert all(0 in counts for counts in COMPLETE.values())
+    assert COMPLETE.keys() == PLOTS.keys()
+    assert cloud_plants.__doc__
+    assert topic_plants.__doc__
+
+
+@pytest.mark.parametrize(("setting", "faults", "complete"), [*_cases()], indirect=["setting"])
+def test_no_order_breaks_a_promise(setting: Setting, faults: int, complete: int) -> None:
+    explored = setting.explore(faults)
+
+    assert explored.violation is None, f"{explored.violation}: {explored.order}"
+    assert explored.complete == complete
+
+
+@pytest.mark.parametrize("fault", FOUND)
+def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario, faults, run = FOUND[fault]
+    PLANTS[fault].patch(monkeypatch)
+    with contextlib.closing(Setting(PLOTS[scenario])) as setting:
+        explored = setting.explore(faults)
+        again = setting.play(explored.order)
+
+    assert explored.violation is not None
+    assert explored.runs <= run
+    assert str(again) == str(explored.violation)
+
+
+@pytest.mark.parametrize("setting", ["two movers of a dead letter"], indirect=True)
+def test_a_fault_that_needs_a_crash_is_not_found_without_one(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PLANTS["a_move_deletes_first"].patch(monkeypatch)
+
+    assert setting.explore(0).violation is None
+    assert setting.explore(1).violation is not None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "setting",
+    ["two movers of a dead letter", "a send is repeated while it is consumed"],
+    indirect=True,
+)
+def test_steps_that_commute_lead_to_the_same_ends(setting: Setting) -> None:
+    """All orders have the outcomes of those that are played, and no other."""
+    reduced, all_of_them = set[str](), set[str]()
+
+    few = setting.explore(ends=reduced)
+    many = setting.explore(reduced=False, ends=all_of_them)
+
+    assert few.complete < many.complete
+    assert reduced == all_of_them

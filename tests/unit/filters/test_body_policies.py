@@ -1,0 +1,192 @@
+"""Filter policies over bodies, and over attributes with types."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cirrusmq.base.errors import InvalidFilter
+from cirrusmq.base.sdk_attributes import Typed, write
+from cirrusmq.filters.explanation import why_not
+from cirrusmq.filters.selection import Everything, compile_filter, reads_body
+
+
+def passes(policy: Any, body: str | bytes) -> bool:
+    filter = compile_filter({"body_policy": policy}, "tags")
+    seen: Any = ((), "", {}, body)
+    assert (why_not(filter, *seen) is None) == filter.matches(*seen)
+    return filter.matches(*seen)
+
+
+def refused(policy: Any) -> str:
+    with pytest.raises(InvalidFilter) as error:
+        compile_filter({"body_policy": policy}, "tags")
+    return error.value.detail
+
+
+@pytest.mark.parametrize(
+    ("condition", "good", "bad"),
+    [
+        ("eu", ["eu", ["us", "eu"], [["eu"]]], ["EU", 1, None, True, {"eu": "eu"}, [], ["us"]]),
+        (5, [5, 5.0, [1, 5]], ["5", 5.1, True, None, []]),
+        (0, [0, -0.0, 0e5], [False, "", None]),
+        (True, [True, [False, True]], ["true", 1, False, None]),
+        (None, [None, [1, None]], ["", 0, False, "null", {}]),
+        ({"prefix": "a"}, ["ab"], [1, None, "ba", {"a": "ab"}]),
+        ({"equals-ignore-case": "a"}, ["A"], ["b", 1]),
+        ({"numeric": [">=", 5, "<", 10]}, [5, 9.99, [1, 6]], [10, "6", None]),
+        ({"cidr": "10.0.0.0/8"}, ["10.1.1.1"], ["11.1.1.1", 10, None]),
+        ({"anything-but": ["a", 5, None]}, ["b", 6, True, ["a", "b"]], ["a", 5, None, {}, []]),
+        ({"anything-but": {"prefix": "a"}}, ["b", 5], ["ab"]),
+        ({"exists": True}, ["", 0, None, False, [0]], [{}, [], [[]]]),
+        ({"exists": False}, [{}, [], {"x": 1}], ["", None]),
+    ],
+)
+def test_a_condition_holds_of_these_values_alone(
+    condition: Any, good: list[Any], bad: list[Any]
+) -> None:
+    for values, expected in ((good, True), (bad, False)):
+        for value in values:
+            assert passes({"x": [condition]}, json.dumps({"x": value})) is expected, value
+            deep = json.dumps({"a": {"b": {"x": value}}})
+            assert passes({"a": {"b": {"x": [condition]}}}, deep) is expected, value
+
+
+def test_what_is_absent_is_absent_at_every_depth() -> None:
+    absent, there = {"a": {"b": [{"exists": False}]}}, {"a": {"b": [{"exists": True}]}}
+    for body in ("{}", '{"a": 1}', '{"a": {}}', '{"a": []}', '{"a": [1, {}]}', '{"a": null}'):
+        assert passes(absent, body)
+        assert not passes(there, body)
+    assert passes(there, '{"a": [{}, {"b": 0}]}')
+
+
+def test_one_element_of_a_list_must_meet_all_its_conditions() -> None:
+    policy = {"items": {"kind": ["tea"], "cups": [2]}}
+    assert passes(policy, '{"items": [{"kind": "tea", "cups": 1}, {"kind": "tea", "cups": 2}]}')
+    assert not passes(policy, '{"items": [{"kind": "tea"}, {"kind": "milk", "cups": 2}]}')
+
+
+def test_one_of_the_alternatives_must_hold_at_every_depth() -> None:
+    policy = {"kind": ["a"], "in": {"$or": [{"x": [1]}, {"y": ["b", {"prefix": "c"}]}]}}
+    assert passes(policy, '{"kind": "a", "in": {"x": 1}}')
+    assert passes(policy, '{"kind": "a", "in": {"y": "cd"}}')
+    assert not passes(policy, '{"kind": "a", "in": {"x": 2}}')
+    assert not passes(policy, '{"in": {"x": 1}}')
+
+
+def test_an_or_with_operators_or_with_one_element_is_a_name() -> None:
+    assert passes({"$or": [{"prefix": "a"}, {"prefix": "b"}]}, '{"$or": "bc"}')
+    assert passes({"$or": ["x"]}, '{"$or": "x"}')
+    assert not passes({"$or": ["x"]}, '{"x": "x"}')
+    assert "'a' is no operator" in refused({"$or": [{"a": ["x"]}]})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(
+            "",
+            "a",
+            "[]",
+            '["a"]',
+            "5",
+            "null",
+            '"{}"',
+            '{"a": NaN}',
+            '{"a": Infinity}',
+            "{",
+            b"\xff",
+        ),
+        *("[" * 100_000, '{"a":' * 100_000),
+    ],
+)
+def test_a_body_that_is_no_object_passes_nothing(body: str | bytes) -> None:
+    assert not passes({"a": [{"exists": False}]}, body)
+    filter = compile_filter({"body_policy": {"a": ["x"]}}, "tags")
+    assert why_not(filter, (), "", {}, body) == "the body is no JSON object"
+
+
+def test_bytes_of_an_object_are_one_and_long_numbers_are_exact() -> None:
+    assert passes({"a": [1]}, b'{"a": 1.0}')
+    assert not passes({"a": [1]}, '{"a": 1.' + "0" * 5_000 + "1}")
+    assert passes({"a": [{"numeric": [">", 5]}]}, '{"a": ' + "9" * 10_000 + "}")
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ([], "policy: must be an object"),
+        ({"a": []}, "policy.a: must be a list of conditions, one at least, or an object of names"),
+        ({"a": {}}, "policy.a: must be a list of conditions, one at least, or an object of names"),
+        ({"a": "x"}, "policy.a: must be a list of conditions, one at least, or an object of names"),
+        ({"": ["x"]}, "policy.: must be the name of a member"),
+        ({"a": {"b": [{"no": 1}]}}, "policy.a.b[0]: 'no' is no operator"),
+        ({"a": [["x"]]}, "policy.a[0]: must be a text"),
+        ({name: ["x"] for name in "abcdef"}, "policy: must have at most 5 names, not 6"),
+        (
+            {"a": {"b": {"c": [*"1234"]}}, "d": {"e": [*"123"]}, "f": [*"123"]},
+            "policy: has 216 combinations of conditions: at most 150",
+        ),
+    ],
+)
+def test_what_is_no_policy_is_refused_with_its_place(policy: Any, reason: str) -> None:
+    assert refused(policy).startswith(reason)
+
+
+def test_names_inside_count_with_the_outer_one() -> None:
+    inner = {name: ["x"] for name in "abcdef"}
+    assert passes({"o": inner}, json.dumps({"o": dict.fromkeys("abcdef", "x")}))
+
+
+def test_a_policy_may_be_deep_but_not_endless() -> None:
+    def nested(depth: int) -> Any:
+        made: Any = ["x"]
+        for _ in range(depth):
+            made = {"a": made}
+        return made
+
+    deep = nested(47)
+    assert passes(deep, json.dumps(nested(47)))
+    assert "at most 50 objects and lists" in refused(nested(5_000))
+
+
+def test_it_is_of_topics_and_beside_sql() -> None:
+    policy = {"a": ["x"]}
+    filter = compile_filter({"body_policy": policy, "sql": "n > 1"}, "routing_key")
+    assert filter.normalized() == {"body_policy": policy, "sql": "n > 1"}
+    assert filter.matches((), "", {"n": "2"}, '{"a": "x"}')
+    assert not filter.matches((), "", {"n": "1"}, '{"a": "x"}')
+    assert not filter.matches((), "", {"n": "2"}, '{"a": "y"}')
+    assert why_not(filter, (), "", {"n": "2"}, '{"a": "y"}') == (
+        "body_policy: no condition holds of a"
+    )
+    assert isinstance(compile_filter({"body_policy": {}}, "tags"), Everything)
+    assert (reads_body({"body_policy": policy}), reads_body({"policy": policy})) == (True, False)
+    assert not reads_body(None)
+    with pytest.raises(InvalidFilter, match="body_policy is not allowed here"):
+        compile_filter({"body_policy": policy}, "queue")
+
+
+@pytest.mark.parametrize(
+    ("condition", "good", "bad"),
+    [
+        (5, [("Number", "5"), ("Number.int", "5.0"), ("String.Array", "[1, 5]")],
+         [("String", "5"), ("String.Array", '["5"]'), ("Number", "6")]),
+        ("5", [("String", "5"), ("String.x", "5"), ("String.Array", '["5"]')],
+         [("Number", "5"), ("String.Array", "[5]")]),
+        ({"numeric": [">", 1]}, [("Number", "2")], [("String", "2")]),
+        ({"prefix": "5"}, [("String", "55")], [("Number", "55")]),
+        ({"anything-but": 5}, [("String", "5"), ("Number", "6")], [("Number", "5")]),
+        ({"exists": True}, [("Number", "5"), ("String.Array", "[null]")], [("String.Array", "[]")]),
+    ],
+)  # fmt: skip
+def test_attributes_with_types_meet_conditions_of_their_type(
+    condition: Any, good: list[tuple[str, str]], bad: list[tuple[str, str]]
+) -> None:
+    filter = compile_filter({"policy": {"x": [condition]}}, "tags")
+    for values, expected in ((good, True), (bad, False)):
+        for kind, value in values:
+            attributes = {"$types": "", **write({"x": Typed(kind, value)})}
+            assert filter.matches((), "", attributes) is expected, (kind, value)

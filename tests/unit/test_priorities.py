@@ -1,0 +1,41 @@
+"""The priority of a message: in its content, and in the keys of its parcels."""
+
+from __future__ import annotations
+
+import pytest
+
+from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import key_in_group, key_prefix, sort_key
+from cirrusmq.model.priority import level_prefix, priority_in, priority_of, with_priority
+
+PLAIN = Message(body="x", attributes={"a": "1"})
+
+
+@pytest.mark.parametrize("priority", [1, 2, 16, 32])
+def test_a_priority_goes_with_the_content_and_is_no_attribute(priority: int) -> None:
+    message = with_priority(PLAIN, priority)
+    assert priority_of(message) == priority
+    assert message.attributes_as_sent == {"a": "1"}
+    assert (message == PLAIN) == (priority == 1)
+
+
+@pytest.mark.parametrize(
+    ("noted", "expected"), [("0", 1), ("33", 32), ("x", 1), ("-2", 1), (b"7", 1), ("", 1)]
+)
+def test_what_is_no_priority_is_one_all_the_same(noted: str | bytes, expected: int) -> None:
+    assert priority_of(Message(body="x", attributes={"$prio": noted})) == expected
+
+
+def test_higher_priorities_have_earlier_keys_whatever_their_times() -> None:
+    keys = [
+        level_prefix(priority) + sort_key(9_999_999_999_999 - priority, "id")
+        for priority in range(32, 0, -1)
+    ]
+    assert keys == sorted(keys)
+    assert [priority_in(key_prefix(key)) for key in keys] == list(range(32, 0, -1))
+    assert key_in_group(keys[0]) == sort_key(9_999_999_999_967, "id")
+
+
+@pytest.mark.parametrize("prefix", ["", "z", "cae66941d9efbd404e4d88758ea67670#"])
+def test_other_keys_are_of_the_lowest_one(prefix: str) -> None:
+    assert priority_in(prefix) == 1
