@@ -48,7 +48,7 @@ class ExportWriter:
         return self.home / "data" if self.since_ms is None else self.root / ROOT / "data"
 
     def write_file(self, lines: Sequence[str]) -> None:
-        """Write one data file of these records, each a line of JSON, and list it."""
+        """Writes one data file of these records, each a line of JSON, and lists it."""
         content = gzip.compress("".join(f"{line}\n" for line in lines).encode(), FASTEST, mtime=0)
         self.data.mkdir(parents=True, exist_ok=True)
         path = self.data / f"{self.export_id[-8:]}{len(self._listed):018d}.json.gz"
@@ -56,7 +56,7 @@ class ExportWriter:
         self.list_file(path, len(lines))
 
     def list_file(self, path: Path, items: int) -> None:
-        """List a data file that is already there."""
+        """Lists a data file that exists already."""
         digest = hashlib.md5(path.read_bytes())
         self._listed.append(
             {
@@ -68,7 +68,7 @@ class ExportWriter:
         )
 
     def write_files(self, records: Iterable[str], *, files: int) -> None:
-        """Deal the records out to `files` data files in turn."""
+        """Distributes the records over `files` data files, round robin."""
         dealt: list[list[str]] = [[] for _ in range(files)]
         for place, record in enumerate(records):
             dealt[place % files].append(record)
@@ -76,7 +76,7 @@ class ExportWriter:
             self.write_file(lines)
 
     def finish(self, **changes: object) -> Path:
-        """Write the manifests; `changes` replace entries of the summary."""
+        """Writes the manifests. Returns the folder. `changes` replace entries of the summary."""
         self.home.mkdir(parents=True, exist_ok=True)
         (self.home / "_started").touch()
         listing = "".join(json.dumps(entry) + "\n" for entry in self._listed)
@@ -115,12 +115,12 @@ class ExportWriter:
 
 
 def write_with_checksum(path: Path, text: str, suffix: str = ".md5") -> None:
-    """Write a manifest, and beside it the base64 text of its MD5 digest."""
+    """Writes a manifest, and beside it the base64 text of its MD5 digest."""
     path.write_text(text)
     digest = hashlib.md5(text.encode()).digest()
     path.with_suffix(suffix).write_text(b64encode(digest).decode() + "\n")
 
 
 def iso_time(at_ms: int) -> str:
-    """The time as manifests have it."""
+    """Returns the time in the format of manifests."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

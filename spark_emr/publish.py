@@ -15,7 +15,7 @@ from cirrusmq_reports.swap import OUTDATED, copy_documents, proposed, published,
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Swap and copy; the exit code: 3 = another run was published since the proposal began."""
+    """Swaps and copies. Returns the exit code: 3 if another run was published since."""
     options = _parser().parse_args(arguments)
     place = LocalPlace(options.output)
     name, report = options.proposal, options.report

@@ -68,7 +68,7 @@ class Resource:
 
     @property
     def rewind_seconds(self) -> int:
-        """How long messages can be rewound after they were sent."""
+        """Seconds for which messages can be rewound after their send."""
         return self.retention_ms // 2_000 if self.rewinds else 0
 
 
@@ -83,12 +83,12 @@ class Messages:
     items_in_a_file: int = ITEMS_IN_A_FILE
 
     def all_resources(self) -> list[Resource]:
-        """The resources in the table, the busiest first."""
+        """Returns the resources in the table, the busiest first."""
         randomness = random.Random(f"{self.seed}/resources")
         return [_resource(place, randomness) for place in range(self.resources)]
 
     def export(self, root: Path) -> Path:
-        """Write the full export at `at_ms` under `root`; its folder."""
+        """Writes the full export at `at_ms` under `root`. Returns its folder."""
         writer = ExportWriter(root=root, table="Messages", at_ms=self.at_ms)
         files = -(-self.items // self.items_in_a_file)
         if self.items < WORTH_A_PROCESS:
@@ -101,7 +101,7 @@ class Messages:
         return writer.finish()
 
     def lines_of(self, file: int) -> list[str]:
-        """The records of one data file."""
+        """Returns the records of one data file."""
         files = -(-self.items // self.items_in_a_file)
         count = min(self.items_in_a_file, self.items - file * self.items_in_a_file)
         return [f'{{"Item":{item}}}' for item in self.items_of(file, count, files)]
@@ -133,7 +133,7 @@ class Messages:
         return [key for key, _ in weighted], [weight for _, weight in weighted]
 
     def schedules(self) -> Iterator[str]:
-        """The schedule items of the subscriptions, some of them retrying."""
+        """Yields the schedule items of the subscriptions, some of them retrying."""
         randomness = random.Random(f"{self.seed}/schedules")
         for resource in self.all_resources():
             if resource.kind != "subscription":
@@ -248,7 +248,7 @@ def _parcel(
 
 
 def _note(reason: str, at_ms: int) -> bytes:
-    """The note of a dead letter, in MessagePack, of a queue and a receiver of misleading names."""
+    """Returns the note of a dead letter, in MessagePack, with misleading names in it."""
 
     def text(value: str) -> bytes:
         content = value.encode()
@@ -267,7 +267,7 @@ def _note(reason: str, at_ms: int) -> bytes:
 
 
 def _state(kind: str, sent_ms: int, at_ms: int, randomness: random.Random) -> tuple[int, int, int]:
-    """When visible, how often received, and the wait of a retry, in ms."""
+    """Returns the visible time, the receive count, and the wait of a retry, in ms."""
     draw = randomness.random()
     if draw < (0.8 if kind == "R" else 0.1):
         return 0, 1, 0
@@ -286,7 +286,7 @@ def _state(kind: str, sent_ms: int, at_ms: int, randomness: random.Random) -> tu
 
 
 def directory_export(root: Path, at_ms: int, resources: Sequence[Resource]) -> Path:
-    """Write the full export of a Directory table that names these resources; its folder."""
+    """Writes a full export of a Directory with these resources. Returns its folder."""
     writer = ExportWriter(root=root, table="Directory", at_ms=at_ms)
     records = [
         f'{{"Item":{{"pk":{{"S":"I#{number % 16}"}},"sk":{{"S":"{resource.id}"}},'
@@ -304,14 +304,14 @@ def directory_export(root: Path, at_ms: int, resources: Sequence[Resource]) -> P
 
 
 def labels_of(queue: str) -> dict[str, str]:
-    """The labels of a queue, by its name: some have two, some one, some none."""
+    """Returns the labels of a queue, by its name: some have two, some one, some none."""
     number = sum(queue.encode())
     team = {"team": ("payments", "search", 'team "é"')[number % 3]}
     return [{}, team, {**team, "stage": "live"}][number // 3 % 3]
 
 
 def queue_record(resource: Resource, **settings: int) -> str:
-    """The Directory's record of a queue, or of a receiver's queue, with its settings."""
+    """Returns the Directory's record of a queue, or of a receiver's queue, with its settings."""
     document = {
         "id": resource.id,
         "account": resource.account,

@@ -30,7 +30,7 @@ class Usage:
     items_in_a_file: int = ITEMS_IN_A_FILE
 
     def export(self, root: Path) -> Path:
-        """Write the full export at `at_ms` under `root`; its folder."""
+        """Writes the full export at `at_ms` under `root`. Returns its folder."""
         writer = ExportWriter(root=root, table="Usage", at_ms=self.at_ms)
         files = max(1, -(-self.records // self.items_in_a_file))
         items = self.items()
@@ -40,11 +40,11 @@ class Usage:
         return writer.finish()
 
     def items(self) -> Iterator[str]:
-        """All items as DynamoDB JSON."""
+        """Yields all items as DynamoDB JSON."""
         return (item for item, _ in self.written())
 
     def written(self) -> Iterator[tuple[str, int]]:
-        """The items, and when each was written."""
+        """Yields the items, each with the time of its write."""
         randomness = random.Random(f"{self.seed}/usage")
         for number in range(self.records):
             written_ms = self.at_ms - randomness.randrange(self.days * 1440) * _MINUTE_MS
@@ -89,7 +89,7 @@ class Usage:
 
 
 def change(item: str, written_ms: int, *, old: str | None = None) -> str:
-    """A record of an incremental export: `item` written then, over `old`."""
+    """Returns a record of an incremental export: `item` written then, over `old`."""
     key = item[1 : item.index('},"', item.index('"sk"')) + 1]
     images = f',"OldImage":{old}' if old else ""
     return (
@@ -99,7 +99,7 @@ def change(item: str, written_ms: int, *, old: str | None = None) -> str:
 
 
 def removal(item: str, removed_ms: int) -> str:
-    """A record of an incremental export: `item` removed then."""
+    """Returns a record of an incremental export: `item` removed then."""
     return change(item, removed_ms).replace('"NewImage"', '"OldImage"')
 
 

@@ -243,7 +243,7 @@ _RECEIVERS = {
         tag="Receivers",
         summary="Change some attributes of a receiver",
         body=ReceiverChangeInput,
-        examples={"pause": {"paused": True}, "resume": {"paused": False}},
+        examples={"pause": {"paused": True}, "a rate": {"receive_rate": 100}},
     ),
     f"GET {QUEUE}/receivers/{{receiver}}": Operation(
         tag="Receivers",

@@ -156,7 +156,7 @@ def _unusual(sums: Sums) -> str:
 
 
 def _currency(currency: str, total: Total, daily: Sequence[Row], kinds: Sequence[str]) -> list[str]:
-    """The charts of one currency."""
+    """Returns the charts of one currency."""
     return [
         tiles(_totals(currency, total)),
         section(f"Charges by day ({currency})", _by_day(daily, kinds, "charge")),

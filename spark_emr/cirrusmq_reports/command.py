@@ -126,7 +126,7 @@ def count_argument(text: str) -> int:
 
 
 def time_argument(text: str) -> int:
-    """A time option's epoch milliseconds."""
+    """Returns a time option's epoch milliseconds."""
     try:
         return parse_moment(text)
     except ValueError:

@@ -59,7 +59,7 @@ def labels_of(spark: SparkSession, outputs: Outputs, exports: Sequence[Export]) 
 
 
 def _shown(items: DataFrame, at_ms: int) -> DataFrame:
-    """Column `item` of Directory → the columns of LABEL_SCHEMA."""
+    """Returns the columns of LABEL_SCHEMA, from the column `item` of Directory."""
     document = sf.from_json("item.document.S", LABELED)
     found = items.where(sf.col("item.pk.S").startswith("A#")).select(document.alias("document"))
     labels = sf.coalesce("document.attributes.labels", "document.labels")

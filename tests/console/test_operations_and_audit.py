@@ -41,7 +41,7 @@ def test_operations_of_the_account_are_listed_with_their_queue_their_key_and_the
     expect(listed.filter(has_text=rewind)).to_have_count(1)
     expect(listed.filter(has_text=purge)).to_have_count(0)
     page.get_by_label("State").select_option("running")
-    expect(page.get_by_text("There is no such operation.")).to_be_visible()
+    expect(page.get_by_text("No operation of the last seven days fits.")).to_be_visible()
     expect(page.get_by_label("Kind")).to_have_value("rewind")
     page.get_by_label("State").select_option("")
     listed.filter(has_text=rewind).get_by_role("link", name=name).click()

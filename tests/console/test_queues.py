@@ -359,7 +359,7 @@ def test_receivers_and_grants_are_made_and_removed(
     filter_of_it.get_by_label("tags", exact=True).fill("paid")
     console.press("Add the receiver")
     row = page.get_by_role("row").filter(has_text="audit")
-    expect(row).to_contain_text('{"tags":["paid"]}')
+    expect(row).to_contain_text('{"tags": ["paid"]}')
     row.get_by_role("button", name="Delete").click()
     console.press("Delete", dialog=True)
     expect(row).to_have_count(0)

@@ -124,8 +124,10 @@ def test_a_queue_needs_a_signature_to_end(world: World, sns: Any, sqs: Any, arn:
 
 
 def test_other_calls_need_a_signature(world: World, sns: Any, arn: str) -> None:
-    for action in ("ListTopics", "ConfirmSubscription&Action=ListTopics"):
-        assert opened(world, f"{URL}/?Action={action}").status in (400, 403)
+    assert opened(world, f"{URL}/?Action=ListTopics").status == 403
+    for action in ("ConfirmSubscription", "Unsubscribe"):
+        reply = opened(world, f"{URL}/?Action={action}&Action=ListTopics")
+        assert (reply.status, "AccessDenied" in reply.text) == (403, True)
     assert opened(world, f"{URL}/?Action=Unsubscribe&Version=x").status == 400
 
 

@@ -159,6 +159,12 @@ def test_what_a_fifo_topic_needs(sns: Any, sqs: Any, shop: Client, arn: str) -> 
     )
 
 
+def test_a_native_topic_of_the_name_is_one(sns: Any, shop: Client) -> None:
+    assert shop.put("/topics/foods.fifo", {}).status == 201
+    made = sns.create_topic(Name="foods.fifo", Attributes=FIFO)["TopicArn"]
+    assert sns.get_topic_attributes(TopicArn=made)["Attributes"]["FifoTopic"] == "true"
+
+
 def test_it_is_shown_by_its_names(sns: Any, sqs: Any, shop: Client, arn: str) -> None:
     make_queue(sqs, "orders.fifo")
     made = subscribe(sns, arn, "orders.fifo")

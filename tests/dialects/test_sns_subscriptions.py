@@ -252,3 +252,18 @@ def test_numbers_in_a_policy_meet_numbers_alone(world: World, sns: Any, sqs: Any
     world.settle()
     received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
     assert sorted(each["Body"] for each in received) == ["Number", "String.Array"]
+
+
+def test_a_native_url_stays_a_native_one(world: World, sns: Any, shop: Client, arn: str) -> None:
+    given = {"protocol": "http", "endpoint": HOOK}
+    assert shop.put("/topics/drinks/subscriptions/mine", given).status == 201
+    (known,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
+    for name, value in {"FilterPolicy": "{}", "FilterPolicyScope": "MessageBody"}.items():
+        sns.set_subscription_attributes(
+            SubscriptionArn=known["SubscriptionArn"], AttributeName=name, AttributeValue=value
+        )
+    sns.publish(TopicArn=arn, Message="tea")
+    world.settle()
+    ((_, headers, body),) = world.posts
+    assert json.loads(body)["msgBody"] == "tea"
+    assert not [name for name in headers if name.startswith("x-amz-")]

@@ -30,6 +30,7 @@ OTHERS_PACKAGES = {
 }
 RARELY_NEEDED = {
     "access.signing_keys",
+    "access.source_rates",
     "filters.policies",
     "filters.sql",
     "lifecycle.dead_letters.age_limit",

@@ -110,6 +110,10 @@ KINDS = (
     Kind("waiting receives", "usage", f"T#{_ID}", "waiting"),
     Kind("subscriptions that became slow", "usage", f"T#{_ID}", "slow"),
     Kind("work in a pool", "usage", r"T#\*(posting|calling)"),
+    Kind(
+        *("rate of a queue", "usage", f"T#rate#{_ID}", "send|receive"),
+        hint="what is taken of a second: it begins again with each one",
+    ),
     Kind("use of a key", "usage", f"T#key#{_ID}", "used"),
     Kind("receive by a key", "usage", f"T#received#{_ID}"),
     Kind("gauges of an hour", "usage", "gauges", "done"),

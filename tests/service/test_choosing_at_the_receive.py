@@ -291,7 +291,7 @@ class TestAnAttribute:
         assert bodies(where(queue, receiver="audit")["messages"]) == ["red 0"]
         assert bodies(where(pulled)["messages"]) == ["red"]
         pulled.client.post(f"{pulled.path}/pause")
-        assert where(pulled) == {"messages": [], "seen_all": False}
+        assert where(pulled) == {"messages": [], "seen_all": False, "paused": True}
 
     def test_it_deletes_first_as_other_receives_do(self, queue: TestQueue) -> None:
         send_colors(queue, "red", "red")

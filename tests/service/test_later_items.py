@@ -64,6 +64,9 @@ def resources(alice: Client) -> None:
         made = alice.post("/keys", {"account": "alice"}).json["access_key_id"]
         alice.post(f"/keys/{made}/rotate")
         keys.create_key(alice.world.core, "root", keys.KeyRights(admin=True, manages_keys=True))
+    alice.patch("/queues/two", {"send_rate": 10, "receive_rate": 10})
+    alice.send("two", "x")
+    alice.receive("two")
     alice.patch("/queues/two", {"dead_letter": None})
     alice.delete("/topics/two")
     alice.delete("/queues/two")

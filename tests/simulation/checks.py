@@ -17,6 +17,7 @@ from tests.simulation.check_meter import check_counters, check_usage
 from tests.simulation.check_order import check_order
 from tests.simulation.check_priorities import check_priorities
 from tests.simulation.check_pushes import check_pushes
+from tests.simulation.check_rates import check_rates
 from tests.simulation.check_repeats import check_repeats
 from tests.simulation.check_rewinds import check_rewinds
 from tests.simulation.check_senders import check_senders
@@ -80,6 +81,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_cancelled(book)
     yield from check_senders(book)
     yield from check_choices(book)
+    yield from check_rates(scenario, book)
     yield from check_priorities(scenario, deployment, book)
     yield from check_logs(book)
     if scenario.notified:

@@ -79,6 +79,9 @@ class Drain:
         for _ in range(MOST_ROUNDS):
             asked = {"max": 16, "timeout": 3_600, "wait": 0.1}
             call = take(self._deployment, client, place, asked)
+            if call.outcome == "refused":  # by the rate
+                self._deployment.stage.pause(1_000)
+                continue
             if not call.answer:
                 break
             act(self._deployment, client, place, "delete", call.answer, {})

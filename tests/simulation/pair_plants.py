@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.simulation.plants import plant
 from tests.simulation.scenario import FAIR
 
-from cirrusmq.access import shares
+from cirrusmq.access import shares, source_rates
 from cirrusmq.fanout import returned_letters, topic_shares
 from cirrusmq.invoking import slots, worker
 from cirrusmq.lifecycle import moves, transfer
@@ -71,6 +71,13 @@ def a_paused_queue_is_received_from(patch: pytest.MonkeyPatch) -> None:
         return look(self, replace(source, paused=False), *given, **named)
 
     patch.setattr(receive._Looking, "_look", careless)
+
+
+@plant("rated queues")
+def each_environment_has_the_whole_rate(patch: pytest.MonkeyPatch) -> None:
+    """What others took of a second does not count."""
+    patch.setattr(source_rates, "_begin", lambda *_: None)
+    patch.setattr(source_rates, "_add", lambda *_: None)
 
 
 @plant("priority queues")
@@ -285,7 +292,7 @@ def a_url_gets_no_message_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(redelivery, "items_of", lambda arrived, message: [])
 
 
-@plant("redelivered groups", "redelivered rewound")
+@plant("redelivered groups")
 def a_redelivery_counts_behind_its_write(patch: pytest.MonkeyPatch) -> None:
     """The count is not in the transaction that puts a message: who goes on puts it again."""
 

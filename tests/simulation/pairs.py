@@ -497,6 +497,21 @@ def _chosen_attributes(draw: Draw) -> Scenario:
     return replace(_busier(made), choices=draw.choice((0.4, 0.9)))
 
 
+def _rated_queues(draw: Draw) -> Scenario:
+    """A queue with rates, of which more is sent and asked for."""
+    kinds = ("plain", "ordered", "dead", "retries", "priorities", "fair")
+    kind = draw.choice(kinds)
+    rates: dict[str, Any] = {"send_rate": 5, "receive_rate": draw.choice((1, 2))}
+    made = plain_scenario_of(draw, "plain" if kind in ("priorities", "fair") else kind)
+    if kind == "priorities":
+        rates |= _PRIORITIES
+    tenants = _TENANTS if kind == "fair" else ()
+    if kind == "fair":
+        rates["fair"] = True
+    made = _with(_busier(made), orders=rates, tenants=tenants)
+    return replace(made, pause_ms=draw.choice((0, 0, 300)), unfailing=draw.random() < 0.4)
+
+
 _PRIORITIES: dict[str, Any] = {"priorities": 16, "partitions": 1}
 
 
@@ -613,4 +628,5 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "priority letters": _priority_letters,
     "priority copies": _priority_copies,
     "notified copies": _notified_copies,
+    "rated queues": _rated_queues,
 }

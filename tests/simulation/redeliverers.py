@@ -16,7 +16,7 @@ from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Cast, Scenario
 from tests.simulation.tracks import REDELIVER, Book
 
-_MOST_IDS = 3
+_MOST_IDS = 6
 
 
 class Redeliverer:
@@ -31,10 +31,10 @@ class Redeliverer:
         """One or some of what was taken, somewhat later; at times again if it was not answered."""
         self._deployment.stage.pause(draw.choice((500, 3_000, 10_000)))
         self._client.begin(number)
-        taken = list(dict.fromkeys(self._taken()))[-8:]
+        taken = list(dict.fromkeys(self._taken()))[-12:]
         if not taken:
             return
-        ids = draw.sample(taken, min(len(taken), draw.choice((1, 1, _MOST_IDS))))
+        ids = draw.sample(taken, min(len(taken), draw.choice((1, 3, _MOST_IDS))))
         topic, _, name = self._place.partition("/")
         for _ in range(draw.choice((1, 2))):
             call = self._deployment.http(

@@ -248,6 +248,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "priority letters": (PRIORITY,),
     "priority copies": (PRIORITY,),
     "notified copies": (REDRIVEN,),
+    "rated queues": (),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -58,7 +58,7 @@ LAST_FOUND_BY = {
     "a_redrive_by_receipts_does_not_look_who_holds_it": 8180084,
     "a_redrive_to_a_url_is_a_delete": 8210013,
     "a_redelivered_message_arrives_nowhere": 8290003,
-    "a_redelivery_counts_behind_its_write": 8290069,
+    "a_redelivery_counts_behind_its_write": 8280038,
     "a_redriven_dead_letter_of_a_group_arrives_nowhere": 8190008,
     "a_replay_ends_before_the_last_record": 2000009,
     "a_retrying_subscription_delivers": 108,

@@ -88,6 +88,14 @@ export function plain(value) {
   if (value === null || value === undefined) return NOTHING;
   if (typeof value === "boolean") return t(value ? "yes" : "no");
   if (typeof value === "number") return number(value);
-  if (typeof value === "object") return JSON.stringify(value);
+  if (typeof value === "object") return Object.keys(value).length ? spaced(value) : NOTHING;
   return String(value);
+}
+
+/** JSON with blanks behind commas and colons, at which a narrow column breaks it. */
+function spaced(value) {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, held]) => `"${name}": ${spaced(held)}`);
+  return `{${members.join(", ")}}`;
 }

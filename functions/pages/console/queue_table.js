@@ -13,6 +13,11 @@ export function queueTable(queues, hours, failing) {
   const sorted = [...queues].sort(
     (one, other) => failing.has(other.name) - failing.has(one.name),
   );
+  // The column that is empty on most days would push the others out of a narrow window.
+  const state = {
+    head: t("state"),
+    cell: (queue) => (failing.has(queue.name) ? badge(t("dead_letters"), "bad") : ""),
+  };
   return table(
     t("queues"),
     [
@@ -21,10 +26,7 @@ export function queueTable(queues, hours, failing) {
         cell: (queue) =>
           h("a", { href: `#/queues/${encodeURIComponent(queue.name)}` }, queue.name),
       },
-      {
-        head: t("state"),
-        cell: (queue) => (failing.has(queue.name) ? badge(t("dead_letters"), "bad") : ""),
-      },
+      ...(queues.some((queue) => failing.has(queue.name)) ? [state] : []),
       { head: t("backlog"), number: true, cell: (queue) => counted(queue.counts, "active") },
       { head: t("in_flight"), number: true, cell: (queue) => counted(queue.counts, "inactive") },
       { head: t("delayed"), number: true, cell: (queue) => counted(queue.counts, "delayed") },
@@ -49,7 +51,7 @@ export function newQueue() {
   const name = field(t("name"), {
     name: "queue",
     required: true,
-    maxlength: 64,
+    maxlength: 80,
     spellcheck: "false",
     autocomplete: "off",
   });

@@ -69,7 +69,9 @@ function described(schema) {
   if (!schema) return undefined;
   const each = (schema.oneOf ?? []).map((one) => `${one.title}: ${one.description}`);
   const names = Object.entries(schema.properties ?? {}).map(([name, one]) =>
-    one.description ? `${name}: ${one.description.split("\n")[0]}` : name,
+    one.description || one.enum
+      ? `${name}: ${one.description?.split("\n")[0] ?? one.enum.join(", ")}`
+      : name,
   );
   return [...each, ...names].join("\n");
 }

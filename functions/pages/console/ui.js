@@ -188,7 +188,7 @@ export function pager(base, query, cursor) {
     type: "search",
     name: "prefix",
     value: query.get("prefix") ?? "",
-    maxlength: 64,
+    maxlength: 256,
   });
   const search = (event) => {
     event.preventDefault();

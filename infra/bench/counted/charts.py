@@ -18,7 +18,7 @@ COUNTS = (*growth.COUNTS, 100_000)
 
 
 def run() -> None:
-    """Print the tables of the drawn figures, and write the charts."""
+    """Prints the tables of the drawn figures, and writes the charts."""
     counted = growth.measure(COUNTS)
     growth.show_growth(counted)
     FOLDER.mkdir(exist_ok=True)
@@ -33,7 +33,7 @@ def run() -> None:
 
 
 def draw_lives() -> str:
-    """Write units of a message, ours beside other designs."""
+    """Draws write units of a message, ours beside other designs."""
     panels = {}
     for workload, name in (
         (SINGLE_1_KB, "1 KB, one by one"),

@@ -50,6 +50,7 @@ PUSH_MS = 100
 """Assumed: a push of one message to a URL that answers at once."""
 SHARING_MS, POSTING_MS = 30, 5
 """Assumed: extra time for each further subscription in the invocation, and for each further post.
+
 They wait in parallel, so this is only their CPU time (`push_cpu`)."""
 FANNING_MS = 3
 """Assumed: extra time for each further parcel of fan_out: its CPU time (`push_cpu`)."""
@@ -193,6 +194,7 @@ def _usage(
     pushed: int = 0,
 ) -> Usage:
     """Returns the use. `calls`: calls except sends and receives. `pushes`: invocations of push.
+
     `pushed`: the number of subscriptions of these invocations.
     """
     meters = changes / METER_RECORDS
@@ -219,19 +221,19 @@ def _usage(
 
 
 def sqs_dollars(size: int, *, batches: bool) -> float:
-    """A million messages through a standard queue: sent, received and deleted."""
+    """Returns dollars for a million messages sent to, received and deleted in a standard queue."""
     batch = min(prices.SQS_BATCH, prices.SQS_BATCH_BYTES // size) if batches else 1
     requests = 2 * _requests(batch * size) + 1
     return requests / batch * prices.SQS_REQUESTS_PER_MILLION
 
 
 def sqs_gathered_dollars() -> float:
-    """A million small messages sent one by one, received and deleted ten at a time."""
+    """Returns dollars for a million small messages sent singly, received and deleted by ten."""
     return (1 + 2 / prices.SQS_BATCH) * prices.SQS_REQUESTS_PER_MILLION
 
 
 def sns_to_queues_dollars(size: int, *, batches: bool, queues: int = SUBSCRIPTIONS) -> float:
-    """A million messages published, handed to queues for nothing, received and deleted there."""
+    """Returns dollars for a million messages published, received and deleted in free queues."""
     batch = min(prices.SQS_BATCH, prices.SQS_BATCH_BYTES // size) if batches else 1
     taken = (_requests(batch * size) + 1) / batch * prices.SQS_REQUESTS_PER_MILLION
     return _published(size, batches=batches) + queues * taken
@@ -318,7 +320,7 @@ class Case:
 def cases(
     kinds: Sequence[Kind] = KINDS, workloads: Sequence[Workload] = WORKLOADS
 ) -> Iterator[Case]:
-    """Count them, one by one."""
+    """Counts the cases, one by one."""
     metered = metering_units()
     for workload in workloads:
         for kind in kinds:
@@ -332,7 +334,7 @@ def cases(
 
 
 def run() -> None:
-    """Print the tables."""
+    """Prints the tables."""
     rows: dict[str, list[list[object]]] = {kind.title: [] for kind in KINDS}
     capacity: list[list[object]] = []
     for case in cases():

@@ -58,7 +58,7 @@ def measure(counts: Sequence[int]) -> Growth:
 
 
 def subscriptions(count: int) -> tuple[float, float, float]:
-    """Write units of one message of 1 KB, of each of 16, and of one of 64 KB."""
+    """Returns write units of one message of 1 KB, of each of 16, and of one of 64 KB."""
     one, _ = published_life(SINGLE_1_KB, "pull", count)
     batch, _ = published_life(BATCH_1_KB, "pull", count)
     large, _ = published_life(SINGLE_64_KB, "pull", count)

@@ -14,6 +14,7 @@ _TERMS = {"check_after_seconds": 1}
 
 def half_units(workload: Workload, call: str) -> tuple[float, float, Requests]:
     """Returns (write units, read units, calls of S3) of one of `CALLS`, with warm caches.
+
     The topic has one subscription; large messages are in objects, the default of a deployment.
     """
     world = world_with(Requests())

@@ -227,6 +227,7 @@ def published_life(
 
 def pushed_units(count: int) -> tuple[float, float]:
     """Returns (write units, read units) of posting messages to a URL in one invocation.
+
     `count`: number of messages of 100 bytes, each published separately.
     """
     world, alice = _with_url("exponential_decay")

@@ -81,6 +81,7 @@ def held_groups(count: int) -> float:
 
 def chores(count: int) -> tuple[float, float, float]:
     """Returns seconds until used-up messages are dead letters, and each one's read and write units.
+
     `count`: used-up messages of one partition, from which a consumer receives each second.
     """
     world, alice = _world_with_queue()

@@ -35,7 +35,7 @@ _S3 = ("Put", "Get", "Copy")
 
 
 def run() -> None:
-    """Print the tables."""
+    """Prints the tables."""
     _show_lives()
     _show_objects()
     _show_failures()

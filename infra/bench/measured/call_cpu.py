@@ -33,7 +33,7 @@ _CALLS: dict[str, Callable[[Client, int], None]] = {"send": _send, "receive": _r
 
 
 def run() -> None:
-    """Print the table."""
+    """Prints the table."""
     rows = []
     for call in _CALLS:
         for size in SIZES:

@@ -52,20 +52,20 @@ class Bare:
         self._http = httpx.Client(base_url=stack.url, headers=stack.headers, timeout=40)
 
     def send(self, count: int) -> None:
-        """Send messages to the queue."""
+        """Sends messages to the queue."""
         self._post("", {"messages": [{"body": BODY} for _ in range(count)]})
 
     def receive(self) -> list[str]:
-        """Receive up to 16 messages; their receipts."""
+        """Receives up to 16 messages. Returns their receipts."""
         held = self._post("/receive", {"max": BATCH, "wait_seconds": 1})
         return [message["receipt"] for message in held["messages"]]
 
     def delete(self, receipts: Sequence[str]) -> None:
-        """Delete messages."""
+        """Deletes messages by receipt."""
         self._post("/delete", {"receipts": receipts})
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self._http.close()
 
     def _post(self, path: str, body: dict[str, Any]) -> Any:
@@ -81,16 +81,16 @@ class Library:
         self._client = client
 
     def send(self, count: int) -> None:
-        """Send messages to the queue."""
+        """Sends messages to the queue."""
         self._client.send(QUEUES[1], [Message(BODY) for _ in range(count)])
 
     def receive(self) -> list[str]:
-        """Receive up to 16 messages; their receipts."""
+        """Receives up to 16 messages. Returns their receipts."""
         received = self._client.receive(QUEUES[1], BATCH, wait_seconds=1)
         return [message.receipt for message in received]
 
     def delete(self, receipts: Sequence[str]) -> None:
-        """Delete messages."""
+        """Deletes messages by receipt."""
         self._client.delete(QUEUES[1], receipts)
 
 
@@ -101,29 +101,29 @@ class Counting(BaseClient):
     _calls = 0
 
     def take_calls(self) -> int:
-        """The calls since the last time."""
+        """Returns the number of calls since the last time."""
         with self._lock:
             calls, self._calls = self._calls, 0
         return calls
 
     def send(self, *args: Any, **named: Any) -> Any:
-        """Count, and send."""
+        """Counts the call, and sends."""
         return self._count(super().send, args, named)
 
     def send_each(self, *args: Any, **named: Any) -> Any:
-        """Count, and send."""
+        """Counts the call, and sends."""
         return self._count(super().send_each, args, named)
 
     def receive(self, *args: Any, **named: Any) -> Any:
-        """Count, and receive."""
+        """Counts the call, and receives."""
         return self._count(super().receive, args, named)
 
     def delete_and_receive(self, *args: Any, **named: Any) -> Any:
-        """Count, delete and receive."""
+        """Counts the call, deletes and receives."""
         return self._count(super().delete_and_receive, args, named)
 
     def delete(self, *args: Any, **named: Any) -> Any:
-        """Count, and delete."""
+        """Counts the call, and deletes."""
         return self._count(super().delete, args, named)
 
     def _count(self, call: Callable[..., Any], args: Any, named: Any) -> Any:
@@ -141,7 +141,7 @@ class CountingAsyncClient(Counting, AsyncClient):
 
 
 def run() -> None:
-    """Measure both, and print whether the goals are met."""
+    """Measures both, and prints if the goals are met."""
     with our_stack() as stack, Client(_connection(stack)) as client:
         for queue in (*QUEUES, "consumed", "counted"):
             client.create_queue(queue)
@@ -205,7 +205,7 @@ def measure_calls_made(client: CountingClient) -> Iterator[tuple[str, int, float
 
 
 async def measure_asyncio(connection: Connection) -> list[tuple[str, int, float]]:
-    """The same of the classes for asyncio."""
+    """Measures the same for the classes for asyncio."""
     left, done = itertools.count(1), asyncio.Event()
 
     async def handle(message: Received) -> None:

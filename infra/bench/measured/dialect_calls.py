@@ -101,7 +101,7 @@ class Native:
         self._functions = functions
 
     def life(self, count: int) -> Life:
-        """CPU seconds of send, receive and delete."""
+        """Returns CPU seconds of send, receive and delete."""
         messages = [bodies.text(_SIZE) for _ in range(count)]
         path = f"/queues/{_QUEUE}/messages"
         sent, _ = self._functions.native("send", path, {"messages": messages})
@@ -129,7 +129,7 @@ class Sqs:
         self._functions = functions
 
     def life(self, count: int) -> Life:
-        """CPU seconds of send, receive and delete."""
+        """Returns CPU seconds of send, receive and delete."""
         texts = [bodies.text(_SIZE)["body"] for _ in range(count)]
         took_send, _ = self._each("SendMessage", "MessageBody", texts)
         self._functions.later()
@@ -183,7 +183,7 @@ class Cmq:
         self._nonces = counting(1)
 
     def life(self, count: int) -> Life:
-        """CPU seconds of send, receive and delete."""
+        """Returns CPU seconds of send, receive and delete."""
         texts = [bodies.text(_SIZE)["body"] for _ in range(count)]
         took_send, _ = self._each("SendMessage", "msgBody", texts, {"delaySeconds": "0"})
         self._functions.later()
@@ -297,7 +297,7 @@ class NativeGroup:
         self._functions = functions
 
     def life(self, count: int) -> Life:
-        """CPU seconds of the last publish, of a receive and a delete."""
+        """Returns CPU seconds of the last publish, of a receive and a delete."""
         for _ in range(count):
             request = {"messages": [bodies.text(_SIZE)]}
             took, _ = self._functions.native("publish", f"/topics/{_TOPIC}/messages", request)
@@ -318,7 +318,7 @@ class RocketMq:
         client.put(f"/topics/{_TOPIC}/subscriptions/{_GROUP}", group)
 
     def life(self, count: int) -> Life:
-        """CPU seconds of the last publish, of a consume and an acknowledgement."""
+        """Returns CPU seconds of the last publish, of a consume and an acknowledgement."""
         for _ in range(count):
             text = bodies.text(_SIZE)["body"]
             took_send, _ = self._call("POST", "", _document("Message", [f"MessageBody>{text}"]))

@@ -76,7 +76,7 @@ class Handled:
 
 
 def run() -> None:
-    """Print the table."""
+    """Prints the table."""
     with _server() as port:
         exchange_ms = kept_post_ms(port)
     call_ms = signed_call_ms() + exchange_ms
@@ -97,7 +97,7 @@ def run() -> None:
 
 
 def handler(subscriptions: int, messages: int) -> Handled:
-    """The deployed handler, on events that fan_out makes."""
+    """Measures the deployed handler, on events that fan_out makes."""
     world = World(by_sdk=True)
     client = world.client("alice")
     client.put("/topics/news")
@@ -168,7 +168,7 @@ class _Raw(io.BytesIO):
     """The body of an answer, as urllib3 has it."""
 
     def stream(self) -> Iterator[bytes]:
-        """The body at once."""
+        """Yields the whole body at once."""
         yield self.read()
 
 

@@ -31,7 +31,7 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def run() -> None:
-    """Print the table."""
+    """Prints the table."""
     services = all_services()
     rates: defaultdict[tuple[str, str, int], list[float]] = defaultdict(list)
     with contextlib.ExitStack() as running:

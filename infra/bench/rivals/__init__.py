@@ -21,11 +21,11 @@ class Queue(Protocol):
     """One client's view of one queue."""
 
     def create(self) -> None:
-        """Make the queue."""
+        """Makes the queue."""
         ...
 
     def send(self, bodies: Sequence[str]) -> None:
-        """Send messages in one call."""
+        """Sends messages in one call."""
         ...
 
     def take(self, most: int) -> int:
@@ -37,7 +37,7 @@ class Queue(Protocol):
         ...
 
     def close(self) -> None:
-        """End the connections."""
+        """Ends the connections."""
         ...
 
 

@@ -46,7 +46,7 @@ class BeanstalkTube:
             self._client.delete(job)
 
     def close(self) -> None:
-        """End the connection."""
+        """Ends the connection."""
         self._client.close()
 
 

@@ -27,7 +27,7 @@ class OurQueue:
         self._path = f"/queues/{name}"
 
     def create(self) -> None:
-        """Make the queue."""
+        """Makes the queue."""
         self._call("PUT", self._path, {})
 
     def send(self, bodies: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ class OurQueue:
                 count -= 1
 
     def close(self) -> None:
-        """End the connection."""
+        """Ends the connection."""
         self._http.close()
 
     def _receive(self, most: int, wait_seconds: float) -> list[dict[str, Any]]:

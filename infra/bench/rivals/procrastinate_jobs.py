@@ -51,7 +51,7 @@ class ProcrastinateQueue:
         self._runner.run(self._work(count, handle))
 
     def close(self) -> None:
-        """End the connections and the loop."""
+        """Ends the connections and the loop."""
         self._runner.run(self._app.close_async())
         self._runner.close()
 

@@ -41,7 +41,7 @@ class SqlQueue:
         self._connection = psycopg.connect(url, autocommit=True)
 
     def create(self) -> None:
-        """Make the table."""
+        """Makes the table."""
         self._connection.execute(self._for_queue(_CREATE))
 
     def send(self, bodies: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ class SqlQueue:
                 time.sleep(POLL_SECONDS)
 
     def close(self) -> None:
-        """End the connection."""
+        """Ends the connection."""
         self._connection.close()
 
     def _receive(self, most: int) -> list[tuple[int, str]]:

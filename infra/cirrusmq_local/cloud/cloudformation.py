@@ -53,7 +53,7 @@ _Loader.add_multi_constructor("!", _intrinsic)
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The template's document, with an `Intrinsic` in the place of a tag."""
+    """Returns the template's document, with an `Intrinsic` in the place of a tag."""
     try:
         document = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:

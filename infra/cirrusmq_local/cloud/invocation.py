@@ -90,7 +90,7 @@ class Context:
 
     @property
     def aws_request_id(self) -> str:
-        """The invocation's id, which only logs ask for."""
+        """The invocation's id, made on first use, as only logs use it."""
         if self._request_id is None:
             self._request_id = make_id()
         return self._request_id

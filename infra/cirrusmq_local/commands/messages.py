@@ -115,7 +115,7 @@ def show_body(message: Received) -> str:
 
 
 class _Printing:
-    """Prints what is received, and deletes it if that is wanted."""
+    """Prints received messages, and deletes them if asked to."""
 
     def __init__(self, client: Client, source: Source, delete: bool, as_json: bool) -> None:
         self._client, self._source = client, source
@@ -135,7 +135,7 @@ class _Printing:
             found = self._client.receive_where(self._source, name, value, most, after=after)
             self._print(found.messages)
             most -= len(found.messages)
-            # Without a key to go on behind, the queue is paused, or the next call would begin anew.
+            # Without a key the queue is paused, or the next call would begin again.
             seen_all, after = found.seen_all or found.after is None, found.after
 
     def _print(self, messages: list[Received]) -> None:

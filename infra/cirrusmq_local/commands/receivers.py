@@ -10,6 +10,7 @@ import typer
 from cirrusmq_local.commands import completion
 from cirrusmq_local.commands.arguments import (
     DATA,
+    Attributes,
     Data,
     Exact,
     Json,
@@ -18,6 +19,7 @@ from cirrusmq_local.commands.arguments import (
     Queue,
     Yes,
     ask,
+    read_changes,
     read_filter,
 )
 from cirrusmq_local.commands.calls import connect
@@ -58,6 +60,19 @@ def add_receiver(
     print_made("receiver", f"{name}/{receiver}", added, attributes, as_json)
     if "operation" in added and not as_json:
         follow(client, added["operation"], as_json)
+
+
+@receivers.command("change-receiver")
+def change_receiver(
+    name: Queue,
+    receiver: ReceiverName,
+    attribute: Attributes = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Change a receiver's attributes: -a receive_rate=100, or labels, or paused."""
+    changed = connect(data).change_receiver(name, receiver, read_changes(attribute))
+    print_record(changed, as_json)
 
 
 @receivers.command("pause")

@@ -53,12 +53,12 @@ class StreamRecord:
 
     @property
     def old_image(self) -> Item | None:
-        """The item before."""
+        """The item before the change, or None."""
         return self._decoded()[0]
 
     @property
     def new_image(self) -> Item | None:
-        """The item afterwards."""
+        """The item after the change, or None."""
         return self._decoded()[1]
 
     @property
@@ -74,7 +74,7 @@ class StreamRecord:
         return self._images
 
     def as_lambda_record(self) -> dict[str, Any]:
-        """The record as a function gets it from DynamoDB Streams: JSON, binary in base64."""
+        """Returns the record as in an event of DynamoDB Streams: JSON, binary in base64."""
         images = {"Keys": self.keys, "NewImage": self.new_image, "OldImage": self.old_image}
         shown = {name: image for name, image in images.items() if image is not None}
         # A new folder counts from 1 again, and usage is billed by these ids.

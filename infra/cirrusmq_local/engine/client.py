@@ -67,5 +67,5 @@ def _error(error: EngineError, operation: str) -> ClientError:
 
 
 def _method(operation: str) -> str:
-    """`PutItem` -> `put_item`."""
+    """Returns the name of a method: `put_item` for `PutItem`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()

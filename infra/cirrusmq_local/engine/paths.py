@@ -29,7 +29,7 @@ def read(item: Item, path: Path) -> AttributeValue | None:
 def write(item: Item, path: Path, value: AttributeValue) -> None:
     """Writes a value at a path, in place; a list index beyond the end appends.
 
-    Raises InvalidRequestError where the path leads through something that is not there.
+    Raises InvalidRequestError if the path leads through a missing value.
     """
     container, last = _container(item, path)
     if isinstance(container, dict) or last < len(container):
@@ -41,7 +41,7 @@ def write(item: Item, path: Path, value: AttributeValue) -> None:
 def remove(item: Item, path: Path) -> None:
     """Removes the value at a path, in place; does nothing if the last step is missing.
 
-    Raises InvalidRequestError where the path leads through something that is not there.
+    Raises InvalidRequestError if the path leads through a missing value.
     """
     container, last = _container(item, path)
     if isinstance(container, dict):

@@ -69,7 +69,7 @@ class _Selection:
 
 
 def query(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Query."""
+    """Does the operation Query."""
     _refuse_index(request)
     check_members("Query", request, _QUERY, ("TableName",))
     table = core.table(request["TableName"])
@@ -95,7 +95,7 @@ def query(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def scan(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Scan, in the order of the keys."""
+    """Does the operation Scan, in the order of the keys."""
     _refuse_index(request)
     check_members("Scan", request, _SCAN, ("TableName",))
     table = core.table(request["TableName"])

@@ -42,7 +42,7 @@ _UPDATE = _WRITE | {"Key", "UpdateExpression"}
 
 
 def get_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """GetItem."""
+    """Does the operation GetItem."""
     check_members("GetItem", request, _GET, ("TableName", "Key"))
     table = core.table(request["TableName"])
     key, projection = get_of(table, request)
@@ -60,7 +60,7 @@ def get_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """PutItem."""
+    """Does the operation PutItem."""
     check_members("PutItem", request, _PUT, ("TableName", "Item"))
     _check_old_or_none(request)
     outcome = _done(core, "PutItem", put_of(core.table(request["TableName"]), request))
@@ -68,7 +68,7 @@ def put_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def delete_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """DeleteItem."""
+    """Does the operation DeleteItem."""
     check_members("DeleteItem", request, _DELETE, ("TableName", "Key"))
     _check_old_or_none(request)
     outcome = _done(core, "DeleteItem", delete_of(core.table(request["TableName"]), request))
@@ -76,7 +76,7 @@ def delete_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def update_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """UpdateItem."""
+    """Does the operation UpdateItem."""
     check_members("UpdateItem", request, _UPDATE, ("TableName", "Key"))
     write, update = update_of(core.table(request["TableName"]), request)
     outcome = _done(core, "UpdateItem", write)

@@ -62,7 +62,7 @@ _canonical = msgspec.json.Encoder(order="sorted")
 
 
 def transact_get_items(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """TransactGetItems."""
+    """Does the operation TransactGetItems."""
     check_members("TransactGetItems", request, _TRANSACT_GET, ("TransactItems",))
     _check_count(request["TransactItems"])
     gets = []

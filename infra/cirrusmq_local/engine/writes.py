@@ -56,12 +56,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def old_item(self) -> Item | None:
-        """The item before."""
+        """The item before the write, or None."""
         return None if self.old is None else decode_item(self.old)
 
     @property
     def new_item(self) -> Item | None:
-        """The item afterwards."""
+        """The item after the write, or None."""
         return None if self.new is None else decode_item(self.new.data)
 
 

@@ -114,6 +114,7 @@ class Subscriber:
 
     def down(self, *bodies: str, path: str | None = None) -> None:
         """Fails deliveries of messages with these bodies, at a path, with 500 from now on.
+
         No bodies: all messages. `path`: None is any path.
         """
 
@@ -141,6 +142,7 @@ class Subscriber:
 
     def wait_for(self, message_ids: Iterable[str], seconds: float = 60) -> list[Delivery]:
         """Waits until all these messages are taken. Returns their first taken deliveries.
+
         Raises TimeoutError after `seconds`.
         """
         wanted = list(message_ids)

@@ -165,7 +165,7 @@ export interface Counts {
   delayed: number;
   rewindable: number;
   oldest_active_age_seconds: number;
-  /** with priorities: of the active ones, or of those that were read, by priority */
+  /** with priorities: the active ones by priority, as far as they were read */
   active_by_priority?: Record<string, number>;
   /** left out: exact; true: not all were read, the rest is counted late */
   approximate?: boolean;
@@ -920,6 +920,8 @@ export interface QueueAttributes {
   fair: boolean;
   max_in_flight: number | null;
   priorities: number | null;
+  send_rate: number | null;
+  receive_rate: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
@@ -954,6 +956,8 @@ export interface QueueInput {
   fair?: boolean;
   max_in_flight?: number | null;
   priorities?: number | null;
+  send_rate?: number | null;
+  receive_rate?: number | null;
   /** an integer from 1 to 255; 4 unless given */
   partitions?: number;
   invoke?: InvokeInput | null;
@@ -986,6 +990,8 @@ export interface QueueInputChange {
   fair?: boolean;
   max_in_flight?: number | null;
   priorities?: number | null;
+  send_rate?: number | null;
+  receive_rate?: number | null;
   /** an integer from 1 to 255 */
   partitions?: number;
   invoke?: InvokeInput | null;
@@ -1020,6 +1026,8 @@ export interface QueueWithCounts {
   fair: boolean;
   max_in_flight: number | null;
   priorities: number | null;
+  send_rate: number | null;
+  receive_rate: number | null;
   partitions: number;
   invoke: Invoke | null;
   description: string | null;
@@ -1129,6 +1137,8 @@ export interface ReceiverAttributes {
   starts_at: string;
   filter: Filter | null;
   paused: boolean;
+  receive_rate: number | null;
+  labels: Record<string, string>;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
@@ -1140,6 +1150,9 @@ export interface ReceiverAttributes {
 /** The body of `PATCH …/receivers/{receiver}`. */
 export interface ReceiverChangeInput {
   paused?: boolean;
+  receive_rate?: number | null;
+  /** at most 50 pairs of texts, of 4,096 bytes together */
+  labels?: Record<string, string>;
 }
 
 /** The body of `PUT …/receivers/{receiver}`. */
@@ -1168,6 +1181,8 @@ export interface ReceiverWithCounts {
   starts_at: string;
   filter: Filter | null;
   paused: boolean;
+  receive_rate: number | null;
+  labels: Record<string, string>;
   /** RFC 3339 in UTC with milliseconds */
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */

@@ -1,7 +1,7 @@
 """CirrusMQ's client library: calls, producers and consumers.
 
-`SqlTransactions` and `DynamoDBTransactions` are in modules of their own, so that only who uses
-them needs SQLAlchemy or boto3; so are the classes for asyncio, which the others do not load.
+`SqlTransactions` and `DynamoDBTransactions` are in separate modules, so that only their users need
+SQLAlchemy or boto3; so are the classes for asyncio, which the other classes do not load.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
-"""That of the service it was made with."""
+"""Version of the service with which this library was made."""
 
 _LATER = {
     "AsyncClient": "async_client",
@@ -84,7 +84,7 @@ _LATER = {
     "SqlDecisions": "sql_decisions",
     "SqlTransactions": "sql_transactions",
 }
-"""Classes whose modules are imported when they are first asked for."""
+"""Classes whose modules are imported at their first use."""
 
 
 def __getattr__(name: str) -> object:

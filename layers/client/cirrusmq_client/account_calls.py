@@ -28,7 +28,7 @@ from cirrusmq_client.times import to_text
 
 
 class AccountCalls(Calls):
-    """Keys, the audit, grants to the caller, reports, health, the calls of a local stack."""
+    """Calls on keys, the audit, grants to the caller, reports, and the service itself."""
 
     @driven
     def create_key(
@@ -42,10 +42,13 @@ class AccountCalls(Calls):
         expires_at: datetime | str | None = None,
         description: str | None = None,
     ) -> Steps[NewKey]:
-        """Make an access key. Not repeated where its answer is lost: it would be a second key.
+        """Creates an access key. Returns it with its secret, which is shown only here.
 
-        `scope`: `{"send": {"queues": ["orders"]}, "receive": "all"}`, without one every call.
-        `signing`: for the SDKs of other services, which sign their calls with the secret.
+        The call is not repeated if its answer is lost, since that would create a second key.
+
+        `account`: the caller's own if None. `scope`: the permitted calls, as
+        `{"send": {"queues": ["orders"]}, "receive": "all"}`; None permits every call.
+        `signing`: the secret may sign calls of other services' SDKs. `expires_at`: None for never.
         """
         given = {
             "account": account,
@@ -59,9 +62,10 @@ class AccountCalls(Calls):
 
     @driven
     def rotate_key(self, access_key_id: str, grace_seconds: int | None = None) -> Steps[NewKey]:
-        """Give a key a new secret; the one before is good as well, a day unless told otherwise.
+        """Gives a key a new secret. Returns the key with the secret.
 
-        Where the answer is lost, another rotation replaces the secret that was lost with it.
+        `grace_seconds`: time for which the previous secret stays valid; None is a day. If the
+        answer is lost, rotate again: that replaces the lost secret.
         """
         body = {} if grace_seconds is None else {"grace_seconds": grace_seconds}
         return cast(
@@ -70,12 +74,12 @@ class AccountCalls(Calls):
 
     @listed
     def list_keys(self, account: str | None = None) -> Entries[KeyState]:
-        """An account's keys, without their secrets."""
+        """Iterates over an account's keys, without their secrets. `account`: None is your own."""
         return self._pages("/keys", "keys", account=account)
 
     @driven
     def delete_key(self, access_key_id: str) -> Steps[None]:
-        """Delete a key."""
+        """Deletes a key."""
         yield from self._delete(f"/keys/{part(access_key_id)}", KeyNotFound)
 
     @listed
@@ -87,9 +91,10 @@ class AccountCalls(Calls):
         key_id: str | None = None,
         resource: str | None = None,
     ) -> Entries[ChangeState]:
-        """The account's changes of the last 90 days and the keys that made them, newest first.
+        """Iterates over the account's changes of the last 90 days, the newest first.
 
-        `resource`: a queue, a topic or a key; changes of what is below it are found as well.
+        Each change has the key that made it. `resource`: a queue, a topic or a key, including
+        changes of its receivers, subscriptions and grants.
         """
         query = {
             "from": None if since is None else to_text(since),
@@ -99,15 +104,15 @@ class AccountCalls(Calls):
 
     @driven
     def list_granted(self) -> Steps[list[SharedResource]]:
-        """The grants of other accounts to the caller's."""
+        """Returns the grants of other accounts to the caller's."""
         return (yield from self._all("/grants", "grants"))
 
     @listed
     def list_consumers(self, source: str | Source) -> Entries[ConsumerState]:
-        """The access keys that received from a source within seven days; a text: a queue.
+        """Iterates over the access keys that received from a source within seven days.
 
-        Of other accounts' keys the account alone is told. A receive of the last five minutes may be
-        missing where the same key received before.
+        A text as `source` names a queue. For other accounts' keys only the account is shown. The
+        time of a key's last receive may be five minutes old.
         """
         named = source_of(source)
         receiver = None if isinstance(named, Subscription) else named.receiver
@@ -117,11 +122,11 @@ class AccountCalls(Calls):
     def show_rates(
         self, *sources: str | Source, topics: Sequence[str] = (), hours: int | None = None
     ) -> Steps[RatesOfLastHour]:
-        """How many messages came and went in the last hour, every five minutes; a text: a queue.
+        """Returns counts of messages in the last hour, by intervals of five minutes.
 
-        `hours`: by the hour instead, in the last 1 to 168 of them.
-        At most 50 sources and topics, read by one call; the answer has queues first, then
-        receivers, topics and subscriptions. A minute ago may be missing yet.
+        A text as a source names a queue. `hours`: the last 1 to 168 hours instead, by the hour.
+        One call takes at most 50 sources and topics. The answer has queues first, then receivers,
+        topics and subscriptions. The last minute may be missing.
         """
         named: dict[str, list[str]] = {"topics": texts("topics", topics)}
         for source in map(source_of, sources):
@@ -134,7 +139,7 @@ class AccountCalls(Calls):
     def report_billing(
         self, since: datetime | str | None = None, until: datetime | str | None = None
     ) -> Steps[BillingReport]:
-        """The newest finished bills of the account, with all lines; ReportNotFound."""
+        """Returns the account's newest finished bills, with all lines. Raises ReportNotFound."""
         times = {"from": since, "to": until}
         wanted: dict[str, Any] | None = {
             name: to_text(time) for name, time in times.items() if time is not None
@@ -149,23 +154,23 @@ class AccountCalls(Calls):
 
     @driven
     def report_backlog(self, at: datetime | str | None = None) -> Steps[BacklogReport]:
-        """The newest finished backlog report; ReportNotFound."""
+        """Returns the newest finished backlog report. Raises ReportNotFound."""
         when = None if at is None else to_text(at)
         return cast(BacklogReport, (yield from self._get("/reports/backlog", at=when)))
 
     @driven
     def health(self) -> Steps[Health]:
-        """Whether the service answers, and its time."""
+        """Returns the service's health and its time."""
         return (yield from self._learn_time())
 
     @driven
     def endpoints(self) -> Steps[Endpoints]:
-        """The URLs beside the service's own, which the library takes by itself."""
+        """Returns the functions' own URLs, which the library uses automatically."""
         return cast(Endpoints, (yield from self._get("/endpoints")))
 
 
 def _name_of(source: Source) -> tuple[str, str]:
-    """The list of a query that a source belongs to, and its name there."""
+    """Returns the query's list to which a source belongs, and its name in the list."""
     if isinstance(source, Subscription):
         return "subscriptions", f"{source.topic}/{source.name}"
     if source.receiver is None:
@@ -174,7 +179,7 @@ def _name_of(source: Source) -> tuple[str, str]:
 
 
 def _joined(report: BillingReport, page: BillingReport) -> BillingReport:
-    """A report with its next page, which may begin with more lines of the last invoice."""
+    """Returns a report with its next page, which may begin with more lines of the last invoice."""
     known, more = report["invoices"], list(page["invoices"])
     if known and more and _place(known[-1]) == _place(more[0]):
         known[-1]["lines"] += more.pop(0)["lines"]
@@ -183,5 +188,5 @@ def _joined(report: BillingReport, page: BillingReport) -> BillingReport:
 
 
 def _place(invoice: Invoice) -> tuple[str, str, str | None]:
-    """What tells an account's invoices apart; open months have no number."""
+    """Returns the key of an account's invoice; open months have no number."""
     return invoice["month"], invoice["currency"], invoice["number"]

@@ -431,6 +431,8 @@ class QueueAttributes(TypedDict):
     fair: bool
     max_in_flight: int | None
     priorities: int | None
+    send_rate: int | None
+    receive_rate: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None
@@ -450,7 +452,7 @@ class Counts(TypedDict):
     rewindable: int
     oldest_active_age_seconds: int
     active_by_priority: NotRequired[dict[str, int]]
-    """with priorities: of the active ones, or of those that were read, by priority"""
+    """with priorities: the active ones by priority, as far as they were read"""
     approximate: NotRequired[bool]
     """left out: exact; true: not all were read, the rest is counted late"""
 
@@ -479,6 +481,8 @@ class ReceiverAttributes(TypedDict):
     starts_at: str
     filter: dict[str, Any] | None
     paused: bool
+    receive_rate: int | None
+    labels: dict[str, str]
     created_at: str
     modified_at: str
     operation: NotRequired[str]

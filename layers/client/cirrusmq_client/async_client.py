@@ -16,15 +16,15 @@ from cirrusmq_client.transport import CONNECTIONS, BaseTransport
 
 
 class AsyncTransport(Asynchronous, BaseTransport):
-    """For the tasks of an event loop, or of several: each has a pool of its own.
+    """A transport for the tasks of one or more event loops; each loop has its own pool.
 
-    A connection belongs to the loop that made it. The pools of loops that are closed are dropped.
+    A connection belongs to the loop that made it. Pools of closed loops are dropped.
     """
 
     _threads: ThreadPoolExecutor | None = None
     """Threads of calls in this process; None before the first."""
     _left: ClassVar[list[dict[Any, httpx.AsyncClient]]] = []
-    """Pools of the parents of this process: kept, since a loop might unregister their sockets."""
+    """Pools of parent processes: kept, since a loop might unregister their sockets."""
 
     @staticmethod
     async def _aside(compute: Callable[..., Any], *arguments: Any) -> Any:
@@ -44,7 +44,7 @@ class AsyncTransport(Asynchronous, BaseTransport):
 
     @property
     def _http(self) -> httpx.AsyncClient:
-        """The pool of the running loop; without one, the first loop's that will make a call."""
+        """The pool of the running loop, or without one, of the first loop that makes a call."""
         loop = _running()
         pool = self._pools.get(loop)
         if pool is None:
@@ -65,13 +65,13 @@ class AsyncTransport(Asynchronous, BaseTransport):
         return pool
 
     def renew(self) -> None:
-        """In a forked child: pools of its own."""
+        """Makes new pools in a forked child."""
         self._left.append(self._pools)
         self._pools = {}
         self._threads = None
 
     async def close(self) -> None:
-        """Close every connection; those of other loops a little later, by these loops."""
+        """Closes every connection; other loops close theirs a little later."""
         self._closed = True
         if self._own is not None:
             self._own.close()
@@ -93,22 +93,22 @@ def _running() -> asyncio.AbstractEventLoop | None:
 
 
 class AsyncClient(Asynchronous, BaseClient):
-    """`Client` for asyncio: the same calls, which are awaited.
+    """`Client` for asyncio: the same calls, to be awaited.
 
         async with AsyncClient() as client:
             await client.send("orders", [Message("order 1")])
             async for queue in client.list_queues():
                 print(queue["name"])
 
-    Of several event loops each has connections of its own. A call that is cancelled may have taken
-    effect: after a cancelled `receive` its messages come again when their leases end.
+    Each event loop has its own connections. A cancelled call may have taken effect: after a
+    cancelled `receive` its messages are delivered again when their leases expire.
     """
 
     _make_transport = AsyncTransport
     _transport: AsyncTransport
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Closes every connection."""
         await self._transport.close()
 
     async def __aenter__(self) -> Self:

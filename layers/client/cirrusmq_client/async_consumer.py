@@ -30,13 +30,14 @@ class AsyncConsumer:
         async with AsyncClient() as client:
             await AsyncConsumer("orders", handle, client=client).run()
 
-    Results, sources and options are those of `Consumer`, with tasks for its threads: `workers` is
-    how many handlers run side by side. Progress of broadcasting is saved in the loop's thread.
+    Results, sources and options are the same as for `Consumer`, with tasks instead of threads:
+    `workers` is the number of handlers that run in parallel. Progress of broadcasting is saved in
+    the loop's thread.
 
-    Cancelled, it ends as after `stop`: what was not started is given back, handlers end within the
-    grace time, and what they did is settled; then the cancellation goes on. A second cancellation
-    ends the grace time. Handlers that still run at its end are cancelled, and their messages given
-    back.
+    A cancellation ends it as `stop` does: unstarted messages are given back, handlers end within
+    the grace time, and their results are settled; then the cancellation continues. A second
+    cancellation ends the grace time. Handlers that still run at its end are cancelled, and their
+    messages given back.
     """
 
     @overload
@@ -85,7 +86,7 @@ class AsyncConsumer:
         )
 
     async def run(self) -> None:
-        """Consume until SIGTERM, Ctrl-C, `stop` or a cancellation; then end as `join` says."""
+        """Consumes until SIGTERM, Ctrl-C, `stop` or a cancellation; then ends as `join` does."""
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
@@ -96,21 +97,21 @@ class AsyncConsumer:
             await self.join()
 
     async def start(self) -> None:
-        """Begin, in tasks of its own. A consumer runs once."""
+        """Starts the consumer's tasks. A consumer runs once."""
         await self._mode.start()
 
     def stop(self) -> None:
-        """Receive nothing more; returns at once. To be called in the loop's thread."""
+        """Stops receiving; returns at once. Call it in the loop's thread."""
         self._mode.stopping.set()
 
     def seek(self, to: datetime | str) -> None:
-        """As `Consumer.seek`; to be called in the loop's thread."""
+        """As `Consumer.seek`. Call it in the loop's thread."""
         seek(self._mode, to)
 
     async def join(self) -> None:
-        """Wait for `stop`; then give back what was not started, and let handlers end.
+        """Waits for `stop`, then gives unstarted messages back, and lets handlers end.
 
-        Raises what made receiving impossible: the queue is not there, the key is wrong.
+        Raises the error that made receiving impossible, such as QueueNotFound or Unauthenticated.
         """
         try:
             await self._mode.stopping.wait()
@@ -141,7 +142,7 @@ class AsyncConsumer:
 
 
 async def _attempt(handler: Callable[[Any], object], given: Any) -> object:
-    """As `attempt`, awaited. Only what ends the task from outside is raised."""
+    """As `attempt`, awaited. Raises only an exception that ends the task from outside."""
     own = asyncio.current_task()
     try:
         result = handler(given)
@@ -152,14 +153,14 @@ async def _attempt(handler: Callable[[Any], object], given: Any) -> object:
         return Raised(error)
     except GeneratorExit as error:
         if not _runs(own):
-            raise  # the task is thrown away: it may not await any more
+            raise  # the task is discarded: it may not await any more
         return Raised(error)
     except BaseException as error:
         return Raised(error)
 
 
 def _runs(task: asyncio.Task[Any] | None) -> bool:
-    """Whether the task is under way just now."""
+    """Returns True if the task runs at the moment."""
     try:
         return asyncio.current_task() is task
     except RuntimeError:

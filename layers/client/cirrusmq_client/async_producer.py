@@ -29,8 +29,8 @@ class AsyncProducer(Asynchronous, BaseProducer):
             futures = [await producer.send_soon("orders", body) for body in bodies]
             await asyncio.gather(*futures)
 
-    - `linger`: seconds that a message of `send_soon` waits for others to be sent with; 0 to 10.
-    - `sends`: tasks that send them, 1 to 64, so calls in flight.
+    - `linger`: seconds that a message of `send_soon` waits to share a call with others; 0 to 10.
+    - `sends`: tasks that send them, 1 to 64: the maximum of calls in flight.
     """
 
     client: AsyncClient
@@ -43,17 +43,17 @@ class AsyncProducer(Asynchronous, BaseProducer):
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: the loop is another one."""
+        """Makes new workers in a forked child, whose loop is another one."""
         self._loop = None
 
     async def send_soon(
         self, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> asyncio.Future[Sent]:
-        """Send one message together with others of this moment; the future is its answer.
+        """Sends one message in a call with others of the same time. Returns a future of the answer.
 
-        As `Producer.send_soon`: to await this is to wait for room, to await the future is to wait
-        for the answer. A future that is cancelled before its message is on the way is not sent.
-        Every future ends: if the loop ends before the producer is closed, with NotSent.
+        As `Producer.send_soon`: await this call for room, and the future for the answer. If a
+        future is cancelled before its message is under way, the message is not sent. Every future
+        ends: with NotSent if the loop ends before the producer is closed.
         """
         message = make_message(body, fields)
         return await self._put(self.client.send_each, queue, message, shared=True)
@@ -61,38 +61,43 @@ class AsyncProducer(Asynchronous, BaseProducer):
     async def publish_soon(
         self, topic: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> asyncio.Future[Published]:
-        """Publish one message together with others of this moment; as `send_soon`."""
+        """Publishes one message in a call with others of the same time; as `send_soon`."""
         message = make_message(body, fields)
         return await self._put(self.client.publish, topic, message)
 
     def transaction(
         self, topic: str, *, check: LocalTransactions[T], **options: Unpack[TransactionOptions]
     ) -> AsyncTransaction[T]:
-        """Publishes that take place together with local transactions: see `AsyncTransaction`.
+        """Returns publishes that take effect together with local transactions: `AsyncTransaction`.
 
         `options`: `group`, `check_after_seconds`, `max_checks`.
         """
         return AsyncTransaction(self.client, topic, check, **options)
 
     async def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Send what waits now, without lingering, and wait for the answers; False where the time
-        ended before. Errors are in the futures."""
+        """Sends all waiting messages now, and waits for the answers.
+
+        Returns False if `timeout_seconds` pass before that. Errors are in the futures.
+        """
         in_time = bool(await self._lingering.flush(timeout_seconds))
         await asyncio.sleep(0)  # each future is set a turn of the loop after its message
         return in_time
 
     async def close(self, grace_seconds: float = 30.0) -> None:
-        """Send what waits, and take no more by `send_soon` and `publish_soon`.
+        """Sends all waiting messages; then `send_soon` and `publish_soon` raise NotSent.
 
-        A message without an answer by then gets NotSent, `uncertain` where it was on its way; so
-        does each at once when this is cancelled. The client is left open.
+        A message without an answer after `grace_seconds` gets NotSent, `uncertain` if it was under
+        way; if this call is cancelled, each does at once. The client stays open.
         """
         await self._lingering.close(grace_seconds)
         await asyncio.sleep(0)
 
     @asynccontextmanager
     async def closed_on_signals(self) -> AsyncIterator[None]:
-        """In the main thread: at SIGTERM or Ctrl-C close, then let the signal do what it does."""
+        """Closes the producer at SIGTERM or Ctrl-C, then the signal acts as before.
+
+        Works only in the main thread.
+        """
         loop = asyncio.get_running_loop()
 
         def close() -> None:
@@ -117,5 +122,5 @@ class AsyncProducer(Asynchronous, BaseProducer):
                 "this AsyncProducer sends in the event loop of its first send_soon:"
                 " make one in each loop"
             )
-        await asyncio.sleep(0)  # so that a loop of these does not keep the senders waiting
+        await asyncio.sleep(0)  # so that a loop of these calls does not block the senders
         return asyncio.wrap_future(await self._lingering.put(call, name, message, shared=shared))

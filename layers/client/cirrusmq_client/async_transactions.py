@@ -1,4 +1,4 @@
-"""`AsyncTransaction`: publishing together with a local transaction, for asyncio."""
+"""`AsyncTransaction`: publishes together with a local transaction, for asyncio."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class AsyncTransaction(Asynchronous, BaseTransaction[T]):
-    """`Transaction` for the tasks of one event loop; the store's calls are in threads.
+    """`Transaction` for the tasks of one event loop; the store's calls run in threads.
 
     async with producer.transaction("orders", check=store) as transaction:
         await transaction.run(["order 17"], lambda connection: connection.execute(...))
@@ -23,7 +23,7 @@ class AsyncTransaction(Asynchronous, BaseTransaction[T]):
     _concurrency = TASKS
 
     async def close(self) -> None:
-        """End the checks, the one under way first."""
+        """Ends the checks, after the one under way."""
         if self._stop is not None:
             self._stop.set()
             await self._concurrency.join(self._workers)

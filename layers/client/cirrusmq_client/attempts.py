@@ -1,4 +1,4 @@
-"""An `attempt`: a ULID that names one call, so that the service knows a repetition of it.
+"""An `attempt`: a ULID that names one call, so that the service detects its repetitions.
 
 Source of the format: https://github.com/ulid/spec
 """
@@ -13,7 +13,7 @@ _ENTROPY_BYTES = 10
 
 
 def make_attempt(seconds: float) -> str:
-    """A new ULID of that time (since the Unix epoch): 26 characters, two at a time."""
+    """Returns a new ULID for a time (since the Unix epoch): 26 characters."""
     entropy = int.from_bytes(os.urandom(_ENTROPY_BYTES), "big")
     number = int(seconds * 1000) << 8 * _ENTROPY_BYTES | entropy
     return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])

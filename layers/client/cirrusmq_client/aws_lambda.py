@@ -1,7 +1,7 @@
 """Consumers that are Lambda functions: events in, partial-batch responses out.
 
-Three shapes of events are taken:
-- `{"messages": [received, …]}`: messages as a receive answers them;
+Three shapes of events are supported:
+- `{"messages": [received, …]}`: messages as in the answer of a receive;
 - `{"Records": [{"messageId", "body", "attributes"?, "messageAttributes"?}, …]}`: the shape of queue
   event sources, of this service and of SQS;
 - a POST to the function's URL: a topic's `http` subscription, `content_format` either.
@@ -27,11 +27,11 @@ LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 def exactly_once(
     store: Transactions[T], group: str
 ) -> Callable[[Callable[[Received, T], HandlerResult]], LambdaHandler]:
-    """Make a handler of (message, transaction) into a Lambda handler with exactly-once effects.
+    """Turns a handler of (message, transaction) into a Lambda handler with exactly-once effects.
 
     It answers a batch by `{"batchItemFailures": [{"itemIdentifier": id}, …]}`, a post by 204 or
-    500. After a failure the later messages of the same group come again too, unhandled, and where
-    the service called the function itself this receive of them does not count.
+    500. After a failure the later messages of the same group are delivered again, too, unhandled;
+    if the service invoked the function, this receive does not count for them.
     """
 
     def decorate(handler: Callable[[Received, T], HandlerResult]) -> LambdaHandler:
@@ -41,10 +41,10 @@ def exactly_once(
 
 
 def batch_response(handler: Handler) -> LambdaHandler:
-    """Make a handler of messages into a Lambda handler; see `exactly_once`.
+    """Turns a handler of messages into a Lambda handler; see `exactly_once`.
 
-    A result other than None or `Ack()` is a failure, and so is whatever the handler raises. Raises
-    TypeError if the handler cannot work.
+    A result other than None or `Ack()` is a failure, and so is any exception of the handler. Raises
+    TypeError if the handler cannot be called with one message.
     """
     check_handler(handler)
 
@@ -73,9 +73,9 @@ def batch_response(handler: Handler) -> LambdaHandler:
 
 
 def _name(message: Received, times: int) -> str:
-    """What names a message in an answer: its id, or its receipt if the batch has the id again.
+    """Returns a message's name in an answer: its id, or its receipt if the batch has the id twice.
 
-    A dead-letter queue of CirrusMQ has a message twice that two receivers gave up.
+    A dead-letter queue has a message twice if it is a dead letter of two receivers.
     """
     return str(message.json.get("receipt", message.id)) if times > 1 else message.id
 
@@ -85,5 +85,5 @@ def _failure(name: str) -> dict[str, Any]:
 
 
 def _unbegun(name: str) -> dict[str, Any]:
-    """A failure that the service does not count; another service knows failures alone."""
+    """Returns a failure whose receive the service does not count; other services count it."""
     return {"itemIdentifier": name, "tried": False}

@@ -1,4 +1,4 @@
-"""How often a call is repeated, and after which pauses."""
+"""The number of tries of a call, and the pauses between them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Backoff:
-    """A pure decision: the pause before the next try, or None to give up.
+    """Exponential backoff with jitter for repeated calls.
 
-    An `attempt` is taken for 120 s, so nothing is repeated after `most_seconds` below that.
+    An `attempt` is valid for 120 s, so no call is repeated after `most_seconds`, which is less.
     """
 
     tries: int = 6
@@ -19,7 +19,10 @@ class Backoff:
     most_seconds: float = 90.0
 
     def pause(self, tried: int, elapsed_seconds: float, least_seconds: float = 0.0) -> float | None:
-        """After `tried` tries in so many seconds; never shorter than the service asked for."""
+        """Returns the pause before the next try, or None to give up.
+
+        `tried`: tries until now. `least_seconds`: minimum pause, which the service asked for.
+        """
         if tried >= self.tries:
             return None
         full = min(self.longest_seconds, self.first_seconds * 2.0 ** (tried - 1))

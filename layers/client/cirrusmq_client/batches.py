@@ -1,4 +1,4 @@
-"""How many messages one call takes: by number, by their bytes, and by those of its JSON."""
+"""Limits of one call's messages: their number, their bytes, and the bytes of its JSON."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from cirrusmq_client.messages import Message
 
 BATCH_MESSAGES = 16
 BATCH_BYTES = 1_048_576
-"""Of messages that are sent together, so that a call stays short. A larger one goes alone."""
+"""Maximum bytes of messages in one call, so that it stays short. A larger message is alone."""
 REQUEST_BYTES = 3_000_000
-"""Of their JSON, which is sent as it is. Escapes may make a body six times as long."""
+"""Maximum bytes of the JSON without gzip. Escapes may make a body six times as long."""
 
 
 class Size(NamedTuple):
-    """Of messages: how many they are, their bytes, and their bytes in a request."""
+    """Number of messages, their bytes, and their bytes in a request."""
 
     messages: int = 0
     bytes: int = 0
     json_bytes: int = 0
 
     def plus(self, other: Size) -> Size:
-        """Both together."""
+        """Returns the sum of both."""
         return Size(self[0] + other[0], self[1] + other[1], self[2] + other[2])
 
     def minus(self, other: Size) -> Size:
-        """What is left without the other."""
+        """Returns the difference."""
         return Size(self[0] - other[0], self[1] - other[1], self[2] - other[2])
 
     @property
     def fits(self) -> bool:
-        """Whether one call takes so much."""
+        """True if one call takes this size."""
         return (
             self.messages <= BATCH_MESSAGES
             and self.bytes <= BATCH_BYTES
@@ -41,7 +41,7 @@ class Size(NamedTuple):
 
     @property
     def full(self) -> bool:
-        """Whether one call takes no more."""
+        """True if one call takes nothing beyond this size."""
         return (
             self.messages >= BATCH_MESSAGES
             or self.bytes >= BATCH_BYTES
@@ -50,7 +50,7 @@ class Size(NamedTuple):
 
 
 def size_of(message: Message) -> Size:
-    """Of one message; in a request bodies and values have escapes, and some more for the rest."""
+    """Returns the size of one message; JSON escapes bodies and values, and adds names."""
     size = message.size_bytes
     if size * 6 < REQUEST_BYTES // BATCH_MESSAGES:
         return Size(1, size, size * 6)
@@ -59,7 +59,7 @@ def size_of(message: Message) -> Size:
 
 
 def split(messages: Iterable[Message]) -> Iterator[list[Message]]:
-    """Messages in order, in batches that one call takes. One that is too large is alone."""
+    """Yields the messages in order, in batches for one call. A too large message is alone."""
     batch: list[Message] = []
     held = Size()
     for message in messages:

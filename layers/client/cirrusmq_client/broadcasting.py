@@ -1,4 +1,4 @@
-"""Broadcasting: every member reads every message of a log once, from where it left off."""
+"""Broadcasting: every member reads every message of a log, and continues after its last one."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ PAUSE_SECONDS = (0.1, 1.0)
 OUTAGE_SECONDS = 30.0
 START_SECONDS = 0.1
 END_SECONDS = 2.0
-"""For a handler that is cancelled, and between two looks whether it is."""
+"""Wait for a cancelled handler, and the interval between two checks for the end."""
 PASSING = (NoAnswer, Throttled, Unavailable)
 
 
 class Broadcasting:
-    """One member, in one worker: messages are handled in the order of the log.
+    """One member with one worker: handles messages in the order of the log.
 
-    Progress is saved after messages were handled, so after a crash the last of them are read
-    again: at least once. A failure is logged and not retried.
+    Progress is saved after the messages' handling, so delivery is at least once: after a crash the
+    last messages are read again. A failure is logged and not retried.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Broadcasting:
         self._begun = kind.event()
         self._abandoned = False
         self._sought: str | None = None
-        """The time to continue behind, once the handler has ended."""
+        """Time after which to continue when the handler has ended, or None."""
         self._gathered: list[Received] = []
         self._since = 0.0
         self.stopping = kind.event()
@@ -67,13 +67,13 @@ class Broadcasting:
 
     @driven
     def start(self) -> Steps[None]:
-        """Begin to read; messages published after this returned are read, unless it is stopped.
+        """Starts to read; messages published after this returns are read, unless it is stopped.
 
-        Raises what made that impossible.
+        Raises the error that made the start impossible.
         """
         self._workers = [self._kind.spawn("cirrusmq-broadcast", self._work, self._die)]
         try:
-            # In pieces: the service may be out of reach for longer than one who stops it waits.
+            # In short waits: the service may be unreachable for longer than a `stop` may take.
             while not self._begun.is_set() and not self.stopping.is_set():
                 yield partial(self._begun.wait, START_SECONDS)
         except self._kind.cancelled:
@@ -85,8 +85,10 @@ class Broadcasting:
 
     @driven
     def finish(self) -> Steps[None]:
-        """Once `stopping` is set: let the handler end within the grace time. Raises what made
-        reading impossible, or what the worker died of."""
+        """Lets the handler end within the grace time, after `stopping` is set.
+
+        Raises the error that made reading impossible or ended the worker.
+        """
         ends = time.monotonic() + self._options.grace_seconds
         while not self._abandoned and (left := ends - time.monotonic()) > 0:
             if (yield partial(self._kind.join, self._workers, min(left, END_SECONDS))):
@@ -96,31 +98,31 @@ class Broadcasting:
             raise self._error
 
     def seek(self, to: datetime | str) -> None:
-        """Read everything published at a time or later (once more); what is gathered is dropped.
+        """Reads everything published at a time or later (again); drops gathered messages.
 
-        A handler that runs ends before. The progress is saved then: until it is, a crash leaves the
-        member where it was.
+        A running handler ends before. Then the progress is saved: after a crash before that, the
+        member continues at its earlier position.
         """
         self._sought = just_before(to)
 
     def abandon(self) -> Sequence[Any]:
-        """Have the handler end now, if it can be made to; its messages are read again."""
+        """Ends the handler now, if possible; its messages are read again."""
         self._abandoned = True
         return self._kind.abandon(self._workers)
 
     def hurry(self) -> None:
-        """End the grace time now."""
+        """Ends the grace time now."""
         self.abandon()
 
     def _die(self, error: BaseException) -> None:
-        """The worker ended by an exception: `finish` raises it."""
+        """Notes the exception that ended the worker: `finish` raises it."""
         if self._abandoned:
             return
         self._error = died_of(self._named, error)
         self.stopping.set()
 
     def _begin(self) -> Steps[None]:
-        """Find where to read from: the progress, else the service's time now."""
+        """Finds the start of reading: the progress, or else the service's time now."""
         known = self._sought or self._progress.load()
         if not known:
             health: Health = yield self._client.health
@@ -169,7 +171,7 @@ class Broadcasting:
                 self.stopping.set()
 
     def _begin_anew(self) -> str:
-        """Continue at the time that was sought."""
+        """Returns the cursor for the time of `seek`."""
         sought, self._sought = self._sought, None
         assert sought is not None
         self._gathered = []
@@ -188,7 +190,7 @@ class Broadcasting:
         return max(1, min(most, max(least, self._options.most) - len(self._gathered)))
 
     def _left(self) -> float:
-        """Seconds until what was gathered has waited long enough."""
+        """Returns the seconds until the gathered messages have waited long enough."""
         if not self._gathered:
             return PAUSE_SECONDS[1]
         return max(0.0, self._since + self._options.await_seconds - time.monotonic())
@@ -203,7 +205,7 @@ class Broadcasting:
             yield from self._handle(self._gathered[handled : handled + most])
             handled = min(handled + most, len(self._gathered))
         if self._sought is not None:
-            return  # its progress is of no use any more
+            return  # its progress is obsolete
         if handled < len(self._gathered):
             following = yield from self._cursor_behind(handled)
         self._gathered = []
@@ -214,7 +216,7 @@ class Broadcasting:
         return self.stopping.is_set() or self._sought is not None
 
     def _cursor_behind(self, count: int) -> Steps[str]:
-        """The cursor behind the first `count` messages: the log never changes, so it is asked."""
+        """Returns the cursor behind the first `count` messages, read from the log."""
         cursor = self._cursor
         while count:
             page, cursor = yield from self._read(cursor, min(count, PAGE[1]))
@@ -223,7 +225,7 @@ class Broadcasting:
 
 
 def _creating(log: Log, options: Options) -> Options:
-    """The options, with the mode of a subscription that is made."""
+    """Returns the options, with the mode for a new subscription."""
     if options.create is None or isinstance(log, str):
         return options
     return replace(options, create={"mode": "broadcasting", **options.create})

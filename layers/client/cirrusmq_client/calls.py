@@ -1,4 +1,4 @@
-"""The base of every group of calls: a transport, pages, and repeats of idempotent calls."""
+"""The base of all groups of calls: a transport, pages, and retries of idempotent calls."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cirrusmq_client.transport import BaseTransport, Reply
 
 T = TypeVar("T")
 Attributes: TypeAlias = Mapping[str, Any]
-"""Attributes of a queue, topic, receiver or subscription, as a request has them."""
+"""Attributes of a queue, topic, receiver or subscription in a request."""
 
 
 class Calls:
-    """Calls over one transport, in steps; a class of it has their driver."""
+    """Calls over one transport, in steps; a subclass has the driver."""
 
     def __init__(self, transport: BaseTransport) -> None:
         self._transport = transport
@@ -33,7 +33,10 @@ class Calls:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> Steps[Any]:
-        """Any call by its path: the answer's JSON. Not repeated where its answer is lost."""
+        """Makes any call by its path. Returns the answer's JSON.
+
+        The call is not repeated if its answer is lost.
+        """
         return (yield from self._call(method, path, body, query=query, safe=method == "GET")).json
 
     def _call(
@@ -53,15 +56,15 @@ class Calls:
         return (yield from self._call("PATCH", path, body)).json
 
     def _post_safely(self, path: str, body: Mapping[str, Any]) -> Steps[Any]:
-        """A call that does no more if it is made twice."""
+        """Makes an idempotent call."""
         return (yield from self._call("POST", path, body)).json
 
     def _post_once(self, path: str, body: Mapping[str, Any] | None) -> Steps[Any]:
-        """A call that would do more if it were made twice."""
+        """Makes a call that is not idempotent, and so is not repeated."""
         return (yield from self._call("POST", path, body, safe=False)).json
 
     def _delete(self, path: str, gone: type[CirrusMQError]) -> Steps[None]:
-        """Delete; that it is gone already is success if an earlier try may have deleted it."""
+        """Deletes; the error `gone` is success if an earlier try may have deleted it."""
         try:
             yield from self._call("DELETE", path)
         except gone as error:
@@ -69,7 +72,7 @@ class Calls:
                 raise
 
     def _pages(self, path: str, entries: str, **query: Any) -> Entries[Any]:
-        """Every entry of a listing, page by page."""
+        """Yields every entry of a listing, page by page."""
         wanted: dict[str, Any] | None = _given(query)
         while wanted is not None:
             page, wanted = yield from self._page(path, wanted)
@@ -77,7 +80,7 @@ class Calls:
                 yield Entry(entry)
 
     def _all(self, path: str, entries: str) -> Steps[list[Any]]:
-        """A listing that is not long."""
+        """Returns all entries of a short listing."""
         found: list[Any] = []
         wanted: dict[str, Any] | None = {}
         while wanted is not None:
@@ -86,15 +89,16 @@ class Calls:
         return found
 
     def _page(self, path: str, wanted: dict[str, Any]) -> Steps[tuple[Any, dict[str, Any] | None]]:
-        """A page, and the query of the next one."""
+        """Returns a page, and the query of the next one or None."""
         page = (yield from self._call("GET", path, query=wanted or None)).json
         return page, wanted | {"cursor": page["cursor"]} if "cursor" in page else None
 
     def _with_attempt(self, make: Callable[[str], Steps[T]]) -> Steps[T]:
-        """A call that shows an `attempt`.
+        """Makes a call with an `attempt`.
 
-        Before the first answer the service's time is a guess. An attempt refused for its time
-        stored nothing, and the refusal tells the time: so once more, with a new one.
+        Before the first answer the service's time is a guess. If an attempt is refused for its
+        time, nothing was stored, and the answer has the time: so the call is made again with a new
+        one.
         """
         try:
             return (yield from make(self._new_attempt()))
@@ -104,7 +108,7 @@ class Calls:
         return (yield from make(self._new_attempt()))
 
     def _learn_time(self) -> Steps[Health]:
-        """The service's state, and so its time to the millisecond."""
+        """Returns the service's health, and learns its time to the millisecond."""
         sent = time.monotonic()
         reply = yield from self._call("GET", "/health")
         if not reply.uncertain:

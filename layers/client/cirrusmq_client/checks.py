@@ -1,4 +1,4 @@
-"""What is refused before it is sent: values of another type, and texts that are no Unicode."""
+"""Refuses values before they are sent: a wrong type, or a text that is not valid Unicode."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 def check_text(name: str, value: object) -> None:
-    """InvalidParameter if the value is not a text that UTF-8 can write."""
+    """Raises InvalidParameter if the value is not a text that UTF-8 can encode."""
     if not isinstance(value, str):
         raise InvalidParameter(f"{name}: must be a text, not {_type(value)}", parameter=name)
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            # Half an emoji: a text that was cut between the halves of a character.
+            # Half an emoji: the text was cut between the halves of a character.
             raise InvalidParameter(
                 f"{name}: character {error.start + 1} is half of one, which UTF-8 cannot write",
                 parameter=name,
@@ -27,7 +27,7 @@ def check_text(name: str, value: object) -> None:
 
 
 def check_value(name: str, value: object) -> None:
-    """InvalidParameter if the value is neither a text nor bytes."""
+    """Raises InvalidParameter if the value is neither a text nor bytes."""
     if isinstance(value, bytes | bytearray | memoryview):
         return
     if not isinstance(value, str):
@@ -38,14 +38,14 @@ def check_value(name: str, value: object) -> None:
 
 
 def check_number(name: str, value: object) -> None:
-    """InvalidParameter if the value is not a number."""
+    """Raises InvalidParameter if the value is not a number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
         told = value if isinstance(value, float) else _type(value)
         raise InvalidParameter(f"{name}: must be a number, not {told}", parameter=name)
 
 
 def check_mapping(name: str, value: object) -> None:
-    """InvalidParameter if the value is not a mapping from texts."""
+    """Raises InvalidParameter if the value is not a mapping with texts as keys."""
     if not isinstance(value, Mapping):
         raise InvalidParameter(f"{name}: must be a mapping, not {_type(value)}", parameter=name)
     for key in value:
@@ -53,7 +53,7 @@ def check_mapping(name: str, value: object) -> None:
 
 
 def texts(name: str, values: Iterable[str]) -> list[str]:
-    """The texts. InvalidParameter for one text in place of several, or for what is none."""
+    """Returns the texts. Raises InvalidParameter for a single text, or for another type in it."""
     listed = several(name, values)
     for value in listed:
         check_text(name, value)
@@ -61,7 +61,7 @@ def texts(name: str, values: Iterable[str]) -> list[str]:
 
 
 def several(name: str, values: Iterable[T]) -> list[T]:
-    """The values. InvalidParameter for one text, or bytes, in place of several values."""
+    """Returns the values. Raises InvalidParameter for a single text or bytes."""
     one = isinstance(values, str | bytes | bytearray | memoryview)
     if one or not isinstance(values, Iterable):
         raise InvalidParameter(

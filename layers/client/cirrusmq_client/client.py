@@ -18,7 +18,7 @@ from cirrusmq_client.transport import BaseTransport, Transport
 
 
 class BaseClient(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
-    """Every call, in steps; a class of it has their driver, and its transport."""
+    """Every call, in steps; a subclass has the driver and the transport."""
 
     _make_transport: ClassVar[Callable[..., BaseTransport]]
 
@@ -37,31 +37,36 @@ class BaseClient(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
 
     @property
     def url(self) -> str:
-        """The service's base URL."""
+        """Base URL of the service."""
         return self._transport.url
 
     @property
     def server_seconds(self) -> float:
-        """The service's time, or a little after: seconds since the Unix epoch."""
+        """The service's time, or a little later: seconds since the Unix epoch."""
         return self._transport.clock.latest()
 
 
 class Client(Blocking, BaseClient):
-    """The service, as the holder of one access key reaches it.
+    """All calls of the service, with one access key.
 
-    One pool of connections, safe to use from several threads. Without a `connection` it takes the
-    one of CIRRUSMQ_URL, CIRRUSMQ_ACCESS_KEY_ID and CIRRUSMQ_SECRET, else of
-    `<data>/connection.json`; NotConfigured where there is none. `direct`: whether calls may go to
-    the URLs of their own that the service names, from the third on. `in_process`: whether this
-    process itself sends, receives and settles messages of plain queues, on the service's tables,
-    by its own AWS credentials; `InProcess` says how. NotConfigured without the extra package.
+    A client has one pool of connections, and is safe to use from several threads. Close it at the
+    end, or use it in `with`.
+
+    - `connection`: URL and key; None takes CIRRUSMQ_URL, CIRRUSMQ_ACCESS_KEY_ID and
+      CIRRUSMQ_SECRET, or else `<data>/connection.json`. Raises NotConfigured if both are missing.
+    - `retry`: tries and pauses of repeated calls; None is `Backoff()`.
+    - `direct`: from the third call on, calls may go to the functions' own URLs, which the service
+      names.
+    - `in_process`: True if this process makes the calls of plain queues itself, on the service's
+      tables, by its AWS credentials; `InProcess` says how. Raises NotConfigured without the extra
+      package.
     """
 
     _make_transport = Transport
     _transport: Transport
 
     def close(self) -> None:
-        """Close every connection."""
+        """Closes every connection."""
         self._transport.close()
 
     def __enter__(self) -> Self:

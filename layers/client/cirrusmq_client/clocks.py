@@ -1,10 +1,10 @@
-"""The service's time, learned from its answers.
+"""The service's time, derived from its answers.
 
     here       sent ────────────── received
     there            the answer's time
 
 The call was sent no later than the answer's time, and the answer received no earlier. A `Date`
-header has its second cut off, so it leaves a second open; `/health` has milliseconds.
+header has no fraction of a second, so a second stays open; `/health` has milliseconds.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ class ServerClock:
         self._seen = False
         self._begun = 0.0
         self.exact = False
-        """Whether an answer has told the time to the millisecond."""
+        """True if an answer had the time to the millisecond."""
         self._parsed: tuple[str, float] = ("", 0.0)
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: a lock that no thread of the parent holds."""
+        """Makes a new lock in a forked child: a thread of the parent may hold the old one."""
         self._lock = threading.Lock()
 
     def see(self, date: str | None, sent: float, received: float) -> None:
-        """Learn from a `Date` header; `sent` and `received` are of the monotonic clock."""
+        """Learns from a `Date` header; `sent` and `received` are by the monotonic clock."""
         with self._lock:
             seconds = None if date is None else self._parse(date)
             if seconds is not None:
                 self._narrow(seconds - received, seconds + 1 - sent)
 
     def see_exactly(self, seconds: float, sent: float, received: float) -> None:
-        """Learn from an answer that tells the service's time when it was made."""
+        """Learns from an answer with the service's exact time."""
         with self._lock:
             self._narrow(seconds - received, seconds - sent)
             self.exact = True
 
     def earliest(self) -> float:
-        """Now, or a little before: never ahead of the service."""
+        """Returns now or a little earlier: never ahead of the service."""
         return self._monotonic() + self._earliest
 
     def begun(self) -> float:
-        """Now, for an `attempt`: hardly behind the service, ahead by a second at most.
+        """Returns now for an `attempt`: almost never behind the service, at most a second ahead.
 
         A topic's log is ordered by this time, so it never decreases.
         """
@@ -70,11 +70,11 @@ class ServerClock:
             return self._begun
 
     def latest(self) -> float:
-        """Now, or a little after: never behind the service."""
+        """Returns now or a little later: never behind the service."""
         return self._monotonic() + self._latest
 
     def _narrow(self, earliest: float, latest: float) -> None:
-        """Keep what the answers so far have in common."""
+        """Narrows the range of times to the one on which all answers agree."""
         off = max(earliest - self._latest, self._earliest - latest)
         if not self._seen or off > SET_SECONDS:
             # A clock was set, or runs at another speed: only this answer counts.

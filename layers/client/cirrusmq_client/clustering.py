@@ -2,7 +2,7 @@
 
 receive ──> inbox ──> workers: handler ──> settler: delete, give back, dead-letter
    ↑          └── leases are extended from the receive until the settling ──┘
-   └───────── deletes of what was handled since the last receive ───────────┘
+   └───────── deletes of messages handled since the last receive ───────────┘
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ PAUSE_SECONDS = (0.5, 30.0)
 PASSING = (NoAnswer, Throttled, Unavailable)
 AT_ONCE = Retry(after=0)
 SETTLE_SECONDS = 2.0
-"""For settling what handlers did until the end of the grace time."""
+"""Time to settle handlers' results after the end of the grace time."""
 STOP_SECONDS = 0.5
 UNTRIED = Untried(after=0)
 
 
 class Clustering:
-    """The workers of one member: threads, or tasks."""
+    """The workers of one member: threads or tasks."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Clustering:
         self._unanswered: tuple[type[BaseException], ...] = (Exception, *kind.cancelled)
         self._error: CirrusMQError | None = None
         self._ends = math.inf
-        """The end of the grace time."""
+        """End of the grace time, by the monotonic clock."""
         self._abandoned = False
         self.stopping = kind.event()
         self._receivers: list[Any] = []
@@ -68,7 +68,7 @@ class Clustering:
 
     @driven
     def start(self) -> Steps[None]:
-        """Begin to receive and to handle."""
+        """Starts to receive and to handle."""
         self._leases.start()
         self._settler.start()
         self._workers = [
@@ -83,8 +83,10 @@ class Clustering:
 
     @driven
     def finish(self) -> Steps[None]:
-        """Once `stopping` is set: give back what was not started, let handlers end within the
-        grace time, settle. Raises what made receiving impossible, or what a worker died of.
+        """Ends the member after `stopping` is set.
+
+        Gives unstarted messages back, lets handlers end within the grace time, and settles their
+        results. Raises the error that made receiving impossible or ended a worker.
 
             stopping ── handlers end ──────┬── settled ──> over
                                            └── no answer ── grace time or 2 s ──> left, over
@@ -104,35 +106,35 @@ class Clustering:
             raise self._error
 
     def abandon(self) -> Sequence[Any]:
-        """Have handlers and receives end now, as far as they can be made to."""
+        """Ends handlers and receives now, as far as possible."""
         self._abandoned = True
         return self._kind.abandon((*self._workers, *self._receivers))
 
     def hurry(self) -> None:
-        """End the grace time now."""
+        """Ends the grace time now."""
         self._ends = -math.inf
         self.abandon()
 
     def _left(self) -> float:
-        """Seconds of the grace time."""
+        """Returns the remaining seconds of the grace time."""
         return max(0.0, self._ends - time.monotonic())
 
     def _settle_rest(self) -> Steps[None]:
-        """Settle what waits, within the grace time and a moment for what came at its end."""
+        """Settles waiting results, within the grace time and `SETTLE_SECONDS` after it."""
         least = time.monotonic() + SETTLE_SECONDS
         while (left := max(self._ends, least) - time.monotonic()) > 0:
-            # In pieces, since `hurry` may come.
+            # In short waits, since `hurry` may be called.
             if (yield partial(self._settler.close, min(left, STOP_SECONDS))):
                 return
         self._settler.give_up()
 
     def _die(self, error: BaseException) -> None:
-        """A worker ended by an exception, so this member ends: `finish` raises it.
+        """Ends this member because of an exception in a worker: `finish` raises it.
 
-        What nobody settles any more is not extended beyond the grace time.
+        Leases that nobody settles are not extended beyond the grace time.
         """
         if self._abandoned:
-            return  # it was made to end, or nobody waits for it any more
+            return  # it was ended, or nobody waits for it any more
         death = died_of(self._source, error)
         self._error = self._error or death
         self._leases.end_after(self._options.grace_seconds)
@@ -150,7 +152,7 @@ class Clustering:
                 if (yield from self._receive_once()):
                     pause = PAUSE_SECONDS[0]
                 else:
-                    # As many receives of the account wait as may: this one has not waited.
+                    # The account's limit of waiting receives is reached: this one has not waited.
                     yield partial(self.stopping.wait, pause)
                     pause = min(2 * pause, self._options.wait_seconds, longest)
             except PASSING as error:
@@ -170,14 +172,14 @@ class Clustering:
                 self.stopping.set()
 
     def _learn(self) -> Steps[None]:
-        """Whether messages have an order and a retry policy, and how fast time runs."""
+        """Reads the source's order and retry policy, and the service's time scale."""
         health: Health = yield self._client.health
         self._leases.scale = health["time_scale"]
         yield self._upkeep.read
         self._inbox.ordered, self._inbox.once = self._upkeep.ordered, self._upkeep.once
 
     def _receive_once(self) -> Steps[bool]:
-        """Receive; False where that answered nothing long before the end of its wait."""
+        """Receives. Returns False if an empty answer came long before the end of the wait."""
         most: int = yield self._inbox.wait_for_room
         if not most:
             return True
@@ -190,12 +192,12 @@ class Clustering:
         if held and (left := self._inbox.put(held)):
             yield from self._give_back_untried(left)
         if len(received) < most and not self._inbox.ordered:
-            # Nothing more is there for now: quick handlers end before the next receive is made.
+            # No other messages wait: fast handlers may end before the next receive.
             yield partial(self._settler.wait_for_deletes, len(received))
         return True
 
     def _exchange(self, most: int) -> Steps[list[Received]]:
-        """Receive; what was handled since the last time is deleted by the same call."""
+        """Receives; the same call deletes messages handled since the last one."""
         done = self._settler.take_deletes()
         wanted: dict[str, Any] = {
             "wait_seconds": self._options.wait_seconds,
@@ -239,7 +241,7 @@ class Clustering:
             yield from self._lose([held for held in taken if held.lost])
         if not started:
             return
-        # Before the handler begins: it may end the process.
+        # Before the handler starts: it may end the process.
         if beside := self._inbox.beside(started):
             yield from self._give_back_untried(beside)
         try:
@@ -257,13 +259,13 @@ class Clustering:
                     self._inbox.done(held)
                 yield partial(self._settler.put, results)
         except self._kind.cancelled:
-            # They were handled: settled twice is better than handled twice.
+            # They were handled: to settle twice is better than to handle twice.
             self._settler.open()
             yield partial(self._settler.put, results)
             raise
 
     def _settle_in_order(self, results: Sequence[tuple[Held, Result]]) -> Steps[None]:
-        """The next message of a group starts when this one is surely gone, and never else."""
+        """Settles results; a group's next message starts only after this one is deleted."""
         done: set[str] = yield partial(self._settler.settle, results)
         for held, result in results:
             if held.message.receipt not in done or not isinstance(result, Ack):
@@ -271,9 +273,9 @@ class Clustering:
             self._inbox.done(held)
 
     def _lose(self, lost: Sequence[Held]) -> Steps[None]:
-        """Another member may have received these by now: they are not handled here.
+        """Drops messages that another member may have received: they are not handled here.
 
-        If none has, the service still takes them back, as messages that nobody began.
+        If none has, the service still takes them back, as messages that no handler started.
         """
         unstarted: list[Held] = []
         for held in lost:
@@ -284,5 +286,5 @@ class Clustering:
             self._inbox.done(held)
 
     def _give_back_untried(self, unstarted: Sequence[Held]) -> Steps[None]:
-        """Give back what no handler began, for whoever comes next: the receive does not count."""
+        """Gives messages back that no handler started: the receive does not count."""
         yield partial(self._settler.settle, [(each, UNTRIED) for each in unstarted])

@@ -1,7 +1,7 @@
-"""Working side by side: what producers and consumers need of threads, or of asyncio's tasks.
+"""Concurrency for producers and consumers: threads, or asyncio's tasks.
 
-Their methods are written once (`steps`). A lock guards what threads share. Between two steps of a
-task no other one runs, so for tasks it does nothing.
+Their methods are written once (`steps`). A lock guards the state that threads share. Between two
+steps of a task no other task runs, so for tasks a lock does nothing.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ logger = logging.getLogger("cirrusmq_client")
 
 
 class Concurrency(Protocol):
-    """Threads or tasks. What is said to be a step blocks, or is awaited."""
+    """Threads or tasks. A step is a call that blocks, or is awaited."""
 
     @property
     def cancelled(self) -> tuple[type[BaseException], ...]:
-        """What is raised at a step that is not to be waited for any more."""
+        """Exceptions that a cancelled step raises."""
         ...
 
     def run(self, steps: Steps[Any]) -> Any:
-        """The driver of steps."""
+        """Runs steps: the driver."""
         ...
 
     def condition(self, lock: Any = None) -> Any:
-        """A condition whose `wait(seconds)` is a step; it holds a lock, which it may share."""
+        """Returns a condition whose `wait(seconds)` is a step. `lock`: a shared lock, or None."""
         ...
 
     def event(self) -> Any:
-        """An event whose `wait(seconds)` is a step."""
+        """Returns an event whose `wait(seconds)` is a step."""
         ...
 
     def spawn(
         self, name: str, work: Callable[[], Any], died: Callable[[BaseException], None]
     ) -> Any:
-        """A worker that does this step, from now on. If that raises, `died` gets the exception."""
+        """Starts a worker that does this step. If the step raises, `died` gets the exception."""
         ...
 
     def watch(self, due: Callable[[], float], tell: Callable[[str], None]) -> Callable[[], None]:
-        """Have `tell` told of what blocks all workers when something is due: see `LoopWatch`.
+        """Calls `tell` if all workers are blocked when something is due: see `LoopWatch`.
 
-        Returns what ends it.
+        Returns a call that ends the watch.
         """
         ...
 
     def is_one_of(self, workers: Sequence[Any]) -> bool:
-        """Whether the caller is one of the workers."""
+        """Returns True if the caller is one of the workers."""
         ...
 
     def place(self) -> object:
@@ -63,19 +63,19 @@ class Concurrency(Protocol):
         ...
 
     def join(self, workers: Sequence[Any], seconds: float | None = None) -> Any:
-        """A step: wait for the workers' ends; False where the time ended before."""
+        """Waits, as a step, for the workers' ends. Returns False if the time ends before."""
         ...
 
     def abandon(self, workers: Sequence[Any]) -> Sequence[Any]:
-        """Have the workers end, whatever they do; those that can be made to."""
+        """Ends the workers if possible. Returns the workers that will end."""
         ...
 
     def wait(self, futures: Collection[Future[Any]], seconds: float | None) -> Any:
-        """A step: wait until all are done; False where the time ended before."""
+        """Waits, as a step, until all are done. Returns False if the time ends before."""
         ...
 
     def at_exit(self, work: Work) -> None:
-        """Do this when the process ends."""
+        """Runs the work when the process ends."""
         ...
 
     def not_at_exit(self, work: Work) -> None:
@@ -84,7 +84,7 @@ class Concurrency(Protocol):
 
 
 class Threads:
-    """Daemon threads: the end of the program ends them."""
+    """Daemon threads, which end with the program."""
 
     cancelled: tuple[type[BaseException], ...] = ()
     run = staticmethod(run)
@@ -94,24 +94,24 @@ class Threads:
     def spawn(
         self, name: str, work: Callable[[], Any], died: Callable[[BaseException], None]
     ) -> threading.Thread:
-        """A started thread."""
+        """Starts a thread for the work. Returns it."""
         thread = threading.Thread(target=_guarded, args=(work, died), name=name, daemon=True)
         thread.start()
         return thread
 
     def watch(self, due: Callable[[], float], tell: Callable[[str], None]) -> Callable[[], None]:
-        """Nothing: no thread blocks another one."""
+        """Does nothing: no thread blocks another one."""
         return _nothing
 
     def is_one_of(self, workers: Sequence[threading.Thread]) -> bool:
-        """Whether the caller is one of the threads."""
+        """Returns True if the caller is one of the threads."""
         return threading.current_thread() in workers
 
     def place(self) -> None:
         """None: all threads are in one place."""
 
     def join(self, workers: Sequence[threading.Thread], seconds: float | None = None) -> bool:
-        """Wait for other threads."""
+        """Waits for other threads. Returns False if the time ends before."""
         ends = None if seconds is None else time.monotonic() + seconds
         for thread in workers:
             if thread is not threading.current_thread():
@@ -119,15 +119,15 @@ class Threads:
         return not any(thread.is_alive() for thread in workers)
 
     def abandon(self, workers: Sequence[threading.Thread]) -> Sequence[threading.Thread]:
-        """Nothing ends a thread but the end of the program."""
+        """Returns no worker: only the end of the program ends a thread."""
         return ()
 
     def wait(self, futures: Collection[Future[Any]], seconds: float | None) -> bool:
-        """Wait until all are done."""
+        """Waits until all are done. Returns False if the time ends before."""
         return not concurrent.futures.wait(futures, seconds).not_done
 
     def at_exit(self, work: Work) -> None:
-        """Do this when the process ends."""
+        """Runs the work when the process ends."""
         ENDING.add(work)
 
     def not_at_exit(self, work: Work) -> None:
@@ -136,7 +136,7 @@ class Threads:
 
 
 def died_of(source: object, error: BaseException) -> CirrusMQError:
-    """What a consumer raises when one of its workers ended by an error. The log has it, too."""
+    """Logs the error that ended a consumer's worker. Returns the error to raise."""
     logger.error("the consumer of %s ends: %r", source, error, exc_info=error)
     death = CirrusMQError(f"the consumer of {source} ended: {error!r}")
     death.__cause__ = error

@@ -1,4 +1,4 @@
-"""The service's URL and an access key: from the environment, else from the service's folder."""
+"""The service's URL and an access key, from the environment or the service's folder."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ _PATHS = ("ca_file", OPTIONAL["ca_file"])
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A service and a key. Blanks and line ends around a value are left out; NotConfigured.
+    """The URL of a service, and an access key.
 
-    - `ca_file`: certificates in PEM of a private authority, which is trusted besides the others.
-    - `proxy`: the URL of a proxy, `http://user:password@proxy.example:3128`; None goes straight.
+    White space around a value is removed. Raises NotConfigured if a value is not valid.
+
+    - `ca_file`: PEM file with certificates of a private authority, trusted in addition to others.
+    - `proxy`: URL of a proxy, `http://user:password@proxy.example:3128`; None uses no proxy.
     """
 
     url: str
@@ -47,16 +49,16 @@ class Connection:
 
     @property
     def authorization(self) -> str:
-        """The header that shows the key."""
+        """Value of the header with the key."""
         return f"Bearer {self.access_key_id}:{self.secret}"
 
 
 def find_connection(
     data: Path | str = DATA, environment: Mapping[str, str] = os.environ
 ) -> Connection:
-    """The connection that the environment names, else the one in `<data>/connection.json`.
+    """Returns the connection in the environment, or else in `<data>/connection.json`.
 
-    With CIRRUSMQ_CA_FILE and CIRRUSMQ_PROXY in both. Raises NotConfigured.
+    CIRRUSMQ_CA_FILE and CIRRUSMQ_PROXY apply to both. Raises NotConfigured.
     """
     given = _given(VARIABLES, environment)
     options = _given(OPTIONAL, environment)
@@ -71,7 +73,7 @@ def find_connection(
 
 
 def _given(variables: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The values that are set, by field, each checked under its variable's name."""
+    """Returns the values that are set, by field, each checked under its variable's name."""
     return {
         name: _checked(variable, held)
         for name, variable in variables.items()
@@ -80,7 +82,7 @@ def _given(variables: Mapping[str, str], environment: Mapping[str, str]) -> dict
 
 
 def _checked(name: str, value: object) -> str:
-    """The value without blanks around it. NotConfigured names it, and never shows it."""
+    """Returns the value without white space around it. Raises NotConfigured, without the value."""
     if not isinstance(value, str):
         raise NotConfigured(f"{name}: must be a text")
     text = value.strip()
@@ -93,7 +95,7 @@ def _checked(name: str, value: object) -> str:
 
 
 def _check_url(name: str, text: str) -> None:
-    """NotConfigured, which does not show the text: somebody may have put the secret here."""
+    """Raises NotConfigured, without the text: somebody may have put the secret here."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -106,14 +108,14 @@ def _check_url(name: str, text: str) -> None:
 
 
 def _is_plain(name: str, character: str) -> bool:
-    """Whether a header takes the character, or a URL; a path takes any."""
+    """Returns True if a header or a URL may have the character; a path may have any."""
     if name in _HEADERS:
         return "!" <= character <= "~"
     return name in _PATHS or (character.isprintable() and character != " ")
 
 
 def read_connection(path: Path) -> Connection:
-    """The connection in a file; NotConfigured where it holds none."""
+    """Returns the connection in a file. Raises NotConfigured if the file holds none."""
     try:
         held = json.loads(path.read_text(encoding="utf-8-sig"))
         return Connection(**{name: held[name] for name in VARIABLES})

@@ -31,41 +31,49 @@ WAKE_SECONDS = 1.0
 
 
 class Consumer:
-    """Receives messages and gives them to a handler, in threads, until it is stopped.
+    """Receives messages and passes them to a handler, in threads, until it is stopped.
 
         def handle(message):
             print(message.text)
 
         Consumer("orders", handle).run()
 
-    The handler returns None or `Ack()`: the message is deleted. `Retry(after=seconds)`, or an
-    exception: it is delivered again, by the source's retry policy where no time is given; without
-    a policy after 1, 2, 4, … 300 seconds by its receive count, of which up to half is left out at
-    random. `DeadLetter(reason)`: it is moved to the dead-letter queue. With `none_means_retry` a
-    handler that returns None asks for a retry. Any other value, and whatever the handler raises,
-    `SystemExit` too, is a failure as an exception is.
+    The handler's result decides about the message:
 
-    - `source`: a queue's name, a `Queue` (also with a receiver), a `Subscription`. Members that
-      name the same source share its messages. For broadcasting also a topic's name.
-    - `batches`: the handler gets lists; see `Batches`. It answers one result, or one for each.
-    - `broadcasting`: every member gets every message; the store of its progress.
-    - `workers`: threads that run handlers. `receivers`: threads that fetch messages.
-    - `prefetch`: unstarted messages to hold. Fewer share better when handlers are slow.
-    - `wait_seconds`: how long an idle receive waits; an idle consumer takes so long to stop.
-    - `visibility_timeout_seconds`: of leases; else the message's or the source's. They are
-      extended as long as a message is here.
-    - `grace_seconds`: for handlers that still run when it stops; settling has 2 s more at most.
-    - `create`: attributes with which a queue, receiver or subscription is made where it is
-      missing, `{}` for the defaults. Without them it is waited for, and the log says so.
-    - `make_dead_letter_queue`: whether `DeadLetter` makes `dlq-<queue>` where there is no
-      dead-letter queue (`max_receives` is 1,000 then), as subscriptions do. If not, or where the
-      key may not, the message is delivered again as after an exception.
+    - None or `Ack()`: it is deleted. With `none_means_retry`, None is a retry.
+    - `Retry(after=seconds)`: it is delivered again after that time. `Retry()`: by the retry policy
+    of the source, or without a policy after 1, 2, 4, … 300 seconds by its receive count, of which
+    up to half is left out at random.
+    - `DeadLetter(reason)`: it is moved to the dead-letter queue.
+    - an exception, `SystemExit` too, or any other value: a failure, which is like `Retry()`.
 
-    The next receive deletes what was handled before it, in one call; without one within 50 ms, a
-    call of its own does. While little waits, a receive leaves handlers 20 ms to end before it.
+    Parameters:
 
-    In ordered sources one message of a group is handled at a time, and after a failure none of
-    the group before the same one again.
+    - `source`: a queue's name, a `Queue` (also with a receiver), or a `Subscription`. Consumers of
+      the same source share its messages. For broadcasting, also a topic's name.
+    - `client`: None makes a `Client()`.
+    - `batches`: the handler gets lists; see `Batches`. It returns one result for all messages, or a
+      list with one for each.
+    - `broadcasting`: the store of the member's progress; every member gets every message. None is
+      clustering: members share the messages.
+    - `workers`: threads that run handlers. `receivers`: threads that receive messages.
+    - `prefetch`: maximum of unstarted messages. With slow handlers, fewer are shared better.
+    - `wait_seconds`: time of a long poll; an idle consumer takes up to this time to stop.
+    - `visibility_timeout_seconds`: of leases; None takes the message's or the source's. Leases are
+    extended until the messages are settled.
+    - `grace_seconds`: time for running handlers after a stop; settling has up to 2 s more.
+    - `create`: attributes with which a missing queue, receiver or subscription is made, `{}` for
+      the defaults. With None the consumer waits until it exists, and logs that.
+    - `make_dead_letter_queue`: `DeadLetter` makes `dlq-<queue>` if the source has no dead-letter
+      queue (with `max_receives` 1,000). If this is False, or the key lacks the permission, the
+      message is delivered again as after an exception.
+
+    A receive also deletes the messages handled before it, in one call; if no receive comes within
+    50 ms, a separate call does. When few messages wait, a receive first gives handlers 20 ms to
+    end.
+
+    In ordered sources one message of a group is handled at a time, and after a failure the same
+    message comes before all others of its group.
     """
 
     @overload
@@ -116,38 +124,39 @@ class Consumer:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: as if just made. What the parent received is handled there alone."""
+        """Resets the consumer in a forked child; messages of the parent stay with the parent."""
         if self._started:
             self._mode, self._started = self._make_mode(), False
 
     def run(self) -> None:
-        """Consume until SIGTERM, Ctrl-C or `stop`; then end as `join` says."""
+        """Consumes until SIGTERM, Ctrl-C or `stop`; then ends as `join` does."""
         with stop_on_signals(self.stop):
             self.start()
             self.join()
 
     def start(self) -> None:
-        """Begin, in threads of its own. A consumer runs once, and once in a forked child."""
+        """Starts the consumer's threads. A consumer runs once, and once in each forked child."""
         self._started = True
         self._mode.start()
 
     def stop(self) -> None:
-        """Receive nothing more; returns at once."""
+        """Stops receiving; returns at once."""
         self._mode.stopping.set()
 
     def seek(self, to: datetime | str) -> None:
-        """Have a broadcasting member read from a time on: everything published then or later.
+        """Makes a broadcasting member read everything published at a time or later.
 
-        Also before it starts. A group of other consumers is rewound instead, for all its members.
+        It may be called before the start. For a clustering group, use
+        `Client.rewind_subscription`, which is for all members.
         """
         seek(self._mode, to)
 
     def join(self) -> None:
-        """Wait for `stop`; then give back what was not started, and let handlers end.
+        """Waits for `stop`, then gives unstarted messages back, and lets handlers end.
 
-        Raises what made receiving impossible: the queue is not there, the key is wrong.
+        Raises the error that made receiving impossible, such as QueueNotFound or Unauthenticated.
         """
-        # In pieces: a signal just before a wait is handled only after it.
+        # In short waits: a signal just before a wait is handled only after it.
         while not self._mode.stopping.wait(WAKE_SECONDS):
             pass
         self._mode.finish()
@@ -162,7 +171,7 @@ class Consumer:
 
 
 def seek(mode: Clustering | Broadcasting, to: datetime | str) -> None:
-    """Have a broadcasting member read from a time on."""
+    """Makes a broadcasting member read from a time on. Raises an error for other consumers."""
     if not isinstance(mode, Broadcasting):
         raise ValueError("only a broadcasting member seeks: use Client.rewind_subscription")
     mode.seek(to)
@@ -178,7 +187,7 @@ def make_mode(
     kind: Concurrency,
     call: Attempt = attempt,
 ) -> Clustering | Broadcasting:
-    """The way in which a consumer works, by threads or tasks."""
+    """Returns a consumer's mode, broadcasting or clustering, by threads or tasks."""
     wrap = one_by_one if options.batches is None else together
     if progress is None:
         shared = source_of(source)

@@ -1,14 +1,14 @@
-"""The service's direct URLs: which calls go there, and when the service is asked for them.
+"""The service's direct URLs: the calls that use them, and the times at which they are read.
 
 The service names them (`GET /endpoints`): URLs of its functions, where a call costs nothing beside
-the function. A client asks from its third call on, and again each ten minutes. Calls go to the
-service's own URL meanwhile, and for a minute after nothing answered at a direct one:
+the function. A client reads them from its third call on, and again each ten minutes. Calls go to
+the service's own URL before that, and for a minute after no answer at a direct URL:
 
     call 1, 2 ──> service      call 3 ──> GET /endpoints ──> direct      nothing there ──> service
 
-The key's secret goes along, so only such URLs are taken as AWS gives to a Lambda function, and none
-but by https, named by a service that is spoken to by https. On one machine they are the service's
-own address.
+A call sends the key's secret, so only URLs that AWS gives to a Lambda function are accepted, only
+by https, and only if the service itself is called by https. On one machine they must be the
+service's own address.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.steps import Steps, driven, run
 
 CALLS_BEFORE = 2
-"""A client that makes no more would pay for asking and not be paid back."""
+"""Calls before the URLs are read: for fewer calls the read would not pay."""
 ASKED_AGAIN_SECONDS = 600.0
 REST_SECONDS = 60.0
-"""After nothing answered at a direct URL."""
+"""Time without direct URLs after no answer at one."""
 _FUNCTIONS = (
     ("send", re.compile(r"/queues/[^/]+/messages")),
     ("publish", re.compile(r"/topics/[^/]+/(?:messages|half/(?:commit|rollback|receive))")),
@@ -46,7 +46,7 @@ class DirectUrls:
     def __init__(
         self, origin: str, ask: Callable[[], Any], run: Callable[[Steps[Any]], Any] = run
     ) -> None:
-        """`ask`: a step that answers the JSON of `GET /endpoints`, or raises CirrusMQError."""
+        """`ask`: a step that returns the JSON of `GET /endpoints`, or raises CirrusMQError."""
         self._run = run
         self._origin = origin
         self._ask = ask
@@ -57,12 +57,12 @@ class DirectUrls:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: a lock that no thread of the parent holds."""
+        """Makes a new lock in a forked child: a thread of the parent may hold the old one."""
         self._asking = threading.Lock()
 
     @driven
     def url(self, method: str, path: str) -> Steps[str | None]:
-        """The URL that a call goes to; None for the service's own."""
+        """Returns the direct URL for a call, or None for the service's own."""
         if method != "POST":
             return None
         name = next((name for name, form in _FUNCTIONS if form.fullmatch(path)), None)
@@ -74,11 +74,11 @@ class DirectUrls:
         return self._urls.get(name)
 
     def rest(self) -> None:
-        """Take none for a while: nothing answers at one of them."""
+        """Uses no direct URL for a minute, because one did not answer."""
         self._urls, self._ask_at = {}, time.monotonic() + REST_SECONDS
 
     def _learn(self) -> Steps[None]:
-        # One caller asks; the others go on with what is known.
+        # One caller reads the URLs; the others use the known ones.
         if not self._asking.acquire(blocking=False):
             return
         try:
@@ -86,17 +86,17 @@ class DirectUrls:
             told = yield self._ask
             self._urls = allowed(self._origin, told if isinstance(told, dict) else {})
         except CirrusMQError:
-            # A service without them, or none that answers now: its own URL tells.
+            # The service has none, or does not answer: a call at its own URL will show.
             self._urls = {}
         except BaseException:
-            self._ask_at = 0.0  # cancelled: the next caller asks
+            self._ask_at = 0.0  # cancelled: the next caller reads them
             raise
         finally:
             self._asking.release()
 
 
 def allowed(origin: str, told: Mapping[str, Any]) -> dict[str, str]:
-    """Those of the URLs that the secret may be sent to, by what they take."""
+    """Returns the URLs that may get the secret, by the name of their function."""
     return {
         name: url.rstrip("/")
         for name, url in told.items()
@@ -120,5 +120,5 @@ def _may_have_the_secret(origin: str, url: str) -> bool:
     if (ours.scheme, theirs.scheme) != ("https", "https") or function is None:
         return False
     api = _API.fullmatch(ours.netloc)
-    # Where the service has a name of its own, nothing tells its region.
+    # If the service has its own domain name, its region is not known.
     return theirs.path in ("", "/") and (api is None or api[1] == function[1])

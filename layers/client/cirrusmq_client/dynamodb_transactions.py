@@ -19,7 +19,7 @@ from cirrusmq_client.exactly_once import (
 logger = logging.getLogger("cirrusmq_client")
 TABLE = "cirrusmq_consumed"
 ITEMS = 100
-"""Of a transaction."""
+"""Maximum items of a transaction."""
 TRIES = 6
 PAUSE_SECONDS = 0.05
 _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
@@ -29,10 +29,12 @@ Writes = list[dict[str, Any]]
 
 
 class DynamoDBTransactions:
-    """Records in a table with the keys `message` and `consumer_group`; TTL in `expires_at`.
+    """Keeps records in a table with the keys `message` and `consumer_group`, and TTL `expires_at`.
 
-    `client` is boto3's low-level DynamoDB client. Handlers get a list and append their writes;
-    nothing is written before they return.
+    Handlers get a list and append their writes; nothing is written before they return.
+
+    `client`: boto3's low-level DynamoDB client. `keep_seconds`: life of a record, at least the
+    longest time over which a message may be delivered again.
     """
 
     def __init__(self, client: Any, table: str = TABLE, keep_seconds: int = KEEP_SECONDS) -> None:
@@ -41,7 +43,7 @@ class DynamoDBTransactions:
         self._may_read = True
 
     def create_table(self) -> None:
-        """Make the table, on demand and with TTL, where it is not there."""
+        """Creates the table, on demand and with TTL, if it does not exist."""
         try:
             self._client.create_table(
                 TableName=self._table,
@@ -64,15 +66,15 @@ class DynamoDBTransactions:
         )
 
     def run(self, key: str, group: str, work: Callable[[Writes], object]) -> object:
-        """Collect the work's writes and write them with the record; see `Transactions`."""
+        """Collects the work's writes and writes them with the record; see `Transactions`."""
         return self.run_together([key], group, lambda _, writes: work(writes))
 
     def run_together(
         self, keys: Sequence[str], group: str, work: Callable[[frozenset[str], Writes], object]
     ) -> object:
-        """Collect the work's writes and write them with the records; see `Transactions`.
+        """Collects the work's writes and writes them with the records; see `Transactions`.
 
-        A transaction has at most 100 items, a record for each message among them: ValueError.
+        Raises ValueError above 100 items in a transaction, which include a record for each message.
         """
         had = self._had_before(keys, group)
         left = [key for key in keys if key not in had]
@@ -91,9 +93,9 @@ class DynamoDBTransactions:
         raise AlreadyConsumed
 
     def _had_before(self, keys: Sequence[str], group: str) -> frozenset[str]:
-        """Keys that have a record of a release before this one.
+        """Returns the keys with a record by an earlier release.
 
-        It is there before the message comes here, so no transaction has to look for it.
+        Such a record exists before the message arrives, so no transaction needs to check for it.
         """
         had: set[str] = set()
         for name, named in former_names(keys).items() if self._may_read else ():
@@ -111,7 +113,7 @@ class DynamoDBTransactions:
             code = getattr(error, "response", {}).get("Error", {}).get("Code")
             if code != "AccessDeniedException":
                 raise
-            # Writing was all that a role needed before.
+            # Earlier releases needed only the permission to write.
             self._may_read = False
             logger.warning(
                 "records of earlier releases in %s are not looked for: its role lacks GetItem",
@@ -136,7 +138,7 @@ class DynamoDBTransactions:
         }
 
     def _write(self, items: Writes, records: int) -> frozenset[int]:
-        """Write all, or nothing: then the places of the first `records` that are there already."""
+        """Writes all items or none. Returns the indexes of records that exist already."""
         for tried in range(1, TRIES + 1):
             try:
                 self._client.transact_write_items(TransactItems=items)

@@ -1,15 +1,15 @@
-"""Names of the records of messages that had their effect.
+"""Names of the records of messages that have had their effect.
 
-A name is of the message's source, and there of what the service holds for the same message: the
-message's id, or its deduplication id within five minutes, in which the service stores it once.
+A name is made of the message's source and of the key by which the service knows the same message:
+the message's id, or its deduplication id within five minutes, in which the service stores it once.
 
     orders   report, 10:00 ── stored        two names: both have their effect
              report, 10:06 ── stored
     orders   order-17 ──┬──── two names
     returns  order-17 ──┘
 
-Names are digests, so that no collation of a database holds two of them for equal (`cart-a` and
-`cart-A`), and a table that was made for ids takes them.
+Names are digests, so that no collation of a database takes two of them for equal (`cart-a` and
+`cart-A`), and so that they fit into a table that was made for ids.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cirrusmq_client.messages import Received
 from cirrusmq_client.sources import Queue, Subscription
 
 WINDOW_SECONDS = 300
-"""The service stores messages with one deduplication id once in so many seconds."""
+"""Time within which the service stores messages with one deduplication id once."""
 _ID = re.compile(r"Msg-([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}[0-9A-F]", re.ASCII)
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -34,14 +34,14 @@ class EffectKey(str):
     __slots__ = ("message_id", "noted", "sent_seconds")
 
     message_id: str
-    """Releases before this one named the record so, or by `noted` if there was one."""
+    """The record's name in earlier releases, unless there was a `noted`."""
     noted: str | None
     sent_seconds: float | None
 
     def is_of(self, former: str, consumed_at: float) -> bool:
-        """Whether a record that a release before this one wrote is this message's.
+        """Returns True if a record by an earlier release is this message's.
 
-        A deduplication id is that of another message too, if this one was sent behind the effect.
+        A record by deduplication id is another message's if this one was sent after its effect.
         """
         if former != self.noted:
             return former == self.message_id
@@ -49,15 +49,15 @@ class EffectKey(str):
 
     @property
     def former(self) -> list[str]:
-        """The names that the record may have from releases before this one."""
+        """Names that the record may have from earlier releases."""
         return [self.message_id] if self.noted is None else [self.message_id, self.noted]
 
 
 def key_of(message: Received, group: str) -> EffectKey:
-    """The name of the message's record in a group of consumers."""
+    """Returns the name of the message's record in a group of consumers."""
     sent_seconds = _sent_seconds(message)
     noted = message.deduplication_id
-    # The window tells two messages of one id apart: without a time, their own ids do.
+    # The window distinguishes two messages of one id: without a time, their own ids do.
     if noted is not None and sent_seconds is not None:
         parts = ["deduplication_id", noted, int(sent_seconds // WINDOW_SECONDS)]
     else:
@@ -69,7 +69,7 @@ def key_of(message: Received, group: str) -> EffectKey:
 
 
 def former_names(keys: Iterable[str]) -> dict[str, list[EffectKey]]:
-    """Keys by each name that their record may have from releases before this one."""
+    """Returns keys by each name that their record may have from earlier releases."""
     names: dict[str, list[EffectKey]] = {}
     for key in keys:
         if isinstance(key, EffectKey):
@@ -79,7 +79,7 @@ def former_names(keys: Iterable[str]) -> dict[str, list[EffectKey]]:
 
 
 def _origin(message: Received) -> str:
-    """The source; of a dead letter the one that gave it up, where it may have had its effect."""
+    """Returns the source; for a dead letter the source that gave it up, as it may have acted."""
     note = message.dead_letter
     if not note:
         return message.source
@@ -90,7 +90,7 @@ def _origin(message: Received) -> str:
 
 
 def _sent_seconds(message: Received) -> float | None:
-    """When it was sent, the same at each delivery also of a message that was moved: by its id."""
+    """Returns the time of the send, by the id, so that it is equal after a move, or None."""
     match = _ID.fullmatch(message.id)
     if match is None:
         return message.sent_at.timestamp() if "sent_at" in message.json else None

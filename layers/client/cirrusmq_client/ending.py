@@ -1,10 +1,10 @@
-"""The end of a process: what still waits is sent, and what cannot be sent is told.
+"""The end of a process: sends waiting messages, and reports unsent ones.
 
     a program              ends ──> its other threads end ──> atexit: run
     multiprocessing child  ends ──> its other threads end ──> a thread of ours: run ──> os._exit
 
-A child of multiprocessing ends by `os._exit`, in most versions of Python without `atexit`; it waits
-for threads that are no daemons, so one of them waits for all others, then does the work.
+A child of multiprocessing ends by `os._exit`, in most versions of Python without `atexit`. It waits
+for non-daemon threads, so one such thread waits for all others, then does the work.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from typing import TypeAlias
 from cirrusmq_client.forking import renew_in_children
 
 EXIT_SECONDS = 10.0
-"""For all producers together."""
+"""Maximum time for all producers together."""
 LOST_STATUS = 1
 
 Work: TypeAlias = Callable[[float], tuple[int, BaseException | None]]
-"""Gets the seconds that it may take; returns how many messages are lost, and an error of them."""
+"""Gets its maximum seconds. Returns the number of lost messages, and one of their errors."""
 
 
 class _Status:
-    """The exit status, once messages are lost.
+    """Sets the exit status if messages are lost.
 
-    No handler of `atexit` can set it. So the process ends when this object does, which Python
-    deletes with its module: after all handlers, and after standard output was written.
+    No handler of `atexit` can set it. So the process exits when Python deletes this object with
+    its module: after all handlers, and after standard output was written.
     """
 
     lost = False
 
     def __init__(self) -> None:
-        # A thread that still runs keeps this module's names alive, but not the module, and Python
-        # empties only modules that are left.
+        # A running thread keeps this module's names alive, but not the module, and Python clears
+        # only modules that are left.
         self._module = sys.modules[__name__]
 
     def __del__(self, leave: Callable[[int], None] = os._exit) -> None:
@@ -47,21 +47,21 @@ class _Status:
 
 
 class Ending:
-    """What is to be done when this process ends."""
+    """The work to do when this process ends."""
 
     def __init__(self) -> None:
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: the parent does what it has to do."""
+        """Drops all work in a forked child: the parent does it."""
         self._works: dict[Work, None] = {}
         self._guard: threading.Thread | None = None
         _status.lost = False
         atexit.unregister(self.run)
 
     def add(self, work: Work) -> None:
-        """Do this at the end."""
+        """Adds work for the end."""
         first = not self._works
         self._works[work] = None
         if not _is_child():
@@ -73,11 +73,11 @@ class Ending:
             self._guard.start()
 
     def discard(self, work: Work) -> None:
-        """As if it had not been added."""
+        """Removes work that was added."""
         self._works.pop(work, None)
 
     def run(self) -> None:
-        """Do all of it in `EXIT_SECONDS`, and tell how many messages are lost."""
+        """Does all work within `EXIT_SECONDS`, and reports the number of lost messages."""
         ends = time.monotonic() + EXIT_SECONDS
         while self._works:
             work = next(reversed(self._works))
@@ -101,7 +101,7 @@ class Ending:
 
 
 def _is_child() -> bool:
-    """Whether multiprocessing made this process: its module is loaded then."""
+    """Returns True if multiprocessing started this process."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and process.parent_process() is not None
 

@@ -1,6 +1,6 @@
-"""The errors of the contract: one class a code, and those of calls without an answer.
+"""The errors of the contract, a class for each code, and errors of calls without an answer.
 
-A class's docstring is the sentence that the user reads where the service sent none.
+A class's docstring is the sentence that the user reads if the service sent none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CirrusMQError(Exception):
         self.request_id = request_id
         self.retry_after_seconds = retry_after_seconds
         self.uncertain = False
-        """Whether this call, or an earlier try of it, may have taken effect all the same."""
+        """True if this call, or an earlier try of it, may have taken effect nevertheless."""
         super().__init__(self.detail)
 
     @property

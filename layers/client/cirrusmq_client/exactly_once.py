@@ -34,39 +34,39 @@ T_co = TypeVar("T_co", covariant=True)
 
 KEEP_SECONDS_LEAST = 259_200
 KEEP_SECONDS = 1_296_000
-"""The longest life of a message, so longer than every retry span."""
+"""The longest life of a message, and so longer than all retries."""
 
 
 class AlreadyConsumed(Exception):
-    """The record is there: the message had its effect, and nothing was written now."""
+    """The record exists: the message has had its effect, and nothing was written now."""
 
 
 class Transactions(Protocol[T_co]):
-    """The store of the records: the same one as for the consumer's own writes."""
+    """The store of the records, which is also the store of the consumer's writes."""
 
     def run(self, key: str, group: str, work: Callable[[T_co], object]) -> object:
-        """Do the work and write the record, both or neither; the work's result.
+        """Does the work and writes the record, both or neither. Returns the work's result.
 
-        Nothing is written where the result is `Retry` or `DeadLetter`, or the work raises.
-        Raises AlreadyConsumed.
+        Nothing is written if the result is `Retry` or `DeadLetter`, or if the work raises. Raises
+        AlreadyConsumed if the record exists.
         """
         ...
 
     def run_together(
         self, keys: Sequence[str], group: str, work: Callable[[frozenset[str], T_co], object]
     ) -> object:
-        """Do the work and write all records, or nothing; the work's result.
+        """Does the work and writes all records, or nothing. Returns the work's result.
 
-        The work gets the keys that have no record yet: it may be done again with fewer of them,
-        when nothing was written. Nothing is written where the result has a `Retry` or
-        `DeadLetter`, or the work raises. Raises AlreadyConsumed where every key has a record.
+        The work gets the keys without a record. It may be called again with fewer keys, after
+        its first writes were rolled back. Nothing is written if the result has a `Retry` or
+        `DeadLetter`, or if the work raises. Raises AlreadyConsumed if every key has a record.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ExactlyOnce(Generic[T]):
-    """Makes handlers of (message, transaction) into handlers whose writes happen once.
+    """Turns handlers of (message, transaction) into handlers whose writes happen once.
 
         once = ExactlyOnce(SqlTransactions(engine), "billing")
 
@@ -74,14 +74,14 @@ class ExactlyOnce(Generic[T]):
         def handle(message, connection):
             connection.execute(...)
 
-    `group` names the consumers that share the work; another group has its own effect, and so has
-    another source. What is no repetition: a message with the same `deduplication_id` that was sent
-    in other five minutes of the clock. A message that is dropped is logged, at INFO.
+    `group` names the consumers that share the work. Another group has its own effect, and so has
+    another source. A message with the same `deduplication_id` that was sent in another five
+    minutes of the clock is not a repetition. A dropped message is logged at INFO.
 
     With batches the handler gets (messages, transaction): one transaction for the batch, without
-    the messages that had their effect before. Where it answers `Retry` or `DeadLetter` for one of
-    them, nothing is written, and the others are delivered again at once. With `each` every message
-    has a transaction of its own: the handler gets lists of one, and a failure is that one's alone.
+    messages that have had their effect. If it returns `Retry` or `DeadLetter` for one of them,
+    nothing is written, and the others are delivered again at once. With `each`, every message has
+    a separate transaction: the handler gets lists of one, and a failure does not affect others.
     A handler of single messages needs neither batches nor `each`.
     """
 
@@ -96,9 +96,9 @@ class ExactlyOnce(Generic[T]):
     def __call__(self, handler: Callable[[list[Received], T], BatchResult]) -> BatchHandler: ...
 
     def __call__(self, handler: Callable[[Any, T], Any]) -> Callable[[Any], Any]:
-        """The handler for a `Consumer`. Raises TypeError if the handler cannot work.
+        """Returns the handler for a `Consumer`. Raises TypeError if the handler cannot be called.
 
-        A result that is none is a failure: nothing is written.
+        An invalid result of the handler is a failure: nothing is written.
         """
         check_handler(handler, 2)
         if self.each:
@@ -118,7 +118,10 @@ class ExactlyOnce(Generic[T]):
     def handle(
         self, message: Received, handler: Callable[[Received, T], HandlerResult]
     ) -> HandlerResult:
-        """Handle one message; `Ack` where it had its effect before. Raises UnknownResult."""
+        """Handles one message. Returns the result, or `Ack` if the message has had its effect.
+
+        Raises UnknownResult if the handler returns no result.
+        """
 
         def work(tools: T) -> HandlerResult:
             return check_result(handler(message, tools))
@@ -132,7 +135,10 @@ class ExactlyOnce(Generic[T]):
     def handle_together(
         self, messages: Sequence[Received], handler: Callable[[list[Received], T], BatchResult]
     ) -> list[HandlerResult]:
-        """Handle messages in one transaction; a result for each, `Ack` for those left out."""
+        """Handles messages in one transaction.
+
+        Returns a result for each, `Ack` for a message that has had its effect.
+        """
         keys = [key_of(message, self.group) for message in messages]
         first: dict[str, Received] = {}
         for key, message in zip(keys, messages, strict=True):
@@ -170,7 +176,7 @@ class ExactlyOnce(Generic[T]):
     def _handle_alone(
         self, message: Received, handler: Callable[[list[Received], T], BatchResult]
     ) -> HandlerResult:
-        """Handle a message of a batch in its own transaction; its failure is no other's."""
+        """Handles a message of a batch in its own transaction; its failure affects no other."""
         try:
             return self._handle_one(message, handler)
         except (Exception, SystemExit, GeneratorExit):
@@ -179,21 +185,21 @@ class ExactlyOnce(Generic[T]):
 
 
 def _tell(message: Received) -> None:
-    """A message that is dropped is told: the sender may not know of the one before it."""
+    """Logs a dropped message: its sender may not know of the earlier one."""
     noted = message.deduplication_id
     told = message.id if noted is None else f"{message.id} (deduplication id {noted})"
     logger.info("%s of %s had its effect before", told, message.source or "an unknown source")
 
 
 def _check_takes_lists(handler: Callable[..., object]) -> None:
-    """Raise TypeError for a handler that, by its signature, takes single messages.
+    """Raises TypeError for a handler that, by its signature, takes single messages.
 
-    By the annotation of its first parameter, else by the name that our examples have for it.
+    Decides by the annotation of its first parameter, or else by that parameter's name.
     """
     try:
         first = next(iter(inspect.signature(handler).parameters.values()))
     except (TypeError, ValueError, StopIteration):
-        return  # it does not say
+        return  # it has no signature
     given = first.annotation
     if given is inspect.Parameter.empty:
         single = first.name == "message"
@@ -213,14 +219,14 @@ def _only(value: object) -> HandlerResult:
 
 
 def writes_nothing(result: object) -> bool:
-    """Whether a handler's result, or one of several, means that its writes must not happen."""
+    """Returns True if a handler's result, or one of several, forbids its writes."""
     if isinstance(result, list):
         return any(map(writes_nothing, result))
     return isinstance(result, Retry | DeadLetter)
 
 
 def check_keep_seconds(seconds: int) -> int:
-    """How long records are kept, checked: 3 days, or the longest retry span if that is more."""
+    """Returns the time for which records are kept. Raises ValueError below 3 days."""
     if seconds < KEEP_SECONDS_LEAST:
         raise ValueError(f"records are kept for {KEEP_SECONDS_LEAST:,} seconds at least")
     return seconds

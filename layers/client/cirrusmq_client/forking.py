@@ -1,10 +1,10 @@
-"""After `os.fork`: the child begins with connections, workers and locks of its own.
+"""After `os.fork`: gives the child its own connections, workers and locks.
 
-    parent   connections, threads, what lingers ──────────────────────────> goes on, undisturbed
+    parent   connections, threads, lingering messages ─────────────────────> goes on, undisturbed
     child    └─ a copy: locks that a thread held, sockets that the parent reads from ─> replaced
 
-The child has one thread, the one that forked. So a lock that another thread held would stay held,
-and two processes that read from one socket would get each other's answers.
+The child has only the forking thread. So a lock that another thread held would stay held, and two
+processes that read from one socket would get each other's answers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from weakref import WeakSet
 
 
 class Renewable(Protocol):
-    """What a child cannot use as it was copied."""
+    """An object whose copy a forked child cannot use."""
 
     def renew(self) -> None:
-        """Replace what the copy shares with the parent, without touching what is replaced."""
+        """Replaces the parts shared with the parent, without a change to the parent's."""
         ...
 
 
@@ -26,7 +26,7 @@ _made: WeakSet[Renewable] = WeakSet()
 
 
 def renew_in_children(made: Renewable) -> None:
-    """Have the object renewed in each process that is forked from now on, as long as it lives."""
+    """Renews the object in each process that is forked from now on, as long as it lives."""
     _made.add(made)
 
 

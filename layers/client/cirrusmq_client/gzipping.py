@@ -1,4 +1,4 @@
-"""Large requests, gzipped: what the service could not take as it is."""
+"""Gzips large requests, which the service could not take otherwise."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from cirrusmq_client.errors import RequestTooLarge
 
 GZIPPED_FROM = 3_100_000
-"""Bytes of a request from which it is gzipped: on its way it may become twice as long, by escapes,
-and a Lambda function takes 6,291,556."""
+"""Bytes of a request from which it is gzipped: escapes may double it on its way, and a Lambda
+function takes 6,291,556."""
 MOST_BYTES = 4_700_000
-"""Of a gzipped request: as base64 it is what a Lambda function takes."""
+"""Maximum bytes of a gzipped request, which a Lambda function takes as base64."""
 HEADERS: Mapping[str, str] = {
-    # The gateway hands text types over as text, which gzipped bytes are not.
+    # The gateway passes text types on as text, which gzipped bytes are not.
     "content-type": "application/octet-stream",
     "content-encoding": "gzip",
 }
@@ -22,9 +22,9 @@ _FAST, _THOROUGH = 1, 6
 
 
 def gzipped(content: bytes) -> bytes:
-    """A request, gzipped fast, or thoroughly where only that makes it small enough.
+    """Returns a request gzipped fast, or thoroughly if only that makes it small enough.
 
-    RequestTooLarge where nothing does.
+    Raises RequestTooLarge if neither does.
     """
     size = 0
     for level in (_FAST, _THOROUGH):

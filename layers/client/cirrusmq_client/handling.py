@@ -1,4 +1,4 @@
-"""Calling handlers: their return value or exception becomes a result for each message."""
+"""Calls handlers, and turns their return value or exception into a result for each message."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ AsyncHandler: TypeAlias = Callable[[Received], Awaitable[HandlerResult] | Handle
 AsyncBatchHandler: TypeAlias = Callable[[list[Received]], Awaitable[BatchResult] | BatchResult]
 Handle: TypeAlias = Callable[[Sequence[Received]], Steps[list[Result]]]
 Attempt: TypeAlias = Callable[[Callable[[Any], object], Any], Any]
-"""Calls a handler with what it gets: its return value, or what it raised as `Raised`."""
+"""Calls a handler with its argument. Returns its return value, or its exception as `Raised`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """What a handler raised. As a value it passes steps, which not every exception does."""
+    """A handler's exception as a value: not every exception can pass through steps."""
 
     error: BaseException
 
 
 def attempt(handler: Callable[[Any], object], given: Any) -> object:
-    """Call a handler; whatever it raises is its failure, `sys.exit` too."""
+    """Calls a handler. Returns its value, or `Raised` for any exception, `sys.exit` too."""
     try:
         return handler(given)
     except BaseException as error:
@@ -49,7 +49,10 @@ def attempt(handler: Callable[[Any], object], given: Any) -> object:
 def one_by_one(
     handler: Callable[[Any], object], none: Result, source: object, call: Attempt = attempt
 ) -> Handle:
-    """A handler of single messages; a failure is a `Retry`. Log lines name the source."""
+    """Returns a call for a handler of single messages; a failure is a `Retry`.
+
+    `source`: named in log lines.
+    """
 
     def handle(messages: Sequence[Received]) -> Steps[list[Result]]:
         results: list[Result] = []
@@ -64,7 +67,7 @@ def one_by_one(
 def together(
     handler: Callable[[Any], object], none: Result, source: object, call: Attempt = attempt
 ) -> Handle:
-    """A handler of batches; a failure is a `Retry` of every message."""
+    """Returns a call for a handler of batches; a failure is a `Retry` of every message."""
 
     def handle(messages: Sequence[Received]) -> Steps[list[Result]]:
         answer = yield partial(call, handler, list(messages))
@@ -91,9 +94,9 @@ def together(
 
 
 def check_handler(handler: object, parameters: int = 1, *, awaited: bool = False) -> None:
-    """Raise TypeError for a handler that cannot work, as far as can be seen before a call.
+    """Raises TypeError for a handler that cannot be called, as far as its signature shows.
 
-    `parameters`: how many values it gets. `awaited`: whether a coroutine function is one.
+    `parameters`: number of its arguments. `awaited`: True if a coroutine function is allowed.
     """
     if not callable(handler) or isinstance(handler, type):
         raise TypeError(f"handler must be a function or an object that can be called: {handler!r}")
@@ -109,7 +112,7 @@ def check_handler(handler: object, parameters: int = 1, *, awaited: bool = False
     try:
         signature = inspect.signature(handler, follow_wrapped=False)
     except (TypeError, ValueError):
-        return  # a function in C that does not say
+        return  # a function in C without a signature
     try:
         signature.bind(*[None] * parameters)
     except TypeError as error:
@@ -118,7 +121,7 @@ def check_handler(handler: object, parameters: int = 1, *, awaited: bool = False
 
 
 def _function_of(handler: Any) -> Any:
-    """The function that runs when the handler is called: below partials, methods and objects."""
+    """Returns the function that a handler runs: below partials, methods and objects."""
     while True:
         if isinstance(handler, partial):
             handler = handler.func
@@ -134,7 +137,7 @@ def _function_of(handler: Any) -> Any:
 
 
 def _result_of(message: Received, answer: object, none: Result, source: object) -> Result:
-    """The result that a message's handler returned; a `Retry`, which is told, where it failed."""
+    """Returns the handler's result for a message, or a `Retry`, which is logged, if it failed."""
     line = "%s of %s comes again: %s"
     try:
         return read_result(_returned(answer), none)

@@ -1,4 +1,4 @@
-"""Messages that were received and wait for a worker."""
+"""Received messages that wait for a worker."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ RECEIVE = 16
 
 
 class Inbox:
-    """Gives each message to one worker; with `ordered`, one message of a group at a time.
+    """Passes each message to one worker; with `ordered`, one message of a group at a time.
 
-    `spare` unstarted messages are held at most beyond what idle workers take at once. A worker
-    takes up to `most`: while it waits for a batch to be full, receives are made for the rest. None
-    is held beside a message that was received before:
+    At most `spare` unstarted messages are held, in addition to messages that idle workers take at
+    once. A worker takes up to `most`: while it waits for a full batch, receives fetch the rest. No
+    message is held beside one that was received before:
 
         received   new 1, again 2, again 3, new 4
         one worker takes   1   4   2, and before it begins, 3 is given back   the next receive: one
 
-    Such a message may be what ended the process that had it, and an unstarted one beside it would
-    count that as a receive of its own.
+    A message that was received before may have ended its process; if it does so again, this receive
+    would count for an unstarted message beside it.
     """
 
     def __init__(self, spare: int, kind: Concurrency = THREADS, most: int = 1) -> None:
         self._run = kind.run
         self._most = most
         self.ordered = self.once = False
-        """Whether groups have an order; whether a message is a dead letter after one receive, so
-        that none is held beside those that are handled: they may end the process."""
+        """`ordered`: True if groups have an order. `once`: True if a message is a dead letter after
+        one receive; then no message is held beside handled ones, which may end the process."""
         self._spare = spare
         self._waiting: deque[Held] = deque()
         self._arrived: deque[float] = deque()
         self._busy: set[str] = set()
         self._idle = 0
         self._again = 0
-        """Messages that wait and were received before."""
+        """Number of waiting messages that were received before."""
         self._alone = 0
-        """Messages that are handled and were received before."""
+        """Number of messages in handlers that were received before."""
         self._cautious = False
-        """Whether the newest messages had one that was received before."""
+        """True if one of the newest messages was received before."""
         self._returning: set[str] = set()
-        """Receipts of lost messages that are being given back: a receive now would count them."""
+        """Messages that are being given back: a receive now would count them."""
         self._closed = False
         self._changed = kind.condition()
 
     def put(self, messages: Sequence[Held]) -> list[Held]:
-        """Add messages. Returns those to give back: all of them if the inbox is closed."""
+        """Adds messages. Returns messages to give back: all of them if the inbox is closed."""
         with self._changed:
             if self._closed:
                 return list(messages)
@@ -64,7 +64,7 @@ class Inbox:
 
     @driven
     def wait_for_room(self) -> Steps[int]:
-        """How many messages to receive, as soon as it is worth a call; 0 once closed."""
+        """Waits until a receive is worth a call. Returns its number of messages, 0 if closed."""
         with self._changed:
             while not self._closed:
                 spare = 0 if self._cautious or self._careful else self._may_hold
@@ -77,10 +77,10 @@ class Inbox:
 
     @driven
     def take(self, most: int, await_seconds: float) -> Steps[list[Held]]:
-        """Up to `most` messages: as soon as there are so many, else when the oldest has waited
-        for `await_seconds`. An empty list once the inbox is closed.
+        """Takes `most` messages, or fewer when the oldest has waited for `await_seconds`.
 
-        A message that was received before is alone, and behind those that were not.
+        Returns an empty list if the inbox is closed. A message that was received before is alone,
+        and comes after messages that were not.
         """
         with self._changed:
             self._idle += 1
@@ -100,15 +100,17 @@ class Inbox:
                 self._idle -= 1
 
     def beside(self, taken: Sequence[Held]) -> list[Held]:
-        """Messages to give back before those of `take` are handled: unstarted ones, beside one
-        that was received before."""
+        """Returns unstarted messages to give back before the messages of `take` are handled.
+
+        There are none unless one of `taken` was received before.
+        """
         if not any(held.again for held in taken):
             return []
         with self._changed:
             return self._leave_out()
 
     def done(self, held: Held) -> None:
-        """A message of `take` has its result: the next one of its group may be taken."""
+        """Notes that a message of `take` has its result: its group's next one may be taken."""
         given_back = held.message.receipt in self._returning
         if not (held.again or given_back) and (not self.ordered or held.message.group is None):
             return
@@ -120,8 +122,11 @@ class Inbox:
             self._changed.notify_all()
 
     def fail(self, held: Held) -> list[Held]:
-        """A message of `take` will be delivered again; answers the later ones of its group, which
-        must not be handled before it. Call `done` when all of them are given back."""
+        """Notes that a message of `take` will be delivered again.
+
+        Returns the later messages of its group, which must not be handled before it. Call `done`
+        when all of them are given back.
+        """
         with self._changed:
             group = held.message.group
             if not self.ordered or group is None:
@@ -131,7 +136,7 @@ class Inbox:
             )
 
     def close(self) -> list[Held]:
-        """Give no more messages out; answers those that were not started."""
+        """Closes the inbox. Returns the unstarted messages."""
         with self._changed:
             self._closed = True
             unstarted = list(self._waiting)
@@ -142,21 +147,21 @@ class Inbox:
             return unstarted
 
     def _lacks(self) -> bool:
-        """Whether a worker waits for a batch that is not full."""
+        """True if a worker waits for a batch that is not full."""
         return self._most > 1 and self._idle > 0 and len(self._ready(self._most)) < self._most
 
     @property
     def _may_hold(self) -> int:
-        """How many unstarted messages may be held; for a batch, those that fill it."""
+        """Maximum number of unstarted messages."""
         return self._most - 1 if self.once else self._spare
 
     @property
     def _careful(self) -> bool:
-        """Whether a message that was received before waits or is handled: none is gathered."""
+        """True if a message that was received before waits or is handled: then none is gathered."""
         return self._again + self._alone > 0
 
     def _ready(self, most: int) -> list[int]:
-        """Places of the first messages that may be handled together now."""
+        """Returns the indexes of the first messages that may be handled together now."""
         if not self._again:
             return self._startable(most)
         startable = self._startable(len(self._waiting))
@@ -164,7 +169,7 @@ class Inbox:
         return new[:most] or startable[:1]
 
     def _startable(self, most: int) -> list[int]:
-        """Places of the first messages that may be handled now, each by itself."""
+        """Returns the indexes of the first messages that may be handled now, each separately."""
         if not self.ordered:
             return list(range(min(most, len(self._waiting))))
         places: list[int] = []
@@ -181,7 +186,7 @@ class Inbox:
         return places
 
     def _leave_out(self) -> list[Held]:
-        """Remove and return the messages that no idle worker takes at once."""
+        """Removes the messages that no idle worker takes at once. Returns them."""
         startable = self._startable(len(self._waiting))
         new = [place for place in startable if not self._waiting[place].again]
         kept = new[: self._idle * self._most]
@@ -199,7 +204,7 @@ class Inbox:
         return taken
 
     def _pull(self, places: Sequence[int]) -> list[Held]:
-        """Remove and return the messages at these places."""
+        """Removes the messages at these indexes. Returns them."""
         pulled = [self._waiting[place] for place in places]
         for place in reversed(places):
             del self._waiting[place]

@@ -87,6 +87,10 @@ class QueueInput(TypedDict):
     """an integer from 1 to 256"""
     priorities: NotRequired[int | None]
     """an integer from 2 to 32"""
+    send_rate: NotRequired[int | None]
+    """an integer from 1 to 10,000 messages a second"""
+    receive_rate: NotRequired[int | None]
+    """an integer from 1 to 10,000 messages a second"""
     partitions: NotRequired[int]
     """an integer from 1 to 255"""
     invoke: NotRequired[InvokeInput | None]
@@ -113,6 +117,12 @@ class ReceiverChangeInput(TypedDict):
     """The body of `PATCH …/receivers/{receiver}`."""
 
     paused: NotRequired[bool]
+    receive_rate: NotRequired[int | None]
+    """an integer from 1 to 10,000 messages a second"""
+    labels: NotRequired[dict[str, str]]
+    """a text of at most 256 characters"""
+    """a text of at most 256 characters"""
+    """at most 50 pairs of texts, of 4,096 bytes together"""
 
 
 class TopicInput(TypedDict):

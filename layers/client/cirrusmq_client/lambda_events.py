@@ -1,7 +1,6 @@
-"""Events of Lambda functions: the messages in them, as a consumer gets them.
+"""Reads the messages in events of Lambda functions, as a consumer gets them.
 
-The other end of a record is `invoking.function_records` of the core, that of a post
-`webhooks.requests`.
+The core makes records in `invoking.function_records`, and posts in `webhooks.requests`.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from cirrusmq_client.times import to_text
 EVENT_SOURCE = "cirrusmq"
 _ATTRIBUTE = "x-cmq-attribute-"
 _OWN = "cirrusmq"
-"""The member of a record with fields of a receive's answer."""
+"""Member of a record with fields of a receive's answer."""
 _TAGS = "TAGS"
 _TIMES = {"sent_at": "SentTimestamp", "first_received_at": "ApproximateFirstReceiveTimestamp"}
 
 
 def read_batch(event: Mapping[str, Any]) -> list[tuple[Received, bool]]:
-    """The messages of `{"messages": […]}` or of `{"Records": […]}`.
+    """Returns the messages of `{"messages": […]}` or of `{"Records": […]}`.
 
-    Each with whether the service called the function with it, and so reads all of its answer.
+    Each is paired with True if the service invoked the function, and so reads its whole answer.
     """
     if "messages" in event:
         return [(Received(message), False) for message in event["messages"]]
@@ -36,7 +35,7 @@ def read_batch(event: Mapping[str, Any]) -> list[tuple[Received, bool]]:
 
 
 def read_post(event: Mapping[str, Any]) -> Received:
-    """The message of a post to the function's URL, in either content format."""
+    """Returns the message of a post to the function's URL, in either content format."""
     headers = {name.lower(): value for name, value in event.get("headers", {}).items()}
     body = event.get("body") or ""
     data = base64.b64decode(body) if event.get("isBase64Encoded") else body.encode()
@@ -58,17 +57,17 @@ def read_post(event: Mapping[str, Any]) -> Received:
 
 
 def _read_record(record: Mapping[str, Any]) -> Received:
-    """The message of a record of a queue event source.
+    """Returns the message of a record of a queue event source.
 
-    `cirrusmq` is missing in records of older releases, and in those of other services: of these
-    the id, body, group, times, receive count and attributes are read, which SQS has too.
+    `cirrusmq` is missing in records by older releases and by other services: then the id, body,
+    group, times, receive count and attributes are read, which SQS has, too.
     """
     system = record.get("attributes", {})
     own = _is_own(record)
     attributes = {
         name: _attribute(value) for name, value in record.get("messageAttributes", {}).items()
     }
-    is_tagged = own and record.get(_OWN, {}).get("tags") != []  # else an attribute that was sent
+    is_tagged = own and record.get(_OWN, {}).get("tags") != []  # else the sender's attribute
     tags = attributes.pop(_TAGS, None) if is_tagged else None
     body = "body_base64" if own and system.get("bodyEncoding") == "base64" else "body"
     message: dict[str, Any] = {
@@ -85,7 +84,7 @@ def _read_record(record: Mapping[str, Any]) -> Received:
         if theirs in system:
             message[name] = to_text(datetime.fromtimestamp(int(system[theirs]) / 1000, UTC))
     arn = record.get("eventSourceARN", "")
-    if not own:  # others know ids alone
+    if not own:  # other services know only ids
         return Received(message, arn)
     message["receipt"] = record["receiptHandle"]
     if "SenderId" in system:  # of other services it is no account
@@ -94,25 +93,25 @@ def _read_record(record: Mapping[str, Any]) -> Received:
 
 
 def _is_own(record: Mapping[str, Any]) -> bool:
-    """Whether the record is the service's, also under the event source of SQS."""
+    """Returns True if the record is by the service, also with the event source of SQS."""
     return record.get("eventSource") == EVENT_SOURCE or _OWN in record
 
 
 def _attribute(value: Mapping[str, Any]) -> Any:
-    """An attribute of a record, as a receive's answer has it."""
+    """Returns a record's attribute in the form of a receive's answer."""
     if value.get("dataType", "").startswith("Binary"):
         return {"base64": value["binaryValue"]}
     return value["stringValue"]
 
 
 def _named(arn: str) -> str:
-    """The source in the ARN of a record: `…:<queue>` or `…:<topic>/<subscription>`."""
+    """Returns the source in a record's ARN: `…:<queue>` or `…:<topic>/<subscription>`."""
     name, _, subscription = arn.rpartition(":")[2].partition("/")
     return str(Subscription(name, subscription) if subscription else Queue(name)) if name else ""
 
 
 def _value(data: bytes) -> Any:
-    """An attribute of a header, as an answer would have it; its name is in small letters."""
+    """Returns a header's attribute in the form of an answer; its name is in lower case."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -120,7 +119,7 @@ def _value(data: bytes) -> Any:
 
 
 def _envelope(data: bytes, message_id: str) -> dict[str, Any] | None:
-    """The JSON envelope of a post, or None if the message came without one."""
+    """Returns the JSON envelope of a post, or None if the message has none."""
     try:
         envelope = json.loads(data)
     except ValueError:

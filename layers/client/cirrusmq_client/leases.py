@@ -1,4 +1,4 @@
-"""Leases: how long a received message stays ours, and extending that while it is needed."""
+"""Leases of received messages, and their extension while a message is needed."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from cirrusmq_client.steps import Steps, driven
 logger = logging.getLogger("cirrusmq_client")
 BATCH = 16
 LEAST_SECONDS = 2.0
-"""Real seconds that an extension gives at least: the next call must arrive in time."""
+"""Minimum real seconds of an extension: the next call must arrive in time."""
 LONGEST_SECONDS = 43_200
 AGAIN_SECONDS = 0.5
 SLACK_SECONDS = 0.1
 
 
 class Held:
-    """A message and its lease as known here; times of the monotonic clock."""
+    """A message and its lease as known here; times are by the monotonic clock."""
 
     __slots__ = ("again", "ending", "ends", "message", "renew", "seconds")
 
     def __init__(self, message: Received, remaining_seconds: float, scale: float) -> None:
         self.message = message
         self.again = message.redeliveries > 0
-        """Whether it was received before: it may be what ended the process that had it."""
+        """True if it was received before: then it may have ended its process."""
         self.seconds = min(
             LONGEST_SECONDS, max(1, math.ceil(max(remaining_seconds, LEAST_SECONDS * scale)))
         )
-        """The visibility timeout that an extension asks for, in the service's seconds."""
+        """Visibility timeout of an extension, in the service's seconds."""
         self.ending = False
-        """Whether a call is under way that deletes it."""
+        """True if a call that deletes it is under way."""
         self.set(remaining_seconds / scale)
 
     @property
     def lost(self) -> bool:
-        """Whether the lease is over, so that another consumer may have the message."""
+        """True if the lease has expired, so that another consumer may have the message."""
         return time.monotonic() >= self.ends
 
     def set(self, real_seconds: float) -> None:
-        """The lease ends so many seconds from now."""
+        """Sets the end of the lease, `real_seconds` from now."""
         now = time.monotonic()
         self.ends = now + real_seconds
         self.renew = now + real_seconds / 2
 
     def lose(self) -> None:
-        """The receipt is no longer the message's newest."""
+        """Notes that the receipt is no longer the message's newest."""
         self.ends, self.renew = -math.inf, math.inf
 
 
 class Leases:
-    """Extends the leases of messages from `add` until `drop`, in a worker of its own."""
+    """Extends the leases of messages from `add` until `drop`, in a separate worker."""
 
     def __init__(
         self,
@@ -77,18 +77,18 @@ class Leases:
         self._wakes = self._until = math.inf
         self._stopped = False
         self.scale = 1.0
-        """Seconds of the service in a real one."""
+        """Seconds of the service in a real second."""
         self._workers: list[Any] = []
         self._end_watch: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Begin."""
+        """Starts the worker."""
         self._workers = [self._kind.spawn("cirrusmq-leases", self._work, self._died)]
         self._end_watch = self._kind.watch(self._first_end, self._tell_blocked)
 
     @driven
     def stop(self, seconds: float) -> Steps[None]:
-        """Extend nothing more. A call that is under way has so long to end."""
+        """Stops extensions. A call that is under way has `seconds` to end."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -97,11 +97,11 @@ class Leases:
         yield partial(self._kind.join, self._workers, seconds)
 
     def end_after(self, seconds: float) -> None:
-        """Extend nothing from then on, also if nobody calls `stop`."""
+        """Stops extensions after some seconds, also without a call of `stop`."""
         self._until = time.monotonic() + seconds
 
     def add(self, messages: Sequence[Received]) -> list[Held]:
-        """Take over messages just received."""
+        """Adds messages that were just received. Returns them with their leases."""
         added = [
             Held(message, self._remaining(message.visible_at), self.scale) for message in messages
         ]
@@ -113,20 +113,22 @@ class Leases:
         return added
 
     def end(self, held: Sequence[Held]) -> None:
-        """A call that deletes these is about to be made: they are extended only if it takes long,
-        and may be gone by then."""
+        """Notes that a call is about to delete these messages.
+
+        They are extended only if the call takes long, and then may be deleted already.
+        """
         for each in held:
             each.ending = True
             each.renew = max(each.renew, each.ends - LEAST_SECONDS)
 
     def drop(self, held: Sequence[Held]) -> None:
-        """These are no longer needed."""
+        """Ends the extension of these messages."""
         with self._changed:
             for each in held:
                 self._held.pop(each.message.receipt, None)
 
     def _remaining(self, visible_at: datetime | None) -> float:
-        # Reckoned from the latest time that it can be there: rather extend too early.
+        # From the latest possible time of the service: better extend too early.
         ends = 0.0 if visible_at is None else visible_at.timestamp()
         return max(0.0, ends - self._client.server_seconds)
 
@@ -161,7 +163,7 @@ class Leases:
                 held.renew = time.monotonic() + AGAIN_SECONDS
 
     def _note(self, outcome: Outcome, by_receipt: dict[str, Held]) -> None:
-        """What became of an extension."""
+        """Notes the results of an extension."""
         for receipt, visible_at in outcome.done.items():
             if visible_at is not None:
                 remaining = self._remaining(datetime.fromisoformat(visible_at))
@@ -179,7 +181,7 @@ class Leases:
                 logger.warning(line, message.id, self._source, failed.detail)
 
     def _first_end(self) -> float:
-        """When the first lease ends that is not known to be over; also asked by the watch."""
+        """Returns the end of the first lease that has not expired; the watch uses it, too."""
         ends = [held.ends for held in list(self._held.values()) if not held.ending]
         return min((end for end in ends if end != -math.inf), default=math.inf)
 

@@ -1,16 +1,16 @@
-"""Sends that wait for each other: the messages that come within a moment go in one call.
+"""Sends that linger: messages that come within a short time share a call.
 
     send_soon ──> lane ──> batch ──> one of some workers: send ──> a future for each message
                    └── (queue, delay), or (queue, group) with one batch in flight
 
-For topics as for queues. The workers are threads, or tasks of an event loop.
+Topics work as queues do. The workers are threads, or tasks of an event loop.
 
-A batch is sent when it is full, or when its first message has waited for `linger`. In a lane of a
-group the next batch waits for the answer to the one before, so that the order is kept; by then it
-has more messages.
+A batch is sent when it is full, or when its first message has waited for `linger`. In a group's
+lane the next batch waits for the previous one's answer, so that the order is kept; by then it has
+more messages.
 
-Producers of one client share what lingers: a batch of sends that is not full takes along messages
-of the same queue and delay that wait at the others. Each producer still answers for its own.
+Producers of one client share their waiting messages: a batch of sends that is not full takes along
+messages of the same queue and delay from the others. Each producer still answers for its own.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from cirrusmq_client.steps import Steps, driven
 logger = logging.getLogger("cirrusmq_client")
 WAITING_MESSAGES = 10_000
 WAITING_BYTES = 16_777_216
-"""Of messages without an answer; with more of them, `put` waits."""
+"""Maximum bytes of messages without an answer; with more, `put` waits."""
 _REFUSED = (400, 413)
 
 Call: TypeAlias = Callable[[str, Sequence[Message]], Any]
-"""A step: `send_each` or `publish` of a client."""
+"""A step: a client's `send_each` or `publish`."""
 
 
 class NotSent(CirrusMQError):
@@ -57,9 +57,9 @@ class _Entry:
     size: Size
     future: Future[Any]
     came: float
-    """Of the monotonic clock."""
+    """Time of `put`, by the monotonic clock."""
     due: float
-    """When its batch is sent, full or not, if a worker is free."""
+    """Time at which its batch is sent, full or not, if a worker is free."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,21 +69,21 @@ class _Lane:
     key: tuple[object, ...]
     call: Call
     name: str
-    """Of the queue or topic."""
+    """Name of the queue or topic."""
     in_order: bool
     shared: bool
     """True if other producers of the client may send its messages along with theirs."""
     entries: deque[_Entry] = field(default_factory=deque)
     size: Size = field(default_factory=Size)
     busy: bool = False
-    """Whether a batch of it is in flight that the next one waits for."""
+    """True if a batch is in flight for which the next one waits."""
     planned: float | None = None
-    """When its next batch is due; None where no worker is to take one."""
+    """Time at which its next batch is due, or None if no worker is to take one."""
 
     def take(self, held: Size | None = None) -> list[_Entry]:
-        """The first messages that one call takes, of one delay: one at least.
+        """Takes the first messages for one call, with one delay, and at least one message.
 
-        held: the size of a batch that the messages are to fit beside; perhaps none does.
+        held: size of a batch beside which the messages must fit; then there may be none.
         """
         batch: list[_Entry] = []
         beside, held = held, Size() if held is None else held
@@ -101,7 +101,7 @@ class _Lane:
 
 
 class Lingering:
-    """The messages of one producer that wait, and the workers that send them."""
+    """The waiting messages of one producer, and the workers that send them."""
 
     def __init__(
         self, linger_seconds: float, sends: int, client: Any, kind: Concurrency = THREADS
@@ -117,8 +117,10 @@ class Lingering:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: nothing waits. What waited is sent by the parent alone, and only its
-        futures are answered."""
+        """Clears everything in a forked child.
+
+        Only the parent sends the messages that waited, and answers their futures.
+        """
         self._lanes: dict[tuple[object, ...], _Lane] = {}
         self._due: list[tuple[float, int, _Lane]] = []
         self._numbers = itertools.count()
@@ -128,16 +130,18 @@ class Lingering:
         lock = threading.Lock()
         self._work, self._room = self._kind.condition(lock), self._kind.condition(lock)
         self._workers: list[Any] = []
-        """None before the first message."""
+        """Empty before the first message."""
 
     @driven
     def put(
         self, call: Call, name: str, message: Message, *, shared: bool = False
     ) -> Steps[Future[Any]]:
-        """Send the message soon; waits while too many are without an answer. NotSent once closed.
+        """Adds a message to send soon. Returns its future. Raises NotSent if closed.
 
-        shared: another producer of the client may send it along.
-        A future's callback, which runs in a thread of ours, never waits here.
+        Waits while too many messages have no answer, except in a callback of a future, which
+        runs in a worker's thread.
+
+        shared: True if another producer of the client may send it along.
         """
         size, future = size_of(message), Soon[Any](self._failures)
         waits = not self._kind.is_one_of(self._workers)
@@ -159,7 +163,7 @@ class Lingering:
 
     @driven
     def flush(self, timeout_seconds: float | None) -> Steps[bool]:
-        """Send what waits now, and wait for the answers; False where the time ended before."""
+        """Sends all waiting messages now. Returns False if the time ends before their answers."""
         with self._work:
             self._hurry()
             unanswered = list(self._unanswered)
@@ -167,7 +171,10 @@ class Lingering:
 
     @driven
     def close(self, grace_seconds: float) -> Steps[None]:
-        """Take no more, and send what waits; what has no answer in time gets NotSent."""
+        """Refuses new messages, and sends the waiting ones.
+
+        A message without an answer in time gets NotSent.
+        """
         yield from self._close(grace_seconds)
         count, error = self._failures.take()
         if count:
@@ -190,7 +197,7 @@ class Lingering:
         yield partial(self._kind.join, ending)
 
     def _give_up(self) -> None:
-        """What has no answer yet gets NotSent."""
+        """Fails all messages without an answer with NotSent."""
         with self._work:
             self._closed = True
             waiting = [entry.future for lane in self._lanes.values() for entry in lane.entries]
@@ -222,7 +229,7 @@ class Lingering:
         ]
 
     def _die(self, error: BaseException) -> None:
-        """A worker ended by an exception: what would wait for it for ever gets NotSent."""
+        """Fails waiting messages with NotSent, because an exception ended a worker."""
         if not self._closed:
             logger.error("the producer ends: %r", error, exc_info=error)
         self._give_up()
@@ -242,17 +249,17 @@ class Lingering:
         return lane
 
     def _hurry(self) -> None:
-        """What waits now does not wait for more."""
+        """Makes all waiting messages due now."""
         for lane in self._lanes.values():
             for entry in lane.entries:
                 entry.due = entry.came
             self._plan(lane)
 
     def _plan(self, lane: _Lane) -> None:
-        """Have a worker take the lane's next batch when that is due.
+        """Plans the lane's next batch for a worker at its due time.
 
-        Those that are due are taken by the times at which they came, so that no lane waits for
-        ever for a busier one.
+        Due batches are taken in the order in which their messages came, so that no lane waits
+        forever behind a busier one.
         """
         if not lane.entries or lane.busy:
             return
@@ -314,7 +321,7 @@ class Lingering:
             return self._started(lane, lane.take(held))
 
     def _next(self) -> Steps[tuple[_Lane, list[_Entry]] | None]:
-        """The next batch, as soon as one is due; None once closed, when nothing waits."""
+        """Waits for the next due batch. Returns None if closed and empty."""
         with self._work:
             while True:
                 left = self._left_seconds()
@@ -334,20 +341,20 @@ class Lingering:
         return any(lane.entries for lane in self._lanes.values())
 
     def _left_seconds(self) -> float | None:
-        """Until the next batch is due; None where none is planned."""
+        """Returns the seconds until the next batch is due, or None if none is planned."""
         while self._due and self._due[0][2].planned != self._due[0][0]:
-            heapq.heappop(self._due)  # planned anew since, for an earlier time
+            heapq.heappop(self._due)  # planned again since, for an earlier time
         return self._due[0][0] - time.monotonic() if self._due else None
 
     def _take(self, lane: _Lane) -> list[_Entry]:
-        """A batch of the lane, without the messages whose futures were cancelled."""
+        """Takes a batch of the lane, without messages whose futures were cancelled."""
         batch = self._started(lane, lane.take())
         if self._due:
             self._work.notify()  # another worker takes the next one
         return batch
 
     def _started(self, lane: _Lane, taken: Sequence[_Entry]) -> list[_Entry]:
-        """The messages that were taken, but those whose futures were cancelled."""
+        """Returns the taken messages without cancelled ones."""
         batch = [entry for entry in taken if entry.future.set_running_or_notify_cancel()]
         self._forget([entry for entry in taken if entry.future.cancelled()])
         lane.busy = lane.in_order and bool(batch)
@@ -366,9 +373,9 @@ class Lingering:
         self._room.notify_all()
 
     def _send(self, call: Call, name: str, messages: Sequence[Message]) -> Steps[Sequence[Any]]:
-        """The result for each message, which may be an exception.
+        """Returns the result for each message, which may be an exception.
 
-        A call that is refused for one message that it has is made again in halves.
+        If a call is refused for one of its messages, its halves are sent separately.
         """
         try:
             results: Sequence[Any] = yield partial(call, name, messages)
@@ -401,7 +408,7 @@ def _give_back(borrowed: Sequence[tuple[_Entry, Lingering]]) -> None:
 
 
 def _of_one_message(error: CirrusMQError) -> bool:
-    """Whether a refusal may be that of one of several messages; nothing was stored then."""
+    """Returns True if an error may be for one of several messages; then nothing was stored."""
     if error.uncertain:
         return False
     if error.status is None:
@@ -411,7 +418,7 @@ def _of_one_message(error: CirrusMQError) -> bool:
 
 
 def _settle(future: Future[Any], result: Any) -> None:
-    """Set a result, if the future has none yet. What its callbacks raise is theirs."""
+    """Sets a result if the future has none yet. Logs exceptions of its callbacks."""
     try:
         if isinstance(result, Exception):
             future.set_exception(result)

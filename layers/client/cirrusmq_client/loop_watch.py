@@ -1,4 +1,4 @@
-"""Telling when an event loop is blocked, from a thread beside it."""
+"""Detects a blocked event loop, from a thread beside it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import traceback
 from collections.abc import Callable
 
 PROBE_SECONDS = 0.5
-"""A loop that does nothing for so long is blocked."""
+"""A loop that does not run for this time is blocked."""
 PAUSE_SECONDS = (0.1, 1.0)
 
 
 class LoopWatch:
-    """Asks the running loop whether it still runs, whenever something is due in it.
+    """Checks if the running loop still runs, whenever something is due in it.
 
-    `due`: the time of the monotonic clock until which nothing has to be asked. `tell`: called in
-    the watch's own thread, once for each block, with the stack of what blocks the loop.
+    `due`: returns the time, by the monotonic clock, before which no check is needed. `tell`: called
+    in the watch's thread, once for each block, with the stack of the code that blocks the loop.
     """
 
     def __init__(self, due: Callable[[], float], tell: Callable[[str], None]) -> None:
@@ -29,7 +29,7 @@ class LoopWatch:
         threading.Thread(target=self._work, name="cirrusmq-watch", daemon=True).start()
 
     def stop(self) -> None:
-        """Ask nothing more."""
+        """Ends the checks."""
         self._stopped.set()
 
     def _work(self) -> None:

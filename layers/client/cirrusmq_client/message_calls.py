@@ -1,4 +1,4 @@
-"""Sending, receiving, and settling messages that were received."""
+"""Calls that send, receive and settle messages."""
 
 from __future__ import annotations
 
@@ -30,15 +30,18 @@ LONGEST_WAIT_SECONDS = 30.0
 
 
 class MessageCalls(Calls):
-    """Messages of queues and of pull subscriptions, at most 16 a call.
+    """Calls on messages of queues and pull subscriptions, at most 16 in a call.
 
-    A `source` is a queue's name, a `Queue` or a `Subscription`. Errors are those of the contract,
-    by their codes.
+    A `source` is a queue's name, a `Queue` or a `Subscription`. The methods raise the contract's
+    errors, subclasses of CirrusMQError.
     """
 
     @driven
     def send(self, queue: str, messages: Sequence[Message]) -> Steps[list[Sent]]:
-        """Send all of the messages or none, in this order."""
+        """Sends all messages or none, in this order. Returns the id and time of each.
+
+        A call whose answer was lost is repeated, and stores nothing twice.
+        """
         reply = yield from self._send(queue, messages, {})
         return [_sent(entry) for entry in reply.json["messages"]]
 
@@ -46,7 +49,7 @@ class MessageCalls(Calls):
     def send_each(
         self, queue: str, messages: Sequence[Message]
     ) -> Steps[list[Sent | CirrusMQError]]:
-        """Send the messages that are not refused; in the place of a refused one is its error."""
+        """Sends the valid messages. Returns each one's id and time, or its error, in order."""
         reply = yield from self._send(queue, messages, {"atomic": False})
         return [
             error_of(entry["error"]) if "error" in entry else _sent(entry)
@@ -63,10 +66,13 @@ class MessageCalls(Calls):
         visibility_timeout_seconds: int | None = None,
         group: str | None = None,
     ) -> Steps[list[Received]]:
-        """Receive 0 to 16 messages; an empty list when the wait is over.
+        """Receives 0 to 16 messages, each with a lease. Returns none if no message came in time.
 
-        `group`: of this group alone, in an ordered or a fair queue. Where the answer is lost, the
-        same messages are asked for again, with the same receipts.
+        If the answer is lost, the call is repeated for the same messages, with the same receipts.
+
+        `wait_seconds`: time of the long poll, 0 to 30; None takes the queue's.
+        `visibility_timeout_seconds`: of the leases; None takes the message's or the queue's.
+        `group`: only messages of this group, from an ordered or a fair queue; None takes any.
         """
         path, body, longest = _wanted(
             source, max_messages, wait_seconds, visibility_timeout_seconds
@@ -95,8 +101,8 @@ class MessageCalls(Calls):
         """Receive up to 16 messages with this attribute, of a queue without groups.
 
         A call looks at a bounded part of the queue, and waits for nothing. Give the answer's
-        `after` to the next call, until it has seen all. What a call took whose answer was lost
-        comes again when its lease is over.
+        `after` to the next call, until it has seen all. If an answer is lost, its
+        messages come again when their lease is over.
         """
         path, body, _ = _wanted(source, max_messages, None, visibility_timeout_seconds)
         told = value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
@@ -117,9 +123,10 @@ class MessageCalls(Calls):
         wait_seconds: float | None = None,
         visibility_timeout_seconds: int | None = None,
     ) -> Steps[Exchanged]:
-        """Delete messages as `delete` does, then receive as `receive` does, in one call.
+        """Deletes messages as `delete` does, then receives as `receive` does, in one call.
 
-        An error that is raised was told before the deletes, or its answer was lost.
+        Returns the messages and the deletes' outcome. If it raises, nothing was deleted, or the
+        answer was lost.
         """
         path, body, longest = _wanted(
             source, max_messages, wait_seconds, visibility_timeout_seconds
@@ -139,7 +146,7 @@ class MessageCalls(Calls):
                 return Exchanged(_messages(reply, source), deleted)
             error = error_of(reply.json["error"])
             if isinstance(error, Unavailable):
-                # As after a 503: it may have claimed messages, and the same ones are asked for.
+                # As after a 503: it may have claimed messages, so the same ones are requested.
                 try:
                     more = yield from self._call("POST", path, again, wait_seconds=longest)
                 except CirrusMQError as later:
@@ -153,9 +160,10 @@ class MessageCalls(Calls):
     def look_up(
         self, queue: str | Queue, message_id: str, *, group: str | None = None, body: bool = False
     ) -> Steps[FoundMessage]:
-        """A message's state by its id, and its body if wanted; MessageNotFound.
+        """Returns a message's state by its id. Raises MessageNotFound.
 
-        `group`: in an ordered or a fair queue, bounds the search to that.
+        `group`: the message's group, in an ordered or fair queue, which makes the search cheaper.
+        `body`: True adds the message's content.
         """
         source = Queue(queue) if isinstance(queue, str) else queue
         shown = yield from self._get(
@@ -170,10 +178,10 @@ class MessageCalls(Calls):
     def cancel(
         self, queue: str | Queue, message_id: str, *, group: str | None = None
     ) -> Steps[None]:
-        """Take back a message that nobody has received. Conflict: it was; or MessageNotFound.
+        """Cancels a message that was never received. Raises Conflict if it was, or MessageNotFound.
 
-        From a receiver's messages where `queue` names one, else from the queue's own. `group`: as
-        of `look_up`, in a fair queue.
+        `queue`: with a receiver, cancels only the receiver's message. `group`: as for `look_up`, in
+        a fair queue.
         """
         source = Queue(queue) if isinstance(queue, str) else queue
         path = f"{source.path}/messages/{part(message_id)}"
@@ -189,11 +197,12 @@ class MessageCalls(Calls):
         deliver_at: datetime | str | float | None = None,
         group: str | None = None,
     ) -> Steps[FoundMessage]:
-        """Let a message that nobody has received be active so many seconds from now, or at a time.
+        """Reschedules a message that was never received. Returns its state.
 
-        A number is in seconds since the epoch. A call that is repeated because its answer was lost
-        counts `delay_seconds` from its last try. Conflict: it was received; or MessageNotFound.
-        `group`: as of `look_up`, in a fair queue.
+        Raises Conflict if it was received, or MessageNotFound.
+
+        `delay_seconds`: from now; from the last try if an answer was lost. `deliver_at`: a time
+        instead; a number is in seconds since the epoch. `group`: as for `look_up`, in a fair queue.
         """
         source = Queue(queue) if isinstance(queue, str) else queue
         body: dict[str, Any] = {}
@@ -207,7 +216,10 @@ class MessageCalls(Calls):
 
     @driven
     def delete(self, source: str | Source, receipts: Sequence[str]) -> Steps[Outcome]:
-        """Delete messages. After a lost answer, an expired receipt counts as deleted."""
+        """Deletes messages. Returns the outcome of each receipt.
+
+        After a lost answer, an expired receipt counts as deleted.
+        """
         return (
             yield from self._settle(
                 source, "delete", {"receipts": texts("receipts", receipts)}, "deleted"
@@ -218,7 +230,11 @@ class MessageCalls(Calls):
     def dead_letter(
         self, source: str | Source, receipts: Sequence[str], reason: str | None = None
     ) -> Steps[Outcome]:
-        """Move messages to the dead-letter queue. NoDeadLetterQueue is reported per receipt."""
+        """Moves messages to the dead-letter queue. Returns the outcome of each receipt.
+
+        Without a dead-letter queue, a receipt fails with NoDeadLetterQueue. `reason`: a text of at
+        most 256 characters.
+        """
         body: dict[str, Any] = {"receipts": texts("receipts", receipts)}
         if reason is not None:
             body["reason"] = reason
@@ -233,10 +249,11 @@ class MessageCalls(Calls):
         *,
         tried: bool = True,
     ) -> Steps[Outcome]:
-        """End receipts: hidden for the delay, else for the retry policy's next wait.
+        """Gives messages back before their leases expire. Returns the outcome of each receipt.
 
-        `tried`: False if nothing began to handle the messages. They have no wait then, and their
-        receive counts are as before the receive. A service that is older than that counts it.
+        `delay_seconds`: time until they can be received again; None is the retry policy's next
+        wait. `tried`: False if no handler started. Then there is no wait, and this receive is not
+        counted. An older service counts it.
         """
         body: dict[str, Any] = {"receipts": texts("receipts", receipts)}
         if delay_seconds is not None:
@@ -254,7 +271,10 @@ class MessageCalls(Calls):
 
     @driven
     def change_visibility(self, source: str | Source, seconds: Mapping[str, int]) -> Steps[Outcome]:
-        """Let leases end so many seconds from now, by receipt; the receipts stay valid."""
+        """Changes the ends of leases. Returns the outcome of each receipt; receipts stay valid.
+
+        `seconds`: receipt -> seconds from now to the lease's end.
+        """
         check_mapping("seconds", seconds)
         entries = [
             {"receipt": receipt, "visibility_timeout_seconds": timeout}
@@ -267,11 +287,12 @@ class MessageCalls(Calls):
     def peek_all(
         self, source: str | Source, dead_letter: Mapping[str, Any] | None = None
     ) -> Entries[Received]:
-        """Active messages, page by page, without receipts; nothing is claimed.
+        """Iterates over active messages, without receipts; claims none.
 
-        `dead_letter` selects by the notes of dead letters: `reason`, `source_queue`, `receiver`,
-        `subscription`, `older_than_seconds`, `younger_than_seconds`. One that moves meanwhile may
-        come twice.
+        A message that moves during the iteration may come twice.
+
+        `dead_letter`: selects dead letters by their notes: `reason`, `source_queue`, `receiver`,
+        `subscription`, `older_than_seconds`, `younger_than_seconds`. None takes all messages.
         """
         named, path = str(source_of(source)), source_of(source).path + "/messages/peek"
         body: dict[str, Any] | None = {"max": 16}
@@ -285,7 +306,7 @@ class MessageCalls(Calls):
 
     @driven
     def peek(self, source: str | Source, max_messages: int = 1) -> Steps[list[Received]]:
-        """Look at active messages without taking them."""
+        """Returns up to `max_messages` active messages, without receipts; claims none."""
         path = source_of(source).path + "/messages/peek"
         reply = yield from self._call("POST", path, {"max": max_messages})
         return _messages(reply, source)
@@ -316,10 +337,10 @@ _EXPIRED = ReceiptExpired.__name__
 
 
 def _identify(message: Message) -> Message:
-    """A message that can be sent again.
+    """Returns a message that can be sent again.
 
-    Ordered queues take no `attempt`. Only their messages need a group, so a message with one gets
-    a deduplication id, which every queue takes.
+    Ordered queues accept no `attempt`. Only their messages need a group, so a message with a group
+    gets a deduplication id, which every queue accepts.
     """
     if message.group is None or message.deduplication_id is not None:
         return message
@@ -336,7 +357,7 @@ def _wanted(
     wait_seconds: float | None,
     visibility_timeout_seconds: int | None,
 ) -> tuple[str, dict[str, Any], float]:
-    """A receive's path, its body, and how long it may wait."""
+    """Returns a receive's path, its body, and its maximum wait."""
     source = source_of(source)
     body: dict[str, Any] = {"max": max_messages}
     if wait_seconds is not None:
@@ -360,11 +381,11 @@ def _messages(reply: Reply, source: str | Source) -> list[Received]:
 
 
 def _ended(reply: Reply, done: str) -> Outcome:
-    """The result for each receipt that a call was to end."""
+    """Returns the result for each receipt of a call that ends leases."""
     outcome = _outcome(reply, done)
     if not reply.uncertain:
         return outcome
-    # The earlier try most likely ended these receipts.
+    # Most likely the earlier try has ended these receipts.
     gone = {failed.receipt for failed in outcome.failed if failed.code == _EXPIRED}
     failed = [failed for failed in outcome.failed if failed.receipt not in gone]
     return Outcome(outcome.done | dict.fromkeys(gone), failed)

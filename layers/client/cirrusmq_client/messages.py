@@ -1,4 +1,4 @@
-"""Messages: as a producer writes them, and as a consumer gets them."""
+"""Messages as a producer writes them, and as a consumer gets them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from cirrusmq_client.errors import InvalidParameter
 from cirrusmq_client.times import to_moment
 
 DEDUPLICATION_ATTRIBUTE = "cirrusmq_deduplication_id"
-"""The attribute in which a `Producer` notes the deduplication id: receives do not return it."""
+"""Attribute in which a `Producer` notes the deduplication id, since receives do not return it."""
 
 
 class MessageFields(TypedDict, total=False):
-    """What may be given beside a body; each is as the attribute of `Message` of this name."""
+    """Fields of a message beside its body, equal to the attributes of `Message`."""
 
     attributes: Mapping[str, str | bytes]
     tags: Sequence[str]
@@ -44,26 +44,26 @@ class _Content:
     tags: Sequence[str] = ()
     """At most 10, of 1 to 16 characters."""
     group: str | None = None
-    """Messages of a group keep their order, where the queue or subscription is ordered."""
+    """Group inside which the order is kept, in an ordered queue or subscription."""
     deduplication_id: str | None = None
-    """Sent again within 5 minutes, it is stored once."""
+    """Messages with an equal id are stored once within 5 minutes."""
     delay_seconds: int | None = None
-    """The queue's where None; of a topic's message below a day, if nobody gets it in order."""
+    """None takes the queue's delay. For a topic, less than a day, without ordered subscriptions."""
     deliver_at: datetime | str | float | None = None
-    """Topics only, instead of `delay_seconds`: a number is in seconds since the epoch."""
+    """For topics only, instead of `delay_seconds`; a number is in seconds since the epoch."""
     visibility_timeout_seconds: int | None = None
-    """Queues only; the queue's where None."""
+    """For queues only; None takes the queue's."""
     routing_key: str | None = None
-    """Topics with `filter: "routing_key"` only."""
+    """Only for topics with `filter: "routing_key"`."""
     priority: int | None = None
-    """Queues with `priorities` only; the higher number is received first, and None is 1."""
+    """Only for queues with `priorities`; a higher number is received first, None is 1."""
 
 
 @dataclass(frozen=True)
 class Message(_Content):
-    """A message to send or to publish. The body is text or bytes and is received as it was sent.
+    """A message to send or to publish. The body is text or bytes, and is received unchanged.
 
-    InvalidParameter names what cannot be sent: another type, or a text that is no Unicode.
+    Raises InvalidParameter, with the field, for a wrong type or a text that is not valid Unicode.
     """
 
     body: str | bytes
@@ -85,7 +85,7 @@ class Message(_Content):
             (check_text if isinstance(when, str) else check_number)("deliver_at", when)
 
     def to_json(self) -> dict[str, Any]:
-        """The message as a request has it."""
+        """Returns the message in the form of a request."""
         shown: dict[str, Any] = (
             {"body": self.body}
             if isinstance(self.body, str)
@@ -110,7 +110,7 @@ class Message(_Content):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that count towards a batch: body, attributes (names and values) and tags."""
+        """Bytes of the message in a batch: body, attributes (names and values) and tags."""
         size = _size(self.body)
         for name, value in self.attributes.items():
             size += _size(name) + _size(value)
@@ -118,7 +118,7 @@ class Message(_Content):
 
 
 def messages_of(messages: Iterable[Message]) -> list[Message]:
-    """The messages of a call. InvalidParameter if they are none."""
+    """Returns the messages of a call. Raises InvalidParameter if a value is no `Message`."""
     found = several("messages", messages)
     for each in found:
         if not isinstance(each, Message):
@@ -130,7 +130,7 @@ def messages_of(messages: Iterable[Message]) -> list[Message]:
 
 
 def all_json(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The messages as a request has them."""
+    """Returns the messages in the form of a request."""
     return [message.to_json() for message in messages_of(messages)]
 
 
@@ -156,33 +156,33 @@ _CHECKS: tuple[tuple[str, Callable[[str, object], None]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A received message: a view of the answer's JSON, read where it is asked for."""
+    """A received message: a view of the answer's JSON, read on access."""
 
     json: Mapping[str, Any]
     source: str = ""
-    """What it was received from, in words: `queue orders`; empty if that is not known."""
+    """The source, as in `queue orders`; empty if it is not known."""
 
     @property
     def id(self) -> str:
-        """The message's id; the same at every delivery."""
+        """The message's id, equal at every delivery."""
         return str(self.json["id"])
 
     @property
     def body(self) -> str | bytes:
-        """Text where text was sent, else bytes."""
+        """Text if text was sent, else bytes."""
         if "body" in self.json:
             return str(self.json["body"])
         return base64.b64decode(self.json["body_base64"])
 
     @property
     def text(self) -> str:
-        """The body as text; UnicodeDecodeError where it is not UTF-8."""
+        """The body as text. Raises UnicodeDecodeError if it is not UTF-8."""
         body = self.body
         return body if isinstance(body, str) else body.decode()
 
     @property
     def data(self) -> bytes:
-        """The body byte for byte."""
+        """The body as bytes."""
         body = self.body
         return body.encode() if isinstance(body, str) else body
 
@@ -206,7 +206,7 @@ class Received:
 
     @property
     def priority(self) -> int:
-        """Its priority; 1, the lowest, where it has none."""
+        """Its priority; 1, the lowest, unless it was given one."""
         return int(self.json.get("priority", 1))
 
     @property
@@ -221,45 +221,45 @@ class Received:
 
     @property
     def deduplication_id(self) -> str | None:
-        """The producer's deduplication id, where the message was sent with a `Producer`."""
+        """The deduplication id if a `Producer` sent the message with one, else None."""
         noted = self.json.get("attributes", {}).get(DEDUPLICATION_ATTRIBUTE)
         return noted if isinstance(noted, str) else None
 
     @property
     def receipt(self) -> str:
-        """Deletes the message, or changes how long it is held; empty where it is not held."""
+        """The receipt, with which the message is settled; empty if it is not leased."""
         return str(self.json.get("receipt", ""))
 
     @property
     def receive_count(self) -> int:
-        """How often it was received, this time included; 1 where that is not counted."""
+        """Number of receives, including this one; 1 if they are not counted."""
         return int(self.json.get("receive_count", 1))
 
     @property
     def redeliveries(self) -> int:
-        """How often it was received before."""
+        """Number of earlier receives."""
         return self.receive_count - 1
 
     @property
     def sent_at(self) -> datetime:
-        """When it was sent, by the service's clock."""
+        """Time of the send, by the service's clock."""
         return datetime.fromisoformat(self.json["sent_at"])
 
     @property
     def visible_at(self) -> datetime | None:
-        """When its lease ends; None where it is not held."""
+        """End of its lease, or None if it is not leased."""
         text = self.json.get("visible_at")
         return None if text is None else datetime.fromisoformat(text)
 
     @property
     def expires_at(self) -> datetime | None:
-        """When its life ends; None where the answer does not say."""
+        """End of its retention, or None if it is not known."""
         text = self.json.get("expires_at")
         return None if text is None else datetime.fromisoformat(text)
 
     @property
     def dead_letter(self) -> Mapping[str, Any] | None:
-        """In a dead-letter queue: `source_queue`, `receive_count`, `dead_at`, `reason`."""
+        """A dead letter's note: `source_queue`, `receive_count`, `dead_at`, `reason`; else None."""
         return self.json.get("dead_letter")
 
 

@@ -1,4 +1,4 @@
-"""How a consumer works, with each limit and default once."""
+"""The options of a consumer, with each limit and default once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ WAIT_SECONDS = (0.0, 30.0)
 
 @dataclass(frozen=True, kw_only=True)
 class Batches:
-    """The handler gets lists: of `max_batch` messages, or of those there are when the oldest has
-    waited for `max_await` seconds, whichever is first."""
+    """Passes lists to the handler.
+
+    A list has `max_batch` messages, or fewer when the oldest has waited for `max_await` seconds.
+    """
 
     max_batch: int = 32
     max_await: float = 0.0
@@ -27,7 +29,7 @@ class Batches:
 
 
 class ConsumerOptions(TypedDict, total=False):
-    """The options of a consumer beside those in its own signature; as in its docstring."""
+    """Further options of a consumer, beside its signature; see its docstring."""
 
     workers: int
     receivers: int
@@ -61,17 +63,17 @@ class Options:
 
     @property
     def most(self) -> int:
-        """Messages that a handler gets at once."""
+        """Maximum messages of one call of a handler."""
         return 1 if self.batches is None else self.batches.max_batch
 
     @property
     def await_seconds(self) -> float:
-        """How long a batch gathers."""
+        """Maximum time to gather a batch."""
         return 0.0 if self.batches is None else self.batches.max_await
 
 
 def check(name: str, value: float, bounds: tuple[float, float]) -> None:
-    """Raise ValueError where the value is not within the bounds, both included."""
+    """Raises ValueError if the value is not within the bounds, both included."""
     least, most = bounds
     if not least <= value <= most:
         raise ValueError(f"{name} must be {least:,} to {most:,}")

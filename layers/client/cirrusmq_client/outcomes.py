@@ -1,4 +1,4 @@
-"""The results of calls on messages: values made from answers."""
+"""Results of calls on messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Prepared messages that their producer did not decide in time.
+    """Prepared messages that their producer has not decided in time.
 
     They have neither ids nor times yet.
     """
@@ -36,10 +36,10 @@ class Undecided:
     handle: str
     messages: list[Received]
     checks: int
-    """How often producers were asked, this time included."""
+    """Number of times that producers were asked, including this one."""
     max_checks: int
     expires_at: str
-    """From then on they can only be rolled back."""
+    """After this time they can only be rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Selected:
 
     messages: list[Received]
     seen_all: bool
-    """Whether these calls looked at everything that could be received when they came by."""
+    """True if these calls looked at everything that could be received when they came by."""
     after: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A receipt that changed nothing, and why."""
+    """A receipt that changed nothing, with the reason."""
 
     receipt: str
     code: str
@@ -65,8 +65,8 @@ class Failed:
 class Outcome:
     """The result for each receipt of a call.
 
-    `done` maps a receipt to the time at which its message is visible again, None where it never
-    is, or where only a lost answer told it.
+    `done`: receipt -> time at which its message is visible again; None if it is deleted, or if the
+    answer with the time was lost.
     """
 
     done: dict[str, str | None]
@@ -77,7 +77,7 @@ class Outcome:
 class Exchanged:
     """A receive that first deleted messages.
 
-    `error`: why nothing was received, though the deletes were made.
+    `error`: the reason why nothing was received although the deletes were made, or None.
     """
 
     messages: list[Received]

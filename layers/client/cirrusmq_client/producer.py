@@ -1,4 +1,4 @@
-"""`Producer`: sending and publishing as many messages as one likes."""
+"""`Producer`: sends and publishes any number of messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PartlySent(CirrusMQError):
         told = str(cause) if isinstance(cause, CirrusMQError) else repr(cause)
         super().__init__(f"{len(sent)} messages were sent, then: {told}")
         self.sent = list(sent)
-        """The messages that were sent: the first ones, in order."""
+        """The sent messages: the first ones, in order."""
         self.uncertain = getattr(cause, "uncertain", False)
 
 
@@ -47,17 +47,17 @@ class BaseProducer:
     def send(
         self, /, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Steps[Sent]:
-        """Send one message; `fields` are those of `Message`."""
+        """Sends one message. Returns its id and time. `fields`: as of `Message`."""
         sent: list[Sent] = yield partial(self.client.send, queue, [make_message(body, fields)])
         return sent[0]
 
     @driven
     def send_batch(self, queue: str, bodies: Iterable[str | bytes | Message]) -> Steps[list[Sent]]:
-        """Send any number of messages, in order, in as few calls as the limits allow.
+        """Sends any number of messages, in order, in as few calls as the limits allow.
 
-        What is wrong in a list of bodies is found before the first call: InvalidParameter, and
-        nothing is sent. Each call is all or nothing. PartlySent if a later one fails, or if an
-        iterator does from which the bodies come: it has what was sent.
+        Returns the id and time of each. Raises InvalidParameter, before the first call, if a list
+        has an invalid body. Each call is all or nothing. Raises PartlySent, which has the sent
+        messages, if a later call or an iterator of bodies fails.
         """
         return (yield from _each_batch(bodies, partial(self.client.send, queue)))
 
@@ -65,7 +65,7 @@ class BaseProducer:
     def publish(
         self, /, topic: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Steps[Published]:
-        """Publish one message; `fields` are those of `Message`."""
+        """Publishes one message. Returns its id, time and matches. `fields`: as of `Message`."""
         published: list[Published] = yield partial(
             self.client.publish, topic, [make_message(body, fields)]
         )
@@ -75,21 +75,22 @@ class BaseProducer:
     def publish_batch(
         self, topic: str, bodies: Iterable[str | bytes | Message]
     ) -> Steps[list[Published]]:
-        """Publish any number of messages, in order; as `send_batch`."""
+        """Publishes any number of messages, in order; as `send_batch`."""
         return (yield from _each_batch(bodies, partial(self.client.publish, topic)))
 
 
 class Producer(Blocking, BaseProducer):
-    """Sends to queues and publishes on topics.
+    """Sends to queues and publishes to topics.
 
-    A body is text or bytes, or a whole `Message`. A call whose answer was lost is repeated and
-    stores nothing twice.
+    A body is text, bytes or a `Message`. A call whose answer was lost is repeated, and stores
+    nothing twice.
 
         with Producer() as producer:
             futures = [producer.send_soon("orders", body) for body in bodies]
 
-    - `linger`: seconds that a message of `send_soon` waits for others to be sent with; 0 to 10.
-    - `sends`: threads that send them, 1 to 64, so calls in flight.
+    - `client`: None makes a `Client()`.
+    - `linger`: seconds that a message of `send_soon` waits to share a call with others; 0 to 10.
+    - `sends`: threads that send them, 1 to 64: the maximum of calls in flight.
     """
 
     client: Client
@@ -104,16 +105,16 @@ class Producer(Blocking, BaseProducer):
     def send_soon(
         self, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Future[Sent]:
-        """Send one message together with others of this moment; the future is its answer.
+        """Sends one message in a call with others of the same time. Returns a future of the answer.
 
-        Together go messages of one queue and delay, and of one group, whose order is kept; without
-        a group messages of all producers of the client. Each is
-        stored, or its future has the error: that of the message alone, or of the call. Waits while
-        10,000 messages, or 16 MiB, are without an answer. NotSent once closed. A future that is
-        cancelled before its message is on the way is not sent. For asyncio: `AsyncProducer`.
+        Messages of one queue and delay share a call, or of one group, whose order is kept. Without
+        a group, producers of one client share calls too. Each is
+        stored, or its future has the message's or the call's error. Waits while 10,000 messages, or
+        16 MiB, have no answer. Raises NotSent if the producer is closed. If a future is cancelled
+        before its message is under way, the message is not sent. For asyncio: `AsyncProducer`.
 
-        After an error that is `uncertain` the message may be stored all the same, and behind
-        later ones of its group.
+        After an error that is `uncertain` the message may be stored nevertheless, even after later
+        ones of its group.
         """
         message = make_message(body, fields)
         send = self.client.send_each
@@ -123,7 +124,7 @@ class Producer(Blocking, BaseProducer):
     def publish_soon(
         self, topic: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Future[Published]:
-        """Publish one message together with others of this moment; as `send_soon`."""
+        """Publishes one message in a call with others of the same time; as `send_soon`."""
         message = make_message(body, fields)
         soon: Future[Published] = self._lingering.put(self.client.publish, topic, message)
         return soon
@@ -131,27 +132,33 @@ class Producer(Blocking, BaseProducer):
     def transaction(
         self, topic: str, *, check: LocalTransactions[T], **options: Unpack[TransactionOptions]
     ) -> Transaction[T]:
-        """Publishes that take place together with local transactions: see `Transaction`.
+        """Returns publishes that take effect together with local transactions: see `Transaction`.
 
         `options`: `group`, `check_after_seconds`, `max_checks`.
         """
         return Transaction(self.client, topic, check, **options)
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Send what waits now, without lingering, and wait for the answers; False where the time
-        ended before. Errors are in the futures."""
+        """Sends all waiting messages now, and waits for the answers.
+
+        Returns False if `timeout_seconds` pass before that. Errors are in the futures.
+        """
         return bool(self._lingering.flush(timeout_seconds))
 
     def close(self, grace_seconds: float = 30.0) -> None:
-        """Send what waits, and take no more by `send_soon` and `publish_soon`.
+        """Sends all waiting messages; then `send_soon` and `publish_soon` raise NotSent.
 
-        A message without an answer by then gets NotSent, `uncertain` where it was on its way.
+        A message without an answer after `grace_seconds` gets NotSent, `uncertain` if it was under
+        way.
         """
         self._lingering.close(grace_seconds)
 
     @contextmanager
     def closed_on_signals(self) -> Iterator[None]:
-        """In the main thread: at SIGTERM or Ctrl-C close, then let the signal do what it does."""
+        """Closes the producer at SIGTERM or Ctrl-C, then the signal acts as before.
+
+        Works only in the main thread.
+        """
         with first_on_signals(self.close):
             yield
 
@@ -163,7 +170,7 @@ class Producer(Blocking, BaseProducer):
 
 
 def check_producing(linger: float, sends: int) -> None:
-    """Raise ValueError where an option of a producer is out of its range."""
+    """Raises ValueError if an option of a producer is out of its range."""
     check("linger", linger, LINGER_SECONDS)
     check("sends", sends, SENDS)
 
@@ -182,7 +189,7 @@ def _each_batch(
                 except BatchTooLarge:
                     if len(part) == 1:
                         raise
-                    # A deployment without a bucket takes less at once; it stored nothing.
+                    # A deployment without a bucket takes less in a call; it stored nothing.
                     half = len(part) // 2
                     left = [part[:half], part[half:], *left]
     except Exception as error:
@@ -193,7 +200,7 @@ def _each_batch(
 
 
 def _messages(bodies: Iterable[str | bytes | Message]) -> Iterable[Message]:
-    """The messages: a list is checked as a whole, an iterator as far as it is read."""
+    """Returns the messages; a list is checked at once, an iterator while it is read."""
     if isinstance(bodies, Iterator):
         return (make_message(body, {}) for body in bodies)
     return [_at(index, body) for index, body in enumerate(several("bodies", bodies))]
@@ -209,13 +216,13 @@ def _at(index: int, body: str | bytes | Message) -> Message:
 
 
 def make_message(body: str | bytes | Message, fields: MessageFields) -> Message:
-    """A message with these fields, which notes its deduplication id."""
+    """Returns a message with these fields, which notes its deduplication id."""
     message = replace(body, **fields) if isinstance(body, Message) else Message(body, **fields)
     known = message.attributes
     if message.deduplication_id is None or DEDUPLICATION_ATTRIBUTE in known:
         return message
     if len(known) >= ATTRIBUTES:
         return message
-    # Answers do not repeat the id, and an exactly-once consumer wants to know it.
+    # Receives do not return the id, which an exactly-once consumer needs.
     noted = {**known, DEDUPLICATION_ATTRIBUTE: message.deduplication_id}
     return replace(message, attributes=noted)

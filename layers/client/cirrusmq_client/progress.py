@@ -1,4 +1,4 @@
-"""How far a member of a broadcasting group is: kept by the member itself."""
+"""The progress of a member of a broadcasting group, kept by the member."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Keeps the cursor behind the last messages that were handled."""
+    """A store of the cursor behind the last handled messages."""
 
     def load(self) -> str | None:
-        """The cursor; None where there is none: the member starts at the latest message."""
+        """Returns the cursor, or None if there is none: then the member starts at the latest."""
         ...
 
     def save(self, cursor: str) -> None:
-        """Everything before the cursor is handled."""
+        """Saves the cursor: all messages before it are handled."""
         ...
 
 
 @dataclass(frozen=True)
 class FileProgress:
-    """Progress in a file, replaced whole so that a crash leaves the old or the new one."""
+    """Progress in a file, replaced whole, so that a crash leaves the old or the new one."""
 
     path: Path | str
 
     def load(self) -> str | None:
-        """The cursor in the file; None where there is none."""
+        """Returns the cursor in the file, or None if the file is missing or empty."""
         try:
             return Path(self.path).read_text(encoding="ascii").strip() or None
         except FileNotFoundError:
             return None
 
     def save(self, cursor: str) -> None:
-        """Replace the file."""
+        """Replaces the file."""
         path = Path(self.path)
         beside = path.with_name(path.name + ".new")
         with beside.open("w", encoding="ascii") as file:
@@ -47,17 +47,17 @@ class FileProgress:
 
 @dataclass(frozen=True)
 class CallbackProgress:
-    """Progress wherever two functions keep it."""
+    """Progress kept by two functions of yours."""
 
     load: Callable[[], str | None]
     save: Callable[[str], None]
 
 
 class NoProgress:
-    """Every start is at the latest message."""
+    """No progress: every start is at the latest message."""
 
     def load(self) -> None:
-        """Nothing."""
+        """Returns None."""
 
     def save(self, cursor: str) -> None:
-        """Nowhere."""
+        """Does nothing."""

@@ -1,4 +1,4 @@
-"""Calls on queues, their receivers and grants, and the long work on them."""
+"""Calls on queues, their receivers, grants and operations."""
 
 from __future__ import annotations
 
@@ -29,49 +29,52 @@ _DEFAULTS: QueueInput = {}
 
 
 class QueueCalls(Calls):
-    """Queues, in steps. Errors are those of the contract, by their codes."""
+    """Calls on queues. The methods raise the contract's errors, subclasses of CirrusMQError."""
 
     @driven
     def create_queue(
         self, name: str, attributes: QueueInput = _DEFAULTS, *, exact: bool = False
     ) -> Steps[QueueAttributes]:
-        """Make a queue, or find one with these attributes; else AlreadyExists.
+        """Creates a queue, or finds one with these attributes. Returns its attributes.
 
-        An attribute that is not given may be anything; with `exact` it must be at its default.
+        Raises AlreadyExists if a queue of this name has other attributes.
+
+        `attributes`: attributes of the queue; a new queue has defaults for the others. `exact`: an
+        existing queue must have these defaults, too; otherwise its others may have any value.
         """
         path = queue_path(name)
         return cast(QueueAttributes, (yield from self._put(path, attributes or {}, exact=exact)))
 
     @driven
     def change_queue(self, name: str, attributes: QueueInput) -> Steps[QueueAttributes]:
-        """Change some attributes; all of them are answered."""
+        """Changes some attributes. Returns all attributes."""
         return cast(QueueAttributes, (yield from self._patch(queue_path(name), attributes)))
 
     @driven
     def show_queue(self, name: str) -> Steps[QueueWithCounts]:
-        """A queue's attributes and `counts`."""
+        """Returns a queue's attributes and `counts`."""
         return cast(QueueWithCounts, (yield from self._get(queue_path(name))))
 
     @listed
     def list_queues(self, prefix: str | None = None) -> Entries[QueueAttributes]:
-        """The account's queues, by name."""
+        """Iterates over the account's queues, by name."""
         return self._pages("/queues", "queues", prefix=prefix)
 
     @driven
     def delete_queue(self, name: str) -> Steps[None]:
-        """Delete a queue and all its messages."""
+        """Deletes a queue and all its messages."""
         yield from self._delete(queue_path(name), QueueNotFound)
 
     @driven
     def purge_queue(self, name: str) -> Steps[str]:
-        """Remove every message sent before now; the operation's id."""
+        """Removes every message sent before now. Returns the operation's id."""
         return str((yield from self._post_once(queue_path(name) + "/purge", {}))["operation"])
 
     @driven
     def rewind_queue(self, name: str, to: datetime | str | float) -> Steps[str]:
-        """Make deleted messages sent at or after a time active again; the operation's id.
+        """Makes deleted messages that were sent at or after a time active again.
 
-        A number is in seconds since the epoch.
+        Returns the operation's id. `to`: a number is in seconds since the epoch.
         """
         body = {"to": to_moment(to)}
         return str((yield from self._post_once(queue_path(name) + "/rewind", body))["operation"])
@@ -87,10 +90,13 @@ class QueueCalls(Calls):
         ids: Sequence[str] | None = None,
         receipts: Sequence[str] | None = None,
     ) -> Steps[str]:
-        """Send dead letters back, or move any queue's messages to `to`; the operation's id.
+        """Sends dead letters back to their source, or moves a queue's messages to another queue.
 
-        All that are active, or those chosen: by `dead_letter` as in `peek_all`, by at most 100
-        `ids`, or by at most 16 `receipts` of messages that are held.
+        Moves all active messages, or a selection. Returns the operation's id.
+
+        `to`: the other queue; None for dead letters' sources. `max_messages`: None for all.
+        `dead_letter`: selects as in `peek_all`. `ids`: at most 100. `receipts`: at most 16, of
+        leased messages.
         """
         given = {
             "to": to,
@@ -104,7 +110,7 @@ class QueueCalls(Calls):
 
     @driven
     def show_operation(self, operation: str) -> Steps[OperationState]:
-        """How far an operation is."""
+        """Returns the state of an operation."""
         return cast(OperationState, (yield from self._get(f"/operations/{part(operation)}")))
 
     @listed
@@ -116,7 +122,7 @@ class QueueCalls(Calls):
         queue: str | None = None,
         topic: str | None = None,
     ) -> Entries[OperationState]:
-        """The account's operations of the last seven days, the newest first.
+        """Iterates over the account's operations of the last seven days, the newest first.
 
         `state`: running, succeeded or failed. `kind`: purge, rewind, redrive, backfill or replay.
         """
@@ -126,7 +132,7 @@ class QueueCalls(Calls):
 
     @listed
     def watch_operation(self, operation: str) -> Entries[OperationState]:
-        """An operation again and again, with growing pauses, until it has ended."""
+        """Yields an operation's state, with growing pauses, until the operation has ended."""
         pause, longest = POLL_SECONDS
         while True:
             shown: OperationState = yield partial(self.show_operation, operation)
@@ -140,10 +146,10 @@ class QueueCalls(Calls):
     def create_receiver(
         self, queue: str, name: str, attributes: ReceiverInput, *, exact: bool = False
     ) -> Steps[ReceiverAttributes]:
-        """Add an independent receiver, or find one with these attributes; as `create_queue`.
+        """Creates an independent receiver, or finds one; as `create_queue`.
 
-        With `start` earliest it gets what is in the queue, too. The answer's `operation` gives it
-        what was sent before: `watch_operation` tells how far that is.
+        With `start` earliest it also gets the queue's earlier messages, by the `operation` of the
+        answer, whose progress `watch_operation` yields.
         """
         path = _receiver(queue, name)
         return cast(ReceiverAttributes, (yield from self._put(path, attributes, exact=exact)))
@@ -158,39 +164,42 @@ class QueueCalls(Calls):
 
     @driven
     def show_receiver(self, queue: str, name: str) -> Steps[ReceiverWithCounts]:
-        """A receiver's attributes and `counts`."""
+        """Returns a receiver's attributes and `counts`."""
         return cast(ReceiverWithCounts, (yield from self._get(_receiver(queue, name))))
 
     @listed
     def list_receivers(self, queue: str) -> Entries[ReceiverAttributes]:
-        """A queue's receivers."""
+        """Iterates over a queue's receivers."""
         return self._pages(queue_path(queue) + "/receivers", "receivers")
 
     @driven
     def delete_receiver(self, queue: str, name: str) -> Steps[None]:
-        """Delete a receiver."""
+        """Deletes a receiver."""
         yield from self._delete(_receiver(queue, name), ReceiverNotFound)
 
     @driven
     def put_grant(self, queue: str, account: str, permission: str) -> Steps[GrantState]:
-        """Let another account `send`, `receive`, `send_receive`, `info`, `admin` or `full`."""
+        """Grants another account a permission on a queue. Returns the grant.
+
+        `permission`: `send`, `receive`, `send_receive`, `info`, `admin` or `full`.
+        """
         return cast(
             GrantState, (yield from self._put(_grant(queue, account), {"permission": permission}))
         )
 
     @driven
     def show_grant(self, queue: str, account: str) -> Steps[GrantState]:
-        """Another account's permission; GrantNotFound."""
+        """Returns another account's permission. Raises GrantNotFound."""
         return cast(GrantState, (yield from self._get(_grant(queue, account))))
 
     @driven
     def list_grants(self, queue: str) -> Steps[list[GrantState]]:
-        """All grants on a queue."""
+        """Returns all grants on a queue."""
         return (yield from self._all(queue_path(queue) + "/grants", "grants"))
 
     @driven
     def delete_grant(self, queue: str, account: str) -> Steps[None]:
-        """Take a grant back."""
+        """Removes a grant."""
         yield from self._delete(_grant(queue, account), GrantNotFound)
 
 

@@ -1,4 +1,4 @@
-"""A handler's results for a message. Returning normally is `Ack`."""
+"""A handler's results for a message. A return of None is `Ack`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ REASON_CHARACTERS = 256
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The message is done: delete it."""
+    """The message is done, and is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Again, `after` so many seconds or a timedelta; else by the source's retry policy.
+    """The message is delivered again, `after` seconds or a timedelta.
 
-    From 0 to 43,200 seconds (12 hours): less counts as 0, and more as 43,200.
+    `after`: 0 to 43,200 seconds (12 hours); less counts as 0, and more as 43,200. None takes the
+    source's retry policy.
     """
 
     after: float | timedelta | None = None
@@ -38,7 +39,7 @@ class Retry:
 
     @property
     def delay_seconds(self) -> int | None:
-        """Whole seconds, as the service takes them; 0 to 43,200."""
+        """Whole seconds for the service, 0 to 43,200, or None."""
         if self.after is None:
             return None
         after = self.after
@@ -48,27 +49,29 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Wait(Retry):
-    """The library's own wait: up to `after`, and half as long at least, drawn for each call."""
+    """The library's own wait: random between half of `after` and `after`, for each call."""
 
     @property
     def delay_seconds(self) -> int | None:
-        """Whole seconds; messages of one call wait together, so that they move together."""
+        """Whole seconds, drawn once for the messages of a call, so that they move together."""
         longest = Retry(self.after).delay_seconds
         return None if longest is None else random.randint((longest + 1) // 2, longest)
 
 
 @dataclass(frozen=True, slots=True)
 class Untried(Retry):
-    """The library's own: no handler began, so the message comes again, and this receive does not
-    count."""
+    """The library's own: no handler started, so the message comes again.
+
+    This receive does not count.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """The message is hopeless: to the dead-letter queue, with a reason.
+    """The message is moved to the dead-letter queue, with a reason.
 
-    An exception or another value as the reason is written as text. The service takes 256
-    characters: of a longer reason, such as a traceback, the rest is left out.
+    An exception or another value as the reason is converted to text. The service takes 256
+    characters; a longer reason, such as a traceback, is cut.
     """
 
     reason: str | BaseException | None = None
@@ -80,13 +83,13 @@ class DeadLetter:
 
 Result: TypeAlias = Ack | Retry | DeadLetter
 HandlerResult: TypeAlias = Ack | Retry | DeadLetter | None
-"""What a handler of single messages may return. None is `Ack`, or a `Retry` if options say so."""
+"""Result of a handler of single messages. None is `Ack`, or `Retry` with `none_means_retry`."""
 BatchResult: TypeAlias = HandlerResult | Sequence[HandlerResult]
-"""What a handler of lists may return: one result for all messages, or one for each."""
+"""Result of a handler of lists: one result for all messages, or a list with one for each."""
 
 
 class UnknownResult(TypeError):
-    """A handler returned what is no result."""
+    """A handler returned an invalid result."""
 
     def __init__(self, value: object) -> None:
         told = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
@@ -94,9 +97,9 @@ class UnknownResult(TypeError):
 
 
 def check_result(value: object) -> HandlerResult:
-    """The value, if it is one that a handler may return; else UnknownResult.
+    """Returns the value if it is a valid result of a handler. Raises UnknownResult otherwise.
 
-    A coroutine that came instead is closed, so that Python does not warn about it too.
+    Closes a coroutine in its place, so that Python does not warn about it, too.
     """
     if value is None or isinstance(value, Ack | Retry | DeadLetter):
         return value
@@ -105,7 +108,7 @@ def check_result(value: object) -> HandlerResult:
 
 
 def check_results(values: Sequence[object]) -> list[HandlerResult]:
-    """The values, if all of them are results; else UnknownResult."""
+    """Returns the values if all are valid results. Raises UnknownResult otherwise."""
     try:
         return [check_result(value) for value in values]
     except UnknownResult:
@@ -114,12 +117,12 @@ def check_results(values: Sequence[object]) -> list[HandlerResult]:
 
 
 def read_result(value: object, none: Result) -> Result:
-    """A handler's return value as a result, `none` for None. Raises UnknownResult."""
+    """Returns a handler's return value as a result, `none` for None. Raises UnknownResult."""
     return check_result(value) or none
 
 
 def for_each(value: object, count: int) -> list[object]:
-    """A value for each message of a batch, from one for all or from a list. Raises ValueError."""
+    """Returns a value for each message, from one for all or a list. Raises ValueError."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return [value] * count
     if len(value) != count:
@@ -129,7 +132,7 @@ def for_each(value: object, count: int) -> list[object]:
 
 
 def _close(value: object) -> None:
-    """Close coroutines and generators that nobody will go on with, also those of a collection."""
+    """Closes coroutines and generators that nobody will continue, also in a collection."""
     found: Iterable[object] = [value]
     if isinstance(value, Mapping):
         found = value.values()
@@ -142,12 +145,12 @@ def _close(value: object) -> None:
 
 
 def _text(reason: object) -> str:
-    """What the service takes as a reason, of whatever a handler gave: an exception, bytes …"""
+    """Returns a handler's reason (an exception, bytes, …) as text that the service accepts."""
     try:
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
     except Exception:
         text = type(reason).__name__
     if isinstance(reason, BaseException):
         text = f"{type(reason).__name__}: {text}"
-    # Half an emoji, or a file's name that is not UTF-8, cannot be sent.
+    # Half an emoji, or a file name that is not UTF-8, cannot be sent.
     return text[:REASON_CHARACTERS].encode(errors="replace").decode()

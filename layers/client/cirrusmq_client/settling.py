@@ -1,4 +1,4 @@
-"""Settling messages with the service: many in a call, while handlers work."""
+"""Settles messages with the service: many in a call, while handlers work."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ T = TypeVar("T")
 logger = logging.getLogger("cirrusmq_client")
 WORKERS = 2
 PENDING = 1_024
-"""Results that may wait; then handlers wait for them."""
+"""Maximum number of waiting results; with more, handlers wait."""
 CARRY_SECONDS = 0.05
-"""So long a delete waits for a receive that carries it."""
+"""Maximum time that a delete waits for a receive that carries it."""
 HANDLE_SECONDS = 0.02
-"""So long a receive waits for the handlers of what the last one brought."""
+"""Maximum time that a receive waits for the handlers of the previous one."""
 CARRIED = 64
-"""Of more deletes than this some are made at once."""
+"""Maximum number of waiting deletes; with more, some are made at once."""
 _EXPIRED, _NO_QUEUE = ReceiptExpired.__name__, NoDeadLetterQueue.__name__
 
 
 class Settler:
-    """Deletes, gives back and dead-letters. Results that wait during a call are in the next one.
+    """Deletes, gives back and dead-letters messages. Results that wait share the next call.
 
-    A delete waits for a moment, so that the next receive may carry it:
+    A delete waits for a short time, so that the next receive can carry it:
 
         handler ──> put ──> carried by a receive that is about to be made
-                       └──> 50 ms later, or when many wait: deleted by a call of its own
+                       └──> 50 ms later, or when many wait: deleted by a separate call
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class Settler:
         self._upkeep = upkeep
         self._kind, self._run, self._died = kind, kind.run, died
         self._deletes: deque[tuple[Held, float]] = deque()
-        """Messages to delete, and until when they may wait for a receive."""
+        """Messages to delete, and the time until which they may wait for a receive."""
         self._others: deque[tuple[Held, Result]] = deque()
         self._changed = kind.condition()
         self._open = self._closed = False
         self._workers: list[Any] = []
 
     def start(self) -> None:
-        """Begin."""
+        """Starts the workers."""
         self._workers = [self._spawn(number) for number in range(WORKERS)]
 
     @driven
     def put(self, results: Iterable[tuple[Held, Result]]) -> Steps[None]:
-        """Settle these some time soon."""
+        """Adds results to settle soon."""
         with self._changed:
             while len(self._deletes) + len(self._others) >= PENDING and not self._open:
                 yield self._changed.wait
@@ -81,7 +81,7 @@ class Settler:
 
     @driven
     def wait_for_deletes(self, count: int) -> Steps[None]:
-        """Until so many wait to be carried, or a moment is over."""
+        """Waits until `count` deletes wait to be carried, or `HANDLE_SECONDS` pass."""
         until = time.monotonic() + HANDLE_SECONDS
         with self._changed:
             while len(self._deletes) < min(count, BATCH) and not self._closed:
@@ -91,7 +91,7 @@ class Settler:
                 yield partial(self._changed.wait, left)
 
     def take_deletes(self) -> list[Held]:
-        """Messages that the caller deletes by the receive that it is about to make."""
+        """Takes the messages that the caller deletes by its next receive."""
         with self._changed:
             taken = [held for held, _ in _first(self._deletes)]
             self._changed.notify_all()
@@ -100,7 +100,7 @@ class Settler:
 
     @driven
     def note_deletes(self, taken: Sequence[Held], outcome: Outcome) -> Steps[None]:
-        """What became of them; those that the service could not delete then are deleted now."""
+        """Notes the outcome of carried deletes; deletes failed ones now."""
         by_receipt = {held.message.receipt: held for held in taken}
         passing = {failed.receipt for failed in outcome.failed if failed.code != _EXPIRED}
         self._leases.drop([held for receipt, held in by_receipt.items() if receipt not in passing])
@@ -109,9 +109,9 @@ class Settler:
 
     @driven
     def delete_after_all(self, taken: Sequence[Held]) -> Steps[None]:
-        """Delete these in a call of their own, since the receive failed that was to do it.
+        """Deletes messages in a separate call, since the receive with the deletes failed.
 
-        It may have done it all the same: a receipt that is worth nothing is no failure here.
+        The receive may have deleted them nevertheless: so an expired receipt is no failure here.
         """
         if not taken:
             return
@@ -125,27 +125,27 @@ class Settler:
             self._leases.drop(taken)
 
     def open(self) -> None:
-        """Take every result from now on, however many wait: nobody waits for room at the end."""
+        """Accepts every result from now on, without a limit: at the end nobody waits for room."""
         with self._changed:
             self._open = True
             self._changed.notify_all()
 
     @driven
     def close(self, seconds: float) -> Steps[bool]:
-        """Settle what waits, then end. Returns False if the time ends before; call it again."""
+        """Settles waiting results, then ends. Returns False if the time ends before; repeat it."""
         self.open()
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         ended: bool = yield partial(self._kind.join, self._workers, seconds)
         if ended and (self._deletes or self._others):
-            # Who cancels every task of a loop has cancelled these too.
+            # A program that cancels every task of a loop has cancelled these, too.
             self._workers = [self._spawn(WORKERS)]
             ended = yield partial(self._kind.join, self._workers, seconds)
         return ended
 
     def give_up(self) -> None:
-        """Settle nothing more: what waits comes again when its leases end."""
+        """Settles nothing more: waiting messages come again when their leases expire."""
         with self._changed:
             waiting = [held for held, _ in (*self._deletes, *self._others)]
             self._deletes.clear()
@@ -157,7 +157,7 @@ class Settler:
 
     @driven
     def settle(self, results: Iterable[tuple[Held, Result]]) -> Steps[set[str]]:
-        """Settle these now; the receipts for which the service did it."""
+        """Settles results now. Returns the receipts of settled messages."""
         results = list(results)
         if any(isinstance(result, Retry) and result.after is None for _, result in results):
             yield self._upkeep.read_again
@@ -179,7 +179,7 @@ class Settler:
             yield partial(self.settle, taken)
 
     def _next(self) -> Steps[list[tuple[Held, Result]]]:
-        """What is to be settled now, as soon as there is something; nothing at the end."""
+        """Waits for results to settle now. Returns none at the end."""
         with self._changed:
             while True:
                 left: float | None = None
@@ -207,7 +207,7 @@ class Settler:
             if homeless:
                 done |= yield from self._settle_homeless(homeless, result)
         except Exception as error:
-            # They are delivered again when their leases end.
+            # They are delivered again when their leases expire.
             self._warn_all(group, error)
             return set()
         finally:
@@ -215,7 +215,7 @@ class Settler:
         return done
 
     def _settle_homeless(self, group: Sequence[Held], result: Result) -> Steps[set[str]]:
-        """Dead letters where there is no queue for them: it is made, or they come again."""
+        """Makes a missing dead-letter queue for dead letters, or gives them back."""
         done: set[str] = set()
         if (yield self._upkeep.make_dead_letter_queue):
             outcome: Outcome = yield self._call([held.message.receipt for held in group], result)
@@ -259,18 +259,18 @@ class Settler:
 
 
 def _first(waiting: deque[T]) -> list[T]:
-    """Take as many as one call settles."""
+    """Takes as many as one call settles."""
     return [waiting.popleft() for _ in range(min(len(waiting), BATCH))]
 
 
 def _passes(failed: Failed, result: Result) -> bool:
-    """Whether a failure is dealt with elsewhere, or none: nobody waits for what was not begun."""
+    """Returns True if a failure needs no warning: it is handled elsewhere, or does no harm."""
     if isinstance(result, Untried) and failed.code == _EXPIRED:
         return True
     return failed.code == _NO_QUEUE
 
 
 def _has_no_queue(held: Held, outcome: Outcome) -> bool:
-    """Whether the message is a dead letter for which there is no queue."""
+    """Returns True if the message is a dead letter without a dead-letter queue."""
     receipt = held.message.receipt
     return any(each.receipt == receipt and each.code == _NO_QUEUE for each in outcome.failed)

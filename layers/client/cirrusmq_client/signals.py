@@ -1,4 +1,4 @@
-"""Ending on SIGTERM and Ctrl-C."""
+"""Actions at SIGTERM and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at the first SIGTERM or Ctrl-C; a second one does what it did before.
+    """Calls `stop` at the first SIGTERM or Ctrl-C; a second one acts as before.
 
     Only the main thread may set that; in others this does nothing.
     """
@@ -22,7 +22,7 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def first_on_signals(work: Callable[[], None]) -> Iterator[None]:
-    """Do `work` at the first SIGTERM or Ctrl-C; then the signal does what it did before.
+    """Does `work` at the first SIGTERM or Ctrl-C; then the signal acts as before.
 
     Only the main thread may set that; in others this does nothing.
     """
@@ -39,7 +39,7 @@ def first_on_signals(work: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _at_signal(act: Callable[[int], None]) -> Iterator[None]:
-    """Let `act` have the number of the first signal, in a thread of its own."""
+    """Calls `act` with the number of the first signal, in a new thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -54,9 +54,9 @@ def _at_signal(act: Callable[[int], None]) -> Iterator[None]:
     def end(number: int, _: Any) -> None:
         restore()
         if os.getpid() != installed_in:
-            os.kill(os.getpid(), number)  # a forked child: there is nothing of it to end first
+            os.kill(os.getpid(), number)  # a forked child has nothing to end first
             return
-        # Not here: the main thread may be holding the very lock that `act` needs.
+        # Not in this thread: it may hold the lock that `act` needs.
         threading.Thread(target=act, args=(number,), name="cirrusmq-stop").start()
 
     for number in before:

@@ -1,4 +1,4 @@
-"""The futures of `send_soon`, and how many of them failed without anybody looking."""
+"""The futures of `send_soon`, and the number of failures that nobody has seen."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Failures:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: none, and a lock that no thread of the parent holds."""
+        """Makes an empty count and a new lock in a forked child."""
         self._lock = threading.Lock()
         self._count = 0
         self._last: BaseException | None = None
 
     def fail(self, future: Soon[Any], error: BaseException) -> None:
-        """A future failed."""
+        """Counts a failed future."""
         with self._lock:
             if not future.seen:
                 future.counted = True
@@ -34,7 +34,7 @@ class Failures:
                 self._last = error
 
     def see(self, future: Soon[Any]) -> None:
-        """Somebody looks at a future, now or at its end."""
+        """Notes that somebody looks at a future, now or at its end."""
         with self._lock:
             future.seen = True
             if future.counted:
@@ -42,7 +42,7 @@ class Failures:
                 self._count = max(0, self._count - 1)
 
     def take(self) -> tuple[int, BaseException | None]:
-        """How many there were since the last time, and the last of them."""
+        """Returns the number of unseen errors since the last call, and the last error."""
         with self._lock:
             taken = self._count, self._last
             self._count, self._last = 0, None
@@ -50,7 +50,7 @@ class Failures:
 
 
 class Soon(Future[T]):
-    """A future that knows whether its error was seen: asked for, or given to a callback."""
+    """A future that notes if its error was seen: read, or passed to a callback."""
 
     def __init__(self, failures: Failures) -> None:
         super().__init__()
@@ -58,13 +58,13 @@ class Soon(Future[T]):
         self.seen = self.counted = False
 
     def set_exception(self, exception: BaseException | None) -> None:
-        """Fail."""
+        """Fails the future."""
         super().set_exception(exception)
         if exception is not None:
             self._failures.fail(self, exception)
 
     def result(self, timeout: float | None = None) -> T:
-        """The answer, or its error."""
+        """Returns the answer, or raises its error."""
         try:
             return super().result(timeout)
         except (CancelledError, TimeoutError):
@@ -74,13 +74,13 @@ class Soon(Future[T]):
             raise
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The error."""
+        """Returns the error, or None."""
         found = super().exception(timeout)
         if found is not None:
             self._failures.see(self)
         return found
 
     def add_done_callback(self, fn: Callable[[Future[T]], Any]) -> None:
-        """Call `fn` with the future at its end."""
+        """Calls `fn` with the future at its end."""
         self._failures.see(self)
         super().add_done_callback(fn)

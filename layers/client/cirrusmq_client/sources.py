@@ -11,7 +11,7 @@ from cirrusmq_client.checks import check_text
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue; with `receiver`, that independent receiver of it.
+    """A queue, or with `receiver` an independent receiver of it.
 
     Another account's queue is `account:queue`.
     """
@@ -21,29 +21,29 @@ class Queue:
 
     @property
     def path(self) -> str:
-        """Of the resource itself."""
+        """Path of the resource."""
         return queue_path(self.name)
 
     def __str__(self) -> str:
-        """As log lines name it."""
+        """Returns the name in log lines."""
         queue = f"queue {self.name}"
         return queue if self.receiver is None else f"receiver {self.receiver} of {queue}"
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """A topic's pull subscription: a consumer group."""
+    """A topic's pull subscription, which is a consumer group."""
 
     topic: str
     name: str
 
     @property
     def path(self) -> str:
-        """Of the resource itself."""
+        """Path of the resource."""
         return subscription_path(self.topic, self.name)
 
     def __str__(self) -> str:
-        """As log lines name it."""
+        """Returns the name in log lines."""
         return f"subscription {self.name} of topic {self.topic}"
 
 
@@ -55,11 +55,11 @@ class Topic:
 
     @property
     def path(self) -> str:
-        """Of the resource itself."""
+        """Path of the resource."""
         return topic_path(self.name)
 
     def __str__(self) -> str:
-        """As log lines name it."""
+        """Returns the name in log lines."""
         return f"topic {self.name}"
 
 
@@ -67,27 +67,27 @@ Source: TypeAlias = Queue | Subscription
 
 
 def source_of(source: str | Source) -> Source:
-    """A source; a text names a queue."""
+    """Returns a source; a text names a queue."""
     return Queue(source) if isinstance(source, str) else source
 
 
 def queue_path(name: str) -> str:
-    """The path of a queue, its name escaped."""
+    """Returns the path of a queue, with its name escaped."""
     return f"/queues/{part(name)}"
 
 
 def topic_path(name: str) -> str:
-    """The path of a topic."""
+    """Returns the path of a topic."""
     return f"/topics/{part(name)}"
 
 
 def subscription_path(topic: str, name: str) -> str:
-    """The path of a subscription."""
+    """Returns the path of a subscription."""
     return f"{topic_path(topic)}/subscriptions/{part(name)}"
 
 
 def part(text: str) -> str:
-    """One segment of a path, escaped. A dot alone would climb in the path."""
+    """Returns an escaped segment of a path. A plain dot would change the path's level."""
     check_text("name", text)
     quoted = quote(text, safe=":")
     return quoted.replace(".", "%2E") if set(quoted) == {"."} else quoted

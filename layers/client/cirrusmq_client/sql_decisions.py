@@ -30,14 +30,14 @@ DECIDED = Table(
 )
 """`decided_at` is in seconds since the epoch."""
 KEEP_SECONDS = 259_200
-"""A handle can be decided for a day, and is asked for no longer."""
+"""Life of a record; a handle can be decided for a day, and is not asked for later."""
 
 
 class SqlDecisions(SqlRecords):
-    """Records in the table `cirrusmq_transactions`; `work` gets the transaction's connection.
+    """Keeps records in the table `cirrusmq_transactions`; `work` gets a transaction's connection.
 
-    The record is written first, under a unique key. A check that writes the same one waits until
-    the local transaction has ended, and either finds its record or is the first: then that
+    The record is written first, under a unique key. A check that writes the same record waits until
+    the local transaction has ended. Then it finds the record, or writes it first, so that the
     transaction can never commit.
     """
 
@@ -45,7 +45,7 @@ class SqlDecisions(SqlRecords):
         super().__init__(engine, DECIDED, DECIDED.c.decided_at, KEEP_SECONDS)
 
     def run(self, handle: str, work: Callable[[Connection], object]) -> object:
-        """Do the work and record the handle in one transaction; see `LocalTransactions`."""
+        """Does the work and records the handle in one transaction; see `LocalTransactions`."""
         with self._engine.begin() as connection:
             try:
                 connection.execute(DECIDED.insert().values(_record(handle, took_place=True)))
@@ -56,7 +56,7 @@ class SqlDecisions(SqlRecords):
         return result
 
     def took_place(self, handle: str) -> bool:
-        """Whether its transaction took place; where it did not, it never will."""
+        """Returns True if the handle's transaction took place; if not, it never will."""
         try:
             with self._engine.begin() as connection:
                 connection.execute(DECIDED.insert().values(_record(handle, took_place=False)))

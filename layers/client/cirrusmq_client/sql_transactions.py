@@ -35,10 +35,10 @@ CONSUMED = Table(
     Column("consumer_group", String(255), primary_key=True),
     Column("consumed_at", BigInteger, nullable=False, index=True),
 )
-"""`message` is the name of the record, by `effect_keys`: a digest, so that every collation holds
-two for equal only if they are. `consumed_at` is in seconds since the epoch.
+"""`message` is the name of the record, by `effect_keys`: a digest, so that in every collation only
+equal names are equal. `consumed_at` is in seconds since the epoch.
 
-Releases before this one named records by the deduplication id or the id.
+Earlier releases named records by the deduplication id or the id.
 """
 
 
@@ -46,7 +46,7 @@ TIDY_SECONDS = 3_600.0
 
 
 class SqlRecords:
-    """Records of one table, whose column `written_at` has seconds since the epoch."""
+    """Records in one table, whose column `written_at` has seconds since the epoch."""
 
     def __init__(
         self, engine: Engine, table: Table, written_at: Column[int], keep_seconds: int
@@ -57,11 +57,11 @@ class SqlRecords:
         self._lock = threading.Lock()
 
     def create_table(self) -> None:
-        """Make the table where it is not there."""
+        """Creates the table if it does not exist."""
         self._table.metadata.create_all(self._engine)
 
     def remove_old(self) -> int:
-        """Remove records that are kept no longer; how many. Done once an hour by itself."""
+        """Removes records after `keep_seconds`. Returns their number. Runs hourly automatically."""
         before = int(time.time()) - self._keep_seconds
         old = delete(self._table).where(self._written_at < before)
         with self._engine.begin() as connection:
@@ -76,11 +76,13 @@ class SqlRecords:
 
 
 class SqlTransactions(SqlRecords):
-    """Records in the table `cirrusmq_consumed`; handlers get the transaction's connection.
+    """Keeps records in the table `cirrusmq_consumed`; handlers get the transaction's connection.
 
     The record is written first: a second consumer of the same message waits at the unique key
-    until the first one has committed, and then finds the record. `keep_seconds` must not be below
-    the longest time over which a message may be delivered again.
+    until the first one has committed, and then finds the record.
+
+    `keep_seconds`: life of a record, at least the longest time over which a message may be
+    delivered again.
     """
 
     def __init__(self, engine: Engine, keep_seconds: int = KEEP_SECONDS) -> None:
@@ -88,7 +90,7 @@ class SqlTransactions(SqlRecords):
         super().__init__(engine, CONSUMED, CONSUMED.c.consumed_at, keep_seconds)
 
     def run(self, key: str, group: str, work: Callable[[Connection], object]) -> object:
-        """Do the work and write the record in one transaction; see `Transactions`."""
+        """Does the work and writes the record in one transaction; see `Transactions`."""
         return self._run([key], group, work)
 
     def run_together(
@@ -97,7 +99,7 @@ class SqlTransactions(SqlRecords):
         group: str,
         work: Callable[[frozenset[str], Connection], object],
     ) -> object:
-        """Do the work and write the records in one transaction; see `Transactions`.
+        """Does the work and writes the records in one transaction; see `Transactions`.
 
         two batches share a message   records written, waits at the key ── refused: rolled back
                                       the other's are read, and left out ── records, work, commit
@@ -105,14 +107,14 @@ class SqlTransactions(SqlRecords):
         new = frozenset(keys)
         while True:
             try:
-                # In one order everywhere, so that no two batches wait for each other.
+                # Always in the same order, so that no two batches wait for each other.
                 return self._run(sorted(new), group, partial(work, new))
             except AlreadyConsumed as refused:
                 names = {key: [key] for key in new} | former_names(new)
                 with self._engine.connect() as connection:
                     known = self._known(connection, names, group)
                 if not known and refused.__cause__ is not None:
-                    raise refused.__cause__ from None  # something else is wrong with a record
+                    raise refused.__cause__ from None  # another fault of a record
                 new -= known
                 if not new:
                     raise
@@ -126,8 +128,8 @@ class SqlTransactions(SqlRecords):
             except IntegrityError as error:
                 transaction.rollback()
                 raise AlreadyConsumed from error
-            # Behind the insert: a look before it would fix what the handler sees, while another
-            # consumer of the message may still write.
+            # After the insert: a read before it would fix the snapshot that the handler sees, while
+            # another consumer of the message may still write.
             if self._known(connection, former_names(keys), group):
                 raise AlreadyConsumed
             result = work(connection)
@@ -139,7 +141,7 @@ class SqlTransactions(SqlRecords):
     def _known(
         self, connection: Connection, names: Mapping[str, Sequence[str]], group: str
     ) -> frozenset[str]:
-        """Keys that have a record under one of their names."""
+        """Returns the keys with a record under one of their names."""
         if not names:
             return frozenset()
         wanted = CONSUMED.c.message.in_(sorted(names)) & (CONSUMED.c.consumer_group == group)
@@ -147,6 +149,6 @@ class SqlTransactions(SqlRecords):
         return frozenset(
             key
             for name, consumed_at in found
-            for key in names.get(name, ())  # none: another text, which is equal without its case
+            for key in names.get(name, ())  # none if the text differs by its case
             if key == name or (isinstance(key, EffectKey) and key.is_of(name, consumed_at))
         )

@@ -1,15 +1,15 @@
 """Work that is written once, for threads and for asyncio.
 
 A method yields each step that may wait, as a callable, and gets its result. One driver calls the
-steps; the other one awaits their answers:
+steps; the other one awaits their results:
 
     @driven
     def health(self) -> Steps[Health]:
         reply = yield self._ask_for_health
         return reply.json
 
-Its class has a driver as `_run`: in a `Blocking` one `health()` is the result, in an `Asynchronous`
-one it is awaited.
+Its class has a driver as `_run`: in a `Blocking` class `health()` returns the result, in an
+`Asynchronous` one it is awaited.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Steps: TypeAlias = Generator[Step, Any, T]
 
 @dataclass(frozen=True, slots=True)
 class Entry(Generic[T]):
-    """An entry of a listing, among the steps that find it."""
+    """An entry of a listing, yielded between steps."""
 
     value: T
 
@@ -38,7 +38,7 @@ Entries: TypeAlias = Generator[Step | Entry[T], Any, None]
 
 
 def run(steps: Steps[T]) -> T:
-    """Do the steps in this thread."""
+    """Does the steps in this thread. Returns the result."""
     try:
         step = next(steps)
         while True:
@@ -53,7 +53,7 @@ def run(steps: Steps[T]) -> T:
 
 
 async def run_async(steps: Steps[T]) -> T:
-    """Do the steps in this task; a cancellation is raised at the step that is under way."""
+    """Does the steps in this task; a cancellation is raised at the current step."""
     try:
         step = next(steps)
         while True:
@@ -68,7 +68,7 @@ async def run_async(steps: Steps[T]) -> T:
 
 
 def iterate(entries: Entries[T]) -> Iterator[T]:
-    """Every entry of a listing; the steps to the next one are done when it is asked for."""
+    """Yields every entry of a listing; does the steps to the next one on demand."""
     answer: Any = None
     while True:
         try:
@@ -98,21 +98,21 @@ async def iterate_async(entries: Entries[T]) -> AsyncIterator[T]:
 
 
 class Blocking:
-    """Methods of steps block until their result is there."""
+    """A class whose methods of steps block until the result."""
 
     _run = staticmethod(run)
     _iterate = staticmethod(iterate)
 
 
 class Asynchronous:
-    """Methods of steps are awaited."""
+    """A class whose methods of steps are awaited."""
 
     _run = staticmethod(run_async)
     _iterate = staticmethod(iterate_async)
 
 
 class Driven(Generic[P, T]):
-    """The type of a method of steps, by the kind of its class. It is a function."""
+    """The type of a method of steps, by the kind of its class. At run time it is a function."""
 
     @overload
     def __get__(self, instance: Blocking, owner: Any) -> Callable[P, T]: ...
@@ -126,7 +126,7 @@ class Driven(Generic[P, T]):
 
 
 class Listed(Generic[P, T]):
-    """As `Driven`, of a method that iterates."""
+    """As `Driven`, for a method that iterates."""
 
     @overload
     def __get__(self, instance: Blocking, owner: Any) -> Callable[P, Iterator[T]]: ...
@@ -138,7 +138,7 @@ class Listed(Generic[P, T]):
 
 
 def driven(function: Callable[Concatenate[S, P], Steps[T]]) -> Driven[P, T]:
-    """A method that does its steps by its object's `_run`."""
+    """Makes a method that does its steps by its object's `_run`."""
 
     @wraps(function)
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -148,7 +148,7 @@ def driven(function: Callable[Concatenate[S, P], Steps[T]]) -> Driven[P, T]:
 
 
 def listed(function: Callable[Concatenate[S, P], Entries[T]]) -> Listed[P, T]:
-    """A method that iterates by its object's `_iterate`."""
+    """Makes a method that iterates by its object's `_iterate`."""
 
     @wraps(function)
     def method(self: Any, *arguments: Any, **named: Any) -> Any:

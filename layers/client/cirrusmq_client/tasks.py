@@ -27,7 +27,7 @@ class Condition:
         pass
 
     def notify(self) -> None:
-        """Wake one that waits."""
+        """Wakes one waiter."""
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -35,21 +35,21 @@ class Condition:
                 return
 
     def notify_all(self) -> None:
-        """Wake all that wait now."""
+        """Wakes all present waiters."""
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)
         self._waiting.clear()
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Wait to be woken; False where the time ended before."""
+        """Waits until woken. Returns False if the time ends before."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:
             done, _ = await asyncio.wait((waiter,), timeout=seconds)
         except asyncio.CancelledError:
             if waiter.done():
-                self.notify()  # another one's turn
+                self.notify()  # wakes another waiter instead
             raise
         finally:
             waiter.cancel()
@@ -67,7 +67,7 @@ class Event:
         self.is_set = self._event.is_set
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is set; False where the time ended before."""
+        """Waits until it is set. Returns False if the time ends before."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._event.wait()
@@ -76,7 +76,7 @@ class Event:
 
 
 class Tasks:
-    """Tasks, which are cancelled with their loop."""
+    """Tasks of one event loop, which end with it."""
 
     cancelled: tuple[type[BaseException], ...] = (asyncio.CancelledError,)
     run = staticmethod(run_async)
@@ -86,17 +86,17 @@ class Tasks:
     def spawn(
         self, name: str, work: Callable[[], Any], died: Callable[[BaseException], None]
     ) -> asyncio.Task[Any]:
-        """A task; nobody else refers to it. Its cancellation too is told to `died`."""
+        """Starts a task. Returns it; keep the reference. A cancellation calls `died`, too."""
         task = asyncio.create_task(_guarded(work, died), name=name)
         task.add_done_callback(partial(_tell_cancelled, died))
         return task
 
     def watch(self, due: Callable[[], float], tell: Callable[[str], None]) -> Callable[[], None]:
-        """Watch the loop from a thread beside it."""
+        """Watches the loop from a thread beside it."""
         return LoopWatch(due, tell).stop
 
     def is_one_of(self, workers: Sequence[asyncio.Task[Any]]) -> bool:
-        """Whether the caller is one of the tasks."""
+        """Returns True if the caller is one of the tasks."""
         return asyncio.current_task() in workers
 
     def place(self) -> asyncio.AbstractEventLoop:
@@ -106,18 +106,18 @@ class Tasks:
     async def join(
         self, workers: Sequence[asyncio.Task[Any]], seconds: float | None = None
     ) -> bool:
-        """Wait for other tasks."""
+        """Waits for other tasks. Returns False if the time ends before."""
         others = [task for task in workers if task is not asyncio.current_task()]
         return not others or not (await asyncio.wait(others, timeout=seconds))[1]
 
     def abandon(self, workers: Sequence[asyncio.Task[Any]]) -> Sequence[asyncio.Task[Any]]:
-        """Cancel them."""
+        """Cancels the tasks. Returns them."""
         for task in workers:
             task.cancel()
         return workers
 
     async def wait(self, futures: Collection[Future[Any]], seconds: float | None) -> bool:
-        """Wait until all are done; they are set by tasks of this loop."""
+        """Waits until all are done, which tasks of this loop do. Returns False if the time ends."""
         left = {future for future in futures if not future.done()}
         changed = Condition()
 
@@ -131,14 +131,14 @@ class Tasks:
         return not left or await changed.wait(seconds)
 
     def at_exit(self, work: Work) -> None:
-        """A loop ends before Python does, and its tasks with it."""
+        """Does nothing: a loop and its tasks end before Python does."""
 
     def not_at_exit(self, work: Work) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 async def _guarded(work: Callable[[], Any], died: Callable[[BaseException], None]) -> None:
-    """Do the work. Not even `SystemExit` comes out, which would end the loop."""
+    """Does the work. Catches also `SystemExit`, which would end the loop."""
     try:
         await work()
     except (asyncio.CancelledError, GeneratorExit):
@@ -148,7 +148,7 @@ async def _guarded(work: Callable[[], Any], died: Callable[[BaseException], None
 
 
 def _tell_cancelled(died: Callable[[BaseException], None], task: asyncio.Task[Any]) -> None:
-    # Not in the task: one that is cancelled before it begins never runs.
+    # Not in the task: a task that is cancelled before its start never runs.
     if task.cancelled():
         died(asyncio.CancelledError(f"{task.get_name()} was cancelled"))
 

@@ -1,4 +1,4 @@
-"""Times as the service writes them."""
+"""Times in the service's format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 
 def to_text(when: datetime | str) -> str:
-    """RFC 3339 in UTC with milliseconds; a text is taken as it is, a naive time as local."""
+    """Returns RFC 3339 in UTC with milliseconds; a text unchanged, a naive time as local."""
     if isinstance(when, str):
         return when
     utc = when.astimezone(UTC)
@@ -14,11 +14,11 @@ def to_text(when: datetime | str) -> str:
 
 
 def to_moment(when: datetime | str | float) -> str | float:
-    """As `to_text`; seconds since the epoch are taken as they are."""
+    """As `to_text`; seconds since the epoch unchanged."""
     return when if isinstance(when, int | float) else to_text(when)
 
 
 def just_before(when: datetime | str) -> str:
-    """The millisecond before a time: logs are read from behind a time on."""
+    """Returns the millisecond before a time, since logs are read from after a time on."""
     moment = datetime.fromisoformat(when) if isinstance(when, str) else when
     return to_text(moment - timedelta(milliseconds=1))

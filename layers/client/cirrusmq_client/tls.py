@@ -1,4 +1,4 @@
-"""Whom a client trusts, by which proxy it goes, and why a connection was not made."""
+"""A client's trusted authorities, its proxy, and the reasons of failed connections."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PROXIES = ("http", "https", "socks5", "socks5h")
 
 
 def trusted(connection: Connection) -> ssl.SSLContext:
-    """The authorities whose certificates are trusted; NotConfigured.
+    """Returns the trusted authorities. Raises NotConfigured if a file is not valid.
 
-    The public ones, in their place those of SSL_CERT_FILE or SSL_CERT_DIR, and besides those of
-    the connection's `ca_file`.
+    These are the public ones, replaced by SSL_CERT_FILE or SSL_CERT_DIR if set, and in addition the
+    authorities in the connection's `ca_file`.
     """
     return _context(os.environ.get(CA_FILE), os.environ.get(CA_FOLDER), connection.ca_file)
 
 
 @cache
 def _context(file: str | None, folder: str | None, own: str | None) -> ssl.SSLContext:
-    """One for all clients of a process that trust the same: the certificates take 20 ms to read."""
+    """Returns a context that clients of the process share: its certificates take 20 ms to read."""
     if file or folder:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     else:
@@ -45,12 +45,12 @@ def _context(file: str | None, folder: str | None, own: str | None) -> ssl.SSLCo
 
 
 def proxy_of(connection: Connection) -> httpx.Proxy | None:
-    """The connection's proxy; NotConfigured. Its password is in no error."""
+    """Returns the connection's proxy, or None. Raises NotConfigured, without the password."""
     if connection.proxy is None:
         return None
     try:
         proxy = httpx.Proxy(connection.proxy)
-    except Exception:  # what is raised shows the URL
+    except Exception:  # its text has the URL
         proxy = None
     if proxy is None or proxy.url.scheme not in _PROXIES or not proxy.url.host:
         raise NotConfigured("proxy (CIRRUSMQ_PROXY): not a URL like http://proxy.example:3128")
@@ -58,7 +58,7 @@ def proxy_of(connection: Connection) -> httpx.Proxy | None:
 
 
 def not_reached(url: str, error: BaseException) -> NotReachable:
-    """Why no connection was made: nobody answers, or TLS fails."""
+    """Returns the error for a failed connection: no answer, or a failure of TLS."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

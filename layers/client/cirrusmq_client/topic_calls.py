@@ -31,39 +31,45 @@ _DEFAULTS: TopicInput = {}
 
 
 class TopicCalls(Calls):
-    """Topics and subscriptions. Errors are those of the contract, by their codes."""
+    """Calls on topics and subscriptions.
+
+    The methods raise the contract's errors, subclasses of CirrusMQError.
+    """
 
     @driven
     def create_topic(
         self, name: str, attributes: TopicInput = _DEFAULTS, *, exact: bool = False
     ) -> Steps[TopicAttributes]:
-        """Make a topic, or find one with these attributes; as `create_queue`."""
+        """Creates a topic, or finds one with these attributes; as `create_queue`."""
         path = topic_path(name)
         return cast(TopicAttributes, (yield from self._put(path, attributes or {}, exact=exact)))
 
     @driven
     def change_topic(self, name: str, attributes: TopicInput) -> Steps[TopicAttributes]:
-        """Change some attributes."""
+        """Changes some attributes. Returns all attributes."""
         return cast(TopicAttributes, (yield from self._patch(topic_path(name), attributes)))
 
     @driven
     def show_topic(self, name: str) -> Steps[TopicWithCounts]:
-        """A topic's attributes and `counts`."""
+        """Returns a topic's attributes and `counts`."""
         return cast(TopicWithCounts, (yield from self._get(topic_path(name))))
 
     @listed
     def list_topics(self, prefix: str | None = None) -> Entries[TopicAttributes]:
-        """The account's topics, by name."""
+        """Iterates over the account's topics, by name."""
         return self._pages("/topics", "topics", prefix=prefix)
 
     @driven
     def delete_topic(self, name: str) -> Steps[None]:
-        """Delete a topic and its subscriptions."""
+        """Deletes a topic and its subscriptions."""
         yield from self._delete(topic_path(name), TopicNotFound)
 
     @driven
     def publish(self, topic: str, messages: Sequence[Message]) -> Steps[list[Published]]:
-        """Publish at most 16 messages at once; a lost answer is asked for again, safely."""
+        """Publishes at most 16 messages, all or none. Returns the id and matches of each.
+
+        A call whose answer was lost is repeated, and stores nothing twice.
+        """
         reply = yield from self._publish(topic, {"messages": all_json(messages)})
         return _published(reply)
 
@@ -77,10 +83,10 @@ class TopicCalls(Calls):
         max_checks: int = 15,
         group: str = "default",
     ) -> Steps[str]:
-        """Store at most 16 messages that nobody sees before `commit`; answers their handle.
+        """Stores at most 16 messages that nobody receives before `commit`. Returns their handle.
 
-        From `check_after_seconds` on, producers of the `group` are asked for the decision by
-        `receive_undecided`; nobody having decided after `max_checks` of them, they are rolled back.
+        After `check_after_seconds`, producers of the `group` get them by `receive_undecided`, to
+        decide; without a decision after `max_checks` of these, the messages are rolled back.
         """
         terms = {
             "check_after_seconds": check_after_seconds,
@@ -93,16 +99,19 @@ class TopicCalls(Calls):
 
     @driven
     def commit(self, topic: str, handle: str) -> Steps[list[Published]]:
-        """Publish what was prepared; a repetition gets the same answer.
+        """Publishes prepared messages; a repetition gets the same answer.
 
-        Conflict where it was rolled back.
+        Raises Conflict if they were rolled back.
         """
         path = topic_path(topic) + "/half/commit"
         return _published((yield from self._call("POST", path, {"handle": handle})))
 
     @driven
     def roll_back(self, topic: str, handle: str) -> Steps[None]:
-        """Drop what was prepared; a repetition changes nothing. Conflict where it was committed."""
+        """Drops prepared messages; a repetition changes nothing.
+
+        Raises Conflict if they were committed.
+        """
         yield from self._call("POST", topic_path(topic) + "/half/rollback", {"handle": handle})
 
     @driven
@@ -114,9 +123,11 @@ class TopicCalls(Calls):
         visibility_timeout_seconds: int = 30,
         group: str = "default",
     ) -> Steps[list[Undecided]]:
-        """What producers of the group prepared and did not decide in time, to be decided now.
+        """Returns messages that the group's producers prepared and did not decide in time.
 
-        Nobody else is asked for so many seconds. A lost answer counts as a check.
+        Decide them by `commit` or `roll_back`. A lost answer counts as a check.
+
+        `visibility_timeout_seconds`: time for which nobody else gets them.
         """
         asked = {
             "max": max,
@@ -138,7 +149,7 @@ class TopicCalls(Calls):
     def _publish(self, topic: str, body: Attributes) -> Steps[Reply]:
         path = topic_path(topic) + "/messages"
         if not self._transport.clock.exact:
-            # Logs are in the order of attempts: a second of doubt would mix up what follows.
+            # Logs are in the order of attempts: an error of a second would mix up later messages.
             yield from self._learn_time()
         reply: Reply = yield from self._with_attempt(
             lambda attempt: self._call("POST", path, {**body, "attempt": attempt})
@@ -147,7 +158,7 @@ class TopicCalls(Calls):
 
     @driven
     def match(self, topic: str, messages: Sequence[Message]) -> Steps[list[MatchedMessage]]:
-        """The subscriptions that would get each of at most 16 messages; none is published."""
+        """Returns the subscriptions that would get each of at most 16 messages; publishes none."""
         body = {"messages": all_json(messages)}
         reply = yield from self._post_safely(topic_path(topic) + "/match", body)
         return list(reply["messages"])
@@ -156,10 +167,9 @@ class TopicCalls(Calls):
     def try_filter(
         self, topic: str, filter: Attributes | None, messages: Sequence[Message]
     ) -> Steps[list[MatchedMessage]]:
-        """Whether a filter would let each of at most 16 messages pass, and why not; nothing is
-        kept.
+        """Tries a filter on at most 16 messages. Returns for each if it passes, and why not.
 
-        InvalidFilter where a subscription could not have it.
+        Nothing is stored. Raises InvalidFilter if a subscription could not have the filter.
         """
         body = {
             "messages": all_json(messages),
@@ -170,9 +180,10 @@ class TopicCalls(Calls):
 
     @driven
     def trace(self, topic: str, message_id: str, *, body: bool = False) -> Steps[MessageTrace]:
-        """The delivery state of a published message at each subscription; its body if wanted.
+        """Returns the delivery state of a published message at each subscription.
 
-        Of a URL the latest attempts are in `history`, each with its own error.
+        For a URL, `history` has the latest attempts, each with its error. `body`: True adds the
+        message's content.
         """
         path = f"{topic_path(topic)}/messages/{part(message_id)}"
         return cast(MessageTrace, (yield from self._get(path, body="true" if body else None)))
@@ -181,10 +192,10 @@ class TopicCalls(Calls):
     def read_log(
         self, source: str | Subscription, after: str | None = None, limit: int = 16
     ) -> Steps[tuple[list[Received], str]]:
-        """At most 100 messages of a log in order, and the cursor to continue from.
+        """Returns at most 100 messages of a log in order, and the cursor to continue.
 
-        The log of a topic, or the part of it that a broadcasting subscription selects; `after` is a
-        time or a cursor.
+        `source`: a topic, or a broadcasting subscription, whose filter selects. `after`: a time or
+        a cursor; None is the log's beginning.
         """
         log = source if isinstance(source, Subscription) else Topic(source)
         page = yield from self._get(log.path + "/messages", after=after, limit=limit)
@@ -195,9 +206,9 @@ class TopicCalls(Calls):
     def create_subscription(
         self, topic: str, name: str, attributes: SubscriptionInput, *, exact: bool = False
     ) -> Steps[NewSubscription]:
-        """Subscribe, or find a subscription with these attributes; as `create_queue`.
+        """Creates a subscription, or finds one with these attributes; as `create_queue`.
 
-        A new one of protocol `http` is answered with the `secret` of its signatures.
+        For a new one of protocol `http` the answer has the `secret` of its signatures.
         """
         path = subscription_path(topic, name)
         return cast(NewSubscription, (yield from self._put(path, attributes, exact=exact)))
@@ -206,7 +217,7 @@ class TopicCalls(Calls):
     def change_subscription(
         self, topic: str, name: str, attributes: SubscriptionInput
     ) -> Steps[SubscriptionAttributes]:
-        """Change some attributes."""
+        """Changes some attributes. Returns all attributes."""
         return cast(
             SubscriptionAttributes,
             (yield from self._patch(subscription_path(topic, name), attributes)),
@@ -214,84 +225,89 @@ class TopicCalls(Calls):
 
     @driven
     def show_subscription(self, topic: str, name: str) -> Steps[SubscriptionWithState]:
-        """A subscription's attributes, `counts` and state."""
+        """Returns a subscription's attributes, `counts` and state."""
         return cast(SubscriptionWithState, (yield from self._get(subscription_path(topic, name))))
 
     @listed
     def list_subscriptions(self, topic: str) -> Entries[SubscriptionAttributes]:
-        """A topic's subscriptions."""
+        """Iterates over a topic's subscriptions."""
         return self._pages(topic_path(topic) + "/subscriptions", "subscriptions")
 
     @driven
     def rewind_subscription(self, topic: str, name: str, to: datetime | str) -> Steps[str]:
-        """Give a group everything published at or after a time once more; the operation's id."""
+        """Delivers everything published at or after a time to a group again.
+
+        Returns the operation's id.
+        """
         path = subscription_path(topic, name) + "/rewind"
         return str((yield from self._post_once(path, {"to": to_text(to)}))["operation"])
 
     @driven
     def redeliver(self, topic: str, name: str, *message_ids: str) -> Steps[str]:
-        """Deliver messages of the last day to a URL or a group once more; the operation's id.
+        """Delivers at most 100 messages of the last day to a URL or a group again.
 
-        At most 100. MessageNotFound, Conflict where one is on its way there already.
+        Returns the operation's id. Raises MessageNotFound, or Conflict if a message is already
+        under way there.
         """
         path = subscription_path(topic, name) + "/redeliver"
         return str((yield from self._post_once(path, {"ids": list(message_ids)}))["operation"])
 
     @driven
     def delete_subscription(self, topic: str, name: str) -> Steps[None]:
-        """Delete a subscription."""
+        """Deletes a subscription."""
         yield from self._delete(subscription_path(topic, name), SubscriptionNotFound)
 
     @driven
     def pause_subscription(self, topic: str, name: str) -> Steps[SubscriptionAttributes]:
-        """Have a URL's or a group's messages wait, within their lives, until it is resumed."""
+        """Pauses a URL or a group: messages wait, within their retention, until it is resumed."""
         path = subscription_path(topic, name) + "/pause"
         return cast(SubscriptionAttributes, (yield from self._post_safely(path, {})))
 
     @driven
     def resume_subscription(self, topic: str, name: str) -> Steps[SubscriptionAttributes]:
-        """End a pause, beginning with what waits."""
+        """Ends a pause; waiting messages are delivered first."""
         path = subscription_path(topic, name) + "/resume"
         return cast(SubscriptionAttributes, (yield from self._post_safely(path, {})))
 
     @driven
     def retry_now(self, topic: str, name: str) -> Steps[None]:
-        """Have a URL's messages that wait for their retry posted now, each once."""
+        """Posts a URL's messages that wait for their retry now, each once."""
         yield from self._post_once(subscription_path(topic, name) + "/retry", {})
 
     @driven
     def put_topic_grant(self, topic: str, account: str, permission: str) -> Steps[TopicGrantState]:
-        """Let another account `publish`, `subscribe`, `publish_subscribe`, `info`, `admin`, `full`.
+        """Grants another account a permission on a topic. Returns the grant.
 
-        It names the topic `account:topic`.
+        `permission`: `publish`, `subscribe`, `publish_subscribe`, `info`, `admin` or `full`. The
+        other account names the topic `account:topic`.
         """
         body = {"permission": permission}
         return cast(TopicGrantState, (yield from self._put(_grant(topic, account), body)))
 
     @driven
     def show_topic_grant(self, topic: str, account: str) -> Steps[TopicGrantState]:
-        """Another account's permission; GrantNotFound."""
+        """Returns another account's permission. Raises GrantNotFound."""
         return cast(TopicGrantState, (yield from self._get(_grant(topic, account))))
 
     @driven
     def list_topic_grants(self, topic: str) -> Steps[list[TopicGrantState]]:
-        """All grants on a topic."""
+        """Returns all grants on a topic."""
         return (yield from self._all(topic_path(topic) + "/grants", "grants"))
 
     @driven
     def delete_topic_grant(self, topic: str, account: str) -> Steps[None]:
-        """Take a grant back; subscriptions that the account made are still there."""
+        """Removes a grant; subscriptions that the account made stay."""
         yield from self._delete(_grant(topic, account), GrantNotFound)
 
     @driven
     def show_signing_secret(self, topic: str, name: str) -> Steps[str]:
-        """The secret that signs what a URL gets: a new one since the deployment's turned over."""
+        """Returns the current signing secret of a URL; it changes with the deployment's secret."""
         path = subscription_path(topic, name) + "/secret"
         return str((yield from self._post_once(path, None))["secret"])
 
     @driven
     def confirm_subscription(self, topic: str, name: str, token: str | None = None) -> Steps[None]:
-        """Confirm an endpoint with its token; its owner, without one, has a new one sent."""
+        """Confirms an endpoint by its token. Without a token, sends the endpoint a new one."""
         body = {} if token is None else {"token": token}
         yield from self._post_once(subscription_path(topic, name) + "/confirm", body)
 

@@ -1,12 +1,12 @@
-"""Publishing together with a local transaction: both take place, or neither, whatever stops.
+"""Publishes together with a local transaction: both take effect or neither, after any failure.
 
     prepare ──> handle ──> local transaction, with the handle's record ──> commit
                                 │ raises                                     │ no answer
                                 └──> no record: roll back                    └──> a check finds the
                                                                                   record: commit
 
-A check asks the local store for the handle's record, and where there is none it writes that there
-never will be: so a local transaction that is still under way then fails, whoever runs it.
+A check reads the handle's record in the local store. If there is none, it writes a record of the
+rollback, so that a local transaction that is still under way fails, in any process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 
 class TransactionOptions(TypedDict, total=False):
-    """The options of a transaction; as in the docstring of `Transaction`."""
+    """The options of a transaction; see `Transaction`."""
 
     group: str
     check_after_seconds: int
@@ -44,29 +44,32 @@ class TransactionOptions(TypedDict, total=False):
 
 
 class TakenOver(Exception):
-    """A check came first and rolled the messages back: nothing of the local transaction is kept."""
+    """A check has rolled the messages back before: nothing of the local transaction is kept."""
 
 
 class LocalTransactions(Protocol[T_co]):
     """The store of the local transactions, with a record of each handle."""
 
     def run(self, handle: str, work: Callable[[T_co], object]) -> object:
-        """Do the work and record the handle, both or neither; the work's result. TakenOver."""
+        """Does the work and records the handle, both or neither.
+
+        Returns the work's result. Raises TakenOver if a check came first.
+        """
         ...
 
     def took_place(self, handle: str) -> bool:
-        """Whether the handle's transaction took place; where it did not, it never will."""
+        """Returns True if the handle's transaction took place; if not, it never will."""
         ...
 
 
 @dataclass(frozen=True)
 class Done:
-    """A local transaction that took place, and what was published with it."""
+    """A local transaction that took place, and the messages published with it."""
 
     result: Any
-    """Of the work."""
+    """Result of the work."""
     published: list[Published] | None
-    """None: the commit got no answer; a check makes it."""
+    """None if the commit got no answer; then a check commits."""
 
 
 class BaseTransaction(Generic[T]):
@@ -94,7 +97,7 @@ class BaseTransaction(Generic[T]):
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: the parent alone makes the checks that it began."""
+        """Stops checks in a forked child: the parent continues its own."""
         self._stop: Any = None
         self._workers: list[Any] = []
 
@@ -102,11 +105,13 @@ class BaseTransaction(Generic[T]):
     def run(
         self, bodies: Iterable[str | bytes | Message], work: Callable[[T], object]
     ) -> Steps[Done]:
-        """Publish at most 16 messages if and only if `work` takes place in a local transaction.
+        """Publishes at most 16 messages if and only if a local transaction with `work` commits.
 
-        `work` gets the store's tools, a connection of SQLAlchemy with `SqlDecisions`. If it raises,
-        nothing is published, and its error is raised. Conflict: it took place, but so late that the
+        Returns the work's result and the published messages. If the work raises, nothing is
+        published, and its error is raised. Raises Conflict if the transaction committed after the
         service had rolled the messages back; they are not published.
+
+        `work`: gets the store's object, a connection of SQLAlchemy with `SqlDecisions`.
         """
         messages = [
             each if isinstance(each, Message) else Message(each)
@@ -128,13 +133,16 @@ class BaseTransaction(Generic[T]):
 
     @driven
     def check(self) -> Steps[int]:
-        """Decide what this group's producers left undecided; how many. Done by itself in `with`."""
+        """Decides messages that this group's producers left undecided. Returns their number.
+
+        In `with`, this runs automatically.
+        """
         return (yield from self._check_all())
 
     def _is_lost(self, handle: str) -> Steps[bool]:
-        """After an error of the local transaction: whether it took place all the same.
+        """Returns True if the local transaction took place despite its error.
 
-        Where it did not, the messages are rolled back; where nobody knows, a check decides.
+        Otherwise rolls the messages back; if the store does not answer, a check decides later.
         """
         try:
             if (yield self._in_store(partial(self._check.took_place, handle))):
@@ -174,7 +182,7 @@ class BaseTransaction(Generic[T]):
                 return decided
 
     def _decide(self, undecided: Undecided) -> Steps[bool]:
-        """Decide one; an error is logged, and it is asked for again."""
+        """Decides one; logs an error, after which it is received again."""
         handle = undecided.handle
         try:
             if (yield self._in_store(partial(self._check.took_place, handle))):
@@ -205,30 +213,35 @@ class BaseTransaction(Generic[T]):
         self._workers = [self._concurrency.spawn(f"checks of {self._topic}", work, self._die)]
 
     def _die(self, error: BaseException) -> None:
-        """The checks ended: other programs of the group decide what is left."""
+        """Logs the end of the checks: other programs of the group decide the rest."""
         if not self._stop.is_set():
             _logger.error("the checks of topic %s ended: %r", self._topic, error, exc_info=error)
 
     def _in_store(self, call: Callable[[], Any]) -> Callable[[], Any]:
-        """The step that calls the store, which blocks."""
+        """Returns the step that calls the store, which blocks."""
         return call
 
 
 class Transaction(Blocking, BaseTransaction[T]):
-    """Publishes together with local transactions, and decides what others left undecided.
+    """Publishes together with local transactions, and decides messages left undecided.
 
         store = SqlDecisions(engine)
         with producer.transaction("orders", check=store) as transaction:
             transaction.run(["order 17"], lambda connection: connection.execute(...))
 
-    While it is open, a thread asks for what producers of the same `group` left undecided. Every
-    program of a group has the same store.
+    While it is open, a thread receives messages that producers of the same `group` left undecided.
+    All programs of a group must use the same store.
+
+    - `check`: the store of local transactions, such as `SqlDecisions`.
+    - `group`: name of the producers that share the store.
+    - `check_after_seconds`: time for a decision before producers are asked.
+    - `max_checks`: checks without a decision after which messages are rolled back.
     """
 
     _concurrency = THREADS
 
     def close(self) -> None:
-        """End the checks, the one under way first."""
+        """Ends the checks, after the one under way."""
         if self._stop is not None:
             self._stop.set()
             self._concurrency.join(self._workers)

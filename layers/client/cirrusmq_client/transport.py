@@ -1,16 +1,16 @@
-"""HTTP calls with one pool of connections, repeated only where a repetition is safe.
+"""HTTP calls with one pool of connections, repeated only if a repetition is safe.
 
-A call that surely was not made (no connection, 429) is always repeated. One that may have been
-made (the answer was lost, 5xx) is repeated only if its caller says that this does no harm, and
-the caller learns from `uncertain` that an earlier try may have taken effect.
+A call that certainly had no effect (no connection, 429) is always repeated. A call that may have
+had one (the answer was lost, 5xx) is repeated only if it is idempotent by its caller, which learns
+from `uncertain` that an earlier try may have taken effect.
 
-Both transports make the same steps; they differ in their HTTP client and in how they wait.
+Both transports use the same steps; they differ in their HTTP client and in their waits.
 
 Some calls are made in this process, if its user wishes and the service allows it (`in_process`).
 
-Some calls go to URLs of their own (`direct`). Where nothing answers at one, or there is no function
-any more, the call was not made, and is made at the service's URL: never where it is answered 429 or
-5xx, nor where the answer is lost.
+Some calls go to direct URLs (`direct`). If a direct URL does not answer, or its function does not
+exist any more, the call had no effect, and is made at the service's URL; but not after an answer of
+429 or 5xx, or a lost answer.
 
 A large request is gzipped; an answer may be.
 """
@@ -49,7 +49,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
 CONNECTIONS = 128
 KEEP_ALIVE_SECONDS = 50.0
-"""Below what the service keeps a connection open, so that no call meets one that just closed."""
+"""Less than the service's keep-alive time, so that no call uses a connection that just closed."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -64,7 +64,7 @@ class Reply:
 
 
 class Content(NamedTuple):
-    """The body of a request as it is sent, and the headers that only this one has."""
+    """The body of a request in bytes, and the headers for it."""
 
     data: bytes | None = None
     headers: Mapping[str, str] | None = None
@@ -80,14 +80,14 @@ class Request(NamedTuple):
 
 
 class BaseTransport:
-    """The service, as the holder of one access key reaches it.
+    """Calls of the service with one access key.
 
-    A class of it has a driver of steps as `_run`.
+    A subclass has a driver of steps as `_run`.
     """
 
     _run: Callable[..., Any]
     _aside: Callable[..., Any]
-    """A step that computes for a while, beside other tasks."""
+    """A step for longer computations, beside other tasks."""
     _waiting: Callable[..., Any]
     """A step that blocks a thread, perhaps for long."""
     _http: Any
@@ -139,8 +139,10 @@ class BaseTransport:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: a pool of its own. The parent's is neither used nor closed: its
-        connections are dropped without a word on the wire."""
+        """Makes a new pool in a forked child.
+
+        The parent's pool is neither used nor closed: nothing is sent on its connections.
+        """
         self._http = self._make_http()
 
     @driven
@@ -155,11 +157,12 @@ class BaseTransport:
         repeated_body: Mapping[str, Any] | None = None,
         wait_seconds: float = 0.0,
     ) -> Steps[Reply]:
-        """The answer to one call, JSON to JSON.
+        """Makes one call with JSON. Returns the answer.
 
-        `safe`: the call may be made again where its answer was lost, with `repeated_body` where
-        one is given. `wait_seconds`: how much longer than others it may take. Raises the error of
-        the answer's code, NotReachable or NoAnswer.
+        Raises the error of the answer's code, NotReachable or NoAnswer.
+
+        `safe`: the call may be repeated if its answer was lost. `repeated_body`: body of a
+        repetition; None for the same one. `wait_seconds`: additional time that it may take.
         """
         request = Request(method, path, query, wait_seconds)
         own: Any = None
@@ -208,7 +211,7 @@ class BaseTransport:
                 return status, held
 
     def _content(self, body: Mapping[str, Any] | None) -> Steps[Content]:
-        """A body as it is sent, with the headers that say how."""
+        """Returns a body in bytes, with its headers."""
         plain = None if body is None else _to_bytes(body)
         if plain is None or len(plain) < GZIPPED_FROM:
             return Content(plain, None)
@@ -286,7 +289,7 @@ class BaseTransport:
 
 
 class Transport(Blocking, BaseTransport):
-    """Safe for several threads."""
+    """A transport for several threads."""
 
     _http: httpx.Client
 
@@ -300,18 +303,18 @@ class Transport(Blocking, BaseTransport):
         super().__init__(connection, httpx.Client, time.sleep, **options)
 
     def close(self) -> None:
-        """Close every connection."""
+        """Closes every connection."""
         if self._own is not None:
             self._own.close()
         self._http.close()
 
 
 def _is_gone(error: CirrusMQError) -> bool:
-    """Whether no function was called at a direct URL, since there is none."""
+    """Returns True if a direct URL has no function, so that none was called."""
     if isinstance(error, NotReachable):
-        # Not where our own connections are all in use.
+        # Not if our own connections are all in use.
         return not isinstance(error.__cause__, httpx.PoolTimeout)
-    # AWS's own answer where the URL or its permission was removed: the service's have a code.
+    # AWS's answer if the URL or its permission was removed: the service's answers have a code.
     return type(error) is CirrusMQError and error.status in (403, 404)
 
 

@@ -1,4 +1,4 @@
-"""A source as its consumer knows it, and the parts of it that the consumer makes."""
+"""A consumer's knowledge of its source, and the parts of the source that it makes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from cirrusmq_client.steps import Step, Steps, driven
 logger = logging.getLogger("cirrusmq_client")
 MISSING = (QueueNotFound, ReceiverNotFound, SubscriptionNotFound, TopicNotFound)
 AGAIN_SECONDS = 60.0
-"""So long holds what was read of the source, and what was refused."""
+"""Life of the source's attributes after a read, and of a refusal."""
 MISSING_SECONDS = 5.0
-"""A missing source is looked for so often at least."""
+"""Maximum interval between two look-ups of a missing source."""
 FAILURE_SECONDS = (1, 300)
-"""The first and the longest wait after a failure, where the source has no retry policy."""
+"""The first and the longest wait after a failure, for a source without a retry policy."""
 NAME_CHARACTERS = 64
 MAX_RECEIVES = 1_000
-"""Of a queue whose dead-letter queue is made here: the most that the service takes."""
+"""`max_receives` for a dead-letter queue that is made here: the service's maximum."""
 
 
 class Upkeep:
-    """Reads a source's order and retry policy; makes what is missing as the options allow."""
+    """Reads a source's order and retry policy; makes missing parts if the options allow it."""
 
     def __init__(
         self,
@@ -51,20 +51,20 @@ class Upkeep:
         self._run = kind.run
         self.ordered = True
         self.once = False
-        """Whether a message is a dead letter after one receive (of a queue's `max_receives`)."""
+        """True if a message is a dead letter after one receive (`max_receives` of 1)."""
         self._has_policy = False
         self._read_at = self._refused_at = -AGAIN_SECONDS
 
     @driven
     def read(self) -> Steps[None]:
-        """Whether messages have an order, and whether there is a retry policy."""
+        """Reads if messages have an order, and if the source has a retry policy."""
         self._read_at = time.monotonic()
         source = self._source
         try:
             if isinstance(source, Subscription):
                 show = partial(self._client.show_subscription, source.topic, source.name)
                 subscription: SubscriptionWithState = yield show
-                # A group has a policy also where none was given.
+                # A group always has a policy, by default or by its attributes.
                 self.ordered, self._has_policy = bool(subscription.get("ordered")), True
             else:
                 queue: QueueWithCounts = yield partial(self._client.show_queue, source.name)
@@ -72,28 +72,28 @@ class Upkeep:
                 letters = queue["dead_letter"]
                 self.once = letters is not None and letters.get("max_receives") == 1
         except Forbidden:
-            # A grant to receive does not show attributes. Keeping the order harms in no case, and
-            # without waits a failing message would be delivered without end.
+            # A grant to receive does not show attributes. To keep the order does no harm, and
+            # without waits a failing message would be delivered again and again.
             self.ordered, self._has_policy = True, False
 
     @driven
     def read_again(self) -> Steps[None]:
-        """A failure is to wait: its policy may be another one by now."""
+        """Reads the policy again after its life, because a failed message has to wait by it."""
         if time.monotonic() - self._read_at >= AGAIN_SECONDS:
             with suppress(Exception):
                 yield self.read
 
     def timed(self, result: Result, receive_count: int) -> Result:
-        """The result; a `Retry` without a time is a `Wait` where the source has no policy."""
+        """Returns the result; a `Retry` without a time is a `Wait` if the source has no policy."""
         if not isinstance(result, Retry) or result.after is not None or self._has_policy:
             return result
         first, longest = FAILURE_SECONDS
-        # The exponent is bounded, since a count may be in the thousands.
+        # The exponent has a limit, since a count may be in the thousands.
         return Wait(min(longest, first * 2 ** min(receive_count - 1, 16)))
 
     @driven
     def make(self, missing: CirrusMQError, pause_seconds: float) -> Steps[bool]:
-        """Make the source where it is missing; False where it is to be waited for."""
+        """Makes a missing source. Returns False if the consumer has to wait for it."""
         why = missing
         creation = self._creation(missing)
         if creation is not None:
@@ -111,7 +111,7 @@ class Upkeep:
 
     @driven
     def make_dead_letter_queue(self) -> Steps[bool]:
-        """Give the source a dead-letter queue; False where it still has none."""
+        """Makes a dead-letter queue for the source. Returns False if it still has none."""
         source, refused_at = self._source, self._refused_at
         foreign = isinstance(source, Queue) and ":" in source.name
         if foreign or not self._options.make_dead_letter_queue:
@@ -128,7 +128,7 @@ class Upkeep:
         return True
 
     def _creation(self, missing: CirrusMQError) -> Step | None:
-        """The call that makes what the service said is missing; None where none is to be made."""
+        """Returns the call that makes the missing part, or None if it is not to be made."""
         client, source, attributes = self._client, self._source, self._options.create
         if attributes is None:
             return None
@@ -169,5 +169,5 @@ class Upkeep:
         return name
 
     def _make_queue(self, name: str) -> Steps[None]:
-        with suppress(AlreadyExists):  # made before, and changed since
+        with suppress(AlreadyExists):  # made earlier, and changed since
             yield partial(self._client.create_queue, name)

@@ -1,8 +1,8 @@
 """The calls of plain queues, on the core's own code: send, receive, delete, visibility.
 
 A queue is plain if a parcel of it is all that a call reads and writes: it is not ordered or fair,
-has no priorities, receivers, function or rewind, and its bodies are in their parcels. All else is
-left to the service before anything is done.
+has no priorities, rates, receivers, function or rewind, and its bodies are in their parcels. All
+else is left to the service before anything is done.
 """
 
 from __future__ import annotations
@@ -132,6 +132,8 @@ def _plain(core: Core, caller: Caller, name: str) -> Queue:
         or attributes.fair
         or attributes.priorities is not None
         or attributes.sender != "account"
+        or attributes.send_rate is not None
+        or attributes.receive_rate is not None
         or attributes.invoke is not None
         or attributes.rewind_seconds
         or queue.log_since_ms is not None

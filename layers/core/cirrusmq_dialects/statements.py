@@ -102,7 +102,7 @@ class OwnAccount:
 
 
 def check(text: str, account: str, rules: Rules) -> None:
-    """Check a policy of a resource of the account; NoPolicyError, StatementError."""
+    """Checks a policy of a resource of the account. Raises NoPolicyError or StatementError."""
     try:
         policy = decode_json(text, _Policy)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -158,7 +158,7 @@ def _check_statement(statement: _Statement, own: OwnAccount, rules: Rules) -> No
 
 
 def _check_conditions(statement: _Statement, own: OwnAccount, kind: str) -> None:
-    """Refuse conditions but these: the source is an own topic, or the own account."""
+    """Refuses all conditions but these: the source is an own topic, or the own account."""
     checks = {
         "aws:sourcearn": own.has_topics,
         "aws:sourceaccount": own.is_named,

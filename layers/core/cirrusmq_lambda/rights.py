@@ -115,6 +115,7 @@ def check_named(caller: Caller, parameter: str, queue: object) -> None:
 
 def managed(caller: Caller) -> Callable[[str, str], bool]:
     """Returns a check if the caller may manage a queue or a topic.
+
     Raises Forbidden if the caller's scope has no `manage` at all.
     """
     scope = caller.scope

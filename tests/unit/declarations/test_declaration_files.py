@@ -250,7 +250,7 @@ def test_every_attribute_of_the_contract_is_known() -> None:
     assert shown == set(answers.SubscriptionAttributes.__annotations__) - made - shown_alone
     receiver = set(contract.complete(Place("receiver", "r", "a"), {}))
     of_receivers = set(answers.ReceiverAttributes.__annotations__) - made
-    assert receiver == of_receivers - {"operation", "paused"}
+    assert receiver == of_receivers - {"operation", "paused", "receive_rate", "labels"}
 
 
 def test_defaults_are_those_of_the_contract() -> None:

@@ -74,7 +74,7 @@ function newTopic() {
   const name = field(t("name"), {
     name: "topic",
     required: true,
-    maxlength: 64,
+    maxlength: 256,
     spellcheck: "false",
     autocomplete: "off",
   });

@@ -258,7 +258,7 @@ export const EN = {
   "reports.partition": "Fullest partition",
   "operation": "Operation",
   "operations.all": "The last seven days",
-  "operations.none": "There is no such operation.",
+  "operations.none": "No operation of the last seven days fits.",
   "operations.by_id": "Look one up",
   "operation.id": "Operation id",
   "operation.of": "Queue or topic",

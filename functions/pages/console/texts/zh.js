@@ -257,7 +257,7 @@ export const ZH = {
   "reports.partition": "最满的分区",
   "operation": "操作",
   "operations.all": "最近七天",
-  "operations.none": "没有这样的操作。",
+  "operations.none": "最近七天没有符合条件的操作。",
   "operations.by_id": "查找",
   "operation.id": "操作 ID",
   "operation.of": "队列或主题",

@@ -50,6 +50,8 @@ UNTRIED_RECEIVES = 1_000
 DEAD_LETTER_AGE_SECONDS = (300, 43_200)
 PARTITIONS = (1, 255)
 PARTITIONS_DEFAULT = 4
+MESSAGES_PER_SECOND = (1, 10_000)
+"""The rates of a queue or receiver."""
 PRIORITIES = (2, 32)
 """Levels that a queue may have; the highest number comes first."""
 

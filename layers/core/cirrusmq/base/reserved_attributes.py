@@ -10,7 +10,7 @@ MARK = "$"
 TYPES, TRACE, ONCE, SUBJECT = "$types", "$trace", "$once", "$subject"
 """For SDKs: types of attributes, the trace header, the deduplication id, a subject of SNS."""
 FROM = "$from"
-"""Who sent the message: `model/sender.py`."""
+"""The account that sent the message: `model/sender.py`."""
 PRIORITY = "$prio"
 """The message's priority, if it is not 1: `model/priority.py`."""
 RESERVED = frozenset({TYPES, TRACE, ONCE, SUBJECT, FROM, PRIORITY})

@@ -56,7 +56,7 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     before all that have numbers, in the order of the log."""
     group_partitions: int
     fair: bool = False
-    """Whether the reader is fair, or has priorities: its parcels are so one by one, too."""
+    """True if the reader is fair, or has priorities: its parcels are group by group, too."""
     priorities: int | None = None
     """How many priorities the reader has, if it has any."""
     inline: bool
@@ -170,7 +170,7 @@ def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parc
 
 
 def _lane(share: ReaderShare, entry: Entry) -> str:
-    """What the message's key begins with: its group, or its priority."""
+    """Returns the beginning of the message's key: its group, or its priority."""
     if share.priorities is not None:
         return level_prefix(min(priority_of(entry.message), share.priorities))
     return group_prefix(entry.message.group)

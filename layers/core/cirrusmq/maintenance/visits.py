@@ -77,7 +77,7 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
     if source is None or age_limit_ms(source) is None:
         return
     if source.paused and source.subscription is None:
-        return  # what is paused does not age; a topic's message lives a day all the same
+        return  # nothing ages in a pause; but a topic's message lives a day
     held = age_limit.hold(core, source, partition)
     if held is None:
         return

@@ -1,4 +1,4 @@
-"""When a queue or receiver was paused: its messages do not age meanwhile.
+"""When a queue or receiver was paused: its messages do not age in that time.
 
     sent ──── 10 min ──── paused ──── 3 h ──── resumed ──── 5 min ──── now        its age: 15 min
 

@@ -44,6 +44,9 @@ _Wait: TypeAlias = Annotated[
 ]
 
 
+_Rate: TypeAlias = Annotated[int, integer(limits.MESSAGES_PER_SECOND, " messages a second")]
+
+
 class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     """All attributes of a queue; infra/manual/queues.md explains them."""
 
@@ -60,14 +63,16 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     fair: bool = False
     max_in_flight: int | None = None
     priorities: int | None = None
+    send_rate: int | None = None
+    receive_rate: int | None = None
     partitions: int = limits.PARTITIONS_DEFAULT
     invoke: Invoke | None = None
     description: str | None = None
     labels: dict[str, str] = {}
     paused: bool = False
-    """Whether its own messages are received by nobody; sends go on."""
+    """Its own messages are received by nobody; sends go on."""
     sender: SenderDetail = "account"
-    """What messages say of who sent them: the account, or its access key too."""
+    """Messages name the account that sent them, or its access key too."""
 
 
 class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,6 +97,8 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     fair: bool | UnsetType = UNSET
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
     priorities: Annotated[int, integer(limits.PRIORITIES)] | UnsetType | None = UNSET
+    send_rate: _Rate | UnsetType | None = UNSET
+    receive_rate: _Rate | UnsetType | None = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
     description: Description | UnsetType | None = UNSET
@@ -121,6 +128,8 @@ class ReceiverChangeInput(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """The body of `PATCH …/receivers/{receiver}`."""
 
     paused: bool | UnsetType = UNSET
+    receive_rate: _Rate | UnsetType | None = UNSET
+    labels: Labels | UnsetType = UNSET
 
 
 class SdkAttributes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

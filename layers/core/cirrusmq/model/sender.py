@@ -1,11 +1,11 @@
-"""Who sent a message, as its content has it.
+"""The sender of a message, as its content has it.
 
 sent by                          to a queue or topic with    `$from`
 the account itself               sender: account             is left out: 0 bytes
 another account, by a grant      sender: account             `<account>`
 anybody                          sender: key                 `<account> <access key id>`
 
-The attribute stays in the content, so copies of a topic, dead letters and what is redriven have it.
+It stays in the content: copies of a topic, dead letters and redriven messages have it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cirrusmq.base.reserved_attributes import FROM
 from cirrusmq.model.message import Message
 
 SenderDetail: TypeAlias = Literal["account", "key"]
-"""What messages say of their sender."""
+"""The detail in which messages name their sender."""
 
 
 class Sender(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Sender(msgspec.Struct, frozen=True):
 
 
 class _KeyHolder(Protocol):
-    """Who calls."""
+    """The caller: an access key."""
 
     @property
     def account(self) -> str: ...
@@ -40,7 +40,7 @@ class _KeyHolder(Protocol):
 
 
 class Onlooker(msgspec.Struct, frozen=True):
-    """Who looks at messages of a queue or topic."""
+    """A caller who looks at messages of a queue or topic."""
 
     owner: str
     """The account of the queue or topic."""

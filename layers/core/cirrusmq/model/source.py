@@ -34,6 +34,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Number of priorities of its messages; None: they have groups, or neither."""
     max_in_flight: int | None = None
     """Largest number of held messages of a group of a fair source, about; None: any number."""
+    receive_rate: int | None = None
+    """Largest number of messages received within a second; None: any number."""
     grown: bool = False
     """True if it had fewer partitions before."""
     visibility_timeout_seconds: int
@@ -122,7 +124,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_groups(self) -> bool:
-        """Whether its messages have groups that a call may name."""
+        """True if its messages have groups that a call may name."""
         return self.grouped and self.priorities is None
 
     @property
@@ -214,6 +216,7 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         fair=attributes.fair or attributes.priorities is not None,
         priorities=attributes.priorities,
         max_in_flight=attributes.max_in_flight,
+        receive_rate=attributes.receive_rate,
         grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,
         receive_wait_seconds=attributes.receive_wait_seconds,

@@ -42,7 +42,7 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     labels: dict[str, str] = {}
     sender: SenderDetail = "account"
-    """What messages say of who published them: the account, or its access key too."""
+    """Messages name the account that published them, or its access key too."""
 
 
 class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

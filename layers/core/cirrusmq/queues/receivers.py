@@ -43,6 +43,8 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     """True if nobody receives from it."""
     pauses: list[Pause] = []
     """Times of its pauses, the last one at the end."""
+    receive_rate: int | None = None
+    labels: dict[str, str] = {}
     modified_ms: int = 0
     """Time of its last change; 0: never."""
 
@@ -56,6 +58,7 @@ def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
         log_id=queue.id,
         invoke=None,
         backlog_before_ms=0,
+        receive_rate=receiver.receive_rate,
         paused=receiver.paused,
         pauses=tuple(receiver.pauses),
     )

@@ -3,7 +3,7 @@
 Keys are level by level, the highest first, and within a level in order of when they are due. A look
 reads the partition from its beginning, so that levels without messages cost nothing. A level of
 which nothing can be claimed on its page, and that has more behind it, is searched as the head of a
-plain partition is, with a mark of its own; the next page begins behind the level.
+plain partition is, with its own mark; the next page begins behind the level.
 
     level      16 (all held)   9 (delayed)   5        2
     a look     ├── passed ───┤├─ passed ──┤├ claims ┤   not read, unless 5 has no more

@@ -16,14 +16,14 @@ class ChosenGroup(msgspec.Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """What the keys of its messages begin with."""
+        """The beginning of its messages' keys."""
         return f"{self.hash}#"
 
     def partitions(self, source: Source) -> list[int]:
-        """The partitions that have its messages: one, unless those of a fair queue have grown.
+        """The partitions that have its messages: one, unless a fair queue has got more.
 
         A message stays where the number of partitions put it that was in force when it was sent,
-        for as long as it lives; which numbers those were is not known for so long.
+        for as long as it lives; the numbers themselves are kept for minutes.
         """
         if source.ordered:
             return [zlib.crc32(self.hash.encode()) % source.partitions]

@@ -98,6 +98,8 @@ class Wait(msgspec.Struct):
 
     begun_ms: int = 0
     ended_ms: int = 0
+    limited: bool = False
+    """The source's rate left nothing for its last look."""
 
     @property
     def took_ms(self) -> int:
@@ -216,6 +218,7 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
                 received = _wait(core, begun, looking, wait_seconds, deadline_ms)
             elif first < source.partitions:
                 received = looking.at_all(source)
+    begun.wait.limited = looking.limited
     if not received and looking.too_large:
         raise next(iter(looking.too_large.values()))
     return received
@@ -289,6 +292,8 @@ class _Looking:
         self._turn = 0
         self.too_large: dict[tuple[str, int], MessageTooLarge] = {}
         """By source and partition: errors of last polls with only messages too large to answer."""
+        self.limited = False
+        """True if the source's rate left nothing for the last poll."""
         self.last_units = 0.0
         """Read units of the last poll of a source's groups; 0 for other sources."""
 
@@ -329,10 +334,31 @@ class _Looking:
         """
         if source.paused:
             return []
+        if source.receive_rate is None:
+            return self._look_for(source, partitions, self._wanted, fills)
+        # Few sources have a rate: the others' cold starts do without.
+        from cirrusmq.access import source_rates
+
+        rate, most = source.receive_rate, self._wanted.most
+        allowed = source_rates.allow_receives(self._core, source.id, rate, most)
+        self.limited = not allowed
+        if not allowed:
+            return []
+        received: list[Received] = []
+        try:
+            wanted = msgspec.structs.replace(self._wanted, most=allowed)
+            received = self._look_for(source, partitions, wanted, fills)
+        finally:
+            source_rates.give_back(self._core, source.id, allowed - len(received))
+        return received
+
+    def _look_for(
+        self, source: Source, partitions: Sequence[int], wanted: ReceiveLimits, fills: bool
+    ) -> list[Received]:
         refused: Unavailable | None = None
         before = self._units
         units = max(polling.PARTITION_UNITS, polling.LOOK_UNITS / len(partitions))
-        answer = _ReceiveAnswer(rest=self._wanted, fills=fills and not source.grouped)
+        answer = _ReceiveAnswer(rest=wanted, fills=fills and not source.grouped)
         for partition, each in itertools.product(partitions, source.all):
             self.too_large.pop((each.id, partition), None)
             received: list[Received] = []

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cirrusmq.access import source_rates
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.lifecycle import chores
 from cirrusmq.model.message import Message, from_base64
@@ -37,22 +38,22 @@ SELECT_UNITS = 8.0
 """Read units of a call, the attributes of its queue and the page that ends it aside."""
 _PAGE_UNITS = 0.5
 _UNIT_BYTES = 8_192
-"""Of an item, for a read unit with eventual consistency."""
+"""Bytes of an item for a read unit with eventual consistency."""
 _OBJECT_UNITS = 2.0
-"""A GET of the bucket costs about as much as so many read units."""
+"""A GET of the bucket costs about as much as this number of read units."""
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that a call claimed. `after`: for the next one; None: begin anew."""
+    """The messages that a call claimed. `after`: for the next one; None: begin again."""
 
     messages: list[Received]
     seen_all: bool
-    """Whether everything that could be received was looked at since the first of these calls."""
+    """Everything that could be received was looked at since the first of these calls."""
     after: str | None
 
 
 class _At(msgspec.Struct, frozen=True):
-    """Where a call goes on; partitions are numbered through all sources of a group."""
+    """The place at which a call goes on; partitions are numbered through all sources of a group."""
 
     first: int
     number: int
@@ -60,7 +61,7 @@ class _At(msgspec.Struct, frozen=True):
 
 
 class _Look(msgspec.Struct):
-    """What the look at one partition gave so far."""
+    """The results of the look at one page."""
 
     behind: str | None = ""
     """The key behind which it goes on; None: all was looked at."""
@@ -70,7 +71,7 @@ class _Look(msgspec.Struct):
 
 
 def receive_where(core: Core, begun: Begun) -> Selected:
-    """Claim up to `max` messages that have the attribute; those that no answer holds are not.
+    """Claim up to `max` messages that have the attribute, unless no answer holds them.
 
     Raises InvalidParameter if `after` is of another call.
     """
@@ -78,11 +79,18 @@ def receive_where(core: Core, begun: Begun) -> Selected:
     if source.paused:
         return Selected(messages=[], seen_all=False, after=None)
     assert isinstance(request.where, Where)
+    wanted, rate = begun.wanted, source.receive_rate
+    if rate is not None:
+        allowed = source_rates.allow_receives(core, source.id, rate, wanted.most)
+        if not allowed:
+            begun.wait.limited = True
+            return Selected(messages=[], seen_all=False, after=None)
+        wanted = msgspec.structs.replace(wanted, most=allowed)
     value = _value_of(request.where)
     listing = _listing(source, request.where.name, value)
     heads = [(each, number) for each in source.all for number in range(each.partitions)]
     at = _begin(core, len(heads), request.after, listing)
-    select = _Select(core, request.where.name, value, begun.wanted)
+    select = _Select(core, request.where.name, value, wanted)
     while True:
         behind = select.look(*heads[at.number], at.behind)
         if behind is not None:
@@ -105,7 +113,7 @@ def _value_of(where: Where) -> str | bytes:
 
 
 def _listing(source: Source, name: str, value: str | bytes) -> tuple[str, ...]:
-    """What an `after` is bound to: it is good for the same question alone."""
+    """Returns the name of the listing of an `after`: it is good for one question alone."""
     kind, content = ("text", value.encode()) if isinstance(value, str) else ("bytes", value)
     return "where", source.owner_id, name, kind, hashlib.sha256(content).hexdigest()
 
@@ -136,7 +144,7 @@ class _Select:
 
     @property
     def ends(self) -> bool:
-        """Whether the answer is full, or the units are used."""
+        """True if the answer is full, or the units are used."""
         return self._rest.full or not self._budget.pays(_PAGE_UNITS)
 
     def look(self, source: Source, partition: int, behind: str) -> str | None:
@@ -171,11 +179,11 @@ class _Select:
         # Once more, for parcels of which a faster receiver may have left some messages.
         claim_all(core, source, pk, self._again(source, lost, batch, look), batch)
         if batch.refused is not None:
-            look.behind = after  # what was claimed meanwhile is held, and not seen again
+            look.behind = after  # messages claimed by then are held, and not seen again
         try:
             claims = claimed_of(core, source, pk, batch)
         except MessageTooLarge:
-            claims = []  # they are told of, and passed over
+            claims = []  # the log has a line of them, and they are passed over
         found = [
             Received(
                 parcel=claim.parcel,
@@ -263,7 +271,7 @@ class _Select:
 
 
 def _units_of(parcel: Parcel) -> float:
-    """What reading a parcel's contents costs beside the parcel, by the sizes of its messages."""
+    """Returns the units of reading a parcel's contents, by the sizes of its messages."""
     if parcel.content is not None:
         return 0.0
     if parcel.object_days:

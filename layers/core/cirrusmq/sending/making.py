@@ -60,7 +60,7 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     dead_letter: dict[str, Any] | None = None
     """The note of its source in a dead letter, which is alone in its record."""
     fair: bool = False
-    """Whether the queue is, or has priorities, and its receivers with it."""
+    """True if the queue is, or has priorities, and its receivers with it."""
     priorities: int | None = None
     """How many priorities the queue has, if it has any."""
 
@@ -99,7 +99,7 @@ def group_prefix(group: str | None) -> str:
 
 
 def queue_prefix(queue: Queue, message: Described) -> str:
-    """What keys of a message in the queue begin with: its group in a fair one, or its priority."""
+    """Returns the beginning of a message's key: its group in a fair queue, or its priority."""
     if queue.attributes.priorities is not None:
         return level_prefix(min(priority_of(message), queue.attributes.priorities))
     return group_prefix(message.group) if queue.attributes.fair else ""

@@ -17,11 +17,13 @@ from cirrusmq_dialects.sns.reading import Members, needed, text
 
 
 def answer(core: Core, action: str, members: Members) -> dict[str, Any] | None:
-    """Do what the address says; AuthorizationError if it lacks its token, or has a wrong one."""
+    """Does what the address says. AuthorizationError if its token is missing or wrong."""
     if action == "ConfirmSubscription":
         arn = needed(members, "TopicArn")
         found = confirm(core, topic_ref("TopicArn", arn, ""), needed(members, "Token"))
         return {"SubscriptionArn": subscription_arn(arn.split(":")[3], found)}
+    if action != "Unsubscribe":
+        raise SnsError("AccessDenied", f"{action} needs a signature.")
     _unsubscribe(core, needed(members, "SubscriptionArn"), text(members, "Token"))
     return None
 
@@ -29,7 +31,7 @@ def answer(core: Core, action: str, members: Members) -> dict[str, Any] | None:
 def confirm(
     core: Core, ref: str, token: str, account: str = "", *, authenticate: bool = False
 ) -> Subscription:
-    """Take the token of a topic's subscription back; InvalidParameter if it is none.
+    """Takes the token of a topic's subscription back; InvalidParameter if it is none.
 
     account: whose topic it is, if `ref` does not say it. authenticate: unsigned calls may not end
     the subscription.

@@ -55,7 +55,7 @@ def _answer(call: Call, progress: reporting.Progress) -> Answer:
 
 
 def _begin(progress: reporting.Progress, action: str, members: Members) -> None:
-    """Note what a call is about; raises what `calls.check` does."""
+    """Notes what a call is about; raises what `calls.check` does."""
     calls.check(action)
     progress.action = action
     named = members.get("TopicArn") or members.get("SubscriptionArn") or members.get("ResourceArn")

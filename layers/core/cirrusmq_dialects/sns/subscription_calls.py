@@ -150,7 +150,8 @@ def set_subscription_attributes(asked: Asked) -> Result:
         request |= read_of_topic(topic.sdk.get(DELIVERY_POLICY, ""))
     _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
-    sdk = _where(asked) | found.sdk | attributes.beside if attributes.beside else None
+    where = _where(asked) if name == shapes.RAW else {}  # a native one stays a native one
+    sdk = where | found.sdk | attributes.beside if attributes.beside else None
     try:
         management.change_subscription(
             asked.core, topic, found.name, read_values(request, SubscriptionInput), sdk=sdk
@@ -188,7 +189,7 @@ def _check_maker(asked: Asked, found: Reached, topic: Topic, name: str) -> None:
 
 
 def _resolve(asked: Asked, topic: Topic, request: dict[str, Any]) -> None:
-    """Have a dead-letter queue be named by the core's name."""
+    """Names a dead-letter queue by the core's name."""
     if request.get("dead_letter_queue"):
         queue = resolved(asked.core, topic.account, request["dead_letter_queue"])
         request["dead_letter_queue"] = queue
@@ -223,7 +224,7 @@ def _refused_protocol(protocol: str) -> str:
 
 
 def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
-    """Refuse a FIFO queue of a standard topic, and a name of one that no FIFO queue has."""
+    """Refuses a FIFO queue of a standard topic, and a name of one that no FIFO queue has."""
     if not arn.endswith(FIFO):
         return
     if not is_fifo(topic):

@@ -18,7 +18,7 @@ from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import new_topic_name
 from cirrusmq_dialects.sns.reading import needed, pairs, text
 from cirrusmq_dialects.sns.tag_calls import read_tags
-from cirrusmq_dialects.sns.topic_attributes import read_attributes, show
+from cirrusmq_dialects.sns.topic_attributes import FIFO_TOPIC, is_fifo, read_attributes, show
 
 _PAGE = 100
 _LARGEST_BYTES = 262_144
@@ -48,7 +48,8 @@ def create_topic(asked: Asked) -> Result:
             raise invalid(told) from error
         if created:
             return {"TopicArn": arn}
-    if any(topic.sdk.get(key, "") != value for key, value in given.items()):
+    held = topic.sdk | ({FIFO_TOPIC: "true"} if is_fifo(topic) else {})
+    if any(held.get(key, "") != value for key, value in given.items()):
         raise invalid("Attributes Reason: Topic already exists with different attributes")
     if tags and topic.attributes.labels != tags:
         raise invalid("Tags Reason: Topic already exists with different tags")
@@ -109,7 +110,7 @@ def set_topic_attributes(asked: Asked) -> Result:
 
 
 def _deliver_by(asked: Asked, topic: Topic, policy: str) -> None:
-    """Have URLs without a policy of their own follow the topic's; a repeat finishes it."""
+    """Gives URLs without a policy of their own the topic's; a repeat finishes it."""
     change = read_values(read_of_topic(policy), SubscriptionInput)
     for each in list_subscriptions(asked.core, topic):
         if each.protocol == "http" and each.made_by_sns and DELIVERY_POLICY not in each.sdk:

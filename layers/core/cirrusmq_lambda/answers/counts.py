@@ -30,8 +30,7 @@ class Counts(Body):
         Annotated[
             dict[str, int],
             Meta(
-                description="with priorities: of the active ones, or of those that were read, "
-                "by priority"
+                description="with priorities: the active ones by priority, as far as they were read"
             ),
         ]
         | UnsetType

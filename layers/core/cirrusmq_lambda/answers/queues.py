@@ -33,6 +33,8 @@ class QueueAttributes(Body):
     fair: bool
     max_in_flight: int | None
     priorities: int | None
+    send_rate: int | None
+    receive_rate: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None

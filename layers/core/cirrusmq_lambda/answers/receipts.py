@@ -26,7 +26,7 @@ class DeletedReceipts(Body):
 
     @classmethod
     def of(cls, results: Results) -> Self:
-        """The answer by each receipt's result."""
+        """Returns the answer for the results of the receipts."""
         deleted = [
             text for text, result in results.items() if not isinstance(result, CirrusMQError)
         ]
@@ -48,7 +48,7 @@ class ChangedReceipts(Body):
 
     @classmethod
     def of(cls, results: Results) -> Self:
-        """The answer by each receipt's result."""
+        """Returns the answer for the results of the receipts."""
         return cls(changed=_held(results), failed=_failures(results))
 
 
@@ -60,7 +60,7 @@ class GivenBackReceipts(Body):
 
     @classmethod
     def of(cls, results: Results) -> Self:
-        """The answer by each receipt's result."""
+        """Returns the answer for the results of the receipts."""
         return cls(given_back=_held(results), failed=_failures(results))
 
 

@@ -21,6 +21,8 @@ class ReceiverAttributes(Body, kw_only=True):
     starts_at: Time
     filter: dict[str, Any] | None
     paused: bool
+    receive_rate: int | None
+    labels: dict[str, str]
     created_at: Time
     modified_at: Time
     operation: (
@@ -41,6 +43,8 @@ class ReceiverAttributes(Body, kw_only=True):
             starts_at=format_time(receiver.start_ms),
             filter=receiver.filter,
             paused=receiver.paused,
+            receive_rate=receiver.receive_rate,
+            labels=receiver.labels,
             created_at=format_time(receiver.created_ms),
             modified_at=format_time(receiver.modified_ms or receiver.created_ms),
             operation=(receiver.backfill or UNSET) if receiver.filling else UNSET,

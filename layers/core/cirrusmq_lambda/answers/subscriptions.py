@@ -198,6 +198,7 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     @classmethod
     def at(cls, subscription: Subscription, read: SubscriptionState, now_ms: int) -> Self:
         """Returns the answer for a subscription and its state.
+
         `last_error` is null if the subscription retries and no error is known.
         """
         next_ms, age_seconds = read.next_attempt_ms, UNSET if read.counts is None else 0

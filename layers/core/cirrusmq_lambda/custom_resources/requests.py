@@ -107,7 +107,7 @@ class GrantProperties(_Properties, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> GrantRequest:
-        """The grant's body, as a call over HTTP has it."""
+        """The grant's body in a call over HTTP."""
         return GrantRequest(permission=self.permission)
 
     @property
@@ -124,7 +124,7 @@ class TopicGrantProperties(_Properties, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> TopicGrantRequest:
-        """The grant's body, as a call over HTTP has it."""
+        """The grant's body in a call over HTTP."""
         return TopicGrantRequest(permission=self.permission)
 
     @property

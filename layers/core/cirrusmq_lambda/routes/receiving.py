@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import UNSET
 
 from cirrusmq.access.permissions import find_queue
-from cirrusmq.base.errors import InvalidParameter, MethodNotAllowed
+from cirrusmq.base.errors import InvalidParameter, MethodNotAllowed, Throttled
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import Onlooker
@@ -159,7 +159,10 @@ def _fill(request: Request, begun: Begun, answer: ReceivedMessages) -> None:
         left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
         received = take(request.core, begun, request.caller, left_seconds)
     note_receive(request.core, request.begun_ms, begun.wait.took_ms)
-    if not received and begun.find().paused:
+    if not received and begun.wait.limited:
+        rate = begun.source.receive_rate
+        raise Throttled(f"{rate} messages are received within a second (receive_rate)")
+    if not received and begun.source.paused and begun.find().paused:
         answer.paused = True
     seen_by = Onlooker(begun.source.account, request.caller.account)
     answer.messages = [

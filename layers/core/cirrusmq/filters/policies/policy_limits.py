@@ -35,7 +35,7 @@ def policy_text(policy: Mapping[str, object], depth_most: int = DEPTH_MOST) -> s
 
 
 def check_counts(policy: Mapping[str, Any], is_or: IsOr) -> None:
-    """Raise InvalidFilter for too many names, or combinations of conditions.
+    """Raises InvalidFilter for too many names, or combinations of conditions.
 
     The names inside another one count with it. is_or: whether a name has alternatives.
     """
@@ -61,7 +61,7 @@ def has_alternatives(name: str, held: object) -> bool:
 
 
 def _check_shape(policy: Mapping[str, object], depth_most: int) -> None:
-    """Raise InvalidFilter if a policy is nested deeply, or has a number that is out of range."""
+    """Raises InvalidFilter if a policy is nested deeply, or has a number that is out of range."""
     level: list[object] = [policy]
     for _ in range(depth_most):
         inner: list[object] = []
