@@ -69,7 +69,14 @@ def test_it_costs_as_many_units_as_by_the_url(world: World, alice: Client) -> No
 
 @pytest.mark.parametrize(
     "attributes",
-    [{"ordered": True}, {"fair": True}, {"rewind_seconds": 60}, {"sender": "key"}],
+    [
+        {"ordered": True},
+        {"fair": True},
+        {"rewind_seconds": 60},
+        {"sender": "key"},
+        {"send_rate": 100},
+        {"receive_rate": 100},
+    ],
 )
 def test_other_kinds_of_queues_are_left_to_the_service(
     world: World, alice: Client, attributes: dict[str, Any]
