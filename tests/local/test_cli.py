@@ -35,7 +35,8 @@ def test_a_queue_is_made_with_the_attributes_given(
 def test_a_name_that_begins_with_a_dash_stands_behind_two(
     run: Run, service: Service, tmp_path: Path
 ) -> None:
-    service.answers[f"PUT {QUEUE}"] = [(201, {"name": "-orders"})]
+    made = {"visibility_timeout_seconds": 30, "message_retention_seconds": 60}
+    service.answers[f"PUT {QUEUE}"] = [(201, {"name": "-orders"} | made)]
     done = run("queue", "create", *data(tmp_path), "--", "-orders")
     assert done.returncode == 0, done.stderr
     assert "-orders" in done.stdout

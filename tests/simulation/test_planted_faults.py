@@ -55,7 +55,7 @@ LAST_FOUND_BY = {
     "a_purged_message_keeps_its_deduplication_id": 1432,
     "a_purge_removes_whatever_has_the_key": 1729,
     "a_push_takes_the_lease_of_a_subscription_that_retries": 1064,
-    "a_redrive_by_receipts_does_not_look_who_holds_it": 8180084,
+    "a_redrive_by_receipts_does_not_look_who_holds_it": 8180179,
     "a_redrive_to_a_url_is_a_delete": 8210013,
     "a_redelivered_message_arrives_nowhere": 8290003,
     "a_redelivery_counts_behind_its_write": 8280038,
