@@ -76,6 +76,7 @@ def test_it_costs_as_many_units_as_by_the_url(world: World, alice: Client) -> No
         {"sender": "key"},
         {"send_rate": 100},
         {"receive_rate": 100},
+        {"priorities": 3},
     ],
 )
 def test_other_kinds_of_queues_are_left_to_the_service(
