@@ -8,12 +8,12 @@ from typing import Any
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.invoking.worker import work
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import patient
+from cirrusmq.wiring.attempts import longer_retries
 from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
 
-@patient()
+@longer_retries()
 def handler(event: dict[str, Any], context: Context) -> None:
     if is_known(event, ("invoke",)):
         work(bootstrap.service(), event["invoke"], context.get_remaining_time_in_millis())

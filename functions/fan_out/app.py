@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq_lambda.loading import finish_loading
-from cirrusmq.fanout.stream_batch import hand_out
+from cirrusmq.fanout.stream_batch import deliver_records
 from cirrusmq.invoking.waking import wake_all
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda import observability
@@ -23,7 +23,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     put = [record for record in records if not is_log_record(record)]
     errors = wake_all(core, map(source_id, put))
     most_ms = context.get_remaining_time_in_millis() - SAVE_MS
-    done, failures = hand_out(core, list(map(read_entry, logged)), most_ms)
+    done, failures = deliver_records(core, list(map(read_entry, logged)), most_ms)
     for error in errors + failures:
         observability.logger.error("put aside, not notified or stopped", exc_info=error)
     # The stream delivers again from the first failure on.

@@ -7,13 +7,13 @@ from typing import Any
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.metering.meter import meter
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import patient
+from cirrusmq.wiring.attempts import longer_retries
 from cirrusmq_lambda import figures
 from cirrusmq_lambda.http import Context
 from cirrusmq_lambda.streams import read_record
 
 
-@patient()
+@longer_retries()
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     records = [read_record(record) for record in event["Records"]]
     counted = meter(bootstrap.service(), records)

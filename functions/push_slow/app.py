@@ -12,7 +12,7 @@ from cirrusmq.push.delivery import retry
 from cirrusmq.push.pending import make_push
 from cirrusmq.push.shared_invocation import deliver_all, posting_ms
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import patient
+from cirrusmq.wiring.attempts import longer_retries
 from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
@@ -20,7 +20,7 @@ DONE = {"action": "done"}
 KINDS = ("confirm", "wake", "retry", "deliver")
 
 
-@patient()
+@longer_retries()
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     if not is_known(event, KINDS):
         return DONE

@@ -14,9 +14,9 @@ from cirrusmq.maintenance.visits import give_up_on
 from cirrusmq.operations import fan_out_again
 from cirrusmq.operations.runner import run
 from cirrusmq.queues.operations import Pointer
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import patient
+from cirrusmq.wiring.attempts import longer_retries
 from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 
@@ -27,7 +27,7 @@ CALLS_MS = 30_000
 KINDS = ("fan_out_since", "fan_out_state", "parked", "aged", "operation")
 
 
-@patient()
+@longer_retries()
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
     core = bootstrap.service()
     if not is_known(event, KINDS):
@@ -44,7 +44,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
         aged = event["aged"]
         place = aged["resource"], aged["partition"]
         if "parcels" in aged:
-            with apart_from_others("the next look names these parcels again"):
+            with log_and_continue("the next look names these parcels again"):
                 tidy(core, *place, aged["parcels"], most_ms - CALLS_MS)
         else:
             give_up_on(core, *place, most_ms - CALLS_MS)

@@ -8,9 +8,9 @@ from typing import Any
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.maintenance.backlogs import read_backlogs
 from cirrusmq.maintenance.sweep import sweep
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import patient
+from cirrusmq.wiring.attempts import longer_retries
 from cirrusmq_lambda import figures
 from cirrusmq_lambda.http import Context
 
@@ -18,7 +18,7 @@ SAVE_MS = 40_000
 """Reserved time: a part that is out of time finishes its current item."""
 
 
-@patient()
+@longer_retries()
 def handler(event: dict[str, Any], context: Context) -> None:
     core = bootstrap.service()
     swept = sweep(core, context.get_remaining_time_in_millis() - SAVE_MS)
@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: Context) -> None:
         told[figures.UNDECIDED] = swept.undecided
     figures.tell(told)
     if figures.wanted():
-        with apart_from_others("backlogs could not be read for the figures"):
+        with log_and_continue("backlogs could not be read for the figures"):
             backlogs = read_backlogs(core, int(os.environ.get("MEASURED_BACKLOGS") or 0))
             figures.tell(figures.kept(backlogs))
 

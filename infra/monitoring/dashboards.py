@@ -15,7 +15,7 @@ Target: TypeAlias = dict[str, Any]
 
 COLUMNS, WIDTH, HEIGHT = 3, 8, 8
 PERIOD_SECONDS = 60
-MOST_LINES = 20
+MAX_LINES = 20
 NAMESPACE = "CirrusMQ/$stack"
 
 
@@ -128,7 +128,7 @@ def _prometheus(line: Line) -> Target:
     if line.figure.counts:
         expression = f"{over} (rate({name}[$__rate_interval])) * {PERIOD_SECONDS}"
     else:
-        expression = f"topk({MOST_LINES}, {over} ({name}))" if by else f"{over} ({name})"
+        expression = f"topk({MAX_LINES}, {over} ({name}))" if by else f"{over} ({name})"
     return {"expr": expression, "legendFormat": legend}
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
-_LEAST_PERCENT = 96.0
+_MIN_PERCENT = 96.0
 _FAILED = (1, 3)
 """Ends of pytest: a test failed, or an error stopped it all."""
 _ENDLESS = (-signal.SIGXCPU, -signal.SIGKILL)
@@ -67,7 +67,7 @@ def judge(folder: Path) -> bool:
     print(
         f"{len(lived) - unknown} lived; {unknown} were not played, or no test calls their function"
     )
-    return percent >= _LEAST_PERCENT
+    return percent >= _MIN_PERCENT
 
 
 def _verdicts(folder: Path) -> dict[str, int | None]:

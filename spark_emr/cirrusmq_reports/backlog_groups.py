@@ -9,7 +9,7 @@ from typing import Any
 from cirrusmq_reports.backlog_summary import Row, dead_by_reason
 from cirrusmq_reports.figures import AGES, COUNTS
 
-MOST_TALKERS = 10
+MAX_TALKERS = 10
 TALKS_BY = ("messages", "growth_per_hour", "oldest_age_seconds", "dead")
 """Figures by which the largest resources and labels are listed."""
 Summary = Mapping[str, Any]
@@ -91,4 +91,4 @@ def _ranked(
         if (figure := messages_of(each) if name == "messages" else each[name]) and figure > 0
     ]
     having.sort(key=lambda pair: (-pair[0], *(str(pair[1][each]) for each in names)))
-    return having[:MOST_TALKERS]
+    return having[:MAX_TALKERS]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from cirrusmq_reports.billing_sums import Sums, Total, is_use
 from cirrusmq_reports.budgets import exceeded, sentence
 from cirrusmq_reports.charts import HALF, show_number, stacked_columns, stacked_rows
-from cirrusmq_reports.coverage import Stretch
+from cirrusmq_reports.coverage import ScannedRange
 from cirrusmq_reports.page import (
     folded,
     links,
@@ -53,8 +53,8 @@ class PageInput(NamedTuple):
     """The rows of `daily_charges`."""
     from_ms: int
     to_ms: int
-    gaps: Sequence[Stretch]
-    waiting: Sequence[tuple[str, Sequence[Stretch]]]
+    gaps: Sequence[ScannedRange]
+    waiting: Sequence[tuple[str, Sequence[ScannedRange]]]
     """Months that cannot close, and the times without an export."""
     set_aside: Mapping[str, int]
     """Reason → number of usage entries in the quarantine."""

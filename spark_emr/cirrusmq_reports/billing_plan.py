@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cirrusmq_reports.billing_state import FollowedTable, State
-from cirrusmq_reports.coverage import Stretch, holes, union, without
+from cirrusmq_reports.coverage import ScannedRange, holes, union, without
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.manifests import Export, check_one_table
 from cirrusmq_reports.schemas import USAGE_LIVES_DAYS
@@ -33,8 +33,8 @@ class Plan:
 
     to_ms: int
     tables: Sequence[FollowedTable]
-    coverage: Sequence[Stretch]
-    accepted: Sequence[Stretch]
+    coverage: Sequence[ScannedRange]
+    accepted: Sequence[ScannedRange]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Due:
     """Months that are due to close."""
 
     closing: Sequence[str]
-    waiting: Sequence[tuple[str, Sequence[Stretch]]]
+    waiting: Sequence[tuple[str, Sequence[ScannedRange]]]
     """Months that cannot close, with the times without an export."""
 
 
@@ -65,7 +65,7 @@ def plan_bill(
     ]
     covered = union([*covered, *(stretch for stretch, _ in own)])
     # The exports must show a table up to the time at which the next one took over.
-    begins = [Stretch(table.from_ms, table.from_ms + 1) for table in tables[1:]]
+    begins = [ScannedRange(table.from_ms, table.from_ms + 1) for table in tables[1:]]
     gaps = [gap for hole in holes([*covered, *begins]) for gap in without(hole, accepted)]
     if gaps and not accept_gaps:
         behind = [export.folder for stretch, export in own if stretch.from_ms == gaps[0].to_ms]
@@ -84,10 +84,10 @@ def plan_bill(
     )
 
 
-def shown(export: Export) -> Stretch:
+def shown(export: Export) -> ScannedRange:
     """Returns the times of writing whose records an export shows."""
     since_ms = export.at_ms - LIFE_MS if export.since_ms is None else export.since_ms
-    return Stretch(max(0, since_ms), export.at_ms)
+    return ScannedRange(max(0, since_ms), export.at_ms)
 
 
 def shown_days(exports: Iterable[Export]) -> set[str]:
@@ -111,12 +111,12 @@ def due_months(
     """Returns the months to close, and the plan with the gaps that are accepted for that."""
     used = sorted(used_months)
     closing: list[str] = []
-    waiting: list[tuple[str, list[Stretch]]] = []
+    waiting: list[tuple[str, list[ScannedRange]]] = []
     accepted = list(plan.accepted)
     # Months before the first use have no invoice.
     month = used[0] if used else iso_month(plan.to_ms)
     while closes_ms(month, close_days) <= plan.to_ms:
-        whole = Stretch(month_ms(month), closes_ms(month, close_days))
+        whole = ScannedRange(month_ms(month), closes_ms(month, close_days))
         missing = without(whole, [*plan.coverage, *accepted])
         if month in before.closed:
             pass
@@ -140,10 +140,10 @@ def first_ms(to_ms: int, months: Iterable[str]) -> int:
     return min(starts, default=parse_time(iso_day(to_ms)))
 
 
-def _clamped(stretch: Stretch, table: FollowedTable) -> Stretch:
+def _clamped(stretch: ScannedRange, table: FollowedTable) -> ScannedRange:
     """Returns the part of a stretch in which the table was in use."""
     until_ms = stretch.to_ms if table.until_ms is None else min(stretch.to_ms, table.until_ms)
-    return Stretch(max(stretch.from_ms, table.from_ms), until_ms)
+    return ScannedRange(max(stretch.from_ms, table.from_ms), until_ms)
 
 
 def _followed(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cirrusmq_reports.coverage import Stretch
+from cirrusmq_reports.coverage import ScannedRange
 from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.times import DAY_MS, iso_time
 
@@ -57,8 +57,8 @@ class State:
     to_ms: int = 0
     """The end of the newest export."""
     tables: Sequence[FollowedTable] = ()
-    coverage: Sequence[Stretch] = ()
-    accepted: Sequence[Stretch] = ()
+    coverage: Sequence[ScannedRange] = ()
+    accepted: Sequence[ScannedRange] = ()
     """Gaps that a person accepted."""
     closed: Mapping[str, int] = field(default_factory=dict)
     """Month with issued invoices → the last run whose rows are on its documents."""
@@ -82,8 +82,8 @@ class State:
             sequence=int(state["sequence"]),
             to_ms=int(state["to_ms"]),
             tables=[FollowedTable(**table) for table in state["tables"]],
-            coverage=[Stretch(*pair) for pair in state["coverage"]],
-            accepted=[Stretch(*pair) for pair in state["accepted"]],
+            coverage=[ScannedRange(*pair) for pair in state["coverage"]],
+            accepted=[ScannedRange(*pair) for pair in state["accepted"]],
             closed={str(month): int(number) for month, number in state["closed"].items()},
             card=[tuple(entry) for entry in state["card"]],
             prices=str(state["prices"]),

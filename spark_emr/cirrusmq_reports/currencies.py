@@ -12,12 +12,12 @@ _PLACES = {
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
-_MOST_PLACES = 2
+_MAX_PLACES = 2
 
 
 def minor_places(currency: str) -> int:
     """Returns the decimal places of a currency's smallest unit."""
-    return _PLACES.get(currency, _MOST_PLACES)
+    return _PLACES.get(currency, _MAX_PLACES)
 
 
 def rounded(amount: Decimal, currency: str) -> Decimal:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cirrusmq_lambda import figures
-from cirrusmq_local.stack.metrics import MOST_RESOURCES, ONE_MACHINE, Metrics
+from cirrusmq_local.stack.metrics import MAX_RESOURCES, ONE_MACHINE, Metrics
 from cirrusmq_local.testing import World
 from monitoring.__main__ import made
 
@@ -95,4 +95,4 @@ def test_the_manual_lists_every_figure_and_no_other(root: Path) -> None:
     rows = "\n".join(line for line in text.splitlines() if line.startswith("| "))
     declared = {figure.name for figure in (*figures.TOLD, *figures.LOGGED, *ONE_MACHINE)}
     assert set(re.findall(r"`(cirrusmq_\w+)`", rows)) == declared
-    assert f"The first {MOST_RESOURCES:,} of these" in text
+    assert f"The first {MAX_RESOURCES:,} of these" in text

@@ -15,19 +15,19 @@ from cirrusmq_local.cloud.stack_names import (
 )
 from release.__main__ import main
 
-MOST = 49
+MAX = 49
 
 
 def test_the_longest_name_is_told_with_the_part_that_limits_it(root: Path) -> None:
-    assert most_characters(root / "template.yaml") == (MOST, "PreTraffic")
+    assert most_characters(root / "template.yaml") == (MAX, "PreTraffic")
 
 
 def test_a_name_that_fits_is_taken_and_a_longer_one_refused(root: Path) -> None:
     template = root / "template.yaml"
-    check_stack_name(template, "a" * MOST)
+    check_stack_name(template, "a" * MAX)
     with pytest.raises(StackNameError, match="at most 49 characters, this one has 50"):
-        check_stack_name(template, "a" * (MOST + 1))
-    for stack in StackTemplate(template, "a" * MOST, "local").stacks():
+        check_stack_name(template, "a" * (MAX + 1))
+    for stack in StackTemplate(template, "a" * MAX, "local").stacks():
         for resource in stack.document["Resources"].values():
             name = (resource.get("Properties") or {}).get("FunctionName")
             if resource["Type"] == "AWS::Serverless::Function":
@@ -62,5 +62,5 @@ def test_a_deployment_is_refused_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("release.deploy", lambda *_: pytest.fail("it was deployed"))
-    assert main(["a" * (MOST + 1)]) == 2
+    assert main(["a" * (MAX + 1)]) == 2
     assert "at most 49 characters" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from tests.stack import Stack
 
 from cirrusmq.queues.resources import Resource
 from cirrusmq_lambda import figures
-from cirrusmq_local.stack.metrics import MOST_RESOURCES, Metrics, count_errors
+from cirrusmq_local.stack.metrics import MAX_RESOURCES, Metrics, count_errors
 
 SENT = figures.HAPPENED["sent"]
 ORDERS = Resource("alice", "queue", "orders")
@@ -68,14 +68,14 @@ def test_what_is_taken_back_never_lowers_a_counter(metrics: Metrics) -> None:
 
 
 def test_more_resources_than_the_most_are_counted_together(metrics: Metrics) -> None:
-    for number in range(MOST_RESOURCES + 3):
+    for number in range(MAX_RESOURCES + 3):
         metrics.tell({SENT: {Resource("alice", "queue", f"q-{number}"): 1}})
     metrics.tell({SENT: {Resource("alice", "queue", "q-0"): 1}})
     found = samples(metrics)
-    assert value(found, SENT.name) == MOST_RESOURCES + 4
+    assert value(found, SENT.name) == MAX_RESOURCES + 4
     assert value(found, SENT.name, name="(others)") == 3
     assert value(found, SENT.name, name="q-0") == 2
-    assert len([each for each in found if each.name == SENT.name]) == MOST_RESOURCES + 1
+    assert len([each for each in found if each.name == SENT.name]) == MAX_RESOURCES + 1
 
 
 def test_calls_are_counted_by_function_and_status(metrics: Metrics) -> None:

@@ -14,7 +14,7 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.storage.bodies.object import (
     DAY_MS,
     MARGIN_MS,
-    MOST_HEAD_BYTES,
+    MAX_HEAD_BYTES,
     life_days,
     object_key,
     pack_object,
@@ -55,7 +55,7 @@ def test_an_object_has_every_message_of_its_send(sent: list[Message]) -> None:
 @given(sends, st.data())
 def test_a_range_has_the_messages_that_are_wanted(sent: list[Message], data: st.DataObject) -> None:
     packed = pack_object(sent)
-    spans = read_spans(packed[:MOST_HEAD_BYTES])
+    spans = read_spans(packed[:MAX_HEAD_BYTES])
     wanted = data.draw(st.sets(st.integers(0, len(sent) - 1), min_size=1))
     begins, ends = spans[min(wanted)][0], spans[max(wanted)][1]
     read = unpack_object(spans, packed[begins:ends], begins, wanted)

@@ -19,7 +19,7 @@ from tests.security.contract import CALLS, names_for, set_stage
 from tests.stack import Stack, Start
 
 from cirrusmq.access.rate_limit import admit
-from cirrusmq.access.throttle import Throttle, next_interval, share_of
+from cirrusmq.access.throttle import Throttle, fair_share, next_interval
 from cirrusmq.base.errors import Throttled, Unavailable
 from cirrusmq.runtime.core import Settings
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
@@ -394,7 +394,7 @@ def test_another_failure_keeps_the_share_for_ten_seconds(monkeypatch: pytest.Mon
 @given(st.integers(1, 10_000), st.integers(0, 10_000), st.integers(0, 10**6))
 def test_a_share_is_never_more_than_the_rate(rate: int, calls: int, others: int) -> None:
     demand = calls + others
-    share = share_of(rate, calls, demand)
+    share = fair_share(rate, calls, demand)
     assert 0 <= share <= rate
     assert share == (rate if demand <= rate else pytest.approx(rate * calls / demand))
 

@@ -17,13 +17,13 @@ from cirrusmq.storage.parcels import LOG
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq_local.testing import World
 
-LEAST = 16_384
+MIN = 16_384
 _chance = random.Random(1)
 
 
 @pytest.fixture
 def bucket(world: World) -> Bucket:
-    return give_bucket(world, LEAST)
+    return give_bucket(world, MIN)
 
 
 def large(count: int = 1, size: int = 20_000) -> list[dict[str, Any]]:

@@ -237,10 +237,10 @@ def test_10_000_in_flight_cost_at_most_25_read_units_a_second_more(world: World)
     key = item["sk"]["S"][13:]
     fill(world, [{**in_flight, "sk": {"S": f"{start_ms + n:013d}{key}"}} for n in range(10_000)])
 
-    crowded = units_a_second(40)
+    is_backlogged = units_a_second(40)
 
-    assert crowded - alone <= 25
-    assert crowded > alone  # they were there
+    assert is_backlogged - alone <= 25
+    assert is_backlogged > alone  # they were there
 
 
 def test_what_waits_long_for_a_retry_leaves_the_head(world: World, make_queue: MakeQueue) -> None:

@@ -215,9 +215,9 @@ def test_what_holds_messages_is_deleted_by_force_alone(shop: Shop) -> None:
         "queue orders-dead": "holds 2 messages, and is not in the file"
     }
     plan = shop.plan(emptied, delete=True, force=True)
-    doomed = next(step for step in plan.steps if step.place == Place("queue", "orders-dead"))
+    used_up = next(step for step in plan.steps if step.place == Place("queue", "orders-dead"))
     with pytest.raises(Stopped, match="holds 2 messages by now"):
-        apply_step(shop.client, doomed, force=False)
+        apply_step(shop.client, used_up, force=False)
     assert "delete queue orders-dead" in shop.apply(emptied, delete=True, force=True)
     with pytest.raises(QueueNotFound):
         shop.client.show_queue("orders-dead")

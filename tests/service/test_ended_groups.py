@@ -16,7 +16,7 @@ from cirrusmq_local.testing import World
 
 DEAD = {"queue": "dead", "max_receives": 100}
 KINDS = ["queue", "rewindable queue", "receiver", "subscription", "copies"]
-MOST_UNITS = 12
+MAX_UNITS = 12
 """Read units of one or two receives behind what ended long ago."""
 
 
@@ -108,7 +108,7 @@ def test_dead_letters_of_before_cost_a_look_nothing(group: Group) -> None:
         costs.append(group.world.units(partial(_collect, group, received))[1])
         assert group.source.act("dead-letter", *received)["failed"] == []
 
-    assert max(costs) <= MOST_UNITS, costs
+    assert max(costs) <= MAX_UNITS, costs
 
 
 def _collect(group: Group, received: list[Message]) -> None:

@@ -11,7 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.faults import Throttled, log_records, puts_into
 from tests.service.topics import TestTopic
 
-from cirrusmq.fanout.stream_batch import TOGETHER, hand_out
+from cirrusmq.fanout.stream_batch import TOGETHER, deliver_records
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq_lambda.streams import read_entry
 from cirrusmq_local.testing import Client, Subscriber, World
@@ -110,7 +110,7 @@ class TestStopping:
 
         world.engine.execute = slow  # type: ignore[method-assign]
         began_ms = world.clock.now_ms()
-        done, errors = hand_out(world.core, entries, 20_000)
+        done, errors = deliver_records(world.core, entries, 20_000)
         assert world.clock.now_ms() - began_ms <= 22_000
         world.engine.execute = execute  # type: ignore[method-assign]
         assert TOGETHER <= done < COUNT

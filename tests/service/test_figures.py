@@ -303,7 +303,7 @@ def test_of_many_values_as_many_are_told_as_a_line_holds_spread_alike(
     declared.tell({declared.WAITED: [float(n) for n in range(1_000, 0, -1)]})
     figures.logged()
     told = figures.spread[declared.WAITED.name]
-    assert len(told) == declared.MOST_VALUES
+    assert len(told) == declared.MAX_VALUES
     assert told == sorted(told)
     assert (told[0], told[-1]) == (11.0, 991.0)
     assert told[25] == pytest.approx(500, abs=20)
@@ -371,8 +371,8 @@ def test_fifty_receives_are_a_line(
 ) -> None:
     monkeypatch.setattr(latencies, "_receives", latencies.Latencies())
     queue = make_queue("orders", partitions=1)
-    for _ in range(declared.MOST_VALUES - 1):
+    for _ in range(declared.MAX_VALUES - 1):
         queue.receive()
     assert receives_told(world, figures) == []
     queue.receive()
-    assert len(receives_told(world, figures)) == declared.MOST_VALUES == latencies.MOST_VALUES
+    assert len(receives_told(world, figures)) == declared.MAX_VALUES == latencies.MAX_VALUES

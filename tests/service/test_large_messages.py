@@ -25,16 +25,16 @@ from cirrusmq_local.testing import Client, Subscriber, World
 LAMBDA_BYTES = 6_291_556
 """Of an event, and of an answer:
 https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"""
-MOST = 4_194_304
+MAX = 4_194_304
 _chance = random.Random(14)
 
 
-def noise(size: int = MOST) -> dict[str, str]:
+def noise(size: int = MAX) -> dict[str, str]:
     """A message of bytes that nothing packs: 5.6 MB of JSON."""
     return {"body_base64": base64.b64encode(_chance.randbytes(size)).decode()}
 
 
-def text(least: int, most: int, size: int = MOST) -> dict[str, str]:
+def text(least: int, most: int, size: int = MAX) -> dict[str, str]:
     """A message of that many characters of ASCII, each by chance from `least` to before `most`."""
     to = bytes(least + code % (most - least) for code in range(256))
     return {"body": _chance.randbytes(size).translate(to).decode()}
@@ -44,14 +44,14 @@ def repeated(least: int, most: int) -> dict[str, str]:
     """A message of other characters, of as many bytes as one may have."""
     piece = "".join(map(chr, range(least, most)))
     size = len(piece.encode())
-    return {"body": piece * (MOST // size)}
+    return {"body": piece * (MAX // size)}
 
 
 KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "bytes": noise,
     "all of ASCII": lambda: text(0, 128),
     "control characters": lambda: text(1, 32),
-    "quotes": lambda: {"body": '"' * MOST},
+    "quotes": lambda: {"body": '"' * MAX},
     "Chinese": lambda: repeated(0x4E00, 0x9FFF),
     "emoji": lambda: repeated(0x1F300, 0x1F600),
 }
@@ -87,12 +87,12 @@ def alice(world: World) -> Client:
 
 @pytest.fixture
 def queue(make_queue: MakeQueue) -> TestQueue:
-    return make_queue(partitions=1, max_message_bytes=MOST)
+    return make_queue(partitions=1, max_message_bytes=MAX)
 
 
 @pytest.fixture
 def topic(alice: Client) -> TestTopic:
-    return TestTopic(alice, max_message_bytes=MOST)
+    return TestTopic(alice, max_message_bytes=MAX)
 
 
 def content(message: Message) -> dict[str, str]:
@@ -137,10 +137,10 @@ def test_so_it_is_at_the_functions_own_urls(queue: TestQueue, topic: TestTopic) 
 def test_what_fits_is_answered_as_it_is_and_the_rest_is_gzipped(
     queue: TestQueue, envelopes: list[int]
 ) -> None:
-    queue.send("x" * MOST)
+    queue.send("x" * MAX)
     (message,) = without_gzip(queue).receive()
-    assert message["body"] == "x" * MOST
-    assert max(envelopes) > MOST
+    assert message["body"] == "x" * MAX
+    assert max(envelopes) > MAX
     assert queue.try_send([noise()]).status == 201
     request = {"max": 16, "wait_seconds": 0}
     reply = queue.client.post(f"{queue.path}/messages/receive", request)
@@ -185,7 +185,7 @@ def test_and_still_gets_the_others(queue: TestQueue) -> None:
 def test_a_receive_of_many_large_messages_answers_fewer(
     world: World, make_queue: MakeQueue, ordered: bool
 ) -> None:
-    queue = make_queue(partitions=1, max_message_bytes=MOST, ordered=ordered)
+    queue = make_queue(partitions=1, max_message_bytes=MAX, ordered=ordered)
     fields = {"group": "g"} if ordered else {}
     sent = [{**noise(1_500_000), **fields} for _ in range(5)] + [{**noise(), **fields}]
     for message in sent:
@@ -201,7 +201,7 @@ def test_a_receive_of_many_large_messages_answers_fewer(
 
 
 def test_a_full_batch_comes_as_fast_as_answers_hold(queue: TestQueue) -> None:
-    sent = [noise(MOST // 16) for _ in range(16)]
+    sent = [noise(MAX // 16) for _ in range(16)]
     assert queue.try_send(sent).status == 201
     answers = []
     while some := queue.receive():
@@ -285,7 +285,7 @@ class TestOtherWays:
     ) -> None:
         dead = make_queue("dead", partitions=1)  # its own bound is of sends alone
         queue = make_queue(
-            partitions=1, max_message_bytes=MOST, rewind_seconds=3_600,
+            partitions=1, max_message_bytes=MAX, rewind_seconds=3_600,
             dead_letter={"queue": "dead", "max_receives": 1},
         )  # fmt: skip
         queue.add_receiver("copy")
@@ -397,7 +397,7 @@ class TestOtherWays:
         reply = topic.try_publish([{"body": "x" * 262_145}], transaction=transaction)
         assert (reply.status, reply.code) == (413, "BatchTooLarge")
 
-    @pytest.mark.parametrize("size", [MOST // 16, pytest.param(MOST, marks=pytest.mark.long)])
+    @pytest.mark.parametrize("size", [MAX // 16, pytest.param(MAX, marks=pytest.mark.long)])
     @pytest.mark.parametrize("content_format", ["json", "simplified"])
     def test_a_url_gets_them_and_gets_them_again(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules,
@@ -426,7 +426,7 @@ class TestOtherWays:
     def test_a_function_gets_what_its_event_holds(
         self, world: World, make_queue: MakeQueue
     ) -> None:
-        queue = make_queue(max_message_bytes=MOST, invoke={"function": "handler"})
+        queue = make_queue(max_message_bytes=MAX, invoke={"function": "handler"})
         sent = noise()
         assert queue.try_send([sent]).status == 201
         world.settle()
@@ -440,7 +440,7 @@ class TestOtherWays:
     def test_what_no_event_of_a_function_holds_stays_and_the_others_come(
         self, world: World, make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
     ) -> None:
-        queue = make_queue(partitions=1, max_message_bytes=MOST)
+        queue = make_queue(partitions=1, max_message_bytes=MAX)
         queue.send("\x01" * 1_100_000)
         queue.patch(invoke={"function": "handler"})
         world.clock.pass_seconds(1)
@@ -455,6 +455,6 @@ def test_compressible_messages_are_small_in_the_bucket_and_never_in_the_tables(
     world: World, queue: TestQueue
 ) -> None:
     rows = json.dumps([{"row": number, "state": "done"} for number in range(110_000)])
-    queue.send(rows[:MOST])
+    queue.send(rows[:MAX])
     assert max(map(item_bytes, world.items())) <= UNIT_BYTES
-    assert queue.receive()[0]["body"] == rows[:MOST]
+    assert queue.receive()[0]["body"] == rows[:MAX]

@@ -17,8 +17,8 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq.base.decoding import decode_packed
 from cirrusmq.model.message import compress, decompress
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.publishing.half_messages.half import Announced, Terms
-from cirrusmq.publishing.records import Alike, TopicHeader
+from cirrusmq.publishing.half_messages.half import CommittedMessage, Terms
+from cirrusmq.publishing.records import DeliveryGroup, TopicHeader
 from cirrusmq.sending.making import LogHeader
 from cirrusmq.storage.parcels import ARCHIVE, LOG, PARCELS, read_parcel
 from cirrusmq_local.testing import Client, World
@@ -357,10 +357,10 @@ def test_a_write_keeps_what_this_release_does_not_know(
 HEADERS: list[msgspec.Struct] = [
     LogHeader((1,), (0,), None, (0,), 4),
     LogHeader((1,), (0,), (7,), (0,), 4, {"reason": "odd"}, True),
-    TopicHeader("news", "alice", [Alike([0], 1, 2, "0123456789ab")], None, ["a"]),
-    Alike([0], 1, 2, "0123456789ab"),
+    TopicHeader("news", "alice", [DeliveryGroup([0], 1, 2, "0123456789ab")], None, ["a"]),
+    DeliveryGroup([0], 1, 2, "0123456789ab"),
     Terms("alice", "g", 30, 9, ["a"], [None]),
-    Announced("Msg-x", 1, 2),
+    CommittedMessage("Msg-x", 1, 2),
 ]
 """Of log records and half messages: put once, and never written again."""
 

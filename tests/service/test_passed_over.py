@@ -14,7 +14,7 @@ from cirrusmq_local.testing import Client, World
 if TYPE_CHECKING:
     from tests.service.conftest import MakeQueue
 
-MOST = 4_194_304
+MAX = 4_194_304
 LARGE = "\x01" * 800_000
 """4.8 MB of JSON: an answer without gzip has 4.7."""
 LARGER = "\x01" * 1_100_000
@@ -32,7 +32,7 @@ def alice(world: World) -> Client:
 
 @pytest.fixture
 def topic(alice: Client) -> TestTopic:
-    return TestTopic(alice, max_message_bytes=MOST)
+    return TestTopic(alice, max_message_bytes=MAX)
 
 
 def plain(queue: TestQueue) -> TestQueue:
@@ -74,7 +74,7 @@ class TestReceives:
     def test_others_come_however_many_are_in_front(
         self, make_queue: MakeQueue, kind: str, count: int, caplog: pytest.LogCaptureFixture
     ) -> None:
-        queue = make_queue(partitions=1, max_message_bytes=MOST, fair=kind == "fair")
+        queue = make_queue(partitions=1, max_message_bytes=MAX, fair=kind == "fair")
         group = {"group": "g"} if kind == "fair" else {}
         send_each(queue, *[LARGE] * count, **group)
         send_each(queue, "a", "b", **group)
@@ -87,7 +87,7 @@ class TestReceives:
 
     def test_many_in_front_are_read_seldom(self, world: World, make_queue: MakeQueue) -> None:
         """A look remembers them as it does messages in flight."""
-        queue = make_queue(partitions=1, max_message_bytes=MOST)
+        queue = make_queue(partitions=1, max_message_bytes=MAX)
         send_each(queue, *[LARGE] * 60)
         consumer = plain(queue)
         poll(consumer, 5)
@@ -102,7 +102,7 @@ class TestReceives:
     def test_a_wait_goes_on_for_others_and_tells_at_its_end(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        queue = make_queue(max_message_bytes=MOST)
+        queue = make_queue(max_message_bytes=MAX)
         (sent,) = queue.send(LARGE)
         consumer = plain(queue)
         begun_ms = world.clock.now_ms()
@@ -124,7 +124,7 @@ class TestReceives:
     def test_an_ordered_group_waits_behind_it_and_others_do_not(
         self, make_queue: MakeQueue
     ) -> None:
-        queue = make_queue(partitions=1, max_message_bytes=MOST, ordered=True)
+        queue = make_queue(partitions=1, max_message_bytes=MAX, ordered=True)
         send_each(queue, "first", LARGE, "behind", group="a")
         send_each(queue, "one", "two", group="b")
         consumer = plain(queue)
@@ -138,11 +138,11 @@ class TestReceives:
     def test_it_becomes_a_dead_letter_where_there_is_a_queue_for_them(
         self, world: World, make_queue: MakeQueue, kind: str
     ) -> None:
-        dead = make_queue("dead", max_message_bytes=MOST)
+        dead = make_queue("dead", max_message_bytes=MAX)
         kinds = {} if kind == "plain" else {kind: True}
         queue = make_queue(
             partitions=1,
-            max_message_bytes=MOST,
+            max_message_bytes=MAX,
             dead_letter={"queue": "dead", "max_receives": 100},
             **kinds,
         )
@@ -161,9 +161,9 @@ class TestReceives:
     def test_a_store_that_refuses_the_move_keeps_no_other_message_back(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        dead = make_queue("dead", max_message_bytes=MOST)
+        dead = make_queue("dead", max_message_bytes=MAX)
         policy = {"queue": "dead", "max_receives": 100}
-        queue = make_queue(partitions=1, max_message_bytes=MOST, dead_letter=policy)
+        queue = make_queue(partitions=1, max_message_bytes=MAX, dead_letter=policy)
         send_each(queue, LARGE, LARGE, "a", "b")
         world.clock.pass_seconds(60)
         transact, refused = world.core.store.transact, []
@@ -183,10 +183,10 @@ class TestReceives:
     def test_what_only_the_receipts_beside_it_keep_out_is_no_dead_letter(
         self, world: World, make_queue: MakeQueue
     ) -> None:
-        dead = make_queue("dead", max_message_bytes=MOST)
+        dead = make_queue("dead", max_message_bytes=MAX)
         queue = make_queue(
             partitions=1,
-            max_message_bytes=MOST,
+            max_message_bytes=MAX,
             dead_letter={"queue": "dead", "max_receives": 100},
         )
         queue.send("\x01" * 780_000)
@@ -203,7 +203,7 @@ class TestReceives:
         self, make_queue: MakeQueue, kind: str
     ) -> None:
         """The bound that is kept with their send says that it takes 18 MB."""
-        queue = make_queue(partitions=1, max_message_bytes=MOST, fair=kind == "fair")
+        queue = make_queue(partitions=1, max_message_bytes=MAX, fair=kind == "fair")
         group = {"group": "g"} if kind == "fair" else {}
         large = {"body": "x" * 3_000_000, **group}
         assert queue.try_send([large, {"body": "\x01" * 9_000, **group}]).status == 201
@@ -226,7 +226,7 @@ class TestFunctions:
     def test_a_queues_function_gets_the_others_and_is_told_once(
         self, world: World, make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
     ) -> None:
-        queue = make_queue(partitions=1, max_message_bytes=MOST)
+        queue = make_queue(partitions=1, max_message_bytes=MAX)
         send_each(queue, *[LARGER] * 9, "small")
         queue.patch(invoke=INVOKE)
         started = Schedules(world, sweeps=True)
@@ -248,7 +248,7 @@ class TestFunctions:
         topic.subscribe("keeper")  # somebody gets them
         attributes: dict[str, Any] = {"retry": {"policy": "backoff"}}
         if dead_letters:
-            dead = make_queue("dead", max_message_bytes=MOST)
+            dead = make_queue("dead", max_message_bytes=MAX)
             attributes["dead_letter_queue"] = "dead"
         group = topic.subscribe("group", invoke=INVOKE, **attributes)
         self.pass_over(world, topic.publish, 900)
@@ -265,7 +265,7 @@ class TestFunctions:
     def test_an_ordered_groups_function_goes_on_behind_the_dead_letter(
         self, world: World, topic: TestTopic, make_queue: MakeQueue
     ) -> None:
-        make_queue("dead", max_message_bytes=MOST)
+        make_queue("dead", max_message_bytes=MAX)
         topic.subscribe("keeper")
         topic.subscribe("group", invoke=INVOKE, ordered=True, dead_letter_queue="dead")
         topic.publish("first", group="g")
@@ -279,7 +279,7 @@ class TestPublishing:
     def test_what_no_reader_can_get_is_refused(
         self, world: World, topic: TestTopic, make_queue: MakeQueue
     ) -> None:
-        make_queue("called", max_message_bytes=MOST, invoke=INVOKE)
+        make_queue("called", max_message_bytes=MAX, invoke=INVOKE)
         topic.subscribe("group", invoke=INVOKE)
         topic.subscribe("queue", protocol="queue", endpoint="called")
         before = world.items()
@@ -309,7 +309,7 @@ class TestPublishing:
     def test_a_send_beside_others_fits_by_the_bound_that_is_kept(
         self, world: World, make_queue: MakeQueue
     ) -> None:
-        queue = make_queue(max_message_bytes=MOST, invoke=INVOKE)
+        queue = make_queue(max_message_bytes=MAX, invoke=INVOKE)
         sent = queue.try_send([{"body": "x" * 3_000_000}, {"body": "\x01" * 9_000}])
         assert sent.status == 201
         Schedules(world, sweeps=True).pass_seconds(300)
@@ -338,7 +338,7 @@ def test_a_peek_goes_on_behind_more_than_a_page_of_them(
 ) -> None:
     monkeypatch.setattr("cirrusmq.receiving.peek.PEEK_UNITS", 1.0)
     monkeypatch.setattr("cirrusmq.receiving.peek._PAGE_PARCELS", (4, 4))
-    queue = make_queue(partitions=1, max_message_bytes=MOST)
+    queue = make_queue(partitions=1, max_message_bytes=MAX)
     send_each(queue, *[LARGE] * 10, "small")
     asked: dict[str, Any] = {"max": 16}
     bodies: list[str] = []

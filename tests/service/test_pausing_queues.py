@@ -8,7 +8,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
-from cirrusmq.model.pauses import MOST_PAUSES
+from cirrusmq.model.pauses import MAX_PAUSES
 from cirrusmq_local.testing import Client, World
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -198,7 +198,7 @@ class TestAges:
         make_queue("dead")
         queue = make_queue(dead_letter={"queue": "dead", "max_age_seconds": 600})
         queue.send("x")
-        for _ in range(MOST_PAUSES + 10):
+        for _ in range(MAX_PAUSES + 10):
             pause(queue)
             world.clock.pass_seconds(60)
             pause(queue, False)

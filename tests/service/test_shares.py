@@ -133,7 +133,7 @@ class TestAlone:
         assert [each.may_go_on() for each in given[4:]] == [True] * 2
 
     def test_with_many_accounts_in_an_hour_each_keeps_to_its_quarter(self, world: World) -> None:
-        for number in range(shares.MOST_ACCOUNTS):
+        for number in range(shares.MAX_ACCOUNTS):
             fill(world, f"account{number:03d}", "posting", seconds=1)
         world.clock.pass_seconds(2)
         with running_now(world, QUARTER):

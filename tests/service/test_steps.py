@@ -12,7 +12,7 @@ import pytest
 from tests.lawful_writes import judge
 from tests.service.buckets import give_bucket
 from tests.service.conftest import MakeQueue
-from tests.service.test_bodies_in_objects import LEAST, large
+from tests.service.test_bodies_in_objects import MIN, large
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.model.steps import STEPS
@@ -38,7 +38,7 @@ def claimed(stage: Stage) -> None:
 
 def unread(stage: Stage) -> None:
     """The object with its body is gone."""
-    bucket, queue = give_bucket(stage.world, LEAST), stage.make_queue()
+    bucket, queue = give_bucket(stage.world, MIN), stage.make_queue()
     queue.try_send(large())
     bucket.lose()
     assert queue.receive() == []
@@ -46,7 +46,7 @@ def unread(stage: Stage) -> None:
 
 def unclaimed(stage: Stage) -> None:
     """The bucket refuses to read its body."""
-    bucket, queue = give_bucket(stage.world, LEAST), stage.make_queue()
+    bucket, queue = give_bucket(stage.world, MIN), stage.make_queue()
     queue.try_send(large())
     bucket.refused = {"get"}
     assert queue.client.post(f"{queue.path}/messages/receive", {"max": 1}).status == 503

@@ -10,8 +10,8 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
-from cirrusmq.lifecycle.chore_memory import MOST_AT_ONCE
-from cirrusmq.receiving.budget import MOST_MESSAGES
+from cirrusmq.lifecycle.chore_memory import MAX_AT_ONCE
+from cirrusmq.receiving.budget import MAX_MESSAGES
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
@@ -101,7 +101,7 @@ def test_a_receive_names_them_once_a_second_and_replay_moves_them(
         moved.append(dead.counts().get("active", 0))
         world.clock.pass_seconds(1)
 
-    assert MOST_AT_ONCE == 500
+    assert MAX_AT_ONCE == 500
     assert moved[-1] == 1_200
     assert all(after - before <= 500 for before, after in itertools.pairwise(moved))
     assert queue.counts() == {}
@@ -116,7 +116,7 @@ def test_receives_of_an_ordered_queue_move_a_few_each(world: World, make_queue: 
     while queue.counts():
         before = dead.counts().get("active", 0)
         assert queue.receive() == []
-        assert dead.counts()["active"] - before <= MOST_MESSAGES
+        assert dead.counts()["active"] - before <= MAX_MESSAGES
         receives += 1
         world.clock.pass_seconds(0.1)
 

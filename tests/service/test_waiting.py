@@ -128,7 +128,7 @@ def test_what_is_free_when_the_wait_ends_is_answered() -> None:
 
 
 @pytest.fixture(scope="module", params=[1, 4])
-def crowded(request: pytest.FixtureRequest) -> tuple[World, Client]:
+def is_backlogged(request: pytest.FixtureRequest) -> tuple[World, Client]:
     """An ordered queue most of whose groups are held."""
     world = World()
     alice = world.client("alice", admin=True)
@@ -145,16 +145,18 @@ def crowded(request: pytest.FixtureRequest) -> tuple[World, Client]:
 
 class TestHeldGroups:
     def test_a_look_costs_at_most_10_units_however_many_groups_are_held(
-        self, crowded: tuple[World, Client]
+        self, is_backlogged: tuple[World, Client]
     ) -> None:
-        world, alice = crowded
+        world, alice = is_backlogged
         for _ in range(10):
             before = units(world)
             assert alice.receive("orders") == []
             assert units(world) - before <= 10
 
-    def test_a_wait_finds_the_one_group_that_is_free(self, crowded: tuple[World, Client]) -> None:
-        world, alice = crowded
+    def test_a_wait_finds_the_one_group_that_is_free(
+        self, is_backlogged: tuple[World, Client]
+    ) -> None:
+        world, alice = is_backlogged
         for number in range(5):
             alice.send("orders", "free", group=f"free{number}")
             before, began_ms = units(world), world.clock.now_ms()

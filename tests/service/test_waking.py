@@ -23,7 +23,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq_local.testing import Client, World
 
 POLL_SECONDS = 20
-MOST_POLLS = 5
+MAX_POLLS = 5
 TRIALS = 16
 
 
@@ -80,7 +80,7 @@ class Apart:
         """Poll again and again, and act after so long; seconds from then to the message."""
         due_ms = self.world.clock.now_ms() + round(1000 * seconds)
         with self._acting(due_ms, act):
-            received = next(filter(None, (self.poll() for _ in range(MOST_POLLS))))
+            received = next(filter(None, (self.poll() for _ in range(MAX_POLLS))))
         receipts = [message["receipt"] for message in received]
         self.alice.post("/queues/orders/messages/delete", {"receipts": receipts})
         return (self.world.clock.now_ms() - due_ms) / 1000

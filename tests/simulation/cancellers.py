@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call, Violation
@@ -92,7 +92,7 @@ def _taken_ms(delivery: Delivery) -> int:
     """When it was claimed; a dead letter was, by another's clock, before it was moved."""
     if delivery.dead is None:
         return delivery.claim_ms
-    return int(delivery.dead["dead_at"]) + 2 * MOST_SKEW_MS
+    return int(delivery.dead["dead_at"]) + 2 * MAX_SKEW_MS
 
 
 def _due_ms(call: Call) -> int:
@@ -104,7 +104,7 @@ def _due_ms(call: Call) -> int:
     answered: int = call.answer
     if not asked:
         return answered
-    return max(answered, parse_time("deliver_at", asked) - 2 * MOST_SKEW_MS)
+    return max(answered, parse_time("deliver_at", asked) - 2 * MAX_SKEW_MS)
 
 
 def _comes_again(book: Book, track: Track, call: Call, delivery: Delivery) -> bool:

@@ -63,7 +63,7 @@ _PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
 SCALE = 10_000
 HOT_MS = 3_000
 """How long a partition stays hot, or does not."""
-MOST_SKEW_MS = 1_000
+MAX_SKEW_MS = 1_000
 """Of a clock against the true time, so that two differ by 2 s at most."""
 SDK_MS = 36_000
 """Five tries, each with 2 s to connect and 5 s to read."""

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.deployment import Deployment, scan
 from tests.simulation.half_producers import CHECK, PREPARE, ROLL_BACK, Asked
 from tests.simulation.history import Call, Violation
@@ -19,7 +19,7 @@ from cirrusmq.base.limits import HALF_LIFE_MS
 from cirrusmq.publishing.half_messages.items import read_half
 
 PROBE = "probe"
-_SKEW_MS = 2 * MOST_SKEW_MS
+_SKEW_MS = 2 * MAX_SKEW_MS
 
 
 def check_half(book: Book) -> Iterator[Violation]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.check_leases import returns
 from tests.simulation.check_lives import excused
 from tests.simulation.draining import Drain
@@ -132,7 +132,7 @@ class _Source:
         if before.id not in before.call.given["failed"] and not untried:
             yield Violation("handed over again though it was done", calls)
         due_ms = before.call.ended_ms + self._waits_ms(before)[0]
-        if after.call.begun_ms + 2 * MOST_SKEW_MS < due_ms:
+        if after.call.begun_ms + 2 * MAX_SKEW_MS < due_ms:
             yield Violation("handed over before its wait was over", calls)
 
     def _disturbed_between(self, before: Delivery, after: Delivery) -> bool:
@@ -264,7 +264,7 @@ class _Source:
             return True
         kept_ms = self._shortest_kept_ms()
         for message_id, (_, sent_ms) in sent.ids.items():
-            if sent_ms + kept_ms <= call.begun_ms + MOST_SKEW_MS:
+            if sent_ms + kept_ms <= call.begun_ms + MAX_SKEW_MS:
                 return True
             deliveries = self._tracks[message_id].deliveries
             redriven = self._book.by_kind["redrive"]
@@ -275,7 +275,7 @@ class _Source:
             if any(_done(each) and each.call.begun < call.begun for each in deliveries):
                 return True
             for met in self._book.track(self._place, message_id).deliveries:
-                if met.dead is not None and met.dead["dead_at"] <= call.begun_ms + MOST_SKEW_MS:
+                if met.dead is not None and met.dead["dead_at"] <= call.begun_ms + MAX_SKEW_MS:
                     return True
         return False
 

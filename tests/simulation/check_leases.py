@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
 from tests.simulation.rewinders import REWIND
@@ -102,7 +102,7 @@ def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
     lapsed_ms = min((each.expires_ms for each in earlier), default=1 << 60)
     for call in book.sends_of(track.id):
         # After its first life is over, a dead letter of it does not keep a repetition away.
-        lapsed = call.ended_ms + MOST_SKEW_MS >= lapsed_ms
+        lapsed = call.ended_ms + MAX_SKEW_MS >= lapsed_ms
         if (gone < call.ended or lapsed) and call.begun < after.call.ended:
             return True
     handed_out = [
@@ -170,7 +170,7 @@ def _good(book: Book, track: Track, act: Act) -> bool:
     """Whether a receipt was beyond doubt the newest, and its lease still running."""
     delivery, call = act.delivery, act.call
     queue = track.reader.partition("/")[0]
-    ended_ms = call.ended_ms + MOST_SKEW_MS  # by the clock of a receiver that took it since
+    ended_ms = call.ended_ms + MAX_SKEW_MS  # by the clock of a receiver that took it since
     if act.result != "ReceiptExpired" or ended_ms >= delivery.expires_ms:
         return False
     if ended_ms >= free_ms(track, delivery, call.ended):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.cancellers import CANCEL, RESCHEDULE, may_be_cancelled
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.check_leases import first_gone, free_ms, returns, revived
 from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
@@ -222,7 +222,7 @@ def _answered_with_purged(book: Book) -> Iterator[Violation]:
         for call, sent_ms in sent.ids.values():
             for purge in book.effective("purge", call.place):
                 after = purge.known and purge.ended < sent.begun
-                if after and sent_ms < purge.begun_ms - 2 * MOST_SKEW_MS:
+                if after and sent_ms < purge.begun_ms - 2 * MAX_SKEW_MS:
                     promise = "a send after a purge was answered with a purged message"
                     yield Violation(promise, (purge, call))
 
@@ -258,7 +258,7 @@ def _left_before(book: Book, message_id: str) -> bool:
     track = book.track(LATE.holder, message_id)
     left = any(True for verb in ("delete", "dead letter") for _ in track.acts_before(verb, opened))
     dead_ms = [each.dead["dead_at"] for each in track.deliveries if each.dead is not None]
-    return left or min(dead_ms, default=1 << 60) < opened_ms + MOST_SKEW_MS
+    return left or min(dead_ms, default=1 << 60) < opened_ms + MAX_SKEW_MS
 
 
 def _readers(scenario: Scenario, sent: Sent) -> Iterator[str]:
@@ -301,7 +301,7 @@ def excused(
     sent after its answer, also where the clocks differ.
     """
     if queue not in scenario.queues:
-        return sent_ms + 1_000 * TOPIC_LIFE_SECONDS <= drain.begun_ms + MOST_SKEW_MS
+        return sent_ms + 1_000 * TOPIC_LIFE_SECONDS <= drain.begun_ms + MAX_SKEW_MS
     lives = [scenario.queues[queue]["message_retention_seconds"]]
     lives += [
         call.given["message_retention_seconds"]
@@ -315,7 +315,7 @@ def excused(
     # One with a deduplication id is the first one's, which may be unanswered; so is a topic's copy.
     once = sent.key or sending.place != queue
     begun = min([sending.begun, *(each.begun for each in book.sends_labelled(sent) if once)])
-    if sent_ms + 1_000 * (min(lives) - slack_seconds) <= drain.begun_ms + MOST_SKEW_MS:
+    if sent_ms + 1_000 * (min(lives) - slack_seconds) <= drain.begun_ms + MAX_SKEW_MS:
         return True
     return any(begun < call.ended for call in book.effective("purge", queue))
 
@@ -331,12 +331,12 @@ def _not_rewound(scenario: Scenario, book: Book, drain: Drain, track: Track) -> 
                 continue
             if sent_ms < rewind.given["to_ms"]:
                 continue
-            if sent_ms + kept_ms <= drain.begun_ms + MOST_SKEW_MS:
+            if sent_ms + kept_ms <= drain.begun_ms + MAX_SKEW_MS:
                 continue
             if may_be_cancelled(book, track.reader, track.id):
                 continue  # what a rewind brings back was not received since
             again = [each for each in track.deliveries if each.call.ended > act.call.ended]
-            if not again and act.delivery.expires_ms > drain.begun_ms + MOST_SKEW_MS:
+            if not again and act.delivery.expires_ms > drain.begun_ms + MAX_SKEW_MS:
                 yield Violation("a rewind did not bring a message back", (act.call, rewind))
 
 

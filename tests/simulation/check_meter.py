@@ -14,7 +14,7 @@ from tests.simulation.tracks import Book
 from cirrusmq.model.parcel import DELETED
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
 
-MOST_PER_RECEIVE = 16
+MAX_PER_RECEIVE = 16
 
 
 def check_counters(deployment: Deployment) -> Iterator[Violation]:
@@ -56,7 +56,7 @@ def check_usage(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
         # A claim whose answer was lost may have taken a message that its receive, which answers the
         # others, does not know of; so may a repeated one, with another receive in between.
         unknown = sum(call.disturbed or call.outcome in ("failed", "crashed") for call in calls)
-        yield from _within(place, "received", billed, len(receipts), MOST_PER_RECEIVE * unknown)
+        yield from _within(place, "received", billed, len(receipts), MAX_PER_RECEIVE * unknown)
     sends = [*book.by_kind["send"], *book.by_kind["send again"]]
     for place, calls in _by_place(sends).items():
         ids = {message_id for call in calls if call.known for message_id, _ in call.answer}

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import REDELIVER, Book, Sent
 
-HOLD_MS = 30_000 - 2 * MOST_SKEW_MS
+HOLD_MS = 30_000 - 2 * MAX_SKEW_MS
 BACKOFF_POSTS = 4
 SECOND_MS = 1_000
 
@@ -115,7 +115,7 @@ class _Hook:
         delay_ms = 1_000 * (sent.calls[0].given["delays"][sent.place] or 0)
         for message_id, (call, sent_ms) in sent.ids.items() if not sent.key and delay_ms else ():
             for post in self._of[message_id][:1]:
-                if post.begun_ms < sent_ms + delay_ms - MOST_SKEW_MS:
+                if post.begun_ms < sent_ms + delay_ms - MAX_SKEW_MS:
                     yield Violation("posted before its delay was over", (call, post))
 
     def _one_at_a_time(self) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book
@@ -38,7 +38,7 @@ def check_rates(scenario: Scenario, book: Book) -> Iterator[Violation]:
 
 
 def _windows(taken: Sequence[tuple[int, int, Call]], rate: int, what: str) -> Iterator[Violation]:
-    most = rate * (WINDOW_MS + 1_000 + 2 * MOST_SKEW_MS) // 1_000
+    most = rate * (WINDOW_MS + 1_000 + 2 * MAX_SKEW_MS) // 1_000
     for begun_ms, _, _ in taken:
         within = [each for each in taken if begun_ms <= each[0] < begun_ms + WINDOW_MS]
         count = sum(each[1] for each in within)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
 from tests.simulation.rewinders import REWIND
@@ -40,7 +40,7 @@ def check_repeats(book: Book) -> Iterator[Violation]:
 
 def _held(book: Book, delivery: Delivery, repeat: Call) -> bool:
     """Whether a message is held beyond doubt until the repeat has ended."""
-    if repeat.ended_ms + 2 * MOST_SKEW_MS >= min(delivery.visible_ms, delivery.expires_ms):
+    if repeat.ended_ms + 2 * MAX_SKEW_MS >= min(delivery.visible_ms, delivery.expires_ms):
         return False
     reader = reader_of(delivery)
     # A rewind ends every receipt of its group, also while the repeat looks.

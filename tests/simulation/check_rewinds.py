@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.check_order import by_group
 from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
@@ -69,7 +69,7 @@ def _not_rewound(book: Book, drain: Drain, reader: str) -> Iterator[Violation]:
                 if sent_ms < rewind.given["to_ms"]:
                     continue
                 again = [each for each in track.deliveries if each.call.ended > act.call.ended]
-                if not again and act.delivery.expires_ms > drain.begun_ms + MOST_SKEW_MS:
+                if not again and act.delivery.expires_ms > drain.begun_ms + MAX_SKEW_MS:
                     yield Violation("a rewind did not bring a message back", (act.call, rewind))
 
 
@@ -146,7 +146,7 @@ def _held(
             continue
         for before in deliveries:
             claimed = before.call.ended < rewind.begun
-            until_ms = before.visible_ms - 2 * MOST_SKEW_MS
+            until_ms = before.visible_ms - 2 * MAX_SKEW_MS
             if not claimed or until_ms <= delivery.true_claim_ms:
                 continue
             if not book.track(reader, before.id).acts_on(before):

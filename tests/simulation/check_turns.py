@@ -29,7 +29,7 @@ SEEN_MS = 5_000
 """A message is seen so long after it is due: clocks differ, and marks hide it for a while."""
 LONGEST_DELAY_MS = 3_000
 """That a sender gives a message."""
-MOST_TURNS = 2
+MAX_TURNS = 2
 """Of another group with one environment: the one that it had just begun, and the next."""
 
 
@@ -75,8 +75,8 @@ def _wait_of(waiting: Delivery, due_ms: int, calls: list[Call]) -> Iterator[Viol
             continue
         for group in dict.fromkeys(of_partition):
             turns[call.environment, group] += 1
-            if turns[call.environment, group] > MOST_TURNS:
-                text = f"{group} was served {MOST_TURNS + 1} times before {waiting.label}"
+            if turns[call.environment, group] > MAX_TURNS:
+                text = f"{group} was served {MAX_TURNS + 1} times before {waiting.label}"
                 yield Violation(f"{text} of {waiting.group}", (call, waiting.call))
                 return
 

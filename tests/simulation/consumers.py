@@ -37,7 +37,7 @@ class Receiver:
         self._deployment = deployment
         self._place = cast.place
         self._poisoned = scenario.poisoned
-        self._gives_up = not (scenario.rewound or scenario.patient)
+        self._gives_up = not (scenario.rewound or scenario.longer_retries)
         self._waits, self._untried = scenario.waits, scenario.untried
         self._takes = (1,) if scenario.poisoned else scenario.takes
         self._attempted, self._repeats = scenario.attempted, scenario.repeats

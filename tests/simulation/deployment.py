@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 from botocore.exceptions import BotoCoreError
 from tests.simulation.buckets import Bucket
-from tests.simulation.chaos import HTTP, MOST_SKEW_MS, Chaos
+from tests.simulation.chaos import HTTP, MAX_SKEW_MS, Chaos
 from tests.simulation.environments import (
     Client,
     Context,
@@ -47,7 +47,7 @@ Item = dict[str, Any]
 _PATIENCE_MS = 30_000
 """The gateway's timeout for a function."""
 _TURNOVERS = (0, 5, 40)
-_SKEWS_MS = (0, 0, 300, MOST_SKEW_MS, MOST_SKEW_MS)
+_SKEWS_MS = (0, 0, 300, MAX_SKEW_MS, MAX_SKEW_MS)
 
 
 class Deployment:

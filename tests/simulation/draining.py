@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.consumers import act, take
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
@@ -18,7 +18,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import scan_pages
 
-MOST_ROUNDS = 40
+MAX_ROUNDS = 40
 HINT_MS = 65_000
 """No hint hides a message longer."""
 
@@ -70,13 +70,13 @@ class Drain:
             keys = {f"{parcel.source_id} {parcel.sort_key}" for parcel in waiting}
             fruitless = 0 if drained or keys != before else fruitless + 1
             before = keys
-            wait_ms = due_ms - now_ms + MOST_SKEW_MS
+            wait_ms = due_ms - now_ms + MAX_SKEW_MS
             self._deployment.stage.pause(max(wait_ms, HINT_MS if fruitless > 1 else 1))
         self.blocked += sorted(before)
 
     def _drain(self, client: Client, place: Place) -> int:
         drained = 0
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             asked = {"max": 16, "timeout": 3_600, "wait": 0.1}
             call = take(self._deployment, client, place, asked)
             if call.outcome == "refused":  # by the rate

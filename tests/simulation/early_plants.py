@@ -36,10 +36,10 @@ def a_backfill_does_not_read_the_archive(patch: pytest.MonkeyPatch) -> None:
 @plant(EARLY)
 def what_was_moved_since_is_copied_as_well(patch: pytest.MonkeyPatch) -> None:
     """A message that was given back meanwhile is copied from where it was, and where it is."""
-    there_at = reader_backlog.there_at
+    alive_at = reader_backlog.alive_at
 
     def careless(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
-        return there_at(replace(parcel, moved_ms=0), moment_ms, now_ms)
+        return alive_at(replace(parcel, moved_ms=0), moment_ms, now_ms)
 
     patch.setattr(reader_backlog, "there_at", careless)
 

@@ -68,4 +68,4 @@ def a_page_is_all_that_a_group_has(patch: pytest.MonkeyPatch) -> None:
 @plant(FAIR)
 def what_is_in_flight_is_not_counted(patch: pytest.MonkeyPatch) -> None:
     """A group gets more than its limit."""
-    patch.setattr(fair._Ring, "_room", lambda *_: 16)
+    patch.setattr(fair._RoundRobin, "_room", lambda *_: 16)

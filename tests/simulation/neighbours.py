@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call, Violation
@@ -28,10 +28,10 @@ NEIGHBOUR = "globex"
 TOPIC = "tide"
 HOOKS = ("wave0", "wave1")
 PROBE = "prober"
-_MOST_WAIT_MS = 2 * 3_600_000
+_MAX_WAIT_MS = 2 * 3_600_000
 _MEMORY_MS, _WORKERS_MEMORY_MS = 150_000, 960_000
 """So long an invocation that was disturbed may be counted, or not be."""
-_COMES_MS = LOOK_MS + 2 * MOST_SKEW_MS + 1_000
+_COMES_MS = LOOK_MS + 2 * MAX_SKEW_MS + 1_000
 """Time in which one account learns that another has something at work."""
 
 
@@ -65,8 +65,8 @@ def wait_for_the_end_of_slowness(deployment: Deployment) -> None:
     core, stage = deployment.auditor(), deployment.stage
     untils_ms = [state.slow_until_ms for state in delivery_state.read_all(core)]
     tried_ms = [each for each in untils_ms if each < delivery_state.UNTRIED_MS]
-    left_ms = max(tried_ms, default=0) - stage.now_ms() + 2 * MOST_SKEW_MS + 1_000
-    stage.pause(max(1_000, min(left_ms, _MOST_WAIT_MS)))
+    left_ms = max(tried_ms, default=0) - stage.now_ms() + 2 * MAX_SKEW_MS + 1_000
+    stage.pause(max(1_000, min(left_ms, _MAX_WAIT_MS)))
 
 
 def check_neighbours(scenario: Scenario, book: Book) -> Iterator[Violation]:
@@ -87,7 +87,7 @@ def _posted_by_push(posts: list[Call]) -> Iterator[Violation]:
     for post in posts:
         slow = demoted.get(post.place)
         if slow is not None and _role(post) == "push":
-            until_ms = slow.ended_ms + FIRST_MS - 2 * MOST_SKEW_MS
+            until_ms = slow.ended_ms + FIRST_MS - 2 * MAX_SKEW_MS
             if slow.given["invocation"].ended_ms < post.begun_ms < until_ms:
                 yield Violation("push posts to a URL that is slow", (slow, post))
         invocation = post.given["invocation"]

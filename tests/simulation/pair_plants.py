@@ -65,12 +65,12 @@ def a_pause_makes_messages_old(patch: pytest.MonkeyPatch) -> None:
 @plant("paused queues")
 def a_paused_queue_is_received_from(patch: pytest.MonkeyPatch) -> None:
     """A receive does not look whether its queue is paused."""
-    look = receive._Looking._look
+    look = receive._PartitionPoller._look
 
     def careless(self: Any, source: Any, *given: Any, **named: Any) -> Any:
         return look(self, replace(source, paused=False), *given, **named)
 
-    patch.setattr(receive._Looking, "_look", careless)
+    patch.setattr(receive._PartitionPoller, "_look", careless)
 
 
 @plant("rated queues")
@@ -114,13 +114,13 @@ def a_receive_of_a_group_takes_from_all(patch: pytest.MonkeyPatch) -> None:
 @plant("chosen fair")
 def a_receive_of_a_group_does_not_see_its_limit(patch: pytest.MonkeyPatch) -> None:
     """What is held of the group does not count when the group is named."""
-    lot = fair._Ring._lot
+    lot = fair._RoundRobin._lot
 
     def careless(self: Any, prefix: str, page: Any) -> Any:
         self._source = replace(self._source, max_in_flight=None)
         return lot(self, prefix, page)
 
-    patch.setattr(fair._Ring, "_lot", careless)
+    patch.setattr(fair._RoundRobin, "_lot", careless)
 
 
 @plant("chosen attributes")
@@ -173,12 +173,12 @@ def a_copy_by_a_send_is_no_notification(patch: pytest.MonkeyPatch) -> None:
 @plant("paused groups")
 def a_pause_does_nothing_for_receives(patch: pytest.MonkeyPatch) -> None:
     """A paused group's members get what comes."""
-    look = receive._Looking._look
+    look = receive._PartitionPoller._look
 
     def unpaused(self: Any, source: Any, *given: Any, **named: Any) -> Any:
         return look(self, replace(source, paused=False), *given, **named)
 
-    patch.setattr(receive._Looking, "_look", unpaused)
+    patch.setattr(receive._PartitionPoller, "_look", unpaused)
 
 
 @plant("paused functions")
@@ -262,11 +262,11 @@ def parcels_in_objects_do_not_say_where_their_record_is(patch: pytest.MonkeyPatc
     """A backfill does not find that a message is in the log as well."""
     with_log = making._with_log
 
-    def unsaid(held: Any, *of: Any) -> Any:
+    def forget_registration(held: Any, *of: Any) -> Any:
         in_object = any(each.object_days for each in held)
         return tuple(map(parcel_item, held)) if in_object else with_log(held, *of)
 
-    patch.setattr(making, "_with_log", unsaid)
+    patch.setattr(making, "_with_log", forget_registration)
 
 
 @plant("redriven URLs")

@@ -376,7 +376,7 @@ def _redelivered_groups(draw: Draw) -> Scenario:
     ordered = scenario.subscriptions["group"].get("ordered", False)
     group = _until_plain(draw, ordered=ordered)
     scenario = replace(
-        scenario, subscriptions=scenario.subscriptions | {"group": group}, patient=True
+        scenario, subscriptions=scenario.subscriptions | {"group": group}, longer_retries=True
     )
     return _with(_busier(scenario), Cast("redeliverer", "redeliverer", _GROUP, 6))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call, Violation
@@ -20,9 +20,9 @@ from tests.simulation.tracks import Book
 from cirrusmq.base.limits import CACHE_MS
 
 PAUSE, RESUME = "pause", "resume"
-AT_WORK_MS = 10_000 + 2 * MOST_SKEW_MS
+AT_WORK_MS = 10_000 + 2 * MAX_SKEW_MS
 """A worker that is at it notices a pause by then, if nothing fails."""
-_MOST_TRIES = 100
+_MAX_TRIES = 100
 
 
 class Pauser:
@@ -46,7 +46,7 @@ class Pauser:
 
     def finish(self) -> None:
         """In the calm: resume it, whatever became of the calls before."""
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             if self._call(RESUME).known:
                 return
             self._deployment.stage.pause(1_000)
@@ -94,7 +94,7 @@ def check_ages(scenario: Scenario, book: Book) -> Iterator[Violation]:
                     max(0, min(until_ms, dead["dead_at"]) - max(from_ms, sent_ms))
                     for from_ms, until_ms in _surely_paused(book, "orders")
                 )
-                if aged_ms - paused_ms < 1_000 * limit - 2 * MOST_SKEW_MS:
+                if aged_ms - paused_ms < 1_000 * limit - 2 * MAX_SKEW_MS:
                     text = f"{sent.label} grew too old in a pause of {paused_ms} ms"
                     yield Violation(text, (delivery.call,))
 
@@ -105,7 +105,7 @@ def _surely_paused(book: Book, place: str) -> Iterator[tuple[int, int]]:
     for pause in (call for call in book.by_kind[PAUSE] if call.known and call.place == place):
         later = [end for end in ends if end.ended > pause.begun]
         until_ms = min((end.begun_ms for end in later), default=1 << 60)
-        yield pause.ended_ms + MOST_SKEW_MS, until_ms - MOST_SKEW_MS
+        yield pause.ended_ms + MAX_SKEW_MS, until_ms - MAX_SKEW_MS
 
 
 def _holds(book: Book, pause: Call, call: Call, after_ms: int) -> bool:

@@ -131,8 +131,8 @@ def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
         ready = [place for place in range(held.count) if held.ready_ms(place) <= now_ms]
         return [place for place in ready if held.live(place)]
 
-    patch.setattr(unordered, "takeable_places", places)
-    patch.setattr(scan, "takeable_places", places)
+    patch.setattr(unordered, "claimable_indexes", places)
+    patch.setattr(scan, "claimable_indexes", places)
 
 
 @plant("retries", "dead")
@@ -161,7 +161,7 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(store, "put_if_absent", plain)
     patch.setattr(conditional_writes, "put_if_absent", plain)
-    patch.setattr(conditional_writes, "put_unless_sent", lambda table, item, _: plain(table, item))
+    patch.setattr(conditional_writes, "put_if_unsent", lambda table, item, _: plain(table, item))
 
 
 @plant()

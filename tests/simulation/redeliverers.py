@@ -16,7 +16,7 @@ from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Cast, Scenario
 from tests.simulation.tracks import REDELIVER, Book
 
-_MOST_IDS = 6
+_MAX_IDS = 6
 
 
 class Redeliverer:
@@ -34,7 +34,7 @@ class Redeliverer:
         taken = list(dict.fromkeys(self._taken()))[-12:]
         if not taken:
             return
-        ids = draw.sample(taken, min(len(taken), draw.choice((1, 3, _MOST_IDS))))
+        ids = draw.sample(taken, min(len(taken), draw.choice((1, 3, _MAX_IDS))))
         topic, _, name = self._place.partition("/")
         for _ in range(draw.choice((1, 2))):
             call = self._deployment.http(

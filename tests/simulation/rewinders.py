@@ -14,7 +14,7 @@ from cirrusmq.base.timestamps import format_time
 
 REWIND, OPEN = "rewind group", "open"
 _ROUTE = "/topics/{topic}/subscriptions/{subscription}"
-_MOST_TRIES = 100
+_MAX_TRIES = 100
 
 
 class GroupRewinder:
@@ -60,7 +60,7 @@ class Opener:
         """Make it, again until that is answered."""
         self._deployment.stage.pause(draw.choice((500, 3_000, 20_000)))
         self._client.begin(number)
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             if self._open().known:
                 return
             self._deployment.stage.pause(1_000)

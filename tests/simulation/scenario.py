@@ -60,7 +60,7 @@ class Scenario:
     """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
     rewound: bool = False
     """Whether groups are rewound; none of their members gives a message up."""
-    patient: bool = False
+    longer_retries: bool = False
     """Whether consumers give no message up, also where no group is rewound."""
     halves: bool = False
     """Whether producers publish by half messages."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.simulation.buckets import days_of
 from tests.simulation.cancellers import Canceller
-from tests.simulation.chaos import MOST_SKEW_MS, CallName, Chaos, draw_profile
+from tests.simulation.chaos import MAX_SKEW_MS, CallName, Chaos, draw_profile
 from tests.simulation.checks import check
 from tests.simulation.consumers import Receiver
 from tests.simulation.crowd import hold_for_good
@@ -297,7 +297,7 @@ class _Play:
         self._calm_down()
 
     def _finish_logs(self) -> None:
-        self._deployment.stage.pause(LOG_HELD_BACK_MS + MOST_SKEW_MS + 1)
+        self._deployment.stage.pause(LOG_HELD_BACK_MS + MAX_SKEW_MS + 1)
         for reader in self._log_readers:
             reader.finish()
 
@@ -318,5 +318,5 @@ class _Play:
         limit = self._scenario.queues["orders"].get("dead_letter", {}).get("max_age_seconds")
         if limit is None or not self._scenario.sleep_ms:
             return []
-        since_ms = core.now_ms() - 1_000 * limit - 2 * MOST_SKEW_MS
+        since_ms = core.now_ms() - 1_000 * limit - 2 * MAX_SKEW_MS
         return [each for each in live_parcels(core, ORDERS.source(core)) if each.sent_ms < since_ms]

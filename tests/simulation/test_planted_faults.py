@@ -29,7 +29,7 @@ from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS
 from tests.simulation.shrinking import broken_rule, shrink, tell
 from tests.simulation.simulation import play
 
-MOST_SEEDS, MOST_SEEDS_OF_RARE = 100, 2_000
+MAX_SEEDS, MAX_SEEDS_OF_RARE = 100, 2_000
 """Of the scenarios in which a fault can do harm."""
 LAST_FOUND_BY = {
     "a_backfill_does_not_read_the_archive": 7000023,
@@ -161,7 +161,7 @@ def _seeds(fault: str) -> Iterator[int]:
     if fault in LAST_FOUND_BY:
         yield LAST_FOUND_BY[fault]
     seed, found = max((_FIRST.get(kind, 0) for kind in plant.kinds), default=0), 0
-    while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
+    while found < (MAX_SEEDS_OF_RARE if plant.rare else MAX_SEEDS):
         if not plant.kinds or draw_scenario(seed).kinds.intersection(plant.kinds):
             found += 1
             yield seed

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.history import Call, History
 from tests.simulation.places import Delivery
 
@@ -52,7 +52,7 @@ class Act:
         if isinstance(self.result, int) and self.result:
             return self.result
         if self.verb == REDRIVE:  # it is put anew: whoever meets it has it, by any clock
-            return self.call.begun_ms - MOST_SKEW_MS
+            return self.call.begun_ms - MAX_SKEW_MS
         return (
             self.call.begun_ms
             + self.call.skew_ms

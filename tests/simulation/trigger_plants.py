@@ -53,7 +53,7 @@ def what_may_still_run_is_given_back(patch: pytest.MonkeyPatch) -> None:
     """A call whose answer is lost is taken for one that failed."""
     hand_over = function_batch.hand_over
 
-    def careless(core: Any, *given: Any) -> function_batch.Handed:
+    def careless(core: Any, *given: Any) -> function_batch.InvokedBatch:
         def call(*asked: Any) -> Any:
             return replace(core.call(*asked), unknown=False)
 
@@ -71,5 +71,5 @@ def nobody_comes_back_for_what_is_due_later(patch: pytest.MonkeyPatch) -> None:
 @plant(TRIGGERS, rare=True)
 def calls_begin_under_slots_that_end(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks whether claiming took so long that a call outlasts its slot."""
-    patch.setattr(slots, "outlives_a_call", lambda *_: True)
-    patch.setattr(worker, "outlives_a_call", lambda *_: True)
+    patch.setattr(slots, "lease_exceeds_timeout", lambda *_: True)
+    patch.setattr(worker, "lease_exceeds_timeout", lambda *_: True)

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from botocore.exceptions import ConnectTimeoutError
-from tests.simulation.chaos import MOST_SKEW_MS, SECRET, CallName, Chaos
+from tests.simulation.chaos import MAX_SKEW_MS, SECRET, CallName, Chaos
 from tests.simulation.stage import Stage
 from tests.simulation.wire import Crashed
 
@@ -126,7 +126,7 @@ class _Known(GuardedSecret):
         self._failed = True
         text = self._history.read(self._reader, self._past.ago_ms)
         self._failed = False
-        self._outdated_ms = self._past.now_ms() + USED_AFTER_MS - 2 * MOST_SKEW_MS
+        self._outdated_ms = self._past.now_ms() + USED_AFTER_MS - 2 * MAX_SKEW_MS
         return text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq_reports.backlog_groups import MOST_TALKERS, backlog_groups
+from cirrusmq_reports.backlog_groups import MAX_TALKERS, backlog_groups
 from cirrusmq_reports.figures import AGES, COUNTS, REASON_COLUMNS
 
 
@@ -75,9 +75,9 @@ def test_who_has_most_is_listed_by_each_figure() -> None:
 
 
 def test_no_more_than_ten_are_listed() -> None:
-    made = groups([resource(f"q{number:02d}", 1) for number in range(MOST_TALKERS + 5)])
+    made = groups([resource(f"q{number:02d}", 1) for number in range(MAX_TALKERS + 5)])
     names = [each["name"] for each in made["top"]["messages"]["resources"]]
-    assert names == [f"q{number:02d}" for number in range(MOST_TALKERS)]
+    assert names == [f"q{number:02d}" for number in range(MAX_TALKERS)]
 
 
 def test_an_account_without_anything_has_empty_lists() -> None:

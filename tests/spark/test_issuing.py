@@ -12,7 +12,7 @@ import pytest
 from tests.spark.job_runs import RATE_CARD
 
 from cirrusmq_reports.adjustments import read_adjustments
-from cirrusmq_reports.coverage import Stretch, holes, union, without
+from cirrusmq_reports.coverage import ScannedRange, holes, union, without
 from cirrusmq_reports.currencies import rounded, shown
 from cirrusmq_reports.document_files import files_of
 from cirrusmq_reports.documents import (
@@ -174,12 +174,12 @@ def test_the_page_of_a_document_says_price_discount_and_reason() -> None:
 
 
 def test_stretches() -> None:
-    one, two, three = Stretch(0, 5), Stretch(5, 9), Stretch(12, 20)
-    assert union([three, two, one]) == [Stretch(0, 9), three]
-    assert holes([three, one]) == [Stretch(5, 12)]
-    assert without(Stretch(3, 15), [one, three]) == [Stretch(5, 12)]
-    assert without(Stretch(3, 15), []) == [Stretch(3, 15)]
-    assert without(Stretch(3, 4), [one]) == []
+    one, two, three = ScannedRange(0, 5), ScannedRange(5, 9), ScannedRange(12, 20)
+    assert union([three, two, one]) == [ScannedRange(0, 9), three]
+    assert holes([three, one]) == [ScannedRange(5, 12)]
+    assert without(ScannedRange(3, 15), [one, three]) == [ScannedRange(5, 12)]
+    assert without(ScannedRange(3, 15), []) == [ScannedRange(3, 15)]
+    assert without(ScannedRange(3, 4), [one]) == []
 
 
 GIVEN = (

@@ -20,7 +20,7 @@ from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_secon
 from cirrusmq_reports.billing_page import PageInput, render_billing, shortened
 from cirrusmq_reports.billing_sums import UNUSUAL_SHOWN, Sums
 from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked_rows
-from cirrusmq_reports.coverage import Stretch
+from cirrusmq_reports.coverage import ScannedRange
 from cirrusmq_reports.figures import REASON_COLUMNS, RECEIVE_RANGES, SIZE_RANGES
 
 AT_MS = 1_795_161_600_000
@@ -123,8 +123,8 @@ def billing_page(spark: SparkSession) -> str:
         {"invoices": invoices, "unusual": [hour]},
         daily,
         others=["globex", "hooli"],
-        gaps=[Stretch(AT_MS - 5 * 86_400_000, AT_MS - 4 * 86_400_000)],
-        waiting=[("2026-09", [Stretch(AT_MS - 90 * 86_400_000, AT_MS - 89 * 86_400_000)])],
+        gaps=[ScannedRange(AT_MS - 5 * 86_400_000, AT_MS - 4 * 86_400_000)],
+        waiting=[("2026-09", [ScannedRange(AT_MS - 90 * 86_400_000, AT_MS - 89 * 86_400_000)])],
         set_aside={"kind is not known to this release": 1_234},
     )
 

@@ -12,7 +12,7 @@ from cirrusmq_local.commands import prices
 
 def test_an_idle_deployment_costs_at_most_5_dollars_and_2_by_parameters() -> None:
     assert sum(bill.idle_dollars(free=True).values()) <= 5
-    assert sum(bill.idle_dollars(bill.LEAST).values()) <= 2
+    assert sum(bill.idle_dollars(bill.MIN).values()) <= 2
 
 
 def test_its_fixed_parts_are_those_of_the_templates() -> None:
@@ -30,7 +30,7 @@ def test_its_fixed_parts_are_those_of_the_templates() -> None:
     few = re.findall(r"    Condition: (?:Any|Nightly)\n", alarms)
     # Of the few one is of two metrics, the release's alarm is of eight.
     assert bill.fixed().alarm_metrics == len(versions) + 8 + len(few) + 1
-    assert bill.fixed(bill.LEAST).alarm_metrics == 1
+    assert bill.fixed(bill.MIN).alarm_metrics == 1
 
 
 def text_of_top() -> str:

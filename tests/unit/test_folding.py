@@ -8,7 +8,7 @@ import pytest
 from msgspec import msgpack
 from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
-from cirrusmq.metering.fold import MOST_RESOURCES, StreamRecord, fold
+from cirrusmq.metering.fold import MAX_RESOURCES, StreamRecord, fold
 from cirrusmq.metering.usage import Event, Usage, UsageKey
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import DELETED, Parcel
@@ -117,11 +117,11 @@ def test_a_batch_ends_before_it_has_more_resources_than_a_transaction_can_count(
         return change(None, parcel(1, source_id=f"source{number}"))
 
     resource = Resource("alice", "queue", "orders")
-    within = [of(number) for number in range(MOST_RESOURCES)] * 2
-    assert fold(within, lambda _: resource).records == 2 * MOST_RESOURCES
-    result = fold([*within, of(MOST_RESOURCES), of(0)], lambda _: resource)
-    assert result.records == 2 * MOST_RESOURCES
-    assert f"source{MOST_RESOURCES}" not in result.steps
+    within = [of(number) for number in range(MAX_RESOURCES)] * 2
+    assert fold(within, lambda _: resource).records == 2 * MAX_RESOURCES
+    result = fold([*within, of(MAX_RESOURCES), of(0)], lambda _: resource)
+    assert result.records == 2 * MAX_RESOURCES
+    assert f"source{MAX_RESOURCES}" not in result.steps
 
 
 def test_what_happens_is_added_to_its_interval_and_what_is_kept_as_well() -> None:
@@ -143,9 +143,9 @@ def test_where_a_message_came_from_takes_part_in_the_transaction() -> None:
         return change(None, parcel(1, moved_from=f"from{number}", dead_letter=letter))
 
     resource = Resource("alice", "queue", "orders")
-    result = fold([moved(number) for number in range(MOST_RESOURCES)], lambda _: resource)
-    assert result.records == MOST_RESOURCES - 1
-    assert len({*result.steps, *result.rates}) == MOST_RESOURCES
+    result = fold([moved(number) for number in range(MAX_RESOURCES)], lambda _: resource)
+    assert result.records == MAX_RESOURCES - 1
+    assert len({*result.steps, *result.rates}) == MAX_RESOURCES
 
 
 def test_one_event_more_is_added_with_its_sign() -> None:

@@ -15,7 +15,7 @@ from cirrusmq.receiving.heads.watermark import (
     YOUNG_LOOK_MS,
     YOUNG_MS,
     HeadMark,
-    Stretch,
+    ScannedRange,
     after_pass,
     after_young,
     anything_due,
@@ -35,13 +35,13 @@ def at(age_ms: int, lease_ms: int = 600_000) -> Parcel:
 
 def stretch(
     *ages_ms: int, units: float, behind: int | None = None, lease_ms: int = 600_000
-) -> Stretch:
+) -> ScannedRange:
     """A look over parcels so old that cost `units`; `behind`: something to take, so old."""
-    look = Stretch(NOW_MS)
+    look = ScannedRange(NOW_MS)
     skipped = [at(age_ms, lease_ms) for age_ms in ages_ms]
-    hopeful = [] if behind is None else [at(behind)]
-    whole = units * (len(skipped) + len(hopeful)) / max(1, len(skipped))
-    look.add([*skipped, *hopeful], hopeful, whole)
+    claimable = [] if behind is None else [at(behind)]
+    whole = units * (len(skipped) + len(claimable)) / max(1, len(skipped))
+    look.add([*skipped, *claimable], claimable, whole)
     return look
 
 
@@ -228,13 +228,13 @@ def leased(age_ms: int, *leases_ms: int) -> Parcel:
 def test_a_stretch_knows_when_the_first_message_of_its_old_part_is_ready(
     parcels: list[Parcel], ready_ms: int
 ) -> None:
-    look = Stretch(NOW_MS)
+    look = ScannedRange(NOW_MS)
     look.add(parcels, [], 2.0)
     assert look.ready_ms == NOW_MS + ready_ms
 
 
 def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
-    look = Stretch(NOW_MS)
+    look = ScannedRange(NOW_MS)
     look.add([leased(9_000, -5), leased(8_000, -NOW_MS)], [], 2.0)
 
     mark = after_pass(begun(), "", look)
@@ -244,7 +244,7 @@ def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
 
 
 def test_a_stretch_adds_up_its_pages_and_ends_in_front_of_what_can_be_claimed() -> None:
-    look = Stretch(NOW_MS)
+    look = ScannedRange(NOW_MS)
     look.add([at(9_000), at(8_000)], [], 3.0)
     look.add([at(7_000), at(2_000), at(1_000), at(500)], [at(1_000), at(500)], 2.0)
 
@@ -254,7 +254,7 @@ def test_a_stretch_adds_up_its_pages_and_ends_in_front_of_what_can_be_claimed() 
 
 
 def test_a_page_without_parcels_costs_as_well() -> None:
-    look = Stretch(NOW_MS)
+    look = ScannedRange(NOW_MS)
     look.add([at(9_000)], [], 1.0)
     look.add([], [], 0.5)
 
@@ -263,7 +263,7 @@ def test_a_page_without_parcels_costs_as_well() -> None:
 
 def test_something_to_take_is_old_when_its_key_is_three_seconds_old() -> None:
     for age_ms, old in ((3_000, True), (2_999, False)):
-        look = Stretch(NOW_MS)
+        look = ScannedRange(NOW_MS)
         look.add([at(9_000), at(age_ms)], [at(age_ms)], 2.0)
         assert look.met_old is old
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
-from cirrusmq.lifecycle.chore_memory import MOST_AT_ONCE, ChoreMemory
+from cirrusmq.lifecycle.chore_memory import MAX_AT_ONCE, ChoreMemory
 from cirrusmq.receiving.heads.memory import HeadMemory, KnownMark
 from cirrusmq.receiving.heads.watermark import HeadMark
 from cirrusmq.receiving.turn_memory import TurnMemory
@@ -18,13 +18,13 @@ PK, OTHER = "Q#queue#0", "Q#queue#1"
 
 def test_a_claim_that_failed_makes_claims_be_spread_for_a_second() -> None:
     heads = HeadMemory()
-    assert not heads.contended(PK, 0)
+    assert not heads.is_contended(PK, 0)
 
     heads.contend(PK, 5_000)
 
-    assert heads.contended(PK, 5_999)
-    assert not heads.contended(PK, 6_000)
-    assert not heads.contended(OTHER, 5_999)
+    assert heads.is_contended(PK, 5_999)
+    assert not heads.is_contended(PK, 6_000)
+    assert not heads.is_contended(OTHER, 5_999)
 
 
 def test_a_head_is_clear_until_a_look_has_something_to_pass() -> None:
@@ -52,16 +52,16 @@ def test_a_head_is_not_clear_while_others_take_from_it() -> None:
 def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
     heads = HeadMemory()
     heads.crowd(PK, 0)
-    assert heads.crowded(PK, 59_999)
-    assert not heads.crowded(PK, 60_000)
-    assert not heads.crowded(OTHER, 0)
+    assert heads.is_backlogged(PK, 59_999)
+    assert not heads.is_backlogged(PK, 60_000)
+    assert not heads.is_backlogged(OTHER, 0)
 
     assert heads.know(PK, KnownMark(HeadMark(), 0, 0.0)).mark == HeadMark()
-    assert heads.crowded(PK, 0)
+    assert heads.is_backlogged(PK, 0)
 
     heads.know(PK, KnownMark(None, 0, 0.0))
 
-    assert not heads.crowded(PK, 0)
+    assert not heads.is_backlogged(PK, 0)
 
 
 def test_the_copy_of_a_mark_is_kept_for_its_partition() -> None:
@@ -159,7 +159,7 @@ def test_chores_without_end_are_not_all_remembered_nor_named_at_once() -> None:
 
     named = [chores.take(PK, 1_000 * second) for second in range(9)]
 
-    assert [len(each) for each in named] == [MOST_AT_ONCE] * 8 + [0]
+    assert [len(each) for each in named] == [MAX_AT_ONCE] * 8 + [0]
     assert list(itertools.chain(*named)) == keys[:4_000]
     chores.remember(OTHER, ["1"], 9_000)
     assert chores.take(OTHER, 9_000) == ["1"]

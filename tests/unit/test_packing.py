@@ -21,9 +21,9 @@ from cirrusmq.model.message import (
     unpack,
 )
 
-MOST = 4_194_304
+MAX = 4_194_304
 _chance = random.Random(7)
-ALL_OF_ASCII = _chance.randbytes(MOST).translate(bytes(code % 128 for code in range(256))).decode()
+ALL_OF_ASCII = _chance.randbytes(MAX).translate(bytes(code % 128 for code in range(256))).decode()
 
 
 def rows(size: int) -> bytes:
@@ -31,7 +31,7 @@ def rows(size: int) -> bytes:
     return made[:size].encode()
 
 
-@pytest.mark.parametrize("size", [1, 100, 7_000, 60_000, 66_560, 66_561, 70_000, 1_000_000, MOST])
+@pytest.mark.parametrize("size", [1, 100, 7_000, 60_000, 66_560, 66_561, 70_000, 1_000_000, MAX])
 @pytest.mark.parametrize("kind", [rows, _chance.randbytes])
 def test_what_is_compressed_comes_back(kind: object, size: int) -> None:
     plain = kind(size)  # type: ignore[operator]
@@ -75,14 +75,14 @@ def test_what_is_too_large_after_the_fast_way_is_gzipped_once_more() -> None:
 
 
 class TestWhatFits:
-    @pytest.mark.parametrize("body", [_chance.randbytes(MOST), "x" * MOST, '"' * MOST])
+    @pytest.mark.parametrize("body", [_chance.randbytes(MAX), "x" * MAX, '"' * MAX])
     def test_any_bytes_and_most_texts_fit_into_an_answer(self, body: str | bytes) -> None:
         check_answer_size(Message(body=body), "messages[0]")
 
     def test_bytes_are_not_even_tried_since_they_always_fit(self) -> None:
         import base64
 
-        shown = base64.b64encode(_chance.randbytes(MOST))
+        shown = base64.b64encode(_chance.randbytes(MAX))
         assert len(gzipped(shown, len(shown))) < GZIPPED_ANSWER_BYTES - 200_000
 
     def test_a_text_that_gzips_too_badly_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +100,8 @@ class TestWhatFits:
             check_answer_size(Message(body=text, attributes={"a": noise}), "messages[3]")
 
     def test_an_event_has_what_it_holds_as_json(self) -> None:
-        check_event_size(Message(body=_chance.randbytes(MOST)), "messages[0]")
-        check_event_size(Message(body="x" * MOST), "messages[0]")
+        check_event_size(Message(body=_chance.randbytes(MAX)), "messages[0]")
+        check_event_size(Message(body="x" * MAX), "messages[0]")
         room = (CALLED_BYTES - 4_000) // 6
         check_event_size(Message(body="\x01" * room), "messages[0]")
         with pytest.raises(MessageTooLarge) as refused:

@@ -56,13 +56,13 @@ def test_the_places_of_a_parcel_that_can_be_received_are_those_of_its_active_mes
     times = (NOW_MS, NOW_MS + 1, DELETED, GONE, 1, NOW_MS - 1)
     plain = parcel(6, visible_ms=times)
     waits = parcel(6, visible_ms=times, waits_ms=(1, 0, 0, 0, 0, 1))
-    assert plain.receivable_places(NOW_MS) == [0, 4, 5]
-    assert waits.receivable_places(NOW_MS) == [4, 5]
+    assert plain.visible_indexes(NOW_MS) == [0, 4, 5]
+    assert waits.visible_indexes(NOW_MS) == [4, 5]
     for each in (plain, waits):
-        assert each.receivable_places(each.expires_ms - 1)
-        assert each.receivable_places(each.expires_ms) == []
+        assert each.visible_indexes(each.expires_ms - 1)
+        assert each.visible_indexes(each.expires_ms) == []
         for now_ms in (0, 1, NOW_MS - 1, NOW_MS, NOW_MS + 1, each.expires_ms):
-            assert each.receivable_places(now_ms) == [
+            assert each.visible_indexes(now_ms) == [
                 place for place in range(6) if each.receivable(place, now_ms)
             ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cirrusmq.base.limits import RETENTION_SECONDS
-from cirrusmq.model.pauses import MOST_PAUSES, Pause, changed, paused_ms
+from cirrusmq.model.pauses import MAX_PAUSES, Pause, changed, paused_ms
 
 DAY_MS = 86_400_000
 
@@ -29,9 +29,9 @@ def test_pauses_that_no_message_has_lived_through_are_forgotten() -> None:
 
 
 def test_the_oldest_of_too_many_become_one() -> None:
-    held: list[Pause] = [(10 * n, 10 * n + 1) for n in range(1, MOST_PAUSES + 1)]
+    held: list[Pause] = [(10 * n, 10 * n + 1) for n in range(1, MAX_PAUSES + 1)]
     after = changed(held, 9_999, paused=True)
-    assert len(after) == MOST_PAUSES
+    assert len(after) == MAX_PAUSES
     assert after[:2] == [(10, 21), (30, 31)]
     assert after[-1] == (9_999, 0)
 

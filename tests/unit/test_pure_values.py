@@ -276,10 +276,10 @@ class TestReceipts:
         drawn = bytes(range(16))
         first, second = (receipt.lease_nonce(drawn, end_ms) for end_ms in (1_000, 999_000))
         assert first != second
-        assert receipt.same_draw(first, second)
-        assert receipt.same_draw(second, drawn)
-        assert not receipt.same_draw(first, drawn[:11] + b"x" + drawn[12:])
-        assert not receipt.same_draw(b"", drawn)
+        assert receipt.same_lease(first, second)
+        assert receipt.same_lease(second, drawn)
+        assert not receipt.same_lease(first, drawn[:11] + b"x" + drawn[12:])
+        assert not receipt.same_lease(b"", drawn)
 
     def test_a_nonce_of_an_attempt_depends_on_every_part(self) -> None:
         parts = ["key", "queue", "attempt", "message"]

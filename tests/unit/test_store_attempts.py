@@ -19,7 +19,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.runtime.store import ConditionFailed, Store, put_if_absent
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.adapters import InParallel
-from cirrusmq.wiring.attempts import patient
+from cirrusmq.wiring.attempts import longer_retries
 
 ITEM = {"pk": {"S": "Q#queue#0"}, "sk": {"S": "1"}}
 STORED = {**ITEM, "t": {"N": "7"}}
@@ -118,7 +118,7 @@ def test_the_second_attempt_follows_after_at_most_a_fifth_of_a_second_by_chance(
 def test_work_that_nobody_waits_for_makes_five_with_growing_pauses(network: Network) -> None:
     throttled = [refusal("ThrottlingException") for _ in range(5)]
     network.will_answer(*throttled)
-    with patient(), pytest.raises(Unavailable):
+    with longer_retries(), pytest.raises(Unavailable):
         network.store.get("Messages", "a", "b")
     assert network.attempts == 5
     assert len(network.waits) == 4
@@ -134,7 +134,7 @@ def test_patience_is_that_of_its_own_threads_and_ends(network: Network) -> None:
         raise AssertionError("was answered")
 
     network.will_answer(*(refusal("ThrottlingException") for _ in range(20)))
-    with patient():
+    with longer_retries():
         assert sorted(InParallel()(attempts, [1, 2]))[-1] == 10
     network.will_answer(*(refusal("ThrottlingException") for _ in range(20)))
     assert attempts(0) == 2

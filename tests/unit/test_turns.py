@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from tests.unit.parcels import SEND_ID
 
 from cirrusmq.model.parcel import key_in_group, key_ms, key_prefix, sort_key
-from cirrusmq.receiving.fair import quotas, share_of
+from cirrusmq.receiving.fair import fair_share, quotas
 from cirrusmq.sending.making import group_prefix, ordered_sort_key
 
 
 @pytest.mark.parametrize(("most", "share"), [(1, 1), (4, 1), (5, 2), (10, 3), (16, 4)])
 def test_a_share_is_a_quarter_rounded_up(most: int, share: int) -> None:
-    assert share_of(most) == share
+    assert fair_share(most) == share
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.parcels import NOW_MS, source
 
 from cirrusmq.base import limits
-from cirrusmq.queues.wake_ups.memory import FOLLOWED_MS, MOST_AT_ONCE, WakeUpMemory
+from cirrusmq.queues.wake_ups.memory import FOLLOWED_MS, MAX_AT_ONCE, WakeUpMemory
 from cirrusmq.queues.wake_ups.rules import WAITS_MS, due_between, partition_in, wake_up_key, wakes
 
 
@@ -66,7 +66,7 @@ class TestWaits:
         self, memory: WakeUpMemory
     ) -> None:
         assert memory.says("q", NOW_MS + 30_000, NOW_MS)
-        memory.unsaid("q")
+        memory.forget_registration("q")
         assert memory.says("q", NOW_MS + 30_000, NOW_MS)
 
 
@@ -110,8 +110,8 @@ class TestFollowing:
         self, memory: WakeUpMemory
     ) -> None:
         keys = [key(-number) for number in range(10)]
-        assert memory.follow("q", keys, NOW_MS) == keys[:MOST_AT_ONCE]
-        assert memory.follow("q", keys, NOW_MS + FOLLOWED_MS + 1) == keys[MOST_AT_ONCE:]
+        assert memory.follow("q", keys, NOW_MS) == keys[:MAX_AT_ONCE]
+        assert memory.follow("q", keys, NOW_MS + FOLLOWED_MS + 1) == keys[MAX_AT_ONCE:]
 
     def test_those_no_longer_read_are_forgotten(self, memory: WakeUpMemory) -> None:
         memory.follow("q", [key(0)], NOW_MS)

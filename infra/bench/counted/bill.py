@@ -33,7 +33,7 @@ JOBS, JOB_SECONDS, WORKERS = 2, 120, 2
 WORKER_CPUS, WORKER_GB = 4, 16
 NIGHT_STEPS = 120
 """Assumed: steps of the state machine of reports, whose rounds are a minute each."""
-LEAST = {
+MIN = {
     "AlarmLevel": "off",
     "RolloutAlarms": "off",
     "NightlyReports": "DISABLED",
@@ -43,7 +43,7 @@ LEAST = {
 LEVELS: Mapping[str, Mapping[str, str]] = {
     "defaults": {},
     "AlarmLevel=all": {"AlarmLevel": "all"},
-    "least": LEAST,
+    "least": MIN,
 }
 
 

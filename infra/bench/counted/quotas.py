@@ -24,7 +24,7 @@ from .lives import Workload, carried_life, metering_units, published_life
 SIZE = 1_024
 POST_SECONDS = 0.2
 """Assumed: a post to a URL, with its answer."""
-PUBLISHES_AT_ONCE, MOST_IN_FLIGHT = 4, 16
+PUBLISHES_AT_ONCE, MAX_IN_FLIGHT = 4, 16
 """Assumed: calls whose messages an invocation of push posts in parallel, and the default of
 `max_in_flight`, which limits them."""
 COPY_MS = 0.7
@@ -106,7 +106,7 @@ def needs(load: Load) -> list[Need]:
     batches = shards(writes) * 2
     posts = load.sends * load.urls if load.topics else 0.0
     working = (load.sends * CALL_MS + load.receives * RECEIVE_MS) / 1_000
-    posting = posts * POST_SECONDS / min(load.batch * PUBLISHES_AT_ONCE, MOST_IN_FLIGHT)
+    posting = posts * POST_SECONDS / min(load.batch * PUBLISHES_AT_ONCE, MAX_IN_FLIGHT)
     at_once = working + load.waiting + batches + posting
     changes = writes  # at most: a change of the stream for each unit
     objects = load.sends * load.large

@@ -14,7 +14,7 @@ from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.template import Schedule
 
 # Also with a fast time scale, other work of the machine needs time between two runs.
-LEAST_PAUSE_SECONDS = 0.05
+MIN_PAUSE_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Repeater:
                 started_ms = self._clock.now_ms()
                 self._run_and_log()
                 took = (self._clock.now_ms() - started_ms) / 1_000
-                least = LEAST_PAUSE_SECONDS * self._clock.scale
+                least = MIN_PAUSE_SECONDS * self._clock.scale
                 self._clock.sleep(max(self.schedule.seconds - took, least))
         except ClockStopped:
             return

@@ -63,7 +63,7 @@ OnlyTags = Annotated[
 ]
 OnlySql = Annotated[str | None, typer.Option("--sql", help="Only what this condition selects.")]
 Most = Annotated[int, typer.Option("--max", help="How many at most, the newest.", min=1)]
-DATA, MOST = Path(".local"), 100
+DATA, MAX = Path(".local"), 100
 
 
 def read_attributes(texts: list[str] | None) -> Any:

@@ -10,7 +10,7 @@ from cirrusmq_client import Client
 from cirrusmq_client.errors import QueueNotFound
 from cirrusmq_local.commands.console import tell
 
-MOST = 100
+MAX = 100
 """A count is a call that may read 40 units."""
 _AT_ONCE = 8
 _COUNTED = ("name", "active", "inactive", "delayed", "oldest_active_age_seconds")
@@ -26,10 +26,10 @@ def with_counts(client: Client, queues: Sequence[Mapping[str, Any]]) -> list[dic
             return dict(queue)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        counted = list(pool.map(ask, queues[:MOST]))
-    if len(queues) > MOST:
-        tell(f"counts of the first {MOST} of {len(queues)} queues: choose others by --prefix")
-    return counted + [dict(queue) for queue in queues[MOST:]]
+        counted = list(pool.map(ask, queues[:MAX]))
+    if len(queues) > MAX:
+        tell(f"counts of the first {MAX} of {len(queues)} queues: choose others by --prefix")
+    return counted + [dict(queue) for queue in queues[MAX:]]
 
 
 def counted_columns(rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:

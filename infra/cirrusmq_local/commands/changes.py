@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cirrusmq_local.commands import completion
-from cirrusmq_local.commands.arguments import DATA, MOST, Data, Json, Most, read_time
+from cirrusmq_local.commands.arguments import DATA, MAX, Data, Json, Most, read_time
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing
 
@@ -26,7 +26,7 @@ def changes(
     resource: Annotated[
         str | None, typer.Option(help="Only of this queue, topic or key, and of what is below it.")
     ] = None,
-    most: Most = MOST,
+    most: Most = MAX,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cirrusmq_local.commands import completion
-from cirrusmq_local.commands.arguments import DATA, MOST, Data, Json, Most
+from cirrusmq_local.commands.arguments import DATA, MAX, Data, Json, Most
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
 from cirrusmq_local.commands.following import follow
@@ -40,7 +40,7 @@ def list_operations(
         str | None,
         typer.Option(help="Only of this topic's subscriptions.", autocompletion=completion.topics),
     ] = None,
-    most: Most = MOST,
+    most: Most = MAX,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:

@@ -22,7 +22,7 @@ from cirrusmq_local.commands.arguments import (
     read_changes,
     read_moment,
 )
-from cirrusmq_local.commands.backlogs import MOST, counted_columns, with_counts
+from cirrusmq_local.commands.backlogs import MAX, counted_columns, with_counts
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_record
 from cirrusmq_local.commands.summaries import print_changed, print_made
@@ -64,7 +64,7 @@ def list_queues(
     prefix: Prefix = "",
     counts: Annotated[
         bool,
-        typer.Option("--counts", help=f"With the backlogs of the first {MOST}: a call for each."),
+        typer.Option("--counts", help=f"With the backlogs of the first {MAX}: a call for each."),
     ] = False,
     as_json: Json = False,
     data: Data = DATA,

@@ -84,9 +84,9 @@ def make_plan(
     if problems:
         raise BadFile(problems)
     steps, conflicts = _compare(declared, found)
-    doomed = _whole(unnamed)
+    used_up = _whole(unnamed)
     if delete and not force:
-        held = {place: waiting(place) for place in doomed}
+        held = {place: waiting(place) for place in used_up}
         conflicts += [
             Conflict(place=place, reason=f"holds {messages_text(count)}, and is not in the file")
             for place, count in held.items()
@@ -94,7 +94,7 @@ def make_plan(
         ]
     steps += [
         Step(action="delete", place=place, before=found[place].attributes, after={})
-        for place in doomed
+        for place in used_up
         if delete
     ]
     refused = {conflict.place for conflict in conflicts}
@@ -104,7 +104,7 @@ def make_plan(
         steps=tuple(_in_order(steps, found)),
         conflicts=tuple(conflicts),
         unchanged=sum(place not in touched for place in declared),
-        left=() if delete else tuple(doomed),
+        left=() if delete else tuple(used_up),
     )
 
 

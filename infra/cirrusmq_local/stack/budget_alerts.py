@@ -10,7 +10,7 @@ from cirrusmq_client import Client, Message
 OPEN = "open"
 _TOLD = "budgets.told"
 """File in the reports' folder with account, month and state of each published alert."""
-_MOST = 16
+_MAX = 16
 """Maximum number of messages in one publish."""
 
 
@@ -28,8 +28,8 @@ def tell_budgets(client: Client, topic: str, run: Path, data: Path) -> int:
         if each["state"] != OPEN
     }
     lines = [line for line in fresh if line not in told]
-    for start in range(0, len(lines), _MOST):
-        some = lines[start : start + _MOST]
+    for start in range(0, len(lines), _MAX):
+        some = lines[start : start + _MAX]
         client.publish(
             topic,
             [Message(json.dumps(fresh[line]), tags=[fresh[line]["state"]]) for line in some],

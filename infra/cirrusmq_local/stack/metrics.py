@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-MOST_RESOURCES = 1_000
+MAX_RESOURCES = 1_000
 """Maximum number of resources with their own labels; the others are counted together."""
 OTHERS = Resource(account="", kind="", name="(others)")
 WAIT_BUCKETS = (0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 21_600.0, 86_400.0)
@@ -152,7 +152,7 @@ class Metrics:
 
     def _place(self, resource: Resource) -> Resource:
         if resource not in self._resources:
-            if len(self._resources) >= MOST_RESOURCES:
+            if len(self._resources) >= MAX_RESOURCES:
                 return OTHERS
             self._resources.add(resource)
         return resource

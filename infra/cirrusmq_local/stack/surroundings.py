@@ -11,7 +11,7 @@ from cirrusmq_local.cloud.aws import isolate_environment
 from cirrusmq_local.cloud.environments import Layout
 from cirrusmq_local.cloud.template import Template
 from cirrusmq_local.stack.data import DataFolder
-from cirrusmq_local.stack.metrics import MOST_RESOURCES
+from cirrusmq_local.stack.metrics import MAX_RESOURCES
 
 _OWN_VARIABLES = (
     "POWERTOOLS_LOG_LEVEL",
@@ -43,7 +43,7 @@ def set_environment(template: Template, data: DataFolder, layout: Layout) -> Non
         # A line for each call is for a log service, not for a disk.
         "POWERTOOLS_LOG_LEVEL": "WARNING",
         "POWERTOOLS_METRICS_DISABLED": "true",
-        "MEASURED_BACKLOGS": str(MOST_RESOURCES),
+        "MEASURED_BACKLOGS": str(MAX_RESOURCES),
     }
     os.environ |= own
 

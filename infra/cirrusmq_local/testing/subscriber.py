@@ -18,7 +18,7 @@ from typing import Any
 from cirrusmq_local.testing.webhooks import is_signed, read_secret
 
 TAKEN, FAILED = 204, 500
-MOST_BYTES = 26_214_400
+MAX_BYTES = 26_214_400
 """Maximum size of a body: a larger one is answered with 413."""
 IDLE_SECONDS = 30
 POLL_SECONDS = 0.02
@@ -215,7 +215,7 @@ def _handler(subscriber: Subscriber) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             given = self.headers.get("content-length", "")
             size = int(given) if given.isdigit() else 0
-            if size > MOST_BYTES:
+            if size > MAX_BYTES:
                 self.close_connection = True
                 self.send_error(413)
                 return

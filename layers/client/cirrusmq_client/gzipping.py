@@ -10,7 +10,7 @@ from cirrusmq_client.errors import RequestTooLarge
 GZIPPED_FROM = 3_100_000
 """Bytes of a request from which it is gzipped: escapes may double it on its way, and a Lambda
 function takes 6,291,556."""
-MOST_BYTES = 4_700_000
+MAX_BYTES = 4_700_000
 """Maximum bytes of a gzipped request, which a Lambda function takes as base64."""
 HEADERS: Mapping[str, str] = {
     # The gateway passes text types on as text, which gzipped bytes are not.
@@ -31,9 +31,9 @@ def gzipped(content: bytes) -> bytes:
         compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
         compressed = compressor.compress(content) + compressor.flush()
         size = len(compressed)
-        if size <= MOST_BYTES:
+        if size <= MAX_BYTES:
             return compressed
     raise RequestTooLarge(
-        f"gzipped, the request has {size:,} bytes; the service takes at most {MOST_BYTES:,}",
+        f"gzipped, the request has {size:,} bytes; the service takes at most {MAX_BYTES:,}",
         status=413,
     )

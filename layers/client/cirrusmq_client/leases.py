@@ -20,7 +20,7 @@ from cirrusmq_client.steps import Steps, driven
 
 logger = logging.getLogger("cirrusmq_client")
 BATCH = 16
-LEAST_SECONDS = 2.0
+MIN_SECONDS = 2.0
 """Minimum real seconds of an extension: the next call must arrive in time."""
 LONGEST_SECONDS = 43_200
 AGAIN_SECONDS = 0.5
@@ -37,7 +37,7 @@ class Held:
         self.again = message.redeliveries > 0
         """True if it was received before: then it may have ended its process."""
         self.seconds = min(
-            LONGEST_SECONDS, max(1, math.ceil(max(remaining_seconds, LEAST_SECONDS * scale)))
+            LONGEST_SECONDS, max(1, math.ceil(max(remaining_seconds, MIN_SECONDS * scale)))
         )
         """Visibility timeout of an extension, in the service's seconds."""
         self.ending = False
@@ -119,7 +119,7 @@ class Leases:
         """
         for each in held:
             each.ending = True
-            each.renew = max(each.renew, each.ends - LEAST_SECONDS)
+            each.renew = max(each.renew, each.ends - MIN_SECONDS)
 
     def drop(self, held: Sequence[Held]) -> None:
         """Ends the extension of these messages."""

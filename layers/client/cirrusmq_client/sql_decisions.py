@@ -52,7 +52,7 @@ class SqlDecisions(SqlRecords):
             except IntegrityError as error:
                 raise TakenOver(handle) from error
             result = work(connection)
-        self._tidy()
+        self._clean()
         return result
 
     def took_place(self, handle: str) -> bool:

@@ -67,7 +67,7 @@ class SqlRecords:
         with self._engine.begin() as connection:
             return connection.execute(old).rowcount
 
-    def _tidy(self) -> None:
+    def _clean(self) -> None:
         with self._lock:
             if time.monotonic() < self._tidy_at:
                 return
@@ -135,7 +135,7 @@ class SqlTransactions(SqlRecords):
             result = work(connection)
             if writes_nothing(result):
                 transaction.rollback()
-        self._tidy()
+        self._clean()
         return result
 
     def _known(

@@ -36,7 +36,7 @@ CHANGES = frozenset(
 )
 REFUSALS = (401, 403)
 _KEY_ID = re.compile(r"CK[0-9a-z]{18}|AKID[0-9a-z]{32}", re.ASCII)
-_MOST_CHARACTERS = 200
+_MAX_CHARACTERS = 200
 ITEM_MS = 15_000
 """Maximum time of two attempts of a write. With less time left the call's answer could be lost."""
 
@@ -79,7 +79,7 @@ def record(
         "account": account,
         "key_id": key_id,
         "route": route,
-        "resource": name[:_MOST_CHARACTERS],
+        "resource": name[:_MAX_CHARACTERS],
         "code": code,
         "source": source,
     }

@@ -156,7 +156,7 @@ def kept(backlogs: Backlogs) -> Values:
     }
 
 
-MOST_VALUES = 50
+MAX_VALUES = 50
 """Maximum values of a figure in a line: the format takes 100, and a line costs by its bytes."""
 
 
@@ -210,8 +210,8 @@ def _log(values: Values) -> None:
 def _some_of(values: Sequence[float]) -> Sequence[float]:
     """Returns at most as many values as a line holds, evenly chosen from the sorted ones."""
     ordered = sorted(values)
-    apart = max(1.0, len(ordered) / MOST_VALUES)
-    return [ordered[int((n + 0.5) * apart)] for n in range(min(len(ordered), MOST_VALUES))]
+    apart = max(1.0, len(ordered) / MAX_VALUES)
+    return [ordered[int((n + 0.5) * apart)] for n in range(min(len(ordered), MAX_VALUES))]
 
 
 def _log_line(values: Mapping[Figure, Sequence[float]], resource: Resource | None) -> None:

@@ -12,7 +12,7 @@ import threading
 
 from cirrusmq.runtime.core import Core
 
-MOST_VALUES, MOST_SECONDS = 50, 60
+MAX_VALUES, MAX_SECONDS = 50, 60
 """Values are logged when there are this many, or after this time."""
 
 
@@ -30,8 +30,8 @@ class Latencies:
             if not self._values:
                 self._since_ms = now_ms
             self._values.append(seconds)
-            late = now_ms - self._since_ms >= 1_000 * MOST_SECONDS
-            if len(self._values) < MOST_VALUES and not late:
+            late = now_ms - self._since_ms >= 1_000 * MAX_SECONDS
+            if len(self._values) < MAX_VALUES and not late:
                 return []
             told, self._values = self._values, []
             return told

@@ -48,7 +48,7 @@ HEADERS: Mapping[str, str] = {
 }
 _INDEX = "index.html"
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-_MOST_PARTS = 8
+_MAX_PARTS = 8
 _MANUAL = "docs"
 _LISTING = "llms.txt"
 
@@ -80,7 +80,7 @@ def find(folder: Path, path: str) -> Path | None:
     Each part of the path must be a plain name, so that none leads out; links are not followed.
     """
     *above, last = path.split("/")
-    if len(above) >= _MOST_PARTS:
+    if len(above) >= _MAX_PARTS:
         return None
     if not all(_PART.fullmatch(part) for part in (*above, last or _INDEX)):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cirrusmq.access.topic_permissions import Reached, TopicNeed, find_topic, reach
+from cirrusmq.access.topic_permissions import TopicAccess, TopicNeed, find_topic, reach
 from cirrusmq.base.errors import InvalidParameter, SubscriptionNotFound
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Mode, Subscription, Topic
@@ -12,7 +12,7 @@ from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda.http import Request
 
 
-def reached(request: Request, *needs: TopicNeed) -> Reached:
+def reached(request: Request, *needs: TopicNeed) -> TopicAccess:
     """Returns the caller's access to the topic in the path. Does not check that it exists."""
     found = reach(request.core, request.caller, request.path("topic"))
     found.require(*needs)

@@ -9,13 +9,13 @@ from cirrusmq_reports.rate_card import OPERATIONS
 from cirrusmq_reports.times import DAY_MS
 
 TIMES_AS_MUCH = 3
-LEAST_COUNT = 1_000
-LEAST_DAYS = 7
+MIN_COUNT = 1_000
+MIN_DAYS = 7
 _WEEKS = 4
 RULE = (
-    f"An hour of the last day is unusual if it has {LEAST_COUNT:,} messages or more, and more than "
+    f"An hour of the last day is unusual if it has {MIN_COUNT:,} messages or more, and more than "
     f"{TIMES_AS_MUCH} times those of the busiest hour that the resource had in the {_WEEKS} weeks "
-    f"before; it must have been used on {LEAST_DAYS} days of them."
+    f"before; it must have been used on {MIN_DAYS} days of them."
 )
 
 
@@ -37,7 +37,7 @@ def unusual_hours(usage: DataFrame, to_ms: int) -> DataFrame:
     usual = before.groupBy("account", "resource", "kind").agg(
         sf.max("count").alias("usual_most"), sf.count_distinct("day").alias("days")
     )
-    known = usual.where(sf.col("days") >= LEAST_DAYS).drop("days")
-    recent = sums.where((sf.col("hour") >= last_day) & (sf.col("count") >= LEAST_COUNT))
+    known = usual.where(sf.col("days") >= MIN_DAYS).drop("days")
+    recent = sums.where((sf.col("hour") >= last_day) & (sf.col("count") >= MIN_COUNT))
     compared = recent.drop("day").join(known, ["account", "resource", "kind"])
     return compared.where(sf.col("count") > TIMES_AS_MUCH * sf.col("usual_most"))

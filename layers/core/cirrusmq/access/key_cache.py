@@ -23,8 +23,8 @@ OPENED_MS = 300_000
 """How long an unsealed secret is kept in memory."""
 RECEIVED_MS = 300_000
 """In so long the receives of one source by one key are noted once."""
-_MOST = 10_000
-_MOST_OPENED = 1_000
+_MAX = 10_000
+_MAX_OPENED = 1_000
 
 
 class KeyCache:
@@ -73,7 +73,7 @@ class KeyCache:
     def note_opened(self, sealed: bytes, secret: str, now_ms: int) -> None:
         """Remember an unsealed secret."""
         with self._lock:
-            if len(self._opened) >= _MOST_OPENED:
+            if len(self._opened) >= _MAX_OPENED:
                 self._opened.clear()
             self._opened[sealed] = secret, now_ms + OPENED_MS
 
@@ -106,6 +106,6 @@ class KeyCache:
 
 
 def _remember(held: dict[str, V], key: str, value: V) -> None:
-    if len(held) >= _MOST and key not in held:
+    if len(held) >= _MAX and key not in held:
         held.clear()
     held[key] = value

@@ -28,14 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cirrusmq.access.throttle import Count, Throttle, next_interval, share_of
+from cirrusmq.access.throttle import Count, Throttle, fair_share, next_interval
 from cirrusmq.base.errors import Throttled
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key, was_throttled
 
 COPIES_A_CALL = 10
 """Copies of a published message that count as one call."""
-_MOST_OWED_SECONDS = 60
+_MAX_OWED_SECONDS = 60
 _KEPT_SECONDS = 120
 _MINUTE = 60
 _REPORTS = "r"
@@ -63,7 +63,7 @@ def count_copies(core: Core, account: str, copies: int) -> None:
     """
     rate = core.settings.account_requests_per_second
     if rate and copies:
-        core.memory(Throttle).owe(account, copies / COPIES_A_CALL, rate * _MOST_OWED_SECONDS)
+        core.memory(Throttle).owe(account, copies / COPIES_A_CALL, rate * _MAX_OWED_SECONDS)
 
 
 def counter_place(account: str, second: int) -> tuple[str, str]:
@@ -83,7 +83,7 @@ def _take_share(core: Core, account: str, count: Count, rate: int) -> None:
             throttle.failed(account, rate)
         return
     demand = _demand(counted, count)
-    share = share_of(rate, count.calls_per_second, demand)
+    share = fair_share(rate, count.calls_per_second, demand)
     interval = _interval(counted, count)
     throttle.reported(account, share, demand, interval, chance)
 

@@ -24,7 +24,7 @@ Place: TypeAlias = tuple[str, str]
 """A key of the Usage table: `pk`, `sk`."""
 PAST_SECONDS = 10
 """So long after its end no clock takes a second for one to come."""
-_MOST_PAST = 20
+_MAX_PAST = 20
 _KEPT_SECONDS = 3_600
 _EXPIRES = "expires_at"
 
@@ -114,7 +114,7 @@ def _counts(item: Item) -> dict[int, int]:
 def forget_past(core: Core, place: Place, counts: dict[int, int]) -> None:
     """Remove seconds that have passed, some at a time: the item stays within one unit."""
     past = [end for end in counts if end < core.now_ms() // 1000 - PAST_SECONDS]
-    if len(past) < _MOST_PAST:
+    if len(past) < _MAX_PAST:
         return
     names = {f"#s{number}": str(end) for number, end in enumerate(past)}
     request = {

@@ -23,10 +23,10 @@ from cirrusmq.access import running
 from cirrusmq.access.running import Place
 from cirrusmq.runtime.core import Core
 
-MOST_DEMOTIONS = 25
+MAX_DEMOTIONS = 25
 """Subscriptions of an account that may become slow in an hour before all of it is."""
 HOUR_SECONDS = 3_600
-MOST_ACCOUNTS = 100
+MAX_ACCOUNTS = 100
 """Accounts of a pool that are looked at; with more in an hour each keeps to its quarter."""
 LOOK_MS = 1_000
 """Real milliseconds for which an invocation above the quarter keeps a look at the others."""
@@ -80,7 +80,7 @@ class PoolShare:
 
     def _read(self) -> _Seen:
         try:
-            found = running.read_pool(self._core, self._pool, MOST_ACCOUNTS)
+            found = running.read_pool(self._core, self._pool, MAX_ACCOUNTS)
         except Exception:
             found = None
         if found is None:
@@ -150,7 +150,7 @@ def _demotions(account: str) -> Place:
 
 
 def _is_slow(core: Core, counts: dict[int, int]) -> bool:
-    return running.present(counts, core.now_ms()) >= MOST_DEMOTIONS
+    return running.present(counts, core.now_ms()) >= MAX_DEMOTIONS
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ INTERVALS = (1, 8)
 """The shortest and the longest seconds between two reports, on average. Each is twice another."""
 REPORTS_PER_SECOND = (100, 400)
 """Of all environments: the interval is halved below the one, and doubled above the other."""
-_MOST_ACCOUNTS = 10_000
+_MAX_ACCOUNTS = 10_000
 _COUNTED_FOR_SECONDS = 2
 """An older count says nothing about the present rate, nor do two intervals without a call."""
 _KEPT_SHARE_SECONDS = 10
@@ -91,7 +91,7 @@ class Throttle:
             if tally is not None and tally.second >= second:
                 return None
             if tally is None or tally.second < second - tally.counts_for:
-                if len(self._tallies) >= _MOST_ACCOUNTS:
+                if len(self._tallies) >= _MAX_ACCOUNTS:
                     self._tallies.clear()
                 begun = self._tallies[account] = _Tally(second, rate)
                 if tally is not None:
@@ -186,7 +186,7 @@ def next_interval(interval: int, reports_per_second: float) -> int:
     return max(interval // 2, INTERVALS[0]) if reports_per_second < few else interval
 
 
-def share_of(rate: int, calls: float, demand: float) -> float:
+def fair_share(rate: int, calls: float, demand: float) -> float:
     """Calls a second that may pass where `calls` of all `demand` a second arrived."""
     return float(rate) if demand <= rate else rate * calls / demand
 

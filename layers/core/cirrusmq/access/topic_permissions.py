@@ -34,7 +34,7 @@ _ALLOWS: dict[TopicPermission, frozenset[TopicNeed]] = {
 }
 
 
-class Reached(NamedTuple):
+class TopicAccess(NamedTuple):
     """A topic as a caller named it, and what the caller may do there."""
 
     ref: str
@@ -57,14 +57,14 @@ class Reached(NamedTuple):
             raise _forbidden(self.caller, self.ref)
 
 
-def reach(core: Core, caller: Caller, ref: str) -> Reached:
+def reach(core: Core, caller: Caller, ref: str) -> TopicAccess:
     """The topic that the caller names `ref`.
 
     Raises Forbidden for another account's topic without a grant, whether it exists or not.
     """
     account, name = parse_topic_ref(ref, caller.account)
     if account == caller.account:
-        return Reached(ref, account, name, caller.account, _ALL)
+        return TopicAccess(ref, account, name, caller.account, _ALL)
     grant = granted(core, topic_granted_place(caller.account, account, name), TopicGrant)
     if grant is None:
         raise _forbidden(caller.account, ref)
@@ -74,7 +74,7 @@ def reach(core: Core, caller: Caller, ref: str) -> Reached:
         raise _forbidden(caller.account, ref) from error
     if topic.id != grant.topic_id:  # granted on an earlier topic of that name
         raise _forbidden(caller.account, ref)
-    return Reached(ref, account, name, caller.account, _ALLOWS[grant.permission])
+    return TopicAccess(ref, account, name, caller.account, _ALLOWS[grant.permission])
 
 
 def find_topic(core: Core, caller: Caller, ref: str, *needs: TopicNeed) -> Topic:

@@ -27,7 +27,7 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.item["pk"]["S"].split("#")[1])
 
 
-class Handout(msgspec.Struct, frozen=True, kw_only=True):
+class ReaderDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """One reader's share of a record, ready to be handed out."""
 
     reader_id: str
@@ -54,7 +54,7 @@ class Handout(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.lanes)
 
 
-def levels(handouts: Iterable[Handout]) -> list[list[Handout]]:
+def levels(handouts: Iterable[ReaderDelivery]) -> list[list[ReaderDelivery]]:
     """The handouts in steps: those of one can be made side by side, each step behind the last.
 
     a1  b1  c1      side by side
@@ -62,7 +62,7 @@ def levels(handouts: Iterable[Handout]) -> list[list[Handout]]:
     a3
     """
     behind: dict[str, int] = {}
-    steps: list[list[Handout]] = []
+    steps: list[list[ReaderDelivery]] = []
     for handout in handouts:
         level = max((behind.get(lane, 0) for lane in handout.lanes), default=0)
         behind.update(dict.fromkeys(handout.lanes, level + 1))

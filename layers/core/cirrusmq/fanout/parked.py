@@ -16,7 +16,7 @@ from typing import Any
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout import parking_lot
-from cirrusmq.fanout.deliveries import Handout, LogEntry, levels
+from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery, levels
 from cirrusmq.fanout.parked_items import in_order_key, lot_keys, parked_item, parked_keys
 from cirrusmq.fanout.push_triggers import Notices
 from cirrusmq.fanout.record_shares import handouts_of
@@ -31,7 +31,7 @@ WAIT_MS = (100, 10_000)
 _PAGE = 25
 
 
-def put_aside(core: Core, handout: Handout) -> None:
+def put_aside(core: Core, handout: ReaderDelivery) -> None:
     """Park a share, behind those that are parked. The caller has marked its reader's lot before."""
     entry = handout.entry
     item = parked_item(
@@ -46,7 +46,7 @@ def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices
     if not parking_lot.exists(core, reader_id):
         return True
     drainer = _Drainer(core, reader_id, [in_order_key(reader_id)], deadline_ms, notices)
-    return drainer.is_done() or drainer.run(drainer.hand_out)
+    return drainer.is_done() or drainer.run(drainer.deliver_records)
 
 
 def drain(core: Core, reader_id: str, most_ms: int) -> None:
@@ -62,7 +62,7 @@ def drain(core: Core, reader_id: str, most_ms: int) -> None:
     def persist() -> bool:
         wait_ms = WAIT_MS[0]
         while True:
-            done = drainer.hand_out()
+            done = drainer.deliver_records()
             notices.send()
             if done or core.now_ms() >= patient_until_ms:
                 return done
@@ -136,7 +136,7 @@ class _Drainer:
         """Whether no share is parked under the keys."""
         return not any(_page(self._core, pk, None, most=1)[0] for pk in self._keys)
 
-    def hand_out(self) -> bool:
+    def deliver_records(self) -> bool:
         """Hand out the shares parked there now, as the holder; whether all of them are done."""
         done = [self._hand_out_of(pk) for pk in self._keys]
         return all(done)
@@ -170,7 +170,7 @@ class _Drainer:
         table = self._core.tables.messages
         records = self._core.store.get_many(table, sorted(set(places)), consistent=True)
         left: set[str] = set()
-        handouts: list[Handout] = []
+        handouts: list[ReaderDelivery] = []
         for parked, place in zip(page, places, strict=True):
             name = parked["sk"]["S"]
             if in_order and left:
@@ -192,14 +192,14 @@ class _Drainer:
             left |= {each.entry.place for each in step if id(each) not in given_for_good}
         return left
 
-    def _try(self, handout: Handout) -> bool:
+    def _try(self, handout: ReaderDelivery) -> bool:
         try:
             handout.give(self._core)
         except Exception:
             return False
         return True
 
-    def _shares(self, entry: LogEntry) -> list[Handout]:
+    def _shares(self, entry: LogEntry) -> list[ReaderDelivery]:
         """The reader's share of a record, none where the reader is gone.
 
         All readers' shares, where it is the log's own id: the record was parked whole.

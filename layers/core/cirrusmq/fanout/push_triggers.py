@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cirrusmq.fanout.deliveries import Handout
+from cirrusmq.fanout.deliveries import ReaderDelivery
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions import delivery_state, delivery_writes
@@ -67,14 +67,14 @@ class Notices:
         self._core = core
         self._waiting: dict[str, Notice] = {}
 
-    def add(self, handouts: Iterable[Handout]) -> list[Handout]:
+    def add(self, handouts: Iterable[ReaderDelivery]) -> list[ReaderDelivery]:
         """Note the subscriptions of handouts that are done; answers those that must be done again.
 
         A late handout is done when the subscription's delivery state says that a parcel was late;
         that is written after the parcel, once for all that are late together.
         """
         pushed = [(each, each.pushed) for each in handouts if each.pushed is not None]
-        late: dict[str, list[Handout]] = {}
+        late: dict[str, list[ReaderDelivery]] = {}
         for handout, subscription in pushed:
             if self._core.now_ms() - int(handout.entry.item["t"]["N"]) > delivery_state.LATE_MS:
                 late.setdefault(subscription.id, []).append(handout)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.fanout.deliveries import Handout
+from cirrusmq.fanout.deliveries import ReaderDelivery
 from cirrusmq.model.parcel import Parcel, message_id, sort_key
 from cirrusmq.model.priority import level_prefix, priority_of
 from cirrusmq.model.queue import Queue
@@ -27,7 +27,7 @@ from cirrusmq.sending.making import (
     ordered_sort_key,
     pack_entries,
 )
-from cirrusmq.storage.parcels import parcel_item, put_unless_sent
+from cirrusmq.storage.parcels import parcel_item, put_if_unsent
 
 
 class FannedOut(Recent):
@@ -72,7 +72,7 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     """Attributes that the parcels have besides."""
 
 
-class ParcelsToPut(Handout, frozen=True, kw_only=True):
+class ParcelsToPut(ReaderDelivery, frozen=True, kw_only=True):
     """A share that is parcels, put if absent."""
 
     share: ReaderShare
@@ -124,7 +124,7 @@ def put_parcels(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = N
     """
     for parcel in parcels:
         until_ms = parcel.sent_ms - 1 if purged_ms is None else purged_ms
-        put = put_unless_sent(core.tables.messages, parcel_item(parcel), until_ms)
+        put = put_if_unsent(core.tables.messages, parcel_item(parcel), until_ms)
         with contextlib.suppress(ConditionFailed):
             core.store.write("PutItem", put)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from cirrusmq.base import ulid
 from cirrusmq.base.decoding import decode_packed
-from cirrusmq.fanout.deliveries import Handout, LogEntry
+from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery
 from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
 from cirrusmq.fanout.topic_shares import topic_handouts
 from cirrusmq.filters.selection import compile_filter
@@ -29,7 +29,7 @@ from cirrusmq.sending.making import Entry, LogHeader
 from cirrusmq.storage.parcels import object_days, purged_before, read_described
 
 
-class _RecordToShow(Handout, frozen=True, kw_only=True):
+class _RecordToShow(ReaderDelivery, frozen=True, kw_only=True):
     """A topic's record that those who read the log would pass by."""
 
     late: bool
@@ -43,12 +43,12 @@ class _RecordToShow(Handout, frozen=True, kw_only=True):
             show_delayed(core, self.entry.item, read_record(self.entry.item))
 
 
-def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
+def handouts_of(core: Core, entry: LogEntry) -> list[ReaderDelivery]:
     """The handouts of a record to the receivers of its queue, or to the subscriptions of its topic.
 
     A record that was late in a topic's log is handed out to the log itself, too.
     """
-    handouts = list[Handout]()
+    handouts = list[ReaderDelivery]()
     late = came_late(core, entry.item, entry.came_ms)
     if late or has_delayed(entry.item):
         handouts.append(_RecordToShow(reader_id=f"{entry.log_id}.log", entry=entry, late=late))

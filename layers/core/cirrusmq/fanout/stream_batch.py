@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout import parking_lot
-from cirrusmq.fanout.deliveries import Handout, LogEntry, levels
+from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery, levels
 from cirrusmq.fanout.parked import clear_the_way, put_aside, start_draining
 from cirrusmq.fanout.push_triggers import Notices
 from cirrusmq.fanout.reader_parcels import FannedOut
@@ -42,7 +42,7 @@ class BatchOutcome(NamedTuple):
     """Why shares were put aside, notices not sent, or the batch stopped."""
 
 
-def hand_out(core: Core, entries: Sequence[LogEntry], most_ms: int) -> BatchOutcome:
+def deliver_records(core: Core, entries: Sequence[LogEntry], most_ms: int) -> BatchOutcome:
     """Hand out the records of a batch, for at most about so many real milliseconds."""
     return _Batch(core, core.now_ms() + int(most_ms * core.clock.scale)).run(entries)
 
@@ -77,7 +77,7 @@ class _Batch:
 
     def _run_together(self, entries: Sequence[LogEntry]) -> int:
         """Hand these records out; how many are done, from the first on."""
-        plans: list[list[Handout]] = []
+        plans: list[list[ReaderDelivery]] = []
         for entry in entries:
             plan = self._plan(entry)
             if plan is None:
@@ -99,7 +99,7 @@ class _Batch:
                 self._core.memory(FannedOut).add(entries[number].item["sk"]["S"].partition("#")[2])
         return len(plans)
 
-    def _plan(self, entry: LogEntry) -> list[Handout] | None:
+    def _plan(self, entry: LogEntry) -> list[ReaderDelivery] | None:
         """The handouts of a record; None where the store cannot be read now.
 
         A record that cannot be read is put aside whole, else it would stop the shard for ever.
@@ -116,7 +116,7 @@ class _Batch:
             self._stopped = True
             return None
         self._aside.add(entry.log_id)
-        return [Handout(reader_id=entry.log_id, entry=entry)]
+        return [ReaderDelivery(reader_id=entry.log_id, entry=entry)]
 
     def _clear_the_way(self, readers: Set[str]) -> None:
         """Hand out parked shares of readers with an order first, for `CLEAR_MS` each at most."""
@@ -140,7 +140,7 @@ class _Batch:
         except Exception:
             return True
 
-    def _give(self, handout: Handout) -> _Became:
+    def _give(self, handout: ReaderDelivery) -> _Became:
         failure: Exception | None = None
         for _ in range(TRIES):
             if self._is_over():
@@ -158,7 +158,7 @@ class _Batch:
         self._aside.add(handout.reader_id)
         return self._put_aside(handout)
 
-    def _put_aside(self, handout: Handout) -> _Became:
+    def _put_aside(self, handout: ReaderDelivery) -> _Became:
         try:
             if handout.reader_id not in self._marked:
                 parking_lot.mark(self._core, handout.reader_id)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.fanout.deliveries import Handout, LogEntry
+from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery
 from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.parcel import lone_parcel_id, message_id
@@ -34,7 +34,7 @@ from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 
-class _CopyToSend(Handout, frozen=True, kw_only=True):
+class _CopyToSend(ReaderDelivery, frozen=True, kw_only=True):
     """A share of a queue that numbers, logs or archives what it is sent."""
 
     queue: Queue
@@ -88,7 +88,7 @@ class _CopyToSend(Handout, frozen=True, kw_only=True):
                 wake_receivers(core, queue, map(read_parcel, items.parcels), now_ms)
 
 
-def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
+def topic_handouts(core: Core, entry: LogEntry) -> list[ReaderDelivery]:
     """The handouts to the subscriptions that were chosen when the record was published.
 
     Several subscriptions may have the same queue: a message is in there once, as a notification if
@@ -96,7 +96,7 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
     """
     record = read_record(entry.item)
     subscriptions = _subscriptions(core, record)
-    handouts: list[Handout] = []
+    handouts: list[ReaderDelivery] = []
     into: dict[str, tuple[Queue, Delivery]] = {}
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
@@ -151,7 +151,7 @@ def _subscriptions(core: Core, record: TopicRecord) -> dict[str, Subscription]:
 
 def _late_handouts(
     core: Core, entry: LogEntry, subscriptions: Mapping[str, Subscription], record: TopicRecord
-) -> list[Handout]:
+) -> list[ReaderDelivery]:
     """The handouts to groups that start before their creation, or are rewound.
 
     publish    knows no group ────────────────── put ──> fan_out: it is the group's
@@ -177,7 +177,7 @@ def _late_handouts(
     return handouts
 
 
-def share_of(
+def fair_share(
     core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
 ) -> ReaderShare | None:
     """The share of a group, from whatever time the record is; None where it has none."""
@@ -202,7 +202,7 @@ def _later_delivery(
 
 def _own_handout(
     entry: LogEntry, subscription: Subscription, record: TopicRecord, delivery: Delivery
-) -> Handout:
+) -> ReaderDelivery:
     share = own_share(subscription, record, delivery)
     pushed = subscription.protocol == "http"
     parcels = list(parcels_of(share)) if pushed else []
@@ -228,7 +228,7 @@ def _queue_handout(
     record: TopicRecord,
     delivery: Delivery,
     others: Mapping[str, Any],
-) -> Handout:
+) -> ReaderDelivery:
     if not _needs_a_send(core, queue):
         share = replace(_queue_share(queue, record, delivery), others=others)
         return ParcelsToPut(reader_id=queue.id, entry=entry, share=share, woken=queue)

@@ -12,7 +12,7 @@ from cirrusmq.filters.sql.evaluation import EvaluationError
 from cirrusmq.filters.sql.expression import TAGS_ATTRIBUTE, SqlFilter, seen_by_sql
 from cirrusmq.filters.tags import TagFilter
 
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 def why_not(
@@ -67,4 +67,4 @@ def _why_not_sql(filter: SqlFilter, attributes: _Attributes) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """The first names of some."""
-    return ", ".join([*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])])
+    return ", ".join([*names[:_MAX_NAMES], *(["…"] if len(names) > _MAX_NAMES else [])])

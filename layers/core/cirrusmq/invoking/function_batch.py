@@ -36,7 +36,7 @@ _KEY_ID = "invoke"
 _logger = logging.getLogger(__name__)
 
 
-class Handed(NamedTuple):
+class InvokedBatch(NamedTuple):
     """The outcome of a batch."""
 
     due_ms: int | None = None
@@ -68,7 +68,7 @@ def claim_batch(
 
 def hand_over(
     core: Core, source: Source, invoke: Invoke, arn: str, batch: list[Received]
-) -> Handed:
+) -> InvokedBatch:
     """Calls the function with a batch, and settles each message by its answer."""
     begun_ms = core.now_ms()
     called = core.call(arn, event_of(source, batch), invoke.timeout_seconds)
@@ -79,18 +79,18 @@ def hand_over(
     lease_ms = min(each.parcel.visible_ms[each.place] for each in batch)
     if called.unknown:
         core.wait_until(begun_ms + int(invoke.timeout_seconds * 1000 * core.clock.scale))
-        return Handed(due_ms=lease_ms, left=left)
+        return InvokedBatch(due_ms=lease_ms, left=left)
     try:
         _delete(core, source, [each.receipt for each in batch if each.receipt not in left])
     except Unavailable:
         _logger.warning("messages of source %s stay held, though done", source.id)
     if not left:
-        return Handed()
+        return InvokedBatch()
     try:
         due_ms = _give_back(core, source, batch, outcome)
     except Unavailable:
         due_ms = lease_ms
-    return Handed(due_ms=due_ms, left=left, refused=called.refused)
+    return InvokedBatch(due_ms=due_ms, left=left, refused=called.refused)
 
 
 def _outcome(called: Called, batch: list[Received]) -> InvocationOutcome:
@@ -111,7 +111,7 @@ def return_all(core: Core, source: Source, batch: list[Received]) -> None:
         _logger.warning("messages of source %s stay held, though not handed over", source.id)
 
 
-def outlives_a_call(core: Core, invoke: Invoke, batch: list[Received]) -> bool:
+def lease_exceeds_timeout(core: Core, invoke: Invoke, batch: list[Received]) -> bool:
     """Returns True if a call that begins now ends before any of a batch's leases does."""
     most_ms = (LEASE_MARGIN_SECONDS - SPARE_SECONDS) * 1000 * core.clock.scale
     until_ms = core.now_ms() + _lease_seconds(core, invoke) * 1000 - most_ms

@@ -106,7 +106,7 @@ def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
     return replace(slot, invoke=invoke, begun_ms=begun_ms)
 
 
-def outlives_a_call(core: Core, slot: Slot) -> bool:
+def lease_exceeds_timeout(core: Core, slot: Slot) -> bool:
     """Returns True if a call that begins now is over before others may take the slot.
 
     slot      [ the function's timeout             + a margin ]

@@ -19,7 +19,12 @@ from cirrusmq.access import shares
 from cirrusmq.access.shares import PoolShare
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
-from cirrusmq.invoking.function_batch import claim_batch, hand_over, outlives_a_call, return_all
+from cirrusmq.invoking.function_batch import (
+    claim_batch,
+    hand_over,
+    lease_exceeds_timeout,
+    return_all,
+)
 from cirrusmq.invoking.parting import is_again, next_part
 from cirrusmq.invoking.slots import Slot
 from cirrusmq.invoking.waking import wake
@@ -154,7 +159,9 @@ class _Worker:
                 return "gone"
             held = renewed
             # Claiming may have taken long, if the store is slow: slot and leases are for calls.
-            if not slots.outlives_a_call(core, held) or not outlives_a_call(core, invoke, batch):
+            if not slots.lease_exceeds_timeout(core, held) or not lease_exceeds_timeout(
+                core, invoke, batch
+            ):
                 return_all(core, source, batch)
                 continue
             if first and len(batch) == invoke.batch:
@@ -199,8 +206,8 @@ class _Worker:
         held = slots.renew(core, slot, invoke)
         return (
             held is not None
-            and slots.outlives_a_call(core, held)
-            and outlives_a_call(core, invoke, waiting)
+            and slots.lease_exceeds_timeout(core, held)
+            and lease_exceeds_timeout(core, invoke, waiting)
         )
 
     def _claim(self, source: Source, invoke: Invoke) -> list[Received]:

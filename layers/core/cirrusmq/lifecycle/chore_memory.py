@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 """Keys of an event: below 40 KB."""
-_MOST_CHORES = 4_000
+_MAX_CHORES = 4_000
 _BETWEEN_MS = 1_000
 _AGAIN_MS = 5_000
 """Between two events with the same key: by then the first one is done, lost, or was not sent."""
@@ -42,7 +42,7 @@ class ChoreMemory:
                 partition.told.pop(next(iter(partition.told)))
             for key in keys:
                 known = key in partition.met or key in partition.told
-                if self._chores < _MOST_CHORES and not known:
+                if self._chores < _MAX_CHORES and not known:
                     self._chores += 1
                     partition.met[key] = None
 
@@ -52,7 +52,7 @@ class ChoreMemory:
             partition = self._partitions[pk]
             if not partition.met or now_ms < partition.from_ms:
                 return []
-            keys = list(partition.met)[:MOST_AT_ONCE]
+            keys = list(partition.met)[:MAX_AT_ONCE]
             for key in keys:
                 del partition.met[key]
             self._chores -= len(keys)

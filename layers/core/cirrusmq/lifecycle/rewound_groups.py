@@ -43,7 +43,7 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
     waiting = [place for place in range(parcel.count) if parcel.awaits_group(place)]
     if not waiting:
         return parcel
-    there = _there_before(core, parcel)
+    there = _messages_behind(core, parcel)
     if any(each.held(place, now_ms) for each in there for place in range(each.count)):
         return parcel
     parcels = {parcel.sort_key: parcel}
@@ -68,7 +68,7 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
     return changed(changed(parcel, let), changes[parcel.sort_key])
 
 
-def _there_before(core: Core, parcel: Parcel) -> list[Parcel]:
+def _messages_behind(core: Core, parcel: Parcel) -> list[Parcel]:
     """Returns the group's first parcels, from its first one before the rewind on.
 
     That one may be behind many rewound ones: its key is cached for a minute.

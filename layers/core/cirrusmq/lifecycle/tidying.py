@@ -25,7 +25,7 @@ from cirrusmq.lifecycle.rekey import rekey, rekeyed
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.subscriptions.sources import source_of_resource
 
@@ -52,14 +52,14 @@ def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], most
         # Once, and not by each letter side by side; the source names it then.
         dead_letter_queue(core, source)
         source = source_of_resource(core, source.id) or source
-    list(core.in_parallel(partial(_tidy, core, source, until_ms), parcels))
+    list(core.in_parallel(partial(_clean, core, source, until_ms), parcels))
 
 
-def _tidy(core: Core, source: Source, until_ms: int, parcel: Parcel) -> None:
+def _clean(core: Core, source: Source, until_ms: int, parcel: Parcel) -> None:
     now_ms = core.now_ms()
     if source.is_over(parcel, now_ms) or now_ms >= until_ms:
         return
-    with apart_from_others(f"{parcel.sort_key} is not tidied up now"):
+    with log_and_continue(f"{parcel.sort_key} is not tidied up now"):
         if parcel.spent():
             tombstones.clear(core, source, parcel, now_ms)
         elif not source.ordered:

@@ -20,7 +20,7 @@ from cirrusmq.publishing.half_messages.checks import end_overdue
 from cirrusmq.push import delivery
 from cirrusmq.queues import operations
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.counters import read_all_counters
 from cirrusmq.storage.deployment_formats import note_formats
@@ -29,7 +29,7 @@ from cirrusmq.subscriptions import delivery_state
 _ROUNDS = ("sweep", "rounds")
 
 
-class Swept(msgspec.Struct, kw_only=True):
+class SweepResult(msgspec.Struct, kw_only=True):
     """The figures of a sweep, for its metrics."""
 
     stuck: int = 0
@@ -42,16 +42,16 @@ class Swept(msgspec.Struct, kw_only=True):
     """Time since the part that is furthest behind finished last."""
 
 
-Part = Callable[[Core, int, Swept], bool]
+Part = Callable[[Core, int, SweepResult], bool]
 """Works until a deadline. Returns True if it finished."""
 
 
-def sweep(core: Core, most_ms: int) -> Swept:
+def sweep(core: Core, most_ms: int) -> SweepResult:
     """Restarts stopped work, dead-letters messages above their age limit, and writes figures.
 
     Works for at most about `most_ms`.
     """
-    swept = Swept()
+    swept = SweepResult()
     deadline_ms = core.now_ms() + most_ms
     parts = list(_PARTS.items())
     core.random.shuffle(parts)
@@ -60,7 +60,7 @@ def sweep(core: Core, most_ms: int) -> Swept:
     for left, (name, part) in zip(range(len(parts), 0, -1), parts, strict=True):
         now_ms = core.now_ms()
         finished[name] = False
-        with apart_from_others(f"the sweep's {name} failed"):
+        with log_and_continue(f"the sweep's {name} failed"):
             finished[name] = part(core, now_ms + (deadline_ms - now_ms) // left, swept)
     swept.behind_ms = _note_rounds(core, finished)
     return swept
@@ -88,14 +88,14 @@ def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
     return now_ms - min(int(rounds[name]["N"]) for name in finished)
 
 
-def _resume_operations(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _resume_operations(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Restarts operations whose runner stopped."""
     pointers = list(operations.running(core))
     core.random.shuffle(pointers)
     for pointer in pointers:
         if core.now_ms() >= deadline_ms:
             return False
-        with apart_from_others(f"operation {pointer.id} could not be resumed"):
+        with log_and_continue(f"operation {pointer.id} could not be resumed"):
             _resume(core, pointer)
     return True
 
@@ -109,24 +109,24 @@ def _resume(core: Core, pointer: operations.Pointer) -> None:
         operations.resume(core, pointer)
 
 
-def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _resume_parked(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Starts drainers, in `replay`, for the shares that fan_out parked."""
     return resume(core, deadline_ms)
 
 
-def _take_unprocessed(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _take_unprocessed(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Makes `replay` hand out again what fan_out gave up."""
     return unprocessed.take(core, deadline_ms)
 
 
-def _end_halves(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _end_halves(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Rolls back half messages that nobody decided in time."""
     ended = end_overdue(core, deadline_ms)
     swept.undecided += ended.halves
     return ended.done
 
 
-def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _push_on(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Restarts retries that have no worker, and deliveries whose event was lost.
 
     For lost events only subscriptions that keep messages are read.
@@ -137,7 +137,7 @@ def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
     for each in found:
         if core.now_ms() >= deadline_ms:
             return False
-        with apart_from_others(f"subscription {each.subscription_id} could not be pushed on"):
+        with log_and_continue(f"subscription {each.subscription_id} could not be pushed on"):
             keeps = each.subscription_id in keeping
             swept.stuck += delivery.resume_if_stuck(core, each, keeps=keeps)
     return True
@@ -148,18 +148,18 @@ def _keeping(core: Core) -> set[str]:
     return {each.resource_id for each in read_all_counters(core) if each.kept.messages}
 
 
-def _visit(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _visit(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     visits = visit_all(core, deadline_ms)
     if visits.oldest_ms is not None:
         swept.oldest_age_ms = max(0, core.now_ms() - visits.oldest_ms)
     return visits.done
 
 
-def _write_gauges(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _write_gauges(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     return write_gauges(core, deadline_ms)
 
 
-def _note_formats(core: Core, deadline_ms: int, swept: Swept) -> bool:
+def _note_formats(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Tell clients that call the tables themselves which formats the release has."""
     if core.settings.offers_in_process:
         note_formats(core)

@@ -32,7 +32,7 @@ from cirrusmq.storage.rate_counters import rate_name
 
 _SECOND_MS = 1_000
 """The stream's times are whole seconds."""
-MOST_RESOURCES = 90
+MAX_RESOURCES = 90
 """A transaction has at most 100 writes: the record, and a counter for each resource, also for the
 resources that messages came from."""
 
@@ -100,7 +100,7 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
     for record in records:
         read = _read(record, resource_of)
         counters |= read.counters
-        if len(counters) > MOST_RESOURCES:
+        if len(counters) > MAX_RESOURCES:
             break
         covered += 1
         waits_ms[read.pushed] += read.waits_ms

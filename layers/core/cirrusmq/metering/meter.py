@@ -28,7 +28,7 @@ from cirrusmq.metering.fold import Folded, StreamRecord, fold
 from cirrusmq.metering.usage import Kind, Usage
 from cirrusmq.queues.resources import Resource, find_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, put_if_absent
 from cirrusmq.storage.counters import Kept, change_counter
 from cirrusmq.storage.shards import shard_key
@@ -132,7 +132,7 @@ def _write(core: Core, event_id: str, entries: Sequence[Item], steps: Mapping[st
         except (ConditionFailed, TransactionRefused):
             continue  # another delivery of this batch was faster
         for each in changes.keys() - exact:
-            with apart_from_others(f"rates of {each} could not be counted"):
+            with log_and_continue(f"rates of {each} could not be counted"):
                 core.store.write("UpdateItem", _counter(core, changes, each))
         return
     raise Unavailable

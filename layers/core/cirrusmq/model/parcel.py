@@ -179,7 +179,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         """Returns True if the message at `place` is active at `now_ms`."""
         return self.live(place) and self.ready_ms(place) <= now_ms < self.expires_ms
 
-    def receivable_places(self, now_ms: int) -> list[int]:
+    def visible_indexes(self, now_ms: int) -> list[int]:
         """Returns the places of the messages that are active at `now_ms`."""
         if now_ms >= self.expires_ms:
             return []

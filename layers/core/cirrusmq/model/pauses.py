@@ -13,7 +13,7 @@ from typing import TypeAlias
 from cirrusmq.base.limits import RETENTION_SECONDS
 
 Pause: TypeAlias = tuple[int, int]
-MOST_PAUSES = 32
+MAX_PAUSES = 32
 """Kept of a queue or receiver. Two that are older become one, as if it had not been resumed."""
 _KEPT_MS = 1_000 * RETENTION_SECONDS[1]
 
@@ -27,7 +27,7 @@ def changed(pauses: Sequence[Pause], now_ms: int, *, paused: bool) -> list[Pause
     elif lasts and not paused:
         from_ms, _ = kept.pop()
         kept.append((from_ms, max(now_ms, from_ms + 1)))
-    while len(kept) > MOST_PAUSES:
+    while len(kept) > MAX_PAUSES:
         kept = [(kept[0][0], kept[1][1]), *kept[2:]]
     return kept
 

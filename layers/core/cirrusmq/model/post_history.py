@@ -29,7 +29,7 @@ _NUMBERS = {
 }
 """Numbers of failures without an answer, below every status. They never change: items have them."""
 _FAILURES = {number: failure for failure, number in _NUMBERS.items()}
-_LEAST_STATUS = 100
+_MIN_STATUS = 100
 
 
 class Post(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ def _outcome(post: Post) -> int:
 
 
 def _post(at_ms: int, outcome: int) -> Post:
-    if outcome >= _LEAST_STATUS:
+    if outcome >= _MIN_STATUS:
         return Post(at_ms, outcome, error_of(outcome))
     return Post(at_ms, None, _FAILURES.get(outcome, _UNKNOWN))
 

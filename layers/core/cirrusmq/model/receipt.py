@@ -85,7 +85,7 @@ def lease_nonce(drawn: bytes, until_ms: int) -> bytes:
     return drawn[:_DRAWN_BYTES] + (until_ms // 1000).to_bytes(NONCE_BYTES - _DRAWN_BYTES, "big")
 
 
-def same_draw(nonce: bytes, drawn: bytes) -> bool:
+def same_lease(nonce: bytes, drawn: bytes) -> bool:
     """Returns True if a lease's nonce was made of `drawn`, whenever the lease ends."""
     return nonce[:_DRAWN_BYTES] == drawn[:_DRAWN_BYTES]
 

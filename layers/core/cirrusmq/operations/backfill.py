@@ -25,7 +25,7 @@ from cirrusmq.operations.replay import last_key, record_by_record, wait_for_fan_
 from cirrusmq.publishing.log_reader import log_between
 from cirrusmq.queues.frontiers import NOTHING
 from cirrusmq.queues.operations import Run, Step
-from cirrusmq.queues.reader_backlog import copy_for, end_reading, finish_filling, there_at
+from cirrusmq.queues.reader_backlog import alive_at, copy_for, end_reading, finish_filling
 from cirrusmq.queues.receiver_log import EARLIEST
 from cirrusmq.queues.receivers import Receiver
 from cirrusmq.runtime.core import Core
@@ -65,7 +65,7 @@ def _fill(core: Core, run: Run, receiver: Receiver) -> Iterator[Step]:
         core, queue.id, queue.attributes.partitions, after, last_key(core, until_ms)
     )
 
-    def hand_out(some: Sequence[Item]) -> int:
+    def deliver_records(some: Sequence[Item]) -> int:
         now_ms, present = core.now_ms(), _receiver(core, run)
         # Later ones are fan_out's alone: messages that the receiver has consumed stay consumed.
         earlier = [
@@ -76,7 +76,7 @@ def _fill(core: Core, run: Run, receiver: Receiver) -> Iterator[Step]:
         parcels = [each for item in earlier for each in receivers_parcels(item, [present])]
         return put_side_by_side(core, parcels, run.queue().purged_ms)
 
-    yield from record_by_record(queue.id, records, after, hand_out)
+    yield from record_by_record(queue.id, records, after, deliver_records)
 
 
 def _first_key(receiver: Receiver) -> str:
@@ -127,7 +127,7 @@ def _copies(
     there = [
         (parcel, places)
         for parcel in _outside_log(core, queue, parcels)
-        if source.keeps(parcel) and (places := there_at(parcel, moment_ms, now_ms))
+        if source.keeps(parcel) and (places := alive_at(parcel, moment_ms, now_ms))
     ]
     wanted = _selected(core, source, receiver, there)
     return [

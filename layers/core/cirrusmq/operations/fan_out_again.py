@@ -19,7 +19,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, NotFound, Unavailable
 from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.fanout.deliveries import LogEntry
-from cirrusmq.fanout.stream_batch import hand_out
+from cirrusmq.fanout.stream_batch import deliver_records
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.records import holds_messages
@@ -156,7 +156,7 @@ def _hand_out(core: Core, entries: Sequence[LogEntry]) -> None:
     """Hands records out as fan_out does. Raises Unavailable if the store does not take them all."""
     if not entries:
         return
-    outcome = hand_out(core, entries, STEP_MS)
+    outcome = deliver_records(core, entries, STEP_MS)
     for error in outcome.errors:
         _logger.warning("put aside, not notified or stopped", exc_info=error)
     if outcome.records < len(entries):

@@ -35,7 +35,7 @@ from cirrusmq.queues import operations
 from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.receivers import source_named, source_with_id
-from cirrusmq.receiving.heads.scan import receivable_places
+from cirrusmq.receiving.heads.scan import visible_indexes
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import Held, ReceiptText, check_count
 from cirrusmq.settlement.visibility import holds
@@ -46,7 +46,7 @@ from cirrusmq.subscriptions.lone_messages import expect_alone
 from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq.subscriptions.topics import get_topic
 
-MOST_IDS = 100
+MAX_IDS = 100
 _PAUSE_MS = (100, 1_000)
 """The shortest and the longest pause of a redrive that keeps to a rate."""
 _GONE, _NO_GROUP = "gone:", "no group:"
@@ -77,8 +77,8 @@ class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             list[str],
             Meta(
                 min_length=1,
-                max_length=MOST_IDS,
-                description=f"an array of 1 to {MOST_IDS} ids of messages",
+                max_length=MAX_IDS,
+                description=f"an array of 1 to {MAX_IDS} ids of messages",
             ),
         ]
         | UnsetType
@@ -232,7 +232,7 @@ class _Redriving:
         """Moves a message if it can be received. Returns the parcel after it."""
         queue, now_ms = self._run.queue(), self._core.now_ms()
         source = queue_source(queue, now_ms)
-        if place not in receivable_places(source, parcel, now_ms):
+        if place not in visible_indexes(source, parcel, now_ms):
             return parcel
         return self._move_out(queue, source, parcel, place, None)
 

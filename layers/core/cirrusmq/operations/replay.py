@@ -15,7 +15,7 @@ from itertools import islice
 from cirrusmq.base import limits
 from cirrusmq.base.errors import SubscriptionNotFound
 from cirrusmq.fanout.reader_parcels import parcels_of, put_side_by_side
-from cirrusmq.fanout.topic_shares import share_of
+from cirrusmq.fanout.topic_shares import fair_share
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.operations import redelivery
@@ -60,12 +60,12 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
     after = operation.progress.after or f"{from_ms - int(limits.KEY_SLACK_MS * scale):013d}"
     items = records_between(core, topic, after, last_key(core, details["until_ms"]))
 
-    def hand_out(some: Sequence[Item]) -> int:
+    def deliver_records(some: Sequence[Item]) -> int:
         nonlocal group
         group = _group(core, run)
         return _hand_out(core, topic, group, some, from_ms)
 
-    for step in record_by_record(topic.id, items, after, hand_out):
+    for step in record_by_record(topic.id, items, after, deliver_records):
         yield step
         _wake(core, group)
     replays.finish(core, topic.id, group.name, operation.id)
@@ -83,7 +83,7 @@ def last_key(core: Core, until_ms: int) -> str:
 
 
 def record_by_record(
-    log_id: str, items: Iterable[Item], after: str, hand_out: Callable[[Sequence[Item]], int]
+    log_id: str, items: Iterable[Item], after: str, deliver_records: Callable[[Sequence[Item]], int]
 ) -> Iterator[Step]:
     """Hands out the records of a log behind a key, a few at a time; the last step marks the end.
 
@@ -91,7 +91,7 @@ def record_by_record(
     """
     behind = (item for item in items if item["sk"]["S"] > after)
     while some := list(islice(behind, RECORDS)):
-        done = hand_out(some)
+        done = deliver_records(some)
         yield Step(Progress(log_id, some[-1]["sk"]["S"]), done)
     # Everything may be received once this is saved, so that no later run may put anything.
     yield Step(Progress(log_id, LAST_KEY), 0)
@@ -106,7 +106,7 @@ def _hand_out(
         share
         for record in map(read_record, filter(holds_messages, items))
         if record.sent_ms >= from_ms
-        and (share := share_of(core, group, record, topic.attributes.filter)) is not None
+        and (share := fair_share(core, group, record, topic.attributes.filter)) is not None
         and now_ms < share.expires_ms
     ]
     return put_side_by_side(core, [parcel for share in shares for parcel in parcels_of(share)])

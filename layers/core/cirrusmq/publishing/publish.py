@@ -49,7 +49,7 @@ from cirrusmq.publishing.records import TopicRecord, read_record
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.deduplication import Earlier
+from cirrusmq.sending.deduplication import PreviousAttempt
 from cirrusmq.sending.request_messages import (
     BatchMessage,
     deduplication_key,
@@ -288,7 +288,7 @@ def _counts(record: TopicRecord) -> dict[int, int]:
     }
 
 
-def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> Earlier | None:
+def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> PreviousAttempt | None:
     """Store messages, given by their places in the call, unless an earlier try of it did."""
     core, now_ms = publishing.core, publishing.now_ms
     place = partial(place_messages, core, publishing.id, publishing.contents)
@@ -315,6 +315,6 @@ def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> Earlier | None:
         core.store.put_if_absent(core.tables.messages, record)
     except ConditionFailed as failed:  # the same key: an earlier try of this publish
         if failed.item is None:
-            return Earlier(now_ms, ())
-        return Earlier(int(failed.item["t"]["N"]), (failed.item,))
+            return PreviousAttempt(now_ms, ())
+        return PreviousAttempt(int(failed.item["t"]["N"]), (failed.item,))
     return None

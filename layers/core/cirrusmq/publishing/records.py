@@ -24,7 +24,7 @@ class Delivery(msgspec.Struct, frozen=True):
     delay_ms: int
 
 
-class Alike(msgspec.Struct, frozen=True, array_like=True):
+class DeliveryGroup(msgspec.Struct, frozen=True, array_like=True):
     """Deliveries that differ in their subscriptions alone, which is nearly always all of them."""
 
     places: list[int]
@@ -39,7 +39,7 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
 
     topic: str
     account: str
-    alike: list[Alike]
+    alike: list[DeliveryGroup]
     sequences: list[int] | None
     """Each message's place in its group's order; None where no subscription is ordered."""
     routing_keys: list[str]
@@ -115,7 +115,7 @@ def make_header(
         topic=topic,
         account=account,
         alike=[
-            Alike(list(places), life_ms, delay_ms, "".join(ids))
+            DeliveryGroup(list(places), life_ms, delay_ms, "".join(ids))
             for (places, life_ms, delay_ms), ids in alike.items()
         ],
         sequences=sequences,

@@ -42,7 +42,7 @@ class LeftToOthers(Recent):
     """Ids of subscriptions that another worker served when this environment last tried to."""
 
 
-class _Worked(NamedTuple):
+class _RoundResult(NamedTuple):
     """How an invocation left its subscription; all fields are unset if it lost the lease."""
 
     due_ms: int | None = None
@@ -207,7 +207,7 @@ def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool
 
 def _work(
     push: Push, acquired: Acquired, holder: str, begun_ms: int, generation: int | None
-) -> _Worked:
+) -> _RoundResult:
     """Posts as the holder until there is nothing to post now, then releases the lease.
 
     An execution sleeps out short waits, since its caller waits for it anyway.
@@ -222,7 +222,7 @@ def _work(
     while True:
         has_all = post_all(turn, feed)
         if turn.lost:
-            return _Worked()
+            return _RoundResult()
         first = feed.first_due()
         if first is not None and first.due_ms <= core.now_ms() + patience_ms and turn.may_post:
             core.wait_until(first.due_ms)
@@ -249,12 +249,12 @@ def _work(
                 feed.answer(requested)
                 continue
         if released.ending != "released":
-            return _Worked()
+            return _RoundResult()
         if released.starts is not None:
             _start(push, released.starts, handover.wake_ms or 0)
         if turn.is_slow and slowness.is_demoted(delivery, now_ms):
             shares.note_demotion(core, push.subscription.account)
-        return _Worked(
+        return _RoundResult(
             due_ms=handover.wake_ms,
             more_from=more_from,
             posted=feed.posted,

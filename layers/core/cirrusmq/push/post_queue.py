@@ -19,7 +19,7 @@ from cirrusmq.base.limits import RESCUE_MS
 from cirrusmq.lifecycle.dead_letters.move import dead_letter_queue
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
-from cirrusmq.push.poster_lease import Handover
+from cirrusmq.push.poster_lease import LeaseRelease
 from cirrusmq.push.posting import (
     Candidate,
     CandidateKey,
@@ -160,10 +160,10 @@ class Feed(ABC):
             return None
         return next_delayed_ms(self.push, self._look.began_ms)
 
-    def handover(self) -> Handover:
+    def handover(self) -> LeaseRelease:
         """Returns the state of the messages for the next holder of the lease."""
         first, now_ms = self.first_due(), self.push.core.now_ms()
-        return Handover(
+        return LeaseRelease(
             due_ms=None if first is None else first.due_ms,
             error="" if first is None else first.error,
             sent_ms=0 if first is None else first.sent_ms,

@@ -58,7 +58,7 @@ class Acquired(NamedTuple):
     """True if the last holder's state is not known, so that everything must be read."""
 
 
-class Handover(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseRelease(msgspec.Struct, frozen=True, kw_only=True):
     """The state that a poster leaves to the next one. Times are in milliseconds since the epoch."""
 
     due_ms: int | None
@@ -206,7 +206,7 @@ def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None
 
 
 def release(
-    core: Core, delivery: DeliveryState, holder: str, handover: Handover, generation: int | None
+    core: Core, delivery: DeliveryState, holder: str, handover: LeaseRelease, generation: int | None
 ) -> Released:
     """Releases the lease, and stores the due time of waiting messages.
 
@@ -268,7 +268,7 @@ def expire(core: Core, delivery: DeliveryState) -> None:
     delivery_writes.update(core, delivery, set={"held_until": 0}, holder=delivery.holder)
 
 
-def _needs_start(core: Core, delivery: DeliveryState, handover: Handover) -> bool:
+def _needs_start(core: Core, delivery: DeliveryState, handover: LeaseRelease) -> bool:
     if handover.wake_ms is None:
         return False
     wakes = core.now_ms() - WAKING_MS < delivery.alarm_ms <= handover.wake_ms + MARGIN_MS
@@ -279,7 +279,7 @@ def _release(
     core: Core,
     delivery: DeliveryState,
     holder: str,
-    handover: Handover,
+    handover: LeaseRelease,
     generation: int | None,
     starting: bool,
     blocked: bool,

@@ -19,7 +19,7 @@ from cirrusmq.storage.queries import LAST_KEY, read_page
 from cirrusmq.subscriptions.delivery_state import SETTLED_MS, SKEW_MS, DeliveryState
 
 _FEWEST_PER_PAGE = 16
-_MOST_PER_PAGE = 1_024
+_MAX_PER_PAGE = 1_024
 
 
 class Look:
@@ -189,4 +189,4 @@ def _read(
         yield from page.parcels
         if page.more_after is None:
             return
-        start, exclusive, limit = page.more_after, True, min(4 * limit, _MOST_PER_PAGE)
+        start, exclusive, limit = page.more_after, True, min(4 * limit, _MAX_PER_PAGE)

@@ -74,7 +74,7 @@ def count(core: Core, source: Source) -> Counts:
     budget = ReadBudget(COUNT_UNITS)
     archived = not source.rewind_seconds or _count_archive(core, source, counts, now_ms, budget)
     looked = _Looked(core, source, counts, now_ms, budget)
-    looked.at_the_near_ends()
+    looked.read_from_start()
     if archived and not looked.unfinished:
         return counts
     counts.approximate = True
@@ -102,7 +102,7 @@ def total(counted: Sequence[Counts]) -> Counts:
 def _add_the_rest(counts: Counts, looked: _Looked) -> None:
     """Completes the counts of the partitions that were read; the others are like them."""
     kept = looked.kept.messages
-    inactive_share, delayed_share = looked.shares_of_the_rest()
+    inactive_share, delayed_share = looked.estimate_unread()
     rest = max(0, round(kept * looked.share_looked_at) - counts.kept)
     inactive, delayed = round(rest * inactive_share), round(rest * delayed_share)
     counts.inactive += inactive
@@ -138,7 +138,7 @@ class _Looked:
         """The part of the partitions of which anything was read, from 0 to 1."""
         return len(self._looked_at) / self._source.partitions
 
-    def at_the_near_ends(self) -> None:
+    def read_from_start(self) -> None:
         """Reads the partitions from their beginnings on, a page each in turn."""
         start = from_key(self._core, self._source, self._now_ms)
         partitions = list(range(self._source.partitions))
@@ -151,12 +151,12 @@ class _Looked:
             if self._budget.pays(kept_back + _PAGE_UNITS):
                 self._read(pk, _FIRST_PARCELS, consistent=consistent)
         for pk in itertools.cycle(pks):
-            if not self.unfinished or not self._budget.pays(self._kept_back() + _PAGE_UNITS):
+            if not self.unfinished or not self._budget.pays(self._reserved_units() + _PAGE_UNITS):
                 return
             if pk in self.unfinished:
-                self._read(pk, _PAGE_PARCELS, within=self._budget.left - self._kept_back())
+                self._read(pk, _PAGE_PARCELS, within=self._budget.left - self._reserved_units())
 
-    def _kept_back(self) -> float:
+    def _reserved_units(self) -> float:
         """Returns the units to keep back: none if the rest seems to need less than the units left.
 
         By the meter's count, and the units that a message has cost.
@@ -167,7 +167,7 @@ class _Looked:
         needed = (self.kept.messages - seen) * (COUNT_UNITS - self._budget.left) / seen
         return 0.0 if needed <= self._budget.left else _KEPT_BACK_UNITS
 
-    def shares_of_the_rest(self) -> tuple[float, float]:
+    def estimate_unread(self) -> tuple[float, float]:
         """Returns the inactive and the delayed part of the messages not read, each from 0 to 1.
 
         One partition is a sample of all, since messages are put into them at random.
@@ -175,7 +175,7 @@ class _Looked:
         pk = self._seen_and_unfinished()
         far: list[Parcel] = []
         if pk and not self._source.grouped and self._budget.pays(_KEPT_BACK_UNITS - 1):
-            far = self._at_the_far_end(pk)
+            far = self._read_from_end(pk)
         if not pk or not far:
             kept = max(1, self._counts.kept)
             return self._counts.inactive / kept, self._counts.delayed / kept
@@ -219,7 +219,7 @@ class _Looked:
         """Returns a partition that was read in part, or None."""
         return next((pk for pk in self._last if pk in self.unfinished), None)
 
-    def _at_the_far_end(self, pk: str) -> list[Parcel]:
+    def _read_from_end(self, pk: str) -> list[Parcel]:
         """Returns the newest parcels of a partition, the newest first."""
         portion = self._budget.portion(2.0)
         low = self.unfinished[pk]

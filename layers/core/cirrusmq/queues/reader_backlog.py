@@ -68,7 +68,7 @@ def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
     change(core, plan)
 
 
-def there_at(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
+def alive_at(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
     """Returns the places of messages that were in the parcel at a moment and are not over.
 
     A message that has left the parcel has the time of that, if it was not before the moment. A

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cirrusmq.runtime.core import Core
 
-MOST_MESSAGES = 16
-MOST_MS = 5
+MAX_MESSAGES = 16
+MAX_MS = 5
 """Milliseconds from the first move on; a later move waits for the next receive."""
 
 
@@ -14,13 +14,13 @@ class MoveBudget:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._left = MOST_MESSAGES
+        self._left = MAX_MESSAGES
         self._until_ms = 0
 
     def spend(self) -> bool:
         """Takes one message of the budget. Returns False if no message or no time is left."""
         now_ms = self._core.now_ms()
-        self._until_ms = self._until_ms or now_ms + MOST_MS
+        self._until_ms = self._until_ms or now_ms + MAX_MS
         self._left -= 1
         return self._left >= 0 and now_ms <= self._until_ms
 

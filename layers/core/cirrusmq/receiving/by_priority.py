@@ -25,8 +25,8 @@ from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Head,
+    claimable_indexes,
     pages_with_something,
-    takeable_places,
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.unordered import claim_from, claimed_of, spread
@@ -86,7 +86,7 @@ class _Levels:
         may be taken from."""
         core, source, batch = self._core, self._source, self._batch
         now_ms, before = core.now_ms(), batch.count
-        seen = sum(len(takeable_places(core, source, each, now_ms)) for each in page.parcels)
+        seen = sum(len(claimable_indexes(core, source, each, now_ms)) for each in page.parcels)
         pages = pages_with_something(
             *(core, source, Head(self._pk, prefix), batch.wanted.most, page, self._pay, batch)
         )

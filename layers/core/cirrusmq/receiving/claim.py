@@ -16,7 +16,7 @@ import msgspec
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.model.receipt import Receipt, encode, same_draw
+from cirrusmq.model.receipt import Receipt, encode, same_lease
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import Changes, MessageChange, changed, claimed
 from cirrusmq.runtime.core import Core
@@ -81,7 +81,7 @@ def claim(
         # Our own write, sent twice, or the write of an earlier call with the same attempt, which
         # this call did not read: the lease is as that call left it, and may have ended.
         if all(
-            same_draw(current.nonces[place], wanted.nonces[place])
+            same_lease(current.nonces[place], wanted.nonces[place])
             and current.visible_ms[place] > now_ms
             for place in places
         ):

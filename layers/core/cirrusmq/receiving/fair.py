@@ -35,8 +35,8 @@ from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Head,
+    claimable_indexes,
     pages_with_something,
-    takeable_places,
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
@@ -47,11 +47,11 @@ from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_pag
 
 _SHARES = 4
 """A receive takes from this number of groups, if there are as many."""
-_FEW, _MOST_PER_PAGE = 4, 80
+_FEW, _MAX_PER_PAGE = 4, 80
 """Half a read unit pays for a few parcels; a receive of one message begins with those."""
-_MOST_AT_ONCE = 64
+_MAX_AT_ONCE = 64
 """Parcels of a partition that is read from its beginning, while scans there get nothing."""
-_MOST_OF_GROUP = 512
+_MAX_OF_GROUP = 512
 """Parcels that are read at most to count held messages, including parcels without messages."""
 _PARCELS_PER_UNIT = 8
 """Parcels of 1 KiB that one unit reads with eventual consistency."""
@@ -75,7 +75,7 @@ def take_in_turn(
     """
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
-    ring = _Ring(core, source, pk, batch, walk)
+    ring = _RoundRobin(core, source, pk, batch, walk)
     try:
         while not batch.claims and (lots := ring.lots()):
             _take_from(core, source, pk, lots, batch)
@@ -91,7 +91,7 @@ def take_of_group(
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     try:
-        lot = _Ring(core, source, pk, batch, walk).lot_of(f"{walk.start}#")
+        lot = _RoundRobin(core, source, pk, batch, walk).lot_of(f"{walk.start}#")
         if lot is not None:
             _take_from(core, source, pk, [lot], batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
@@ -99,14 +99,14 @@ def take_of_group(
     return claimed_of(core, source, pk, batch)
 
 
-def share_of(most: int) -> int:
+def fair_share(most: int) -> int:
     """Returns the number of messages that a receive first takes from a group."""
     return -(-most // _SHARES)
 
 
 def quotas(counts: list[int], most: int) -> list[int]:
     """Returns the messages to take from groups that have `counts`: their shares, then the rest."""
-    share = share_of(most)
+    share = fair_share(most)
     taken = [0] * len(counts)
     while most and taken != counts:
         for number, count in enumerate(counts):
@@ -178,11 +178,11 @@ def _released(source: Source, lost: Lost, now_ms: int) -> int:
 
 def _count(core: Core, source: Source, lot: _GroupSlice, now_ms: int, most: int) -> int:
     """Returns the number of a lot's messages to claim, at most `most`."""
-    places = (len(takeable_places(core, source, parcel, now_ms)) for parcel in lot.parcels)
+    places = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
     return min(most, lot.room, sum(places))
 
 
-class _Ring:
+class _RoundRobin:
     """The groups of a partition, from the group behind the last turn around."""
 
     def __init__(
@@ -212,7 +212,7 @@ class _Ring:
                 first = first or prefix
                 lots.append(lot)
                 found = _count(self._core, self._source, lot, self._now_ms, self._most)
-                count += min(share_of(self._most), found)
+                count += min(fair_share(self._most), found)
             last = prefix
             if count >= self._most:
                 if self._at_once > _FEW:
@@ -222,7 +222,7 @@ class _Ring:
             if self._walk.units_left > 0:
                 # All are among the lots: another one shall be the first of the next receive.
                 last = first
-                self._all_was_read(barren=not lots)
+                self._note_full_pass(barren=not lots)
         if last:
             self._core.memory(TurnMemory).take_turn(self._pk, f"{last}{LAST_KEY}")
         return lots
@@ -236,15 +236,15 @@ class _Ring:
     def _lot(self, prefix: str, page: ParcelPage) -> _GroupSlice | None:
         page = self._as_many_as_may_be_held(prefix, page)
         room = self._room(page)
-        hopeful = self._hopeful(prefix, page) if room > 0 else []
-        if not hopeful:
+        claimable = self._hopeful(prefix, page) if room > 0 else []
+        if not claimable:
             return None
-        return _GroupSlice(deque(spread(self._core, self._pk, hopeful)), room)
+        return _GroupSlice(deque(spread(self._core, self._pk, claimable)), room)
 
-    def _all_was_read(self, *, barren: bool) -> None:
+    def _note_full_pass(self, *, barren: bool) -> None:
         """Notes if the next scan reads the partition at once: it is small, or gave nothing."""
         parcels = self._parcels + _FEW if barren else max(_FEW, self._parcels)
-        most = _MOST_AT_ONCE if barren else _FEW
+        most = _MAX_AT_ONCE if barren else _FEW
         self._core.memory(TurnMemory).read_at_once(self._pk, parcels if parcels <= most else 0)
 
     def _as_many_as_may_be_held(self, prefix: str, page: ParcelPage) -> ParcelPage:
@@ -252,7 +252,7 @@ class _Ring:
         most = self._source.max_in_flight
         while most is not None and page.more_after is not None and self._room(page) > 0:
             missing = most + FEWEST_PER_PAGE - sum(not each.spent() for each in page.parcels)
-            if missing <= 0 or len(page.parcels) > _MOST_OF_GROUP:
+            if missing <= 0 or len(page.parcels) > _MAX_OF_GROUP:
                 break
             more = self._read(page.more_after, f"{prefix}{LAST_KEY}", missing)
             parcels, units = [*page.parcels, *more.parcels], page.units + more.units
@@ -275,21 +275,21 @@ class _Ring:
     def _hopeful(self, prefix: str, page: ParcelPage) -> list[Parcel]:
         """Returns the first parcels of a group that have messages to claim."""
         core, source, now_ms = self._core, self._source, self._now_ms
-        hopeful = [
+        claimable = [
             parcel
             for parcel in page.parcels
-            if (places := takeable_places(core, source, parcel, now_ms))
+            if (places := claimable_indexes(core, source, parcel, now_ms))
             and self._batch.holds_any(parcel, places)
         ]
-        if hopeful or page.more_after is None:
+        if claimable or page.more_after is None:
             chores.note(core, source, self._pk, page.parcels, now_ms)
-            return hopeful
+            return claimable
         head, left = Head(self._pk, prefix), self._walk.units_left
         pages = pages_with_something(core, source, head, self._most, page, self._pay, self._batch)
-        hopeful = next(pages, [])
+        claimable = next(pages, [])
         # A long search costs the ring one unit at most: its mark spares the scans that follow.
         self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)
-        return hopeful
+        return claimable
 
     def _groups(self) -> Iterator[tuple[str, ParcelPage]]:
         """Yields the groups, each with its first parcels; `more_after` is set if more may follow.
@@ -319,7 +319,7 @@ class _Ring:
                 yield from self._by_group(page)
                 after = behind_group(page)
                 if page.parcels:
-                    limit = min(4 * limit, _MOST_PER_PAGE)
+                    limit = min(4 * limit, _MAX_PER_PAGE)
                     self._parcels += len(page.parcels)
 
     def _read(self, after: str, until: str, limit: int) -> ParcelPage:

@@ -24,13 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cirrusmq.model.parcel import Parcel, key_prefix
-from cirrusmq.model.receipt import same_draw
+from cirrusmq.model.receipt import same_lease
 from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import partitions_woken_since
 from cirrusmq.receiving.claim import Claim, NonceOf
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import Head
-from cirrusmq.receiving.shuffle import Chance
+from cirrusmq.receiving.shuffle import RandomOrder
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bisection import ReadBudget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -45,7 +45,7 @@ _EARLIER_MS = 100
 
 
 def held_from_attempt(
-    core: Core, source: Source, chance: Chance, wanted: ReceiveLimits
+    core: Core, source: Source, chance: RandomOrder, wanted: ReceiveLimits
 ) -> list[Claim]:
     """Returns the messages that an earlier receive with the same attempt holds now.
 
@@ -64,7 +64,7 @@ def held_from_attempt(
 
 
 def _held_in(
-    core: Core, source: Source, chance: Chance, wanted: ReceiveLimits, budget: ReadBudget
+    core: Core, source: Source, chance: RandomOrder, wanted: ReceiveLimits, budget: ReadBudget
 ) -> Iterator[Iterable[Claim]]:
     """Yields the held messages of each partition, as far as the units go."""
     woken = partitions_woken_since(core, source, chance.begun_ms)
@@ -85,7 +85,7 @@ def _held_in(
 
 
 def _held_by_turns(
-    core: Core, source: Source, pk: str, chance: Chance, most: int, budget: ReadBudget
+    core: Core, source: Source, pk: str, chance: RandomOrder, most: int, budget: ReadBudget
 ) -> list[Claim]:
     """Returns the held messages of a fair partition's groups, as far as the units go."""
     now_ms = core.now_ms()
@@ -105,7 +105,7 @@ def _held_by_turns(
 
 
 def _held_behind(
-    core: Core, source: Source, head: Head, chance: Chance, most: int, budget: ReadBudget
+    core: Core, source: Source, head: Head, chance: RandomOrder, most: int, budget: ReadBudget
 ) -> list[Claim]:
     now_ms, nonce_of, pk, prefix = core.now_ms(), chance.nonce_of, head.pk, head.prefix
     # The first receive may have had a clock ahead of ours, and claimed keys behind our own end:
@@ -190,4 +190,4 @@ def _ends(batch: Batch, held: Iterable[Claim]) -> bool:
 def _holds(parcel: Parcel, place: int, nonce_of: NonceOf, now_ms: int) -> bool:
     if not parcel.held(place, now_ms):
         return False
-    return same_draw(parcel.nonces[place], nonce_of(parcel, place, parcel.receives[place]))
+    return same_lease(parcel.nonces[place], nonce_of(parcel, place, parcel.receives[place]))

@@ -15,9 +15,9 @@ from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, read_page
 _FEWEST_PER_PAGE = 4
 """Parcels that half a read unit pays for: a parcel has at most 1 KiB."""
 _FIRST_PAGE = 8
-_MOST_AT_ONCE = 64
+_MAX_AT_ONCE = 64
 """Parcels of a partition that is read in one page while scans there get nothing."""
-_MOST_PER_PAGE = 80
+_MAX_PER_PAGE = 80
 _PARCELS_PER_UNIT = 8
 """Parcels of 1 KiB that one unit reads with eventual consistency; half as many with strong."""
 
@@ -54,7 +54,7 @@ class Pages:
         """Returns the next parcels, at most as many as the units pay for."""
         paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
         limit = max(_FEWEST_PER_PAGE, min(max(self._limit, at_once), paid))
-        self._limit = min(2 * self._limit, _MOST_PER_PAGE)
+        self._limit = min(2 * self._limit, _MAX_PER_PAGE)
         parcels = self._read(after, until, limit)
         self.passed += len(parcels)
         return parcels
@@ -64,7 +64,7 @@ class Pages:
         turns = self._core.memory(TurnMemory)
         if barren:
             turns.take_turn(self.pk, (self.behind or FIRST_KEY) if cut else "")
-        small = barren and not cut and self.passed <= _MOST_AT_ONCE
+        small = barren and not cut and self.passed <= _MAX_AT_ONCE
         turns.read_at_once(self.pk, self.passed + _FEWEST_PER_PAGE if small else 0)
 
     def read_to_take(self, after: str, until: str) -> list[Parcel]:
@@ -81,7 +81,7 @@ class Pages:
     def read_ended(self, after: str, until: str, limit: int) -> list[Parcel]:
         """Returns parcels of a group behind ended ones, strongly consistent."""
         self.consistent = True
-        return self._read(after, until, max(_FEWEST_PER_PAGE, min(limit, _MOST_PER_PAGE)))
+        return self._read(after, until, max(_FEWEST_PER_PAGE, min(limit, _MAX_PER_PAGE)))
 
     @property
     def units_left(self) -> float:

@@ -23,7 +23,7 @@ from cirrusmq.lifecycle.dead_letters.letter_filter import DeadLetterFilter
 from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.heads.scan import receivable_places
+from cirrusmq.receiving.heads.scan import visible_indexes
 from cirrusmq.receiving.lookup.find import State, state_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
@@ -155,7 +155,7 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
 def _places(source: Source, parcel: Parcel, state: State, now_ms: int) -> list[int]:
     """Returns the places of a parcel's messages that are in a state."""
     if state == "active":
-        return receivable_places(source, parcel, now_ms)
+        return visible_indexes(source, parcel, now_ms)
     if not source.keeps(parcel) or source.withholds(parcel) or now_ms >= parcel.expires_ms:
         return []
     places = filter(parcel.live, range(parcel.count))

@@ -33,7 +33,7 @@ WHOLE_END_PARTITIONS = 16
 FIRST_PARTITIONS = 160
 """Partitions of the first poll of a long wait that has wake-ups; the turns begin behind them."""
 LONG_WAIT_SECONDS = 10.0
-LEAST_WAIT_SECONDS = 1.0
+MIN_WAIT_SECONDS = 1.0
 """A shorter wait reads no wake-ups: senders check once a second if somebody waits."""
 LOOK_UNITS = 8.0
 """Most read units of a poll of the groups of an ordered or a fair source."""
@@ -56,7 +56,7 @@ def first_partitions(source: Source, wait_seconds: float) -> int:
 
 def waits_for_wake_ups(source: Source, wait_seconds: float) -> bool:
     """Returns True if a wait of this length reads wake-ups."""
-    return wakes(source) and wait_seconds > LEAST_WAIT_SECONDS
+    return wakes(source) and wait_seconds > MIN_WAIT_SECONDS
 
 
 def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:

@@ -16,7 +16,7 @@ from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.model.message import Base64, Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.queues.wake_ups.follow import say_that_one_waits, woken_partitions
+from cirrusmq.queues.wake_ups.follow import register_waiter, woken_partitions
 from cirrusmq.receiving import polling
 from cirrusmq.receiving.chosen_group import ChosenGroup
 from cirrusmq.receiving.claim import Claim
@@ -25,7 +25,7 @@ from cirrusmq.receiving.ordered import take_from_groups, take_of_group
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.poll_limit import waiting
 from cirrusmq.receiving.release import read_claimed
-from cirrusmq.receiving.shuffle import Chance
+from cirrusmq.receiving.shuffle import RandomOrder
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.making import group_hash
@@ -107,7 +107,7 @@ class Wait(msgspec.Struct):
         return max(0, self.ended_ms - self.begun_ms)
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedReceive(msgspec.Struct, frozen=True, kw_only=True):
     """A receive whose request is checked; nothing is claimed yet."""
 
     find: Callable[[], Source]
@@ -116,7 +116,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     request: ReceiveRequest
     wanted: ReceiveLimits
-    chance: Chance
+    chance: RandomOrder
     wait: Wait
 
 
@@ -138,7 +138,7 @@ def begin(
     caller: Caller,
     request: ReceiveRequest,
     alone_bytes: int | None = None,
-) -> Begun:
+) -> PreparedReceive:
     """Checks the request, and notes that the caller's key receives. Raises if it is refused.
 
     find: returns the source as it is now. alone_bytes: bytes of JSON that a message may have if it
@@ -155,14 +155,14 @@ def _checked(
     caller: Caller,
     request: ReceiveRequest,
     alone_bytes: int | None,
-) -> Begun:
+) -> PreparedReceive:
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
     attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
     _check_choice(source, request)
     group = None if isinstance(request.group, UnsetType) else ChosenGroup(group_hash(request.group))
-    chance = Chance(core, source.owner_id, caller.key_id, attempt, group)
+    chance = RandomOrder(core, source.owner_id, caller.key_id, attempt, group)
     timeout = request.visibility_timeout_seconds
     answer_bytes = limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete))
     wanted = ReceiveLimits(
@@ -172,7 +172,7 @@ def _checked(
         answer_bytes=answer_bytes,
         alone_bytes=answer_bytes if alone_bytes is None else alone_bytes,
     )
-    return Begun(
+    return PreparedReceive(
         find=find, source=source, request=request, wanted=wanted, chance=chance, wait=Wait()
     )
 
@@ -194,7 +194,7 @@ def _check_choice(source: Source, request: ReceiveRequest) -> None:
         raise InvalidParameter("wait_seconds", "must be 0 with where: the call answers at once")
 
 
-def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
+def take(core: Core, begun: PreparedReceive, caller: Caller, most_seconds: float) -> list[Received]:
     """Takes up to `max` messages. Returns an empty list if the wait ends with none.
 
     It does not wait if the caller's account has as many waiting receives as it may have.
@@ -209,22 +209,22 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
     wait_seconds = source.receive_wait_seconds if isinstance(wait, UnsetType) else wait
     wait_seconds = min(wait_seconds, most_seconds)
     deadline_ms = core.now_ms() + int(wait_seconds * 1000)
-    looking = _Looking(core, wanted, chance)
+    looking = _PartitionPoller(core, wanted, chance)
     first = polling.first_partitions(source, wait_seconds)
-    received = looking.at_first(source, first)
+    received = looking.poll_first(source, first)
     if not received and core.now_ms() < deadline_ms:
         with waiting(core, caller.account, deadline_ms) as may_wait:
             if may_wait:
                 received = _wait(core, begun, looking, wait_seconds, deadline_ms)
             elif first < source.partitions:
-                received = looking.at_all(source)
+                received = looking.poll_all(source)
     begun.wait.limited = looking.limited
     if not received and looking.too_large:
         raise next(iter(looking.too_large.values()))
     return received
 
 
-def take_again(core: Core, begun: Begun) -> list[Received]:
+def take_again(core: Core, begun: PreparedReceive) -> list[Received]:
     """Returns the messages that an earlier receive of the attempt holds; claims nothing."""
     # Only after a lost answer: other receives' cold starts do without.
     from cirrusmq.receiving.idempotent import held_from_attempt
@@ -233,7 +233,9 @@ def take_again(core: Core, begun: Begun) -> list[Received]:
     return _with_contents(core, begun.source, held) if held else []
 
 
-def take_what_fits(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
+def take_what_fits(
+    core: Core, begun: PreparedReceive, caller: Caller, most_seconds: float
+) -> list[Received]:
     """Does what `take` does, but returns an empty list if all messages are too large.
 
     For programs that know no such error, and can do nothing about it: the log has a line.
@@ -250,7 +252,11 @@ def _result_bytes(receipt: str) -> int:
 
 
 def _wait(
-    core: Core, begun: Begun, looking: _Looking, wait_seconds: float, deadline_ms: int
+    core: Core,
+    begun: PreparedReceive,
+    looking: _PartitionPoller,
+    wait_seconds: float,
+    deadline_ms: int,
 ) -> list[Received]:
     """Polls again and again until there is something, or the time is over."""
     received: list[Received] = []
@@ -262,7 +268,7 @@ def _wait(
     while not received and (left_seconds := (deadline_ms - core.now_ms()) / 1000) > 0:
         wakes = turns.with_wake_ups(source)
         if wakes:
-            say_that_one_waits(core, source)
+            register_waiter(core, source)
         pause_seconds = turns.next_seconds(source)
         ends = pause_seconds >= left_seconds
         core.clock.sleep(min(pause_seconds, left_seconds))
@@ -272,20 +278,20 @@ def _wait(
         if source.owner_id != before.owner_id:
             return []  # another one by that name: the call was for the deleted one
         if ends and polling.ends_with_all(source):
-            return looking.at_all(source)
+            return looking.poll_all(source)
         if wakes and (ends or turns.round_is_due):
-            received = looking.at_woken(source)
+            received = looking.poll_woken(source)
             turns.begin_round()
         if not received and (ends or turns.turn_is_due):
-            received = looking.at_next(source)
+            received = looking.poll_next(source)
             turns.begin_turn(source, looking.last_units)
     return received
 
 
-class _Looking:
+class _PartitionPoller:
     """The polls of one receive, in its own order of partitions and, in them, of groups."""
 
-    def __init__(self, core: Core, wanted: ReceiveLimits, chance: Chance) -> None:
+    def __init__(self, core: Core, wanted: ReceiveLimits, chance: RandomOrder) -> None:
         self._core, self._wanted, self._chance = core, wanted, chance
         self._walks: dict[str, GroupLooks] = {}
         """Scan positions by source id, for ordered and fair sources."""
@@ -297,20 +303,20 @@ class _Looking:
         self.last_units = 0.0
         """Read units of the last poll of a source's groups; 0 for other sources."""
 
-    def at_first(self, source: Source, count: int) -> list[Received]:
+    def poll_first(self, source: Source, count: int) -> list[Received]:
         """Polls the first partitions, in the receive's order; the turns begin behind them."""
         self._turn = count - 1 if count < source.partitions else 0
         partitions = self._chance.partitions(source)[:count]
         return self._look(source, partitions, fills=True)
 
-    def at_all(self, source: Source) -> list[Received]:
+    def poll_all(self, source: Source) -> list[Received]:
         """Polls the partitions until enough is received.
 
         Raises Unavailable if the store refuses in one of them and no other one has messages.
         """
         return self._look(source, self._chance.partitions(source), fills=True)
 
-    def at_woken(self, source: Source) -> list[Received]:
+    def poll_woken(self, source: Source) -> list[Received]:
         """Polls the partitions of wake-ups, if there are any."""
         partitions = woken_partitions(self._core, source)
         if self._chance.group is not None:
@@ -318,7 +324,7 @@ class _Looking:
             partitions = [each for each in partitions if each in own]
         return self._look(source, partitions) if partitions else []
 
-    def at_next(self, source: Source) -> list[Received]:
+    def poll_next(self, source: Source) -> list[Received]:
         """Polls the partition whose turn it is."""
         partitions = self._chance.partitions(source)
         self._turn += 1

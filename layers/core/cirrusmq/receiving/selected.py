@@ -24,8 +24,8 @@ from cirrusmq.model.message import Message, from_base64
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
-from cirrusmq.receiving.heads.scan import takeable_places
-from cirrusmq.receiving.receive import Begun, Received, Where
+from cirrusmq.receiving.heads.scan import claimable_indexes
+from cirrusmq.receiving.receive import PreparedReceive, Received, Where
 from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
@@ -70,7 +70,7 @@ class _Look(msgspec.Struct):
     """Messages that match, by the key of their parcel and their place."""
 
 
-def receive_where(core: Core, begun: Begun) -> Selected:
+def receive_where(core: Core, begun: PreparedReceive) -> Selected:
     """Claim up to `max` messages that have the attribute, unless no answer holds them.
 
     Raises InvalidParameter if `after` is of another call.
@@ -205,7 +205,7 @@ class _Select:
         look: its `behind` is the last one that was.
         """
         now_ms, core = self._core.now_ms(), self._core
-        able = [(each, takeable_places(core, source, each, now_ms)) for each in parcels]
+        able = [(each, claimable_indexes(core, source, each, now_ms)) for each in parcels]
         paid = self._paid([each for each, places in able if places])
         refused: Unavailable | None = None
         contents: dict[str, dict[int, Message]] = {}
@@ -243,7 +243,7 @@ class _Select:
         plans = []
         for each in lost:
             if each.left is not None:
-                able = takeable_places(self._core, source, each.left, self._core.now_ms())
+                able = claimable_indexes(self._core, source, each.left, self._core.now_ms())
                 places = batch.reserve(each.left, [one for one in each.places if one in able])
                 if places:
                     plans.append((each.left, places))

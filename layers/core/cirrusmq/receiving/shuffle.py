@@ -18,7 +18,7 @@ from cirrusmq.runtime.core import Core
 _RING_BITS = 96
 
 
-class Chance:
+class RandomOrder:
     """The choices of one receive."""
 
     def __init__(

@@ -15,7 +15,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.memory import HeadMemory
-from cirrusmq.receiving.heads.scan import Head, pages_with_something, takeable_places
+from cirrusmq.receiving.heads.scan import Head, claimable_indexes, pages_with_something
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
@@ -70,7 +70,7 @@ def claimed_of(core: Core, source: Source, pk: str, batch: Batch) -> list[Claim]
 
 def spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
     """Returns the parcels in order, or shuffled if other receivers take from the same head."""
-    if core.memory(HeadMemory).contended(pk, core.now_ms()):
+    if core.memory(HeadMemory).is_contended(pk, core.now_ms()):
         core.random.shuffle(parcels)
     return parcels
 
@@ -82,7 +82,7 @@ def plan(
     plans = []
     while left and not batch.full:
         parcel = left.popleft()
-        places = takeable_places(core, source, parcel, core.now_ms())
+        places = claimable_indexes(core, source, parcel, core.now_ms())
         places = batch.reserve(parcel, places)
         if places:
             plans.append((parcel, places))

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from cirrusmq.runtime.clock import Clock
 
 T = TypeVar("T")
-_MOST_ENTRIES = 10_000
+_MAX_ENTRIES = 10_000
 
 
 class Cache:
@@ -45,7 +45,7 @@ class Cache:
         with self._lock:
             # A value that was loaded during a change may be the old one.
             if changes == self._changes:
-                if len(self._values) >= _MOST_ENTRIES:
+                if len(self._values) >= _MAX_ENTRIES:
                     self._values.clear()
                 self._values[key] = (now_ms + self._life_ms, value)
         return value

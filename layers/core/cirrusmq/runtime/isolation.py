@@ -12,7 +12,7 @@ _logger = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def apart_from_others(what: str) -> Iterator[None]:
+def log_and_continue(what: str) -> Iterator[None]:
     """Runs a block that may fail; `what` names it in the log.
 
     An error of the contract, such as Unavailable, is a warning: the work is tried again. Any

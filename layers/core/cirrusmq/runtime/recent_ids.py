@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-_MOST = 20_000
+_MAX = 20_000
 
 
 class Recent:
@@ -18,7 +18,7 @@ class Recent:
         """Adds an id; the oldest one may be removed."""
         with self._lock:
             self._ids[recent_id] = None
-            if len(self._ids) > _MOST:
+            if len(self._ids) > _MAX:
                 del self._ids[next(iter(self._ids))]
 
     def discard(self, recent_id: str) -> None:

@@ -17,14 +17,14 @@ from cirrusmq.model.parcel import sort_key
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, put_if_absent
-from cirrusmq.sending.deduplication import Earlier
+from cirrusmq.sending.deduplication import PreviousAttempt
 from cirrusmq.sending.making import Items
 from cirrusmq.storage.parcels import (
     LOG,
     PARCELS,
     join_log_items,
     partition_key,
-    put_unless_sent,
+    put_if_unsent,
     read_positions,
     ttl_seconds,
 )
@@ -32,7 +32,7 @@ from cirrusmq.storage.parcels import (
 _TRIES = 8
 
 
-def store_items(core: Core, queue: Queue, items: Items) -> Earlier | None:
+def store_items(core: Core, queue: Queue, items: Items) -> PreviousAttempt | None:
     """Write the items of a send, unless an earlier try of it did.
 
         a client      send ──> put ──> (answer lost)     the same send again ──> put
@@ -52,7 +52,7 @@ def store_items(core: Core, queue: Queue, items: Items) -> Earlier | None:
 
 def find_with_earlier_delay(
     core: Core, queue: Queue, send_id: str, begun_ms: int, prefixes: Iterable[str]
-) -> Earlier | None:
+) -> PreviousAttempt | None:
     """This very send, if it was stored before the queue's delay changed: of groups' `prefixes`.
 
         a client      send (attempt) ──> answer lost ............. the same send again
@@ -72,17 +72,17 @@ def find_with_earlier_delay(
             if item is not None and int(item["t"]["N"]) > queue.purged_ms:
                 stored.append(item)
                 break
-    return Earlier(int(stored[0]["t"]["N"]), tuple(stored)) if stored else None
+    return PreviousAttempt(int(stored[0]["t"]["N"]), tuple(stored)) if stored else None
 
 
-def is_leftover(item: Item) -> bool:
+def is_orphan_record(item: Item) -> bool:
     """Whether an item alone does not say that its send took effect."""
     return item["pk"]["S"].startswith(f"{LOG}#") and "h" not in item
 
 
 def _write(
     core: Core, parcels: Sequence[Item], log: Item | None, *, purged_ms: int, together: bool
-) -> Earlier | None:
+) -> PreviousAttempt | None:
     """Write all or nothing; a leftover log record is joined with this send's messages.
 
     None where it is written, else what an earlier try stored.
@@ -93,8 +93,8 @@ def _write(
     need theirs.
     """
     table = core.tables.messages
-    firsts = [put_unless_sent(table, item, purged_ms) for item in parcels]
-    last = put_log = [put_unless_sent(table, log, purged_ms)] if log else []
+    firsts = [put_if_unsent(table, item, purged_ms) for item in parcels]
+    last = put_log = [put_if_unsent(table, log, purged_ms)] if log else []
     for _ in range(_TRIES):
         taken = _put_together(core, [*firsts, *last])
         if taken is None:
@@ -102,10 +102,10 @@ def _write(
         stored = tuple(
             item
             for item in taken
-            if not is_leftover(item) or (log and not together and _serves(item, log))
+            if not is_orphan_record(item) or (log and not together and _serves(item, log))
         )
         if stored:
-            return Earlier(int(stored[0]["t"]["N"]), stored)
+            return PreviousAttempt(int(stored[0]["t"]["N"]), stored)
         last = put_log  # the leftover is gone
         if log and taken:
             (leftover,) = taken

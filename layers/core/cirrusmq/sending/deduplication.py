@@ -17,7 +17,7 @@ import msgspec
 from cirrusmq.base import limits
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, key
-from cirrusmq.storage.parcels import put_unless_sent, ttl_seconds
+from cirrusmq.storage.parcels import put_if_unsent, ttl_seconds
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """In an ordered queue, a number that grows in each group."""
 
 
-class Earlier(msgspec.Struct, frozen=True):
+class PreviousAttempt(msgspec.Struct, frozen=True):
     """An earlier try of the very same call that took effect."""
 
     sent_ms: int
@@ -80,7 +80,7 @@ def transact(
     now_ms: int,
     whole: bool = True,
     purged_ms: int = 0,
-) -> Earlier | None:
+) -> PreviousAttempt | None:
     """Write reminders and items, all or nothing, unless it was done before. Raises Duplicate.
 
     `whole`: an earlier try with one of the messages had all of them, so that none is looked for.
@@ -94,7 +94,7 @@ def transact(
     """
     table = core.tables.messages
     writes = put_reminders(core, reminders, min(begun_ms, now_ms), purged_ms)
-    writes += [{"Put": put_unless_sent(table, item, purged_ms)} for item in items]
+    writes += [{"Put": put_if_unsent(table, item, purged_ms)} for item in items]
     try:
         core.store.transact(writes)
     except TransactionRefused as refused:
@@ -116,7 +116,7 @@ def transact(
             old for place, old in refused.failed.items() if old and place >= len(reminders)
         )
         sent_ms = [*own_ms, *(int(old["t"]["N"]) for old in items), now_ms]
-        return Earlier(sent_ms[0], items)
+        return PreviousAttempt(sent_ms[0], items)
     return None
 
 

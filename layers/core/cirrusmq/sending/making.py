@@ -24,7 +24,7 @@ from cirrusmq.model.priority import level_prefix, priority_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.parcels import log_item, object_log_item, parcel_item, with_purge
+from cirrusmq.storage.parcels import log_item, object_log_item, parcel_item, purge_attribute
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 
 _CHANGING = frozenset("vkrfw")
@@ -146,7 +146,7 @@ def items_for(
     header = _header(queue, entries, lots, origin) if logged else None
     # An earlier try of this send cannot have been before an older purge.
     recent = logged and queue.purged_ms > begun_ms - limits.KEY_SLACK_MS
-    beside = with_purge(queue.purged_ms if recent else 0)
+    beside = purge_attribute(queue.purged_ms if recent else 0)
     if logged and NOTIFICATION in others:
         beside |= {NOTIFICATION: others[NOTIFICATION]}  # for the receivers' parcels
     partition = _log_partition(queue, parcel_id)

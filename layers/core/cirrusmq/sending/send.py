@@ -32,8 +32,12 @@ from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.conditional_writes import find_with_earlier_delay, is_leftover, store_items
-from cirrusmq.sending.deduplication import Earlier, Stored
+from cirrusmq.sending.conditional_writes import (
+    find_with_earlier_delay,
+    is_orphan_record,
+    store_items,
+)
+from cirrusmq.sending.deduplication import PreviousAttempt, Stored
 from cirrusmq.sending.making import Entry, Items, items_for, queue_prefix
 from cirrusmq.sending.request_messages import (
     BatchMessage,
@@ -282,7 +286,7 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     if earlier is not None:
         own = stored(sending.id, messages, earlier.sent_ms)
         deduplication.check_reminded(core, deduplication.reminders(queue.id, keys, own))
-        return _decided(sending, messages, earlier, met)
+        return _results_after_conflict(sending, messages, earlier, met)
     items = _items(sending, drafts)
     if items.log is not None and core.settings.in_process:
         raise LeftToService
@@ -306,7 +310,7 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
         return fresh
     taken = {_key(item) for item in earlier.items}
     met = {place for item in items.all if _key(item) in taken for place in read_positions(item)}
-    return _decided(sending, messages, earlier, met, orders)
+    return _results_after_conflict(sending, messages, earlier, met, orders)
 
 
 def _orders(items: Items) -> dict[int, int]:
@@ -344,10 +348,10 @@ def _items(sending: _Send, drafts: Mapping[int, _Draft]) -> Items:
     return under_present_keys(items, now_ms, core.clock.scale)
 
 
-def _decided(
+def _results_after_conflict(
     sending: _Send,
     messages: Mapping[int, Message],
-    earlier: Earlier,
+    earlier: PreviousAttempt,
     met: Set[int],
     orders: Mapping[int, int] = MappingProxyType({}),
 ) -> Mapping[int, _Result]:
@@ -364,7 +368,7 @@ def _decided(
     """
     if sending.whole:
         return stored(sending.id, messages, earlier.sent_ms, orders)
-    if all(map(is_leftover, earlier.items)):
+    if all(map(is_orphan_record, earlier.items)):
         raise Unavailable  # it died before it stored anything, and may have had others
     held = {place for item in earlier.items for place in read_positions(item)}
     kept = {place: message for place, message in messages.items() if place in held}

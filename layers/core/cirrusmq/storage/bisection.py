@@ -14,7 +14,7 @@ _PARCELS_PER_UNIT = 4
 """Parcels of at most 1 KiB that one unit reads strongly consistent; half a unit with eventual."""
 _STEP_PARCELS = 4
 _NEAR_MS = 20
-_MOST_PER_PAGE = 1_000
+_MAX_PER_PAGE = 1_000
 
 
 class ReadBudget:
@@ -48,7 +48,7 @@ class ReadBudget:
         At most `limit` parcels, and as many as can be paid for at their largest size.
         """
         paid = _PARCELS_PER_UNIT * int(self.left if consistent else 2 * self.left)
-        most = max(1, min(limit or _MOST_PER_PAGE, paid))
+        most = max(1, min(limit or _MAX_PER_PAGE, paid))
         request = page_request(core.tables.messages, pk, after, until, most, consistent=consistent)
         request["ExclusiveStartKey"] = key(pk, until if backwards else after)
         request["ScanIndexForward"] = not backwards

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.rate_counters import number_in, past_rates, rates_in
 from cirrusmq.storage.shards import shard_key, shard_keys
@@ -189,7 +189,7 @@ def walk(
     """
 
     def safely(counter: Counter) -> None:
-        with apart_from_others(f"resource {counter.resource_id} could not be tended"):
+        with log_and_continue(f"resource {counter.resource_id} could not be tended"):
             visit(counter)
 
     following: CounterPlace | None = place

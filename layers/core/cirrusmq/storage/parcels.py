@@ -109,7 +109,7 @@ def parcel_item(parcel: Parcel) -> Item:
     return item
 
 
-def put_unless_sent(table: str, item: Item, purged_ms: int) -> dict[str, Any]:
+def put_if_unsent(table: str, item: Item, purged_ms: int) -> dict[str, Any]:
     """Returns a put under a key that is free, or that has a parcel sent until `purged_ms`.
 
         send (attempt), t = 1 ──> purge, floor 2 ──> the same send again, t = 3
@@ -259,7 +259,7 @@ def _log_item(
     return item if header is None else item | {"h": {"B": header}}
 
 
-def with_purge(purged_ms: int) -> Item:
+def purge_attribute(purged_ms: int) -> Item:
     """Returns a record's attribute for a purge just before its send, of which an earlier try may
     be stored; empty for 0."""
     return {"q": {"N": str(purged_ms)}} if purged_ms else {}

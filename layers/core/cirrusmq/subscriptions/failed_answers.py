@@ -29,7 +29,7 @@ EVERY_MS = 10_000
 """Time between two writes of a failure's answer by an environment: at most three units each."""
 SHOWN = 20
 """Failures that are read: with all of their room they cost six read units."""
-_MOST = 10_000
+_MAX = 10_000
 _logger = logging.getLogger(__name__)
 
 
@@ -58,7 +58,7 @@ class AnswersWritten:
         with self._lock:
             if 0 <= now_ms - self._at_ms.get(place, now_ms - EVERY_MS) < EVERY_MS:
                 return False
-            if len(self._at_ms) >= _MOST:
+            if len(self._at_ms) >= _MAX:
                 self._at_ms.clear()
             self._at_ms[place] = now_ms
             return True

@@ -100,12 +100,12 @@ class AddressPolicy:
         An IPv4-mapped address is the IPv4 address: that is where the system connects to. Other
         forms are judged by their own block and by the addresses inside; each may be allowed.
         """
-        for each in _faces(address):
+        for each in _embedded_addresses(address):
             if not any(each in network for network in self._allowed):
                 _check_global(each)
 
 
-def _faces(address: Address) -> Iterable[Address]:
+def _embedded_addresses(address: Address) -> Iterable[Address]:
     """Returns the address, or the mapped one in its place, and the IPv4 addresses inside it."""
     if isinstance(address, IPv4Address):
         return (address,)

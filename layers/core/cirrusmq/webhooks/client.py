@@ -190,7 +190,7 @@ class Poster:
             connection.endheaders(body)
             response = connection.getresponse()
             with response:
-                reusable = _read_away(response, begin)
+                reusable = _drain(response, begin)
         finally:
             if not reusable:
                 connection.close()
@@ -219,7 +219,7 @@ def read_retry_after(text: str | None, now_s: float) -> float | None:
     return max(0.0, moment.timestamp() - now_s)
 
 
-def _read_away(response: http.client.HTTPResponse, begin: bytearray) -> bool:
+def _drain(response: http.client.HTTPResponse, begin: bytearray) -> bool:
     """Reads the rest of an answer, and keeps its begin. Returns True if it can be used again."""
     try:
         begin += response.read(BODY_BYTES + 1)

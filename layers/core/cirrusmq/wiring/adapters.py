@@ -200,7 +200,7 @@ class FailureQueue:
         self._client.delete_message(QueueUrl=os.environ["UNPROCESSED_QUEUE"], ReceiptHandle=handle)
 
 
-def _patience() -> Config:
+def _retry_config() -> Config:
     """Returns the configuration of clients that may repeat a call once: few calls need them."""
     return Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
 
@@ -213,7 +213,7 @@ class SecretDocument:
 
     @cached_property
     def _client(self) -> Any:
-        return self._session.create_client("secretsmanager", config=_patience())
+        return self._session.create_client("secretsmanager", config=_retry_config())
 
     def __call__(self) -> str:
         answer = self._client.get_secret_value(SecretId=os.environ["SECRET_ARN"])
@@ -232,7 +232,7 @@ class KeySealing:
 
     @cached_property
     def _client(self) -> Any:
-        return self._session.create_client("kms", config=_patience())
+        return self._session.create_client("kms", config=_retry_config())
 
     def seal(self, key_id: str, secret: str) -> bytes:
         """Returns the encrypted secret. Raises Unavailable."""

@@ -36,7 +36,7 @@ _random = random.SystemRandom()
 
 
 @contextmanager
-def patient() -> Iterator[None]:
+def longer_retries() -> Iterator[None]:
     """Allows five attempts of each store call in this context, for work that nobody waits for."""
     before = _pauses.set(PATIENT_PAUSES_SECONDS)
     try:

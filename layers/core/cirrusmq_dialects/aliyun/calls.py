@@ -32,7 +32,7 @@ from cirrusmq_dialects.reporting import Progress
 
 MAKE_GROUP = "MakeGroup"
 """The action of a consume that makes its group: it is in the audit, as native calls are."""
-_MOST, _WAIT = (1, BATCH_MESSAGES), (0, 30)
+_MAX, _WAIT = (1, BATCH_MESSAGES), (0, 30)
 _ANSWER_SECONDS = 2
 """Kept back from the call's time, for the last look and the way back."""
 _XML_SHARE = 5
@@ -97,7 +97,7 @@ def publish_message(asked: Asked) -> Answer:
 def consume_message(asked: Asked) -> Answer:
     """Consume messages of a group, which is made where there is none; none is an error."""
     params, core = asked.params, asked.core
-    most = reading.integer(params, "numOfMessages", _MOST)
+    most = reading.integer(params, "numOfMessages", _MAX)
     if most is None:
         raise invalid("numOfMessages is required.")
     wait = reading.integer(params, "waitseconds", _WAIT) or 0

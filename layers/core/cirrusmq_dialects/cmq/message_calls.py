@@ -23,7 +23,7 @@ from cirrusmq_dialects.cmq.reading import (
     needed_numbered,
 )
 
-_WAIT, _MOST = (0, 30), (1, BATCH_MESSAGES)
+_WAIT, _MAX = (0, 30), (1, BATCH_MESSAGES)
 _SOME_FAILED = (6010, 10150, "delete message partially failed")
 _ALL_FAILED = (6020, 10290, "batch delete message failed")
 _ANSWER_SECONDS = 2
@@ -49,7 +49,7 @@ def receive_message(asked: Asked) -> Result:
 
 def batch_receive_message(asked: Asked) -> Result:
     """Receive up to 16 messages; none is an error."""
-    return {"msgInfoList": _receive(asked, needed_integer(asked.params, "numOfMsg", _MOST))}
+    return {"msgInfoList": _receive(asked, needed_integer(asked.params, "numOfMsg", _MAX))}
 
 
 def delete_message(asked: Asked) -> Result:

@@ -8,7 +8,7 @@ import msgspec
 
 from cirrusmq.access.keys import Caller
 from cirrusmq.access.scopes import RIGHTS, Right
-from cirrusmq.access.topic_permissions import Reached, TopicNeed, reach
+from cirrusmq.access.topic_permissions import TopicAccess, TopicNeed, reach
 from cirrusmq.base.errors import Forbidden
 from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Topic
@@ -38,12 +38,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """The core that it is asked of."""
         return self.call.core
 
-    def reach(self, rights: tuple[Right, ...], parameter: str = "TopicArn") -> Reached:
+    def reach(self, rights: tuple[Right, ...], parameter: str = "TopicArn") -> TopicAccess:
         """The topic in a parameter, which need not exist in the caller's own account."""
         named = topic_ref(parameter, needed(self.members, parameter), self.caller.account)
         return self.reach_named(named, rights)
 
-    def reach_named(self, ref: str, rights: tuple[Right, ...]) -> Reached:
+    def reach_named(self, ref: str, rights: tuple[Right, ...]) -> TopicAccess:
         """As `reach`, of a topic as the core's callers name it."""
         self.caller.require(rights, "topics", ref)
         return reach(self.core, self.caller, ref)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from cirrusmq.access.topic_permissions import Reached, TopicNeed
+from cirrusmq.access.topic_permissions import TopicAccess, TopicNeed
 from cirrusmq.base.errors import (
     AlreadyExists,
     Forbidden,
@@ -179,7 +179,7 @@ def _found(asked: Asked, rights: Any, *needs: TopicNeed) -> tuple[Topic, Subscri
     return topic, subscription
 
 
-def _check_maker(asked: Asked, found: Reached, topic: Topic, name: str) -> None:
+def _check_maker(asked: Asked, found: TopicAccess, topic: Topic, name: str) -> None:
     """A grant to subscribe is about the subscriptions that its account made."""
     if "admin" in found.allowed:
         return

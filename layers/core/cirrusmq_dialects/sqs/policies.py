@@ -16,7 +16,7 @@ from cirrusmq_dialects.statements import OwnAccount, Rules
 
 POLICY, ALLOW, REDRIVE = "Policy", "RedriveAllowPolicy", "RedrivePolicy"
 _SOURCES = 10
-_MOST_RECEIVES = 1_000
+_MAX_RECEIVES = 1_000
 _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 _ACTION = re.compile(r"\*|sqs:[A-Za-z*]+", re.ASCII | re.IGNORECASE)
 
@@ -65,9 +65,9 @@ def read_redrive(text: str, account: str) -> tuple[str, int]:
             reason = f"Redrive policy does not contain mandatory attribute: {name}."
             raise invalid(REDRIVE, text, reason)
     count = str(policy["maxReceiveCount"])
-    if not _COUNT.fullmatch(count) or not 1 <= int(count) <= _MOST_RECEIVES:
+    if not _COUNT.fullmatch(count) or not 1 <= int(count) <= _MAX_RECEIVES:
         reason = f"Invalid value for maxReceiveCount: {count[:20]}, valid values are from 1 to"
-        raise invalid(REDRIVE, text, f"{reason} {_MOST_RECEIVES} both inclusive.")
+        raise invalid(REDRIVE, text, f"{reason} {_MAX_RECEIVES} both inclusive.")
     try:
         queue = ref_in_arn(REDRIVE, str(policy["deadLetterTargetArn"]), account)
     except SqsError as error:

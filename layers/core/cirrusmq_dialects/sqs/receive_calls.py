@@ -16,7 +16,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import sender_of
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import (
-    Begun,
+    PreparedReceive,
     Received,
     ReceiveRequest,
     begin,
@@ -85,7 +85,7 @@ def _received(asked: Asked, queue: Queue, given: Result, attempts: Sequence[str]
     """Take messages, or those that a receive of one of the attempts still holds."""
     core, find = asked.core, asked.finder(RECEIVE)
 
-    def begun(**more: str) -> Begun:
+    def begun(**more: str) -> PreparedReceive:
         request = read_values(given | more, ReceiveRequest)
         found = begin(core, lambda: source_named(core, find(), None), asked.caller, request)
         answer_bytes = found.wanted.answer_bytes // asked.answer_share

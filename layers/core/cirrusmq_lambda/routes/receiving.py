@@ -14,7 +14,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
-from cirrusmq.receiving.receive import Begun, ReceiveRequest, begin, take
+from cirrusmq.receiving.receive import PreparedReceive, ReceiveRequest, begin, take
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_lambda.answers.receipts import DeletedReceipts
 from cirrusmq_lambda.answers.received import (
@@ -146,7 +146,7 @@ def _receive(
     return Ok(answer)
 
 
-def _fill(request: Request, begun: Begun, answer: ReceivedMessages) -> None:
+def _fill(request: Request, begun: PreparedReceive, answer: ReceivedMessages) -> None:
     """Receive into an answer."""
     if begun.request.where is not UNSET:
         # Few receives choose by an attribute: the others' cold starts do without.

@@ -33,7 +33,7 @@ from cirrusmq.lifecycle.dead_letters.policy import age_limit_ms, too_old
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
@@ -288,7 +288,7 @@ def _each(core: Core, act: Callable[[A], B], values: Sequence[A]) -> list[B | No
     """Acts on each, in parallel; one that fails has None, and does not stop the others."""
 
     def safely(value: A) -> B | None:
-        with apart_from_others("a message that is too old could not be given up"):
+        with log_and_continue("a message that is too old could not be given up"):
             return act(value)
         return None
 

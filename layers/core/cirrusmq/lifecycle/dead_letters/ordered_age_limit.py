@@ -12,7 +12,7 @@ from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.parcel import GONE, Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.storage.walk import PartitionScan
 
 
@@ -26,7 +26,7 @@ def give_up_in_groups(core: Core, source: Source, walk: PartitionScan) -> None:
             continue
         passed = True  # unless this succeeds
         if parcel.spent() or too_old(source, parcel, core.now_ms()):
-            with apart_from_others("a message that is too old could not be given up"):
+            with log_and_continue("a message that is too old could not be given up"):
                 blocked = _give_up(core, source, parcel, blocked=blocked)
                 passed = False
         if passed:

@@ -44,7 +44,7 @@ from cirrusmq.publishing.half_messages.items import (
 from cirrusmq.publishing.publish import DEFAULT_GROUP
 from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
 
@@ -112,7 +112,7 @@ def end_overdue(core: Core, deadline_ms: int) -> Ended:
     core.random.shuffle(found)
     done, count = True, 0
     for producers in found:
-        with apart_from_others(f"half messages of topic {producers.topic_id} could not be ended"):
+        with log_and_continue(f"half messages of topic {producers.topic_id} could not be ended"):
             ended = end_halves(core, producers, deadline_ms)
             done, count = done and ended.done, count + ended.halves
     return Ended(done, count)
@@ -161,7 +161,7 @@ def _due(core: Core, topic: Topic, partition: int, group: str) -> Iterator[Half]
                 elif half is not None and half.state == "prepared" and mark_of(half) == mark:
                     yield half
                 else:
-                    _tidy(core, *place, mark, half, now_ms)
+                    _clean(core, *place, mark, half, now_ms)
 
 
 def _portions(marks: list[HalfMark]) -> Iterator[list[HalfMark]]:
@@ -222,7 +222,7 @@ def _leave_to_sweep(core: Core, half: Half, mark: HalfMark) -> None:
         delete_mark(core, *place, mark)
 
 
-def _tidy(
+def _clean(
     core: Core, topic_id: str, partition: int, mark: HalfMark, half: Half | None, now_ms: int
 ) -> None:
     """Remove a mark whose half message is decided, or that was left over."""
@@ -248,7 +248,7 @@ def _end(
         )
         delete_mark(core, *place, mark)
         return True
-    _tidy(core, *place, mark, half, now_ms)
+    _clean(core, *place, mark, half, now_ms)
     return False
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
 from cirrusmq.model.topic import Topic
-from cirrusmq.publishing.half_messages.half import Announced, Half, half_partition, id_of
+from cirrusmq.publishing.half_messages.half import CommittedMessage, Half, half_partition, id_of
 from cirrusmq.publishing.half_messages.items import (
     commit_update,
     delete_mark,
@@ -117,7 +117,7 @@ def _why_rolled_back(half: Half) -> str:
     return "the half message was rolled back before"
 
 
-def _try_commit(core: Core, topic: Topic, half: Half) -> list[Announced] | None:
+def _try_commit(core: Core, topic: Topic, half: Half) -> list[CommittedMessage] | None:
     """Commit a half message that is prepared; None where that was refused: it is to be read again.
 
     A message with a deduplication id in use is left out, as of any publish.
@@ -200,7 +200,7 @@ def _announce(
     keys: Mapping[int, str | None],
     own: Mapping[int, Stored],
     known: Mapping[str, Stored],
-) -> list[Announced]:
+) -> list[CommittedMessage]:
     """The answer for each message: its own, or that of the first one with its deduplication id."""
     firsts = {key: own[place] for place, key in keys.items() if key is not None and place in own}
     firsts |= known
@@ -208,11 +208,11 @@ def _announce(
     for place, draft in drafts.items():
         key = keys[place]
         each = own[place] if place in own or key is None else firsts[key]
-        told.append(Announced(each.id, len(draft.subscriptions), each.sent_ms))
+        told.append(CommittedMessage(each.id, len(draft.subscriptions), each.sent_ms))
     return told
 
 
-def _published(announced: Sequence[Announced]) -> list[Published]:
+def _published(announced: Sequence[CommittedMessage]) -> list[Published]:
     return [Published(id=each.id, matched=each.matched, sent_ms=each.sent_ms) for each in announced]
 
 

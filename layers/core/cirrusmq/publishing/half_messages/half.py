@@ -42,7 +42,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
         return producers_of(self.account, self.group)
 
 
-class Announced(msgspec.Struct, frozen=True, array_like=True):
+class CommittedMessage(msgspec.Struct, frozen=True, array_like=True):
     """A message as the answer to the commit told of it."""
 
     id: str
@@ -71,7 +71,7 @@ class Half(msgspec.Struct, frozen=True, kw_only=True):
     packed: bytes | None = None
     """All of them, where they are in no object."""
     object_days: int = 0
-    announced: Sequence[Announced] = ()
+    announced: Sequence[CommittedMessage] = ()
     """Of a committed one."""
     timed_out: bool = False
     """Of one that is rolled back: whether nobody decided in time."""

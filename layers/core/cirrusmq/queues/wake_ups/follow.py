@@ -14,7 +14,7 @@ from cirrusmq.runtime.core import Core
 _logger = logging.getLogger(__name__)
 
 
-def say_that_one_waits(core: Core, source: Source) -> None:
+def register_waiter(core: Core, source: Source) -> None:
     """Makes senders write wake-ups for half a minute; at most one write unit each quarter."""
     now_ms = core.now_ms()
     until_ms = now_ms + WAITS_MS
@@ -23,7 +23,7 @@ def say_that_one_waits(core: Core, source: Source) -> None:
     try:
         put_waiting(core, source.id, until_ms)
     except Unavailable as error:
-        core.memory(WakeUpMemory).unsaid(source.id)
+        core.memory(WakeUpMemory).forget_registration(source.id)
         _logger.warning("senders to %s do not know of a wait: %r", source.id, error.__cause__)
 
 

@@ -13,7 +13,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import page_request, ttl_seconds
 
-MOST_READ = 48
+MAX_READ = 48
 """Wake-ups that half a read unit pays for."""
 _WAITING = "~"
 _KEPT_MS = 180_000
@@ -46,7 +46,7 @@ def read_wake_ups(core: Core, source_id: str, since_ms: int, now_ms: int) -> lis
     """
     after, until = due_between(since_ms, now_ms)
     table, pk = core.tables.messages, _pk(source_id)
-    request = page_request(table, pk, after, until, MOST_READ, consistent=False)
+    request = page_request(table, pk, after, until, MAX_READ, consistent=False)
     items, _, _ = core.store.query(request | {"ScanIndexForward": False})
     return [item["sk"]["S"] for item in items]
 

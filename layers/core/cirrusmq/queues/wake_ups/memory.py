@@ -13,11 +13,11 @@ from cirrusmq.base import limits
 
 FOLLOWED_MS = 1_000
 """Time for which a wake-up is followed: its message may be visible later than the wake-up."""
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 """Wake-ups that one poll follows."""
 _RECOVERY_MS = 5_000
 """Each such time without a refused wake-up allows one more a second."""
-_MOST_SOURCES = 10_000
+_MAX_SOURCES = 10_000
 
 
 class _Source(msgspec.Struct):
@@ -27,7 +27,7 @@ class _Source(msgspec.Struct):
     wake_ups_ms: int = 0
     refused_per_second: float = limits.WAKE_UPS_PER_SECOND
     refused_ms: int = 0
-    said_until_ms: int = 0
+    registered_until_ms: int = 0
     followed: dict[str, int] = field(default_factory=dict)
 
 
@@ -81,15 +81,15 @@ class WakeUpMemory:
         """
         with self._lock:
             source = self._source(source_id)
-            due = 2 * (source.said_until_ms - now_ms) < until_ms - now_ms
+            due = 2 * (source.registered_until_ms - now_ms) < until_ms - now_ms
             if due:
-                source.said_until_ms = until_ms
+                source.registered_until_ms = until_ms
             return due
 
-    def unsaid(self, source_id: str) -> None:
+    def forget_registration(self, source_id: str) -> None:
         """Forgets that a wait was noted, since the store refused the write."""
         with self._lock:
-            self._source(source_id).said_until_ms = 0
+            self._source(source_id).registered_until_ms = 0
 
     def follow(self, source_id: str, keys: Iterable[str], now_ms: int) -> list[str]:
         """Returns the sort keys of those found wake-ups that a poll should follow now."""
@@ -97,14 +97,14 @@ class WakeUpMemory:
             source = self._source(source_id)
             source.followed = {key: source.followed.get(key, now_ms) for key in keys}
             fresh = [key for key, ms in source.followed.items() if now_ms - ms <= FOLLOWED_MS]
-            left = fresh[MOST_AT_ONCE:]
+            left = fresh[MAX_AT_ONCE:]
             for key in left:
                 if source.followed[key] == now_ms:
                     del source.followed[key]
-            return fresh[:MOST_AT_ONCE]
+            return fresh[:MAX_AT_ONCE]
 
     def _source(self, source_id: str) -> _Source:
-        if len(self._sources) >= _MOST_SOURCES and source_id not in self._sources:
+        if len(self._sources) >= _MAX_SOURCES and source_id not in self._sources:
             self._sources.clear()
         return self._sources[source_id]
 

@@ -58,7 +58,7 @@ class HeadMemory:
         with self._lock:
             self._heads[pk].contended_until_ms = now_ms + _CONTENDED_MS
 
-    def contended(self, pk: str, now_ms: int) -> bool:
+    def is_contended(self, pk: str, now_ms: int) -> bool:
         """Returns True if other receivers take from the same head, so that claims are spread."""
         with self._lock:
             return now_ms < self._heads[pk].contended_until_ms
@@ -68,7 +68,7 @@ class HeadMemory:
         with self._lock:
             self._heads[pk].crowded_until_ms = now_ms + _CROWDED_MS
 
-    def crowded(self, pk: str, now_ms: int) -> bool:
+    def is_backlogged(self, pk: str, now_ms: int) -> bool:
         """Returns True if a scan should begin with the mark."""
         with self._lock:
             return now_ms < self._heads[pk].crowded_until_ms

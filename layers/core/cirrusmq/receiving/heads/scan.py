@@ -14,7 +14,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.heads.shared import begin, meet, tell
-from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, Approach, Stretch
+from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, ScannedRange, ScanStart
 from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq.storage.queries import from_key, read_page, until_key
@@ -22,7 +22,7 @@ from cirrusmq.storage.queries import from_key, read_page, until_key
 FEWEST_PER_PAGE = 10
 _FEW_AT_CLEAR_HEAD = 4
 """First page of a receive of one message, if the last scan found one at once: half a unit."""
-_MOST_PER_PAGE = 2_000
+_MAX_PER_PAGE = 2_000
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -60,20 +60,20 @@ class LeftMessages:
         return met
 
 
-def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
+def visible_indexes(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     """Returns the places of a parcel's messages that are active now."""
     if not source.keeps(parcel) or source.withholds(parcel):
         return []
-    return parcel.receivable_places(now_ms)
+    return parcel.visible_indexes(now_ms)
 
 
-def takeable_places(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
+def claimable_indexes(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     """Returns the places to claim: without messages to dead-letter, if a queue takes those.
 
     Raises LeftToService in a client's own process for messages whose bodies are elsewhere. Nothing
     of their page is claimed then, and no mark passes them.
     """
-    places = receivable_places(source, parcel, now_ms)
+    places = visible_indexes(source, parcel, now_ms)
     if places and core.settings.in_process and parcel.content is None:
         core.memory(LeftMessages).note()
         raise LeftToService
@@ -118,7 +118,7 @@ def pages_with_something(
                 core, pk, start, until, limit, from_exclusive=exclusive, consistent=False
             )
             pay(page.units)
-        hopeful, passes = _hopeful_of(core, source, page, now_ms, batch)
+        claimable, passes = _hopeful_of(core, source, page, now_ms, batch)
         chores.note(core, source, pk, page.parcels, now_ms)
         if passes and not found and not head.reach:
             heads.pass_over(head.name, now_ms)
@@ -127,32 +127,32 @@ def pages_with_something(
             return
         if first and page.parcels:
             # A receive of several messages leaves leases in front of the next scan.
-            clear = most == 1 and not behind and hopeful[:1] == page.parcels[:1]
+            clear = most == 1 and not behind and claimable[:1] == page.parcels[:1]
             heads.note_first(head.name, clear=clear)
-        start, exclusive, first = skip.pass_page(page, hopeful), True, False
-        if hopeful:
+        start, exclusive, first = skip.pass_page(page, claimable), True, False
+        if claimable:
             found = True
-            yield hopeful
+            yield claimable
         if not start:
             break
         start, page = max(start, from_), None
-        limit = min(4 * limit, _MOST_PER_PAGE)
+        limit = min(4 * limit, _MAX_PER_PAGE)
 
 
 def _hopeful_of(
     core: Core, source: Source, page: ParcelPage, now_ms: int, batch: Batch | None
 ) -> tuple[list[Parcel], bool]:
     """Returns a page's parcels with messages to claim; True if any before them is passed over."""
-    hopeful, passes = [], False
+    claimable, passes = [], False
     for parcel in page.parcels:
-        places = takeable_places(core, source, parcel, now_ms)
+        places = claimable_indexes(core, source, parcel, now_ms)
         if not places:
             continue
         if batch is None or batch.holds_any(parcel, places):
-            hopeful.append(parcel)
-        elif not hopeful:
+            claimable.append(parcel)
+        elif not claimable:
             passes = True
-    return hopeful, passes
+    return claimable, passes
 
 
 class _Skip:
@@ -160,9 +160,9 @@ class _Skip:
 
     def __init__(self, core: Core, head: str, now_ms: int) -> None:
         self._core, self._head, self._now_ms = core, head, now_ms
-        crowded = core.memory(HeadMemory).crowded(head, now_ms)
-        self._approach = begin(core, head) if crowded else Approach()
-        self._stretch: Stretch | None = Stretch(now_ms)
+        is_backlogged = core.memory(HeadMemory).is_backlogged(head, now_ms)
+        self._approach = begin(core, head) if is_backlogged else ScanStart()
+        self._stretch: ScannedRange | None = ScannedRange(now_ms)
         """The range without messages to claim; None after one was found, or at the end."""
 
     @property
@@ -173,24 +173,24 @@ class _Skip:
             return approach.start
         return self._core.memory(HeadMemory).seen(self._head, approach.start, self._now_ms)
 
-    def pass_page(self, page: ParcelPage, hopeful: list[Parcel]) -> str:
+    def pass_page(self, page: ParcelPage, claimable: list[Parcel]) -> str:
         """Returns the key to continue behind after a page, or "" at the end."""
         behind, stretch = page.more_after or "", self._stretch
         if stretch is None:
             return behind
-        stretch.add(page.parcels, hopeful, page.units)
-        if hopeful or not behind:
+        stretch.add(page.parcels, claimable, page.units)
+        if claimable or not behind:
             self._tell(stretch)
             self._stretch = None
         elif stretch.units > FREE_UNITS:
             self._core.memory(HeadMemory).crowd(self._head, self._now_ms)
             self._approach = meet(self._core, self._head, self._approach)
             if (further := self.start) > behind:
-                self._stretch = Stretch(self._now_ms)
+                self._stretch = ScannedRange(self._now_ms)
                 return further
         return behind
 
-    def _tell(self, stretch: Stretch) -> None:
+    def _tell(self, stretch: ScannedRange) -> None:
         core, head, approach = self._core, self._head, self._approach
         tell(core, head, approach, stretch)
         if approach.place in ("before", "young") and stretch.end:

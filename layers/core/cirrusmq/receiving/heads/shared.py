@@ -20,7 +20,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.receiving.heads import watermark
 from cirrusmq.receiving.heads.items import delete_mark, mark_place, put_mark, read_mark
 from cirrusmq.receiving.heads.memory import HeadMemory, KnownMark
-from cirrusmq.receiving.heads.watermark import Approach, HeadMark, Stretch
+from cirrusmq.receiving.heads.watermark import HeadMark, ScannedRange, ScanStart
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 
@@ -30,14 +30,14 @@ a unit, a write that is refused a whole one."""
 _TRIES = 3
 
 
-def begin(core: Core, head: str) -> Approach:
+def begin(core: Core, head: str) -> ScanStart:
     """Returns how a scan of a crowded head should begin."""
     now_ms = core.now_ms()
     known = _read(core, head, now_ms)
-    return Approach() if known.mark is None else _begin(core, head, known, known.mark, now_ms)
+    return ScanStart() if known.mark is None else _begin(core, head, known, known.mark, now_ms)
 
 
-def meet(core: Core, head: str, approach: Approach) -> Approach:
+def meet(core: Core, head: str, approach: ScanStart) -> ScanStart:
     """Returns the next step of a scan that cost more than a unit and found nothing to claim."""
     now_ms = core.now_ms()
     if approach.role != "none" or approach.place == "young":
@@ -50,7 +50,7 @@ def meet(core: Core, head: str, approach: Approach) -> Approach:
         if now_ms >= mark.lease_ms:
             leased = _write(core, head, mark, watermark.go_on_with_pass(mark, now_ms), now_ms)
         if leased is not None:
-            return Approach(start=mark.cursor, place="cursor", role="pass", mark=leased)
+            return ScanStart(start=mark.cursor, place="cursor", role="pass", mark=leased)
         return _begin_beyond(core, head, _latest(core, head) or mark, 1.0, now_ms)
     known = _read(core, head, now_ms)
     if known.mark is not None:
@@ -58,7 +58,7 @@ def meet(core: Core, head: str, approach: Approach) -> Approach:
     return _begin_pass(core, head, HeadMark(), now_ms) or approach
 
 
-def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
+def tell(core: Core, head: str, approach: ScanStart, stretch: ScannedRange) -> None:
     """Writes the result of a scan to the mark, if the scan holds one of its leases."""
     seen, now_ms = approach.mark, stretch.begun_ms
     mark: HeadMark | None = seen
@@ -81,38 +81,38 @@ def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
         mark = _latest(core, head)
 
 
-def _begin(core: Core, head: str, known: KnownMark, mark: HeadMark, now_ms: int) -> Approach:
+def _begin(core: Core, head: str, known: KnownMark, mark: HeadMark, now_ms: int) -> ScanStart:
     if watermark.due(mark, now_ms, known.jitter) and now_ms >= mark.lease_ms:
         begun = _begin_pass(core, head, mark, now_ms)
         if begun is not None:
             return begun
         mark = _latest(core, head) or mark
     if mark.cursor:
-        return Approach(start=mark.cursor, place="cursor", mark=mark)
+        return ScanStart(start=mark.cursor, place="cursor", mark=mark)
     return _begin_beyond(core, head, mark, known.jitter, now_ms)
 
 
-def _begin_pass(core: Core, head: str, mark: HeadMark, now_ms: int) -> Approach | None:
+def _begin_pass(core: Core, head: str, mark: HeadMark, now_ms: int) -> ScanStart | None:
     """Takes the lease of a pass from the beginning. Returns None if another receiver has it."""
     leased = _write(core, head, mark, watermark.begin_pass(mark, now_ms), now_ms)
-    return None if leased is None else Approach(role="pass", mark=leased)
+    return None if leased is None else ScanStart(role="pass", mark=leased)
 
 
-def _begin_beyond(core: Core, head: str, mark: HeadMark, jitter: float, now_ms: int) -> Approach:
+def _begin_beyond(core: Core, head: str, mark: HeadMark, jitter: float, now_ms: int) -> ScanStart:
     if not mark.young:
-        return Approach(start=mark.before, place="before", mark=mark)
+        return ScanStart(start=mark.before, place="before", mark=mark)
     if watermark.young_due(mark, now_ms, jitter):
         return _look_at_young(core, head, mark, now_ms)
-    return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
+    return ScanStart(start=mark.beyond(now_ms), place="young", mark=mark)
 
 
-def _look_at_young(core: Core, head: str, mark: HeadMark, now_ms: int) -> Approach:
+def _look_at_young(core: Core, head: str, mark: HeadMark, now_ms: int) -> ScanStart:
     """Takes the lease of the part behind `before`, or begins at the end of another's scan."""
     leased = _write(core, head, mark, watermark.look_at_young(mark, now_ms), now_ms)
     if leased is not None:
-        return Approach(start=leased.before, place="before", role="young", mark=leased)
+        return ScanStart(start=leased.before, place="before", role="young", mark=leased)
     mark = _latest(core, head) or mark
-    return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
+    return ScanStart(start=mark.beyond(now_ms), place="young", mark=mark)
 
 
 def _read(core: Core, head: str, now_ms: int) -> KnownMark:

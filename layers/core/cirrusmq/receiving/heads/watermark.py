@@ -80,7 +80,7 @@ class HeadMark(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.before, self.young) if now_ms < self.young_ms + YOUNG_MS else self.before
 
 
-class Approach(msgspec.Struct, frozen=True, kw_only=True):
+class ScanStart(msgspec.Struct, frozen=True, kw_only=True):
     """The next step of a scan: behind the key `start`, to write its result as `role`."""
 
     start: str = ""
@@ -89,7 +89,7 @@ class Approach(msgspec.Struct, frozen=True, kw_only=True):
     mark: HeadMark = HeadMark()
 
 
-class Stretch(msgspec.Struct):
+class ScannedRange(msgspec.Struct):
     """The keys from a scan's start on in which it has found nothing to claim."""
 
     begun_ms: int
@@ -104,18 +104,18 @@ class Stretch(msgspec.Struct):
     met_old: bool = False
     """True if a message to claim follows it under a key that is not young."""
 
-    def add(self, parcels: list[Parcel], hopeful: list[Parcel], units: float) -> None:
-        """Adds a page that cost `units`; messages of its `hopeful` parcels can be claimed."""
-        skipped = parcels.index(hopeful[0]) if hopeful else len(parcels)
+    def add(self, parcels: list[Parcel], claimable: list[Parcel], units: float) -> None:
+        """Adds a page that cost `units`; messages of its `claimable` parcels can be claimed."""
+        skipped = parcels.index(claimable[0]) if claimable else len(parcels)
         each = units / max(1, len(parcels))
-        self.units += each * skipped if hopeful else units
+        self.units += each * skipped if claimable else units
         for parcel in parcels[:skipped]:
             self.end = parcel.sort_key
             if self._old(parcel):
                 self.old_end = parcel.sort_key
                 self.old_units += each
                 self.ready_ms = min(self.ready_ms, self._ready_ms(parcel))
-        self.met_old = bool(hopeful) and self._old(hopeful[0])
+        self.met_old = bool(claimable) and self._old(claimable[0])
 
     def _old(self, parcel: Parcel) -> bool:
         return key_ms(parcel.sort_key) <= self.begun_ms - YOUNG_KEY_MS
@@ -155,7 +155,7 @@ def look_at_young(mark: HeadMark, now_ms: int) -> HeadMark:
     return replace(mark, young_ms=now_ms - YOUNG_MS + YOUNG_LOOK_MS)
 
 
-def after_pass(mark: HeadMark, start: str, stretch: Stretch) -> HeadMark | None:
+def after_pass(mark: HeadMark, start: str, stretch: ScannedRange) -> HeadMark | None:
     """Returns the mark after a pass from behind `start`, or None if it is not worth its cost."""
     units = round(mark.units + stretch.old_units, 3)
     cost_ms = int(units * 1000 / UNITS_PER_SECOND)
@@ -173,7 +173,7 @@ def after_pass(mark: HeadMark, start: str, stretch: Stretch) -> HeadMark | None:
     return replace(went, cursor="", before=reached, young=young, young_ms=stretch.begun_ms)
 
 
-def after_young(mark: HeadMark, stretch: Stretch) -> HeadMark:
+def after_young(mark: HeadMark, stretch: ScannedRange) -> HeadMark:
     """Returns the mark after a receiver has scanned the part behind `before`.
 
     Keys that are no longer young make the next pass dearer, and put it off by their cost.

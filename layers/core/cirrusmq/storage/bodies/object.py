@@ -23,7 +23,7 @@ from cirrusmq.model.message import Message, pack, unpack
 DAY_MS = 86_400_000
 MARGIN_MS = limits.KEY_SLACK_MS
 """A repeated send may store its parcel that much later than the object was first written."""
-MOST_HEAD_BYTES = 2 + 4 * limits.BATCH_MESSAGES
+MAX_HEAD_BYTES = 2 + 4 * limits.BATCH_MESSAGES
 _VERSION = 1
 _SPREAD_DIGITS = 3
 

@@ -21,7 +21,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bodies.object import (
     MARGIN_MS,
-    MOST_HEAD_BYTES,
+    MAX_HEAD_BYTES,
     life_days,
     object_key,
     read_spans,
@@ -123,7 +123,7 @@ def _read(core: Core, wanted: WantedObject) -> dict[int, Message]:
 
 def _get(core: Core, key: str, wanted: WantedObject) -> dict[int, Message] | None:
     few, begins = wanted.few, 0
-    part = core.bodies.get(key, 0, MOST_HEAD_BYTES) if few else core.bodies.get(key)
+    part = core.bodies.get(key, 0, MAX_HEAD_BYTES) if few else core.bodies.get(key)
     if part is None:
         return None
     spans = read_spans(part)
