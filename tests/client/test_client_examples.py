@@ -265,3 +265,10 @@ def _make_tables(dynamodb: Any) -> None:
             ],
             BillingMode="PAY_PER_REQUEST",
         )
+
+
+def test_calls_in_process_go_by_the_url_of_a_service_that_names_no_tables(
+    start: Start,
+) -> None:
+    example = start("in_process")
+    assert (example.process.wait(60), example.lines) == (0, ["order 1"])

@@ -755,3 +755,89 @@ def test_a_process_that_is_ended_sends_what_waits(
 
     assert ended == (-signal.SIGTERM if end == "signal" else 0)
     assert sorted(bodies(client, name, 10)) == [str(number) for number in range(10)]
+
+
+class TestProducersOfOneClient:
+    def test_they_send_together_what_waits(self, service: Service, make: Any) -> None:
+        producers = [make(linger=0.3) for _ in range(3)]
+
+        futures = [send(each, f"{n}")[0] for n, each in enumerate(producers)]
+
+        assert [future.result(WAIT).id for future in futures] == ["0", "1", "2"]
+        (batch,) = service.batches
+        assert sorted(batch) == ["0", "1", "2"]
+
+    def test_no_call_has_more_than_its_messages(self, service: Service, make: Any) -> None:
+        first, second = make(linger=0.3), make(linger=0.3)
+
+        futures = [*send(first, *"abcdefghij"), *send(second, *"klmnopqrst")]
+
+        assert [future.result(WAIT).id for future in futures] == list("abcdefghijklmnopqrst")
+        assert [len(batch) for batch in service.batches] == [16, 4]
+
+    def test_groups_and_publishes_stay_with_their_producer(
+        self, service: Service, make: Any
+    ) -> None:
+        first, second = make(linger=0.2), make(linger=0.2)
+
+        futures = [send(each, "a", group="g")[0] for each in (first, second)]
+        published = [each.publish_soon("t", "b") for each in (first, second)]
+
+        for future in (*futures, *published):
+            future.result(WAIT)
+        assert sorted(map(len, service.batches)) == [1, 1, 1, 1]
+
+    def test_a_refused_message_fails_its_own_future_alone(
+        self, service: Service, make: Any
+    ) -> None:
+        first, second = make(linger=0.2), make(linger=0.2)
+
+        (good,), (bad,) = send(first, "good"), send(second, "malformed")
+
+        assert good.result(WAIT).id == "good"
+        assert isinstance(error_of(bad), errors.InvalidParameter)
+
+    def test_one_that_closes_waits_for_what_another_sends(
+        self, service: Service, make: Any
+    ) -> None:
+        first, second = make(linger=0.2), make(linger=10.0)
+        service.hold()
+        (mine,), (theirs,) = send(first, "a"), send(second, "b")
+        _eventually(lambda: bool(service.batches))
+
+        closing = threading.Thread(target=second.close)
+        closing.start()
+        service.release()
+        closing.join(WAIT)
+
+        assert (mine.result(WAIT).id, theirs.result(WAIT).id) == ("a", "b")
+        assert len(service.batches) == 1
+
+    def test_what_is_sent_along_is_answered_though_its_sender_is_closed(
+        self, service: Service, make: Any
+    ) -> None:
+        first, second = make(linger=0.2), make(linger=10.0)
+        service.hold()
+        send(first, "a")
+        (theirs,) = send(second, "b")
+        _eventually(lambda: bool(service.batches))
+
+        first.close(0.01)
+        service.release()
+
+        error = error_of(theirs)
+        assert error is None or (isinstance(error, NotSent) and error.uncertain)
+
+    def test_other_clients_send_by_themselves(self, service: Service, make_blocking: Any) -> None:
+        another = Service()
+        with Producer(another, linger=0.2) as other:  # type: ignore[arg-type]
+            futures = [*send(make_blocking(linger=0.2), "a"), *send(other, "b")]
+            assert [future.result(WAIT).id for future in futures] == ["a", "b"]
+        assert (service.batches, another.batches) == ([["a"]], [["b"]])
+
+
+def _eventually(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + WAIT
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.005)

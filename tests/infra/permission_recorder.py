@@ -21,7 +21,7 @@ def _noted(self: guard.GuardedEngine, operation: str, request: Mapping[str, Any]
     invocation = running.get()
     if invocation is not None:
         function = invocation.function
-        needs = guard._needs(operation, request)
+        needs = guard.needs(operation, request)
         _used.update((function.logical_id, f"{table}.Arn", action) for table, action, _ in needs)
     return _execute(self, operation, request)
 

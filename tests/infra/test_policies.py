@@ -184,7 +184,7 @@ def test_who_gives_up_dead_letters_cannot_touch_access_keys(
     writes = {"dynamodb:PutItem", "dynamodb:UpdateItem", *CHECKS}
     assert set(confined) - READS == writes
     resources_keys = {"A#*", "I#*", "Q#*", "T#*"}
-    puts = resources_keys | ({"running"} if function == "Sweep" else set())
+    puts = resources_keys | ({"running", "deployment"} if function == "Sweep" else set())
     for action in writes:
         expected = puts if action == "dynamodb:PutItem" else resources_keys
         assert set(confined[action]) == expected

@@ -38,6 +38,19 @@ client = Client(Connection(url="http://127.0.0.1:9", access_key_id="a", secret="
 Consumer("orders", print, client=client)
 print(cirrusmq_client.__file__)
 """
+_OWN = (
+    _CLIENT.partition("import cirrusmq_client")[0]
+    + """\
+import cirrusmq_in_process
+from cirrusmq_client import Client, Connection
+connection = Connection(url="http://127.0.0.1:9", access_key_id="a", secret="b")
+Client(connection, in_process=True)
+told = {"region": "eu-west-1", "directory": "d", "messages": "m", "account": "a", "format": 1}
+process = cirrusmq_in_process.open_process(told, "a")
+assert process.begin("POST", "/queues/orders/messages/receive") is not None
+print(cirrusmq_in_process.__file__)
+"""
+)
 _SERVICE = """\
 from cirrusmq_local.cloud.template import TEMPLATE
 from cirrusmq_local.commands import cli
@@ -64,11 +77,17 @@ def described(wheel: Path) -> dict[str, list[str]]:
     return {field: message.get_all(field, []) for field in message}
 
 
-def run_installed(wheel: Path, folder: Path, code: str, *arguments: str) -> str:
+def run_installed(
+    wheel: Path, folder: Path, code: str, *arguments: str, also: Path | None = None
+) -> str:
     """Run a program outside the repository, with the wheel before what is installed here."""
     site = folder / "site"
     subprocess.run(
-        [*PIP, "install", "--no-index", "--no-deps", "--target", site, wheel], check=True
+        [
+            *(*PIP, "install", "--no-index", "--no-deps", "--target", site, wheel),
+            *([also] if also else []),
+        ],
+        check=True,
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -107,6 +126,35 @@ def test_the_clients_wheel_needs_httpx_alone_and_has_types(
     ]
     assert {"boto3", "sqlalchemy", "cirrusmq"} <= set(others)
     run_installed(wheel, tmp_path, _CLIENT, ",".join(others))
+
+
+def test_a_process_of_its_own_needs_botocore_and_msgspec_besides(
+    wheels: dict[str, Path], root: Path, tmp_path: Path
+) -> None:
+    wheel = wheels["cirrusmq_in_process"]
+    needed = {"botocore>=1.40", "cirrusmq-client", "msgspec>=0.19"}
+    assert set(described(wheel)["Requires-Dist"]) == needed
+    with ZipFile(wheel) as held:
+        names = held.namelist()
+    assert "cirrusmq_in_process/py.typed" in names
+    assert {name.split("/")[1] for name in names if name.startswith("cirrusmq_lambda/")} == {
+        *("__init__.py", "answers", "problems.py", "replies.py"),
+    }
+    told = described(wheels["cirrusmq_client"])
+    assert 'cirrusmq-in-process; extra == "in-process"' in told["Requires-Dist"]
+    allowed = {
+        *pins((root / "layers/client/requirements.txt").read_text()),
+        *("botocore", "jmespath", "msgspec", "python-dateutil", "six", "urllib3"),
+        *("cirrusmq", "cirrusmq-client"),
+    }
+    others = [
+        module
+        for module, distributions in packages_distributions().items()
+        if not {name.lower().replace("_", "-") for name in distributions} & allowed
+        and not module.startswith("cirrusmq")
+    ]
+    assert {"boto3", "aws_lambda_powertools", "pynamodb"} <= set(others)
+    run_installed(wheel, tmp_path, _OWN, ",".join(others), also=wheels["cirrusmq_client"])
 
 
 def test_the_services_wheel_runs_without_the_repository(

@@ -165,6 +165,7 @@ WITHOUT_JSON = {
     *("queue cancel", "queue delete", "queue remove-receiver", "queue revoke"),
     *("topic confirm", "topic delete", "topic retry", "topic revoke", "unsubscribe", "key delete"),
     *("queue wait-empty", "queue export", "data export", "up", "wait", "down", "admin", "env"),
+    "iam-policy",
     *("report adjust", "report publish"),
 }
 

@@ -33,6 +33,20 @@ AT_URLS_FOR_LONG = AT_URLS_TOO - {
     "test_topic_publishing",
 }
 """Those of them that `make check-long` makes there: the calls themselves are in the others."""
+IN_PROCESS_TOO = {
+    *("test_sending", "test_repeated_sends", "test_receiving", "test_repeated_receives"),
+    *("test_giving_back", "test_life_of_a_message", "test_answer_sizes"),
+    *("test_queue_receivers", "test_purging"),
+}
+"""Files whose calls are made by clients in their own processes as well, as far as these may."""
+LEFT_TO_THE_URL = {
+    # Dead letters and tombstones: a process's calls by the URL, once a minute, move and clear them.
+    "test_the_last_wait_repeats_and_used_up_retries_end_in_the_dead_letter_queue",
+    "test_the_memory_of_what_moved_is_cleared_when_no_attempt_can_be_that_old",
+    # The time of a function bounds a wait; a process has none.
+    "test_a_longer_wait_is_cut_to_what_is_left_of_the_call",
+}
+"""Tests of promises that a process leaves to the service, or does not need."""
 BY_SDK = {"test_contention", "test_life_of_a_message", "test_operations", "test_store_failures"}
 """Files whose calls of DynamoDB are made by the client that is deployed, errors included."""
 ALL_BY_SDK = "ALL_BY_SDK" in os.environ
@@ -168,18 +182,26 @@ def to_ms(time: str) -> int:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Have the contract of calls at the functions' own URLs be that of the API."""
     name = metafunc.module.__name__.rpartition(".")[2]
+    ways = [pytest.param("", id="api")]
     if name in AT_URLS_TOO and "world" in metafunc.fixturenames:
         marks = [pytest.mark.long] if name in AT_URLS_FOR_LONG else []
-        direct = pytest.param(True, id="direct", marks=marks)
-        metafunc.parametrize("world", [pytest.param(False, id="api"), direct], indirect=True)
+        ways.append(pytest.param("direct", id="direct", marks=marks))
+    left = metafunc.function.__name__ in LEFT_TO_THE_URL
+    if name in IN_PROCESS_TOO and not left and "world" in metafunc.fixturenames:
+        ways.append(pytest.param("in_process", id="in_process"))
+    if len(ways) > 1:
+        metafunc.parametrize("world", ways, indirect=True)
 
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    direct = getattr(request, "param", False)
-    by_sdk = not direct and request.module.__name__.rpartition(".")[2] in BY_SDK
-    made = World(direct_urls=direct, by_sdk=by_sdk or ALL_BY_SDK)
+    way = getattr(request, "param", "")
+    by_sdk = not way and request.module.__name__.rpartition(".")[2] in BY_SDK
+    made = World(
+        direct_urls=way == "direct", in_process=way == "in_process", by_sdk=by_sdk or ALL_BY_SDK
+    )
     yield made
+    assert made.own is None or not made.own.refused
     check_listed(made)
     if not request.node.get_closest_marker("writes_by_hand"):
         assert judge(made).faults == []

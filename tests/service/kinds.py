@@ -56,6 +56,7 @@ KINDS = (
     Kind("topic's grant", "directory", f"T#{_ID}", "grant#.*"),
     Kind("running operation", "directory", "running", once=True),
     Kind("count of admin keys", "directory", "deployment", "admin_keys"),
+    Kind("formats", "directory", "deployment", "formats"),
     Kind("parcel", "messages", rf"Q#{_ID}#\d+", others=True),
     Kind("archived parcel", "messages", rf"R#{_ID}#\d+", once=True),
     Kind("log record", "messages", rf"L#{_ID}#\d+", others=True),

@@ -22,6 +22,7 @@ def test_a_message_is_received_as_it_was_sent(world: World, queue: TestQueue) ->
         "body": "hello",
         "attributes": {},
         "tags": [],
+        "sender": "alice",
         "receive_count": 1,
         "sent_at": sent["sent_at"],
         "first_received_at": "2026-11-18T11:06:45.000Z",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import pytest
 
-from bench.counted import bill, cost, months
+from bench.counted import bill, cost, months, own_lives
 from bench.counted.cost import USED_AT_BEST, sqs_gathered_dollars
 from cirrusmq_local.commands import prices
 
@@ -102,3 +103,28 @@ def test_the_rows_in_which_another_service_costs_more_are_those_of_the_page() ->
     }
     others = {each for each in cheaper if each[1] != cost._name(large)}
     assert others == {("a topic, URLs", cost._name(batches))}
+
+
+def test_in_the_callers_own_process_no_function_is_paid() -> None:
+    shown = []
+    for name, count, theirs in months.OWN_ROWS:
+        usage = count()
+        assert usage.calls == 0
+        assert usage.invocations <= 16 * 3 / 1_000
+        found = [sum(months.own_dollars(usage, *way[1:]).values()) for way in months.OWN_WAYS]
+        cells = " | ".join(f"{each:,.2f}" for each in (*found, theirs))
+        shown.append(f"| {name} | {cells} |")
+    page = (Path(__file__).parents[2] / "infra/manual/costs.md").read_text()
+    for row in shown:
+        assert row in page, row
+
+
+def test_who_looks_more_often_pays_for_each_look() -> None:
+    usual, often = own_lives.idle_units(0.34), own_lives.idle_units(0.09)
+
+    assert usual <= 150
+    assert often == pytest.approx(usual * 0.34 / 0.09, rel=0.15)
+    assert median(own_lives.delays(0.09, 60)) < 0.055
+    page = (Path(__file__).parents[2] / "infra/manual/costs.md").read_text()
+    assert f"${own_lives.month_dollars(usual):,.2f}" in page
+    assert f"${own_lives.month_dollars(often):,.2f}" in page

@@ -13,7 +13,7 @@ from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.commands import prices
 
 from ..drawing.tables import show
-from . import bill, waiting
+from . import bill, own_lives, waiting
 from .cost import (
     METER_RECORDS,
     USED_AT_BEST,
@@ -26,12 +26,14 @@ from .cost import (
 from .lives import (
     BATCH_1_KB,
     SINGLE_1_KB,
+    Workload,
     carried_life,
     gathered_life,
     grouped_life,
     handed_life,
     metering_units,
 )
+from .own_lives import own_life
 from .waiting import MONTH_SECONDS
 
 MONTHS = (1, 10, 100, 1_000)
@@ -139,6 +141,20 @@ def gathered() -> Usage:
     return gathered_usage(BATCH_1_KB, gathered_life(BATCH_1_KB), metering_units())
 
 
+def own_usage(workload: Workload, *, apart: bool = False) -> Usage:
+    """Messages of which no call goes by a function, but for the meter's."""
+    units = own_life(workload, apart=apart)
+    meters = CHANGES * (workload.count if apart else 1) / METER_RECORDS
+    return Usage(
+        messages=workload.count,
+        write_units=units[0] + meters * metering_units(),
+        read_units=units[1],
+        calls=0,
+        invocations=meters,
+        gb_seconds=meters * waiting.CALL_SECONDS * prices.CALL_GB,
+    )
+
+
 def grouped(**attributes: bool) -> Usage:
     """Returns the use of messages, one by one, in a queue with groups."""
     return carried_usage(SINGLE_1_KB, grouped_life(**attributes), metering_units())
@@ -178,6 +194,49 @@ WAYS: tuple[tuple[str, float | None, bool, float | None], ...] = (
 """Name, used share of provisioned units, True for direct calls, and a term's table discount."""
 
 
+OWN_ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
+    ("one by one", partial(own_usage, SINGLE_1_KB), sqs_dollars(1_024, batches=False)),
+    (
+        "sent one by one, received by 16",
+        partial(own_usage, BATCH_1_KB, apart=True),
+        sqs_gathered_dollars(),
+    ),
+)
+"""Batches that do not fit into a parcel, as most of 16 messages, go by the URL."""
+OWN_WAYS: tuple[tuple[str, float | None, float | None], ...] = (
+    ("on demand", None, None),
+    ("on demand, savings plans", None, TERMS["savings plans"]),
+    ("70 %", USED_AT_BEST, None),
+    ("70 %, reserved 1 year", USED_AT_BEST, TERMS["reserved 1 year"]),
+    ("70 %, reserved 3 years", USED_AT_BEST, TERMS["reserved 3 years"]),
+)
+"""Name, share of provisioned units in use, and what a term takes off tables."""
+
+
+def own_dollars(usage: Usage, used: float | None, off: float | None) -> Lines:
+    """A million messages in the caller's own process, with everything, by line."""
+    lines = whole_dollars(usage, used=used, direct=True)
+    return lines if off is None else with_terms(lines, off)
+
+
+def show_own() -> None:
+    """Print what a million messages cost that a client handles in its own process."""
+    rows: list[list[str]] = []
+    heads: list[str] = []
+    for name, count, theirs in OWN_ROWS:
+        usage = count()
+        for where, used, off in OWN_WAYS:
+            lines = own_dollars(usage, used, off)
+            heads = list(lines)
+            amounts = (*lines.values(), sum(lines.values()), theirs)
+            rows.append([f"{name}; {where}", *(f"{each:,.2f}" for each in amounts)])
+    show(
+        "Dollars for a million messages in the caller's own process, everything in them",
+        ["messages", *heads, "in all", "SQS"],
+        rows,
+    )
+
+
 def run() -> None:
     """Prints the cost of a million messages with everything included, and of whole months."""
     rows: list[list[str]] = []
@@ -205,3 +264,5 @@ def run() -> None:
         ["messages", *map(str, MONTHS)],
         months,
     )
+    show_own()
+    own_lives.run()

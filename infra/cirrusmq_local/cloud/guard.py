@@ -31,7 +31,7 @@ class GuardedEngine:
         if invocation is not None:
             invocation.check_time()
             function = invocation.function
-            for table, action, partition in _needs(operation, request):
+            for table, action, partition in needs(operation, request):
                 if not function.may(action, f"{table}.Arn", partition=partition):
                     where = f"{table} {partition}".rstrip()
                     raise EngineError(
@@ -98,7 +98,7 @@ def bucket_needs(bucket: declared.Bucket, operation: str) -> Iterator[tuple[str,
             yield bucket.key, _KEY_ACTIONS[action], _S3
 
 
-def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yields table, action on it, and partition key (empty if the request has none).
 
     IAM has no permission for a transaction, only for its parts.

@@ -39,6 +39,7 @@ from cirrusmq_local.commands.console import fail, tell
 from cirrusmq_local.commands.definitions import make_definitions, read_definitions
 from cirrusmq_local.commands.doctor import doctor
 from cirrusmq_local.commands.env import env
+from cirrusmq_local.commands.iam_policy import iam_policy
 from cirrusmq_local.commands.listen import listen
 from cirrusmq_local.commands.peeking import peek
 from cirrusmq_local.commands.signals import Ending
@@ -87,6 +88,7 @@ app.command("audit")(audit.audit)
 app.command("bench")(bench)
 app.command("doctor")(doctor)
 app.command("env")(env)
+app.command("iam-policy")(iam_policy)
 app.command("wait")(background.wait)
 app.command("down")(background.down)
 

@@ -98,13 +98,15 @@ class Stack:
         environments: Layout = "shared",
         own_functions: Mapping[str, Handler] | None = None,
         direct_urls: bool = False,
+        in_process: bool = False,
         dialect_port: int | None = None,
         stand_in: bool = False,
     ) -> None:
         """`tell` gets lines for the user, `give_up` the reason why the stack must be stopped.
 
         `own_functions`: functions that queues may invoke, by name. `direct_urls`: True if
-        functions have their own URLs. `dialect_port`: the port for the SDKs of other services,
+        functions have their own URLs. `in_process`: True if clients learn the tables.
+        `dialect_port`: the port for the SDKs of other services,
         0 for none; None takes the port after `port` if it is free. `stand_in`: True if they are
         answered at the port of emulators, and the key `test` is good.
         """
@@ -125,6 +127,8 @@ class Stack:
         parameters = {"InvokeFunctions": arns(self._own_functions)}
         if direct_urls:
             parameters["DirectUrls"] = "true"
+        if in_process:
+            parameters["InProcess"] = "true"
         if dialect_port != 0:
             parameters["Dialects"] = ALL_DIALECTS
         self._template = load(template, parameters)

@@ -22,6 +22,7 @@ from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.model.message import gzipped
 from cirrusmq.runtime.core import Called, Tables
 from cirrusmq.runtime.secret import Generations, written
+from cirrusmq.storage.deployment_formats import note_formats
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.request_bodies import BINARY
 from cirrusmq_local.cloud.aws import isolate_environment
@@ -53,6 +54,7 @@ from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.testing.clock import START_MS, ManualClock
 from cirrusmq_local.testing.core import make_core
+from cirrusmq_local.testing.own_processes import OwnProcesses
 from cirrusmq_local.testing.subscriber import TAKEN, Subscriber
 
 
@@ -112,12 +114,14 @@ class World:
         path: Path | None = None,
         shared_caches: bool = True,
         direct_urls: bool = False,
+        in_process: bool = False,
         bodies_in_s3_from: int | None = None,
         by_sdk: bool = False,
         like: World | None = None,
     ) -> None:
         """`direct_urls`: calls go to a function's own URL if it has one.
 
+        `in_process`: clients make the calls of plain queues themselves, on the tables.
         `bodies_in_s3_from`: size in KiB from which the messages of a send are in the bucket, 0 for
         never; None takes the template's value.
         `by_sdk`: botocore's client makes the calls of DynamoDB, as in an account. This doubles the
@@ -188,6 +192,11 @@ class World:
             ),
             by_sdk=by_sdk,
         )
+        self.own: OwnProcesses | None = None
+        """The processes of clients that call the tables themselves."""
+        if in_process:
+            self.own = OwnProcesses(self.core, self.engine)
+            note_formats(self.core)
         self._pumps = [
             Pump(source, self.engine, self._run_function, self.unprocessed.give_up, self.clock)
             for source in template.streams
@@ -283,6 +292,11 @@ class World:
 
         `api`: `DIALECT_API` is the API for the SDKs of other services.
         """
+        if self.own is not None and api == API:
+            answered = self.own.answer(method, path, body, headers, query)
+            if answered is not None:
+                status, text = answered
+                return Reply(status, {"Content-Type": "application/json"}, text)
         name, event, direct = self.event(method, path, body, headers, query, api=api)
         try:
             read = read_answer(self._run_function(name, event))

@@ -265,7 +265,7 @@ export interface DeliveryState {
   history?: DeliveryAttempt[];
 }
 
-/** URLs that take some calls beside this one, each with the same paths; empty without any. */
+/** Other ways for some calls: URLs, each with the same paths, and tables; empty without any. */
 export interface Endpoints {
   /** takes POST /queues/{queue}/messages */
   send?: string;
@@ -275,6 +275,7 @@ export interface Endpoints {
   delete?: string;
   /** takes POST /topics/{topic}/messages */
   publish?: string;
+  in_process?: InProcess;
 }
 
 /** The newest answer of a URL that did not take a message, of one status. */
@@ -446,6 +447,19 @@ export interface HeldReceipt {
   receipt: string;
   /** RFC 3339 in UTC with milliseconds */
   visible_at: string;
+}
+
+/** The tables, for a client that calls them from its own process with its own AWS rights. */
+export interface InProcess {
+  region: string;
+  /** the table of accounts and queues */
+  directory: string;
+  /** the table of messages */
+  messages: string;
+  /** the account of the access key */
+  account: string;
+  /** the highest format that is written */
+  format: number;
 }
 
 /** A month of an account, in one currency: a document, or what is not issued yet. */

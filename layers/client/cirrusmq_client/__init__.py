@@ -17,6 +17,7 @@ from cirrusmq_client.consumer import Consumer
 from cirrusmq_client.dynamodb_transactions import DynamoDBTransactions
 from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.exactly_once import AlreadyConsumed, ExactlyOnce
+from cirrusmq_client.in_process import InProcess
 from cirrusmq_client.lingering import NotSent
 from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.options import Batches
@@ -53,6 +54,7 @@ __all__ = [
     "ExactlyOnce",
     "FileProgress",
     "HandlerResult",
+    "InProcess",
     "Message",
     "NoProgress",
     "NotSent",

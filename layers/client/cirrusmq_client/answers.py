@@ -915,8 +915,22 @@ class Health(TypedDict):
     """why it is degraded, and what to do"""
 
 
+class InProcess(TypedDict):
+    """The tables, for a client that calls them from its own process with its own AWS rights."""
+
+    region: str
+    directory: str
+    """the table of accounts and queues"""
+    messages: str
+    """the table of messages"""
+    account: str
+    """the account of the access key"""
+    format: int
+    """the highest format that is written"""
+
+
 class Endpoints(TypedDict):
-    """URLs that take some calls beside this one, each with the same paths; empty without any."""
+    """Other ways for some calls: URLs, each with the same paths, and tables; empty without any."""
 
     send: NotRequired[str]
     """takes POST /queues/{queue}/messages"""
@@ -926,3 +940,4 @@ class Endpoints(TypedDict):
     """takes POST …/messages/delete, …/visibility, …/give-back, …/dead-letter"""
     publish: NotRequired[str]
     """takes POST /topics/{topic}/messages"""
+    in_process: NotRequired[InProcess]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Self
 
 import httpx
@@ -11,7 +12,7 @@ import httpx
 from cirrusmq_client.client import BaseClient
 from cirrusmq_client.connection import Connection
 from cirrusmq_client.steps import Asynchronous
-from cirrusmq_client.transport import BaseTransport
+from cirrusmq_client.transport import CONNECTIONS, BaseTransport
 
 
 class AsyncTransport(Asynchronous, BaseTransport):
@@ -20,12 +21,21 @@ class AsyncTransport(Asynchronous, BaseTransport):
     A connection belongs to the loop that made it. Pools of closed loops are dropped.
     """
 
+    _threads: ThreadPoolExecutor | None = None
+    """Threads of calls in this process; None before the first."""
     _left: ClassVar[list[dict[Any, httpx.AsyncClient]]] = []
     """Pools of parent processes: kept, since a loop might unregister their sockets."""
 
     @staticmethod
     async def _aside(compute: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.to_thread(compute, *arguments)
+
+    async def _waiting(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        # In threads of their own: waiting receives must not hold up what `to_thread` is for.
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="cirrusmq-own")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, compute, *arguments)
 
     def __init__(self, connection: Connection, **options: Any) -> None:
         self._pools: dict[asyncio.AbstractEventLoop | None, httpx.AsyncClient] = {}
@@ -58,10 +68,15 @@ class AsyncTransport(Asynchronous, BaseTransport):
         """Makes new pools in a forked child."""
         self._left.append(self._pools)
         self._pools = {}
+        self._threads = None
 
     async def close(self) -> None:
         """Closes every connection; other loops close theirs a little later."""
         self._closed = True
+        if self._own is not None:
+            self._own.close()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
         here = asyncio.get_running_loop()
         for loop, pool in list(self._pools.items()):
             if loop is None or loop is here:

@@ -38,7 +38,7 @@ class AsyncProducer(Asynchronous, BaseProducer):
     def __init__(self, client: AsyncClient, *, linger: float = 0.005, sends: int = 4) -> None:
         check_producing(linger, sends)
         self.client = client
-        self._lingering = Lingering(linger, sends, TASKS)
+        self._lingering = Lingering(linger, sends, client, TASKS)
         self._loop: asyncio.AbstractEventLoop | None = None
         renew_in_children(self)
 
@@ -56,7 +56,7 @@ class AsyncProducer(Asynchronous, BaseProducer):
         ends: with NotSent if the loop ends before the producer is closed.
         """
         message = make_message(body, fields)
-        return await self._put(self.client.send_each, queue, message)
+        return await self._put(self.client.send_each, queue, message, shared=True)
 
     async def publish_soon(
         self, topic: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
@@ -112,7 +112,9 @@ class AsyncProducer(Asynchronous, BaseProducer):
     async def __aexit__(self, *raised: object) -> None:
         await self.close()
 
-    async def _put(self, call: Any, name: str, message: Message) -> asyncio.Future[Any]:
+    async def _put(
+        self, call: Any, name: str, message: Message, *, shared: bool = False
+    ) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         self._loop = self._loop or loop
         if self._loop is not loop:
@@ -121,4 +123,4 @@ class AsyncProducer(Asynchronous, BaseProducer):
                 " make one in each loop"
             )
         await asyncio.sleep(0)  # so that a loop of these calls does not block the senders
-        return asyncio.wrap_future(await self._lingering.put(call, name, message))
+        return asyncio.wrap_future(await self._lingering.put(call, name, message, shared=shared))

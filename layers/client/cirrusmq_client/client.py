@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from cirrusmq_client.account_calls import AccountCalls
 from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.connection import DATA, Connection, find_connection
+from cirrusmq_client.in_process import InProcess
 from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.queue_calls import QueueCalls
 from cirrusmq_client.steps import Blocking
@@ -28,9 +29,11 @@ class BaseClient(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
         data: Path | str = DATA,
         retry: Backoff | None = None,
         direct: bool = True,
+        in_process: bool | InProcess = False,
     ) -> None:
         found = find_connection(data) if connection is None else connection
-        super().__init__(self._make_transport(found, retry=retry or Backoff(), direct=direct))
+        options = {"direct": direct, "in_process": in_process}
+        super().__init__(self._make_transport(found, retry=retry or Backoff(), **options))
 
     @property
     def url(self) -> str:
@@ -54,6 +57,9 @@ class Client(Blocking, BaseClient):
     - `retry`: tries and pauses of repeated calls; None is `Backoff()`.
     - `direct`: from the third call on, calls may go to the functions' own URLs, which the service
       names.
+    - `in_process`: True if this process makes the calls of plain queues itself, on the service's
+      tables, by its AWS credentials; `InProcess` says how. Raises NotConfigured without the extra
+      package.
     """
 
     _make_transport = Transport

@@ -58,6 +58,10 @@ class Concurrency(Protocol):
         """Returns True if the caller is one of the workers."""
         ...
 
+    def place(self) -> object:
+        """The event loop, or None: workers of one place may work for each other."""
+        ...
+
     def join(self, workers: Sequence[Any], seconds: float | None = None) -> Any:
         """Waits, as a step, for the workers' ends. Returns False if the time ends before."""
         ...
@@ -102,6 +106,9 @@ class Threads:
     def is_one_of(self, workers: Sequence[threading.Thread]) -> bool:
         """Returns True if the caller is one of the threads."""
         return threading.current_thread() in workers
+
+    def place(self) -> None:
+        """None: all threads are in one place."""
 
     def join(self, workers: Sequence[threading.Thread], seconds: float | None = None) -> bool:
         """Waits for other threads. Returns False if the time ends before."""

@@ -8,6 +8,9 @@ Topics work as queues do. The workers are threads, or tasks of an event loop.
 A batch is sent when it is full, or when its first message has waited for `linger`. In a group's
 lane the next batch waits for the previous one's answer, so that the order is kept; by then it has
 more messages.
+
+Producers of one client share their waiting messages: a batch of sends that is not full takes along
+messages of the same queue and delay from the others. Each producer still answers for its own.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary, WeakSet
 
 from cirrusmq_client.batches import Size, size_of
 from cirrusmq_client.concurrency import THREADS, Concurrency
@@ -67,6 +71,8 @@ class _Lane:
     name: str
     """Name of the queue or topic."""
     in_order: bool
+    shared: bool
+    """True if other producers of the client may send its messages along with theirs."""
     entries: deque[_Entry] = field(default_factory=deque)
     size: Size = field(default_factory=Size)
     busy: bool = False
@@ -74,29 +80,40 @@ class _Lane:
     planned: float | None = None
     """Time at which its next batch is due, or None if no worker is to take one."""
 
-    def take(self) -> list[_Entry]:
-        """Takes the first messages for one call, with one delay, and at least one message."""
+    def take(self, held: Size | None = None) -> list[_Entry]:
+        """Takes the first messages for one call, with one delay, and at least one message.
+
+        held: size of a batch beside which the messages must fit; then there may be none.
+        """
         batch: list[_Entry] = []
-        held = Size()
+        beside, held = held, Size() if held is None else held
+        begun = held
         while self.entries:
             entry = self.entries[0]
             delays = {each.message.delay_seconds for each in (*batch[:1], entry)}
-            if batch and (len(delays) > 1 or not held.plus(entry.size).fits):
+            joins = beside is not None or batch
+            if joins and (len(delays) > 1 or not held.plus(entry.size).fits):
                 break
             batch.append(self.entries.popleft())
             held = held.plus(entry.size)
-        self.size = self.size.minus(held)
+        self.size = self.size.minus(held.minus(begun))
         return batch
 
 
 class Lingering:
     """The waiting messages of one producer, and the workers that send them."""
 
-    def __init__(self, linger_seconds: float, sends: int, kind: Concurrency = THREADS) -> None:
+    def __init__(
+        self, linger_seconds: float, sends: int, client: Any, kind: Concurrency = THREADS
+    ) -> None:
+        """client: producers of the same one send each other's messages along."""
         self._linger_seconds, self._kind, self._run = linger_seconds, kind, kind.run
         self._sends = sends
         self._closed = False
+        self._place: object = None
         self.renew()
+        self._peers = _peers.setdefault(client, WeakSet())
+        self._peers.add(self)
         renew_in_children(self)
 
     def renew(self) -> None:
@@ -116,11 +133,15 @@ class Lingering:
         """Empty before the first message."""
 
     @driven
-    def put(self, call: Call, name: str, message: Message) -> Steps[Future[Any]]:
+    def put(
+        self, call: Call, name: str, message: Message, *, shared: bool = False
+    ) -> Steps[Future[Any]]:
         """Adds a message to send soon. Returns its future. Raises NotSent if closed.
 
         Waits while too many messages have no answer, except in a callback of a future, which
         runs in a worker's thread.
+
+        shared: True if another producer of the client may send it along.
         """
         size, future = size_of(message), Soon[Any](self._failures)
         waits = not self._kind.is_one_of(self._workers)
@@ -134,7 +155,7 @@ class Lingering:
             entry = _Entry(message, size, future, now, now + self._linger_seconds)
             self._unanswered.add(future)
             self._held = self._held.plus(size)
-            lane = self._lane(call, name, message)
+            lane = self._lane(call, name, message, shared)
             lane.entries.append(entry)
             lane.size = lane.size.plus(size)
             self._plan(lane)
@@ -201,6 +222,7 @@ class Lingering:
         if self._workers:
             return
         self._kind.at_exit(self._at_exit)
+        self._place = self._kind.place()
         self._workers = [
             self._kind.spawn(f"cirrusmq-sender-{number}", self._work_on, self._die)
             for number in range(self._sends)
@@ -218,12 +240,12 @@ class Lingering:
             held.messages <= WAITING_MESSAGES and held.bytes <= WAITING_BYTES
         )
 
-    def _lane(self, call: Call, name: str, message: Message) -> _Lane:
+    def _lane(self, call: Call, name: str, message: Message, shared: bool) -> _Lane:
         in_order = message.group is not None
         key = (call, name, in_order, message.group if in_order else message.delay_seconds)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(key, call, name, in_order)
+            lane = self._lanes[key] = _Lane(key, call, name, in_order, shared and not in_order)
         return lane
 
     def _hurry(self) -> None:
@@ -253,10 +275,11 @@ class Lingering:
         try:
             while (taken := (yield from self._next())) is not None:
                 lane, batch = taken
-                messages = [entry.message for entry in batch]
-                results = yield from self._send(lane.call, lane.name, messages)
-                for entry, result in zip(batch, results, strict=True):
-                    _settle(entry.future, result)
+                borrowed = self._borrow(lane, batch)
+                try:
+                    yield from self._send_all(lane, [*batch, *(each for each, _ in borrowed)])
+                finally:
+                    _give_back(borrowed)
                 with self._work:
                     self._forget(batch)
                     lane.busy = False
@@ -264,6 +287,38 @@ class Lingering:
         except self._kind.cancelled:
             self._give_up()
             raise
+
+    def _send_all(self, lane: _Lane, batch: Sequence[_Entry]) -> Steps[None]:
+        """Send a batch, and set the results of its futures."""
+        results = yield from self._send(lane.call, lane.name, [each.message for each in batch])
+        for entry, result in zip(batch, results, strict=True):
+            _settle(entry.future, result)
+
+    def _borrow(self, lane: _Lane, batch: Sequence[_Entry]) -> list[tuple[_Entry, Lingering]]:
+        """Messages of other producers that a batch takes along, each with its producer."""
+        borrowed: list[tuple[_Entry, Lingering]] = []
+        if not lane.shared:
+            return borrowed
+        held = Size()
+        for entry in batch:
+            held = held.plus(entry.size)
+        for peer in list(self._peers):
+            if held.full:
+                break
+            if peer is self or peer._place is not self._place:
+                continue
+            for entry in peer._lend(lane.key, held):
+                held = held.plus(entry.size)
+                borrowed.append((entry, peer))
+        return borrowed
+
+    def _lend(self, key: tuple[object, ...], held: Size) -> list[_Entry]:
+        """Messages of a lane for the batch of another producer, which has that size already."""
+        with self._work:
+            lane = self._lanes.get(key)
+            if lane is None or not lane.shared:
+                return []
+            return self._started(lane, lane.take(held))
 
     def _next(self) -> Steps[tuple[_Lane, list[_Entry]] | None]:
         """Waits for the next due batch. Returns None if closed and empty."""
@@ -293,13 +348,17 @@ class Lingering:
 
     def _take(self, lane: _Lane) -> list[_Entry]:
         """Takes a batch of the lane, without messages whose futures were cancelled."""
-        taken = lane.take()
+        batch = self._started(lane, lane.take())
+        if self._due:
+            self._work.notify()  # another worker takes the next one
+        return batch
+
+    def _started(self, lane: _Lane, taken: Sequence[_Entry]) -> list[_Entry]:
+        """Returns the taken messages without cancelled ones."""
         batch = [entry for entry in taken if entry.future.set_running_or_notify_cancel()]
         self._forget([entry for entry in taken if entry.future.cancelled()])
         lane.busy = lane.in_order and bool(batch)
         self._plan_rest(lane)
-        if self._due:
-            self._work.notify()  # another worker takes the next one
         return batch
 
     def _plan_rest(self, lane: _Lane) -> None:
@@ -331,6 +390,21 @@ class Lingering:
         half = len(messages) // 2
         first = yield from self._send(call, name, messages[:half])
         return [*first, *(yield from self._send(call, name, messages[half:]))]
+
+
+_peers: WeakKeyDictionary[Any, WeakSet[Lingering]] = WeakKeyDictionary()
+"""The producers of each client."""
+
+
+def _give_back(borrowed: Sequence[tuple[_Entry, Lingering]]) -> None:
+    """Messages that were sent along are answered: by the call, else their worker has ended."""
+    for entry, owner in borrowed:
+        if not entry.future.done():
+            error = NotSent("the producer that sent it along ended before the send was answered")
+            error.uncertain = True
+            _settle(entry.future, error)
+        with owner._work:
+            owner._forget([entry])
 
 
 def _of_one_message(error: CirrusMQError) -> bool:

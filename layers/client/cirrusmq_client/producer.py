@@ -100,14 +100,15 @@ class Producer(Blocking, BaseProducer):
     ) -> None:
         check_producing(linger, sends)
         self.client = Client() if client is None else client
-        self._lingering = Lingering(linger, sends)
+        self._lingering = Lingering(linger, sends, self.client)
 
     def send_soon(
         self, queue: str, body: str | bytes | Message, **fields: Unpack[MessageFields]
     ) -> Future[Sent]:
         """Sends one message in a call with others of the same time. Returns a future of the answer.
 
-        Messages of one queue and delay share a call, or of one group, whose order is kept. Each is
+        Messages of one queue and delay share a call, or of one group, whose order is kept. Without
+        a group, producers of one client share calls too. Each is
         stored, or its future has the message's or the call's error. Waits while 10,000 messages, or
         16 MiB, have no answer. Raises NotSent if the producer is closed. If a future is cancelled
         before its message is under way, the message is not sent. For asyncio: `AsyncProducer`.
@@ -116,7 +117,8 @@ class Producer(Blocking, BaseProducer):
         ones of its group.
         """
         message = make_message(body, fields)
-        soon: Future[Sent] = self._lingering.put(self.client.send_each, queue, message)
+        send = self.client.send_each
+        soon: Future[Sent] = self._lingering.put(send, queue, message, shared=True)
         return soon
 
     def publish_soon(

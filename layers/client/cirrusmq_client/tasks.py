@@ -99,6 +99,10 @@ class Tasks:
         """Returns True if the caller is one of the tasks."""
         return asyncio.current_task() in workers
 
+    def place(self) -> asyncio.AbstractEventLoop:
+        """The running loop: conditions and futures of another one are out of reach."""
+        return asyncio.get_running_loop()
+
     async def join(
         self, workers: Sequence[asyncio.Task[Any]], seconds: float | None = None
     ) -> bool:

@@ -6,6 +6,8 @@ from `uncertain` that an earlier try may have taken effect.
 
 Both transports use the same steps; they differ in their HTTP client and in their waits.
 
+Some calls are made in this process, if its user wishes and the service allows it (`in_process`).
+
 Some calls go to direct URLs (`direct`). If a direct URL does not answer, or its function does not
 exist any more, the call had no effect, and is made at the service's URL; but not after an answer of
 429 or 5xx, or a lost answer.
@@ -39,6 +41,7 @@ from cirrusmq_client.errors import (
 )
 from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.gzipping import GZIPPED_FROM, HEADERS, gzipped
+from cirrusmq_client.in_process import InProcess, OwnCalls
 from cirrusmq_client.steps import Blocking, Step, Steps, driven
 from cirrusmq_client.tls import not_reached, proxy_of, trusted
 
@@ -67,6 +70,15 @@ class Content(NamedTuple):
     headers: Mapping[str, str] | None = None
 
 
+class Request(NamedTuple):
+    """A call, without the body of its tries."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] | None
+    wait_seconds: float
+
+
 class BaseTransport:
     """Calls of the service with one access key.
 
@@ -76,6 +88,8 @@ class BaseTransport:
     _run: Callable[..., Any]
     _aside: Callable[..., Any]
     """A step for longer computations, beside other tasks."""
+    _waiting: Callable[..., Any]
+    """A step that blocks a thread, perhaps for long."""
     _http: Any
     """The pool: an `httpx.Client`, or an `httpx.AsyncClient` of the running loop."""
 
@@ -88,6 +102,7 @@ class BaseTransport:
         retry: Backoff,
         connections: int = CONNECTIONS,
         direct: bool = True,
+        in_process: bool | InProcess = False,
     ) -> None:
         self.url = connection.url.rstrip("/")
         self.clock = ServerClock()
@@ -95,6 +110,11 @@ class BaseTransport:
         self.sleep = sleep
         self._timeouts: dict[float, httpx.Timeout] = {}
         self._direct = DirectUrls(self.url, self._ask_for_urls, self._run) if direct else None
+        self._own: OwnCalls | None = None
+        if in_process:
+            options = InProcess() if in_process is True else in_process
+            key_id = connection.access_key_id
+            self._own = OwnCalls(options, key_id, self._ask_for_urls, self._run)
         self._make_http: Callable[..., Any] = partial(
             make_http,
             base_url=self.url,
@@ -144,13 +164,20 @@ class BaseTransport:
         `safe`: the call may be repeated if its answer was lost. `repeated_body`: body of a
         repetition; None for the same one. `wait_seconds`: additional time that it may take.
         """
-        content = yield from self._content(body)
+        request = Request(method, path, query, wait_seconds)
+        own: Any = None
+        if self._own is not None and body is not None:
+            own = yield partial(self._own.begin, method, path)
+        content = None if own is not None else (yield from self._content(body))
         began = time.monotonic()
         tried, uncertain = 0, False
         while True:
             tried += 1
             try:
-                status, held = yield from self._try(method, path, content, query, wait_seconds)
+                if own is not None:
+                    status, held = yield from self._try_here(own, request, body or {})
+                else:
+                    status, held = yield from self._try(request, content or Content())
                 return Reply(status, held, uncertain)
             except CirrusMQError as error:
                 not_made = isinstance(error, NotReachable | Throttled)
@@ -164,7 +191,24 @@ class BaseTransport:
                     raise
             yield partial(self.sleep, pause)
             if uncertain and repeated_body is not None:
-                content = yield from self._content(repeated_body)
+                body = repeated_body
+                content = None if own is not None else (yield from self._content(body))
+
+    def _try_here(
+        self, own: Any, request: Request, body: Mapping[str, Any]
+    ) -> Steps[tuple[int, Any]]:
+        """One try of a call that this process may make itself, or a part of it."""
+        while True:
+            done: tuple[int, Any] | None = yield partial(self._waiting, own.answer, body)
+            if done is not None:
+                status, held = done
+                if status >= 400:
+                    raise error_of(held, status)
+                return status, held
+            content = yield from self._content(own.by_url(body))
+            status, told = yield from self._try(request, content)
+            if (held := own.accepted(told)) is not None:
+                return status, held
 
     def _content(self, body: Mapping[str, Any] | None) -> Steps[Content]:
         """Returns a body in bytes, with its headers."""
@@ -177,14 +221,8 @@ class BaseTransport:
     def _ask_for_urls(self) -> Steps[Any]:
         return (yield from self._answer(self.url, "GET", "/endpoints", Content(), None, 0.0))[1]
 
-    def _try(
-        self,
-        method: str,
-        path: str,
-        content: Content,
-        query: Mapping[str, Any] | None,
-        wait_seconds: float,
-    ) -> Steps[tuple[int, Any]]:
+    def _try(self, request: Request, content: Content) -> Steps[tuple[int, Any]]:
+        method, path, query, wait_seconds = request
         url: str | None = None
         if self._direct:
             url = yield partial(self._direct.url, method, path)
@@ -259,11 +297,15 @@ class Transport(Blocking, BaseTransport):
     def _aside(compute: Callable[..., Any], *arguments: Any) -> Any:
         return compute(*arguments)
 
+    _waiting = _aside
+
     def __init__(self, connection: Connection, **options: Any) -> None:
         super().__init__(connection, httpx.Client, time.sleep, **options)
 
     def close(self) -> None:
         """Closes every connection."""
+        if self._own is not None:
+            self._own.close()
         self._http.close()
 
 

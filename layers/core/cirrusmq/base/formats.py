@@ -18,6 +18,8 @@ from cirrusmq.base.errors import Unavailable
 
 FORMAT = 2
 """The highest format that this release uses: 2 is of subscriptions that filter by bodies."""
+WRITTEN_FORMAT = 2
+"""The highest format that this release writes."""
 _logger = logging.getLogger(__name__)
 
 

@@ -27,7 +27,9 @@ _logger = logging.getLogger(__name__)
 
 
 def note(core: Core, source: Source, pk: str, parcels: list[Parcel], now_ms: int) -> None:
-    """Remembers the chores among parcels of a partition."""
+    """Remembers the chores among parcels of a partition. A client's process has none."""
+    if core.settings.in_process:
+        return
     keys = [key for each in parcels if (key := _key(core, source, each, now_ms)) is not None]
     if keys:
         core.memory(ChoreMemory).remember(pk, keys, now_ms)

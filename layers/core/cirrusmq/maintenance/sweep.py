@@ -23,6 +23,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.counters import read_all_counters
+from cirrusmq.storage.deployment_formats import note_formats
 from cirrusmq.subscriptions import delivery_state
 
 _ROUNDS = ("sweep", "rounds")
@@ -158,6 +159,13 @@ def _write_gauges(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     return write_gauges(core, deadline_ms)
 
 
+def _note_formats(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
+    """Tell clients that call the tables themselves which formats the release has."""
+    if core.settings.offers_in_process:
+        note_formats(core)
+    return True
+
+
 _PARTS: dict[str, Part] = {
     "operations": _resume_operations,
     "parked": _resume_parked,
@@ -165,4 +173,5 @@ _PARTS: dict[str, Part] = {
     "pushes": _push_on,
     "visits": _visit,
     "gauges": _write_gauges,
+    "formats": _note_formats,
 }

@@ -79,17 +79,18 @@ def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
 class Turns:
     """The times until the next polls of a wait: of the wake-ups, and of the next partition."""
 
-    def __init__(self, wait_seconds: float) -> None:
-        self._wait_seconds = wait_seconds
+    def __init__(self, wait_seconds: float, faster: float = 1.0) -> None:
+        """faster: times as many looks as a poll of the service has; its units grow as they do."""
+        self._wait_seconds, self._faster = wait_seconds, faster
         self._turn = self._round = 0.0
 
     def begin_turn(self, source: Source, units: float) -> None:
         """Begins the pause after a poll of a partition that cost `units`."""
-        self._turn = pause_seconds(source, self._wait_seconds, units)
+        self._turn = pause_seconds(source, self._wait_seconds, units) / self._faster
 
     def begin_round(self) -> None:
         """Begins the pause after a read of the wake-ups."""
-        self._round = ROUND_SECONDS
+        self._round = ROUND_SECONDS / self._faster
 
     def next_seconds(self, source: Source) -> float:
         """Returns the seconds until the next poll of either kind."""

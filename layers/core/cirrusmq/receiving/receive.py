@@ -262,7 +262,7 @@ def _wait(
     received: list[Received] = []
     source, wait = begun.source, begun.wait
     wait.begun_ms = wait.ended_ms = core.now_ms()
-    turns = polling.Turns(wait_seconds)
+    turns = polling.Turns(wait_seconds, core.settings.faster_looks)
     turns.begin_turn(source, looking.last_units)
     turns.begin_round()
     while not received and (left_seconds := (deadline_ms - core.now_ms()) / 1000) > 0:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UnsetType, field
 
 from cirrusmq.base import limits
-from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.runtime.bodies import Bodies
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock
@@ -144,6 +144,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Invocations that post to slow URLs at the same time, of all accounts; 0 is no limit."""
     workers: int = 0
     """Workers that call functions at the same time, of all accounts; 0 is no limit."""
+    offers_in_process: bool = False
+    """True if clients may call the tables from their own processes."""
+    in_process: bool = False
+    """True in a client's process: the core has the parcels of plain queues alone, and
+    leaves dead letters, chores, log records and objects to the service."""
+    faster_looks: float = 1.0
+    """Times as many looks of a waiting receive as a poll of the service has, for as many units."""
     bodies_in_s3_from: int = 0
     """Packed bytes of a send from which its messages are in an object; 0 means never."""
 
@@ -165,6 +172,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 f"must be an integer from {limits.MESSAGE_BYTES[0]:,} to {self.batch_bytes:,}:"
                 " this deployment keeps no messages in S3 (BodiesInS3From is 0)",
             )
+
+
+class LeftToService(Unavailable):
+    """A client's own process may not do this; the service does."""
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from cirrusmq.model.priority import with_priority
 from cirrusmq.model.queue import Queue, QueueAttributes
 from cirrusmq.model.sender import with_sender
 from cirrusmq.queues.wake_ups.announce import wake_receivers
-from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.conditional_writes import (
@@ -238,6 +238,8 @@ def _check_priority(attributes: QueueAttributes, given: SendMessage, where: str)
 
 def _check_room(core: Core, queue: Queue, count: int) -> None:
     most = queue.attributes.max_messages
+    if not core.tables.usage:
+        return  # a client's own process: its calls by the URL ask, once a minute
     if count and counters.kept(core, queue.id) + count > most:
         raise LimitExceeded(f"the queue keeps at most {most} messages")
 
@@ -286,6 +288,8 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
         deduplication.check_reminded(core, deduplication.reminders(queue.id, keys, own))
         return _results_after_conflict(sending, messages, earlier, met)
     items = _items(sending, drafts)
+    if items.log is not None and core.settings.in_process:
+        raise LeftToService
     orders = _orders(items) if queue.attributes.ordered else {}
     fresh = stored(sending.id, messages, sending.now_ms, orders)
     reminders = deduplication.reminders(queue.id, keys, fresh)

@@ -117,3 +117,4 @@ RESOURCES = "I"
 RUNNING = "running"
 """Partition with a pointer to each running operation, for the sweep."""
 ADMIN_KEYS = ItemKey("deployment", "admin_keys")
+FORMATS = ItemKey("deployment", "formats")

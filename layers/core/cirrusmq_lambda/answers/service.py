@@ -28,8 +28,18 @@ def _takes(calls: str) -> Meta:
     return Meta(description=f"takes {calls}", examples=["https://….lambda-url.eu-central-1.on.aws"])
 
 
+class InProcess(Body):
+    """The tables, for a client that calls them from its own process with its own AWS rights."""
+
+    region: str
+    directory: Annotated[str, Meta(description="the table of accounts and queues")]
+    messages: Annotated[str, Meta(description="the table of messages")]
+    account: Annotated[str, Meta(description="the account of the access key")]
+    format: Annotated[int, Meta(ge=1, description="the highest format that is written")]
+
+
 class Endpoints(Body):
-    """URLs that take some calls beside this one, each with the same paths; empty without any."""
+    """Other ways for some calls: URLs, each with the same paths, and tables; empty without any."""
 
     send: Annotated[str, _takes("POST /queues/{queue}/messages")] | UnsetType = UNSET
     receive: Annotated[str, _takes("POST …/messages/receive and …/peek")] | UnsetType = UNSET
@@ -38,3 +48,4 @@ class Endpoints(Body):
         | UnsetType
     ) = UNSET
     publish: Annotated[str, _takes("POST /topics/{topic}/messages")] | UnsetType = UNSET
+    in_process: InProcess | UnsetType = UNSET

@@ -12,8 +12,9 @@ import msgspec
 
 from cirrusmq import __version__
 from cirrusmq.base.errors import NotFound
+from cirrusmq.base.formats import WRITTEN_FORMAT
 from cirrusmq.base.timestamps import format_time
-from cirrusmq_lambda.answers.service import Endpoints, Health
+from cirrusmq_lambda.answers.service import Endpoints, Health, InProcess
 from cirrusmq_lambda.direct import refuse_path
 from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.replies import File, Ok, Reply, envelope
@@ -76,11 +77,24 @@ def show_health(request: Request) -> Ok[Health]:
 
 
 def show_endpoints(request: Request) -> Ok[Endpoints]:
-    """Returns the functions' own URLs, only with a key: the API's throttle is not for them."""
-    _ = request.caller
+    """Returns the functions' own URLs, and the tables that clients may call themselves.
+
+    Only with a key: the API's throttle is not for the URLs.
+    """
+    caller, core = request.caller, request.core
     told = os.environ.get("DIRECT_URLS", "")
     named = [entry.partition("=") for entry in told.split(",") if entry]
-    return Ok(Endpoints(**{name: url.rstrip("/") for name, _, url in named}))
+    urls: dict[str, Any] = {name: url.rstrip("/") for name, _, url in named}
+    shown = Endpoints(**urls)
+    if core.settings.offers_in_process:
+        shown.in_process = InProcess(
+            region=os.environ.get("AWS_REGION", ""),
+            directory=core.tables.directory,
+            messages=core.tables.messages,
+            account=caller.account,
+            format=WRITTEN_FORMAT,
+        )
+    return Ok(shown)
 
 
 def show_openapi(request: Request) -> File[Literal["application/json"]]:

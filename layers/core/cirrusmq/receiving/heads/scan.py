@@ -15,7 +15,7 @@ from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.heads.shared import begin, meet, tell
 from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, ScannedRange, ScanStart
-from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq.storage.queries import from_key, read_page, until_key
 
@@ -44,6 +44,22 @@ class Head(msgspec.Struct, frozen=True):
         return f"{name}#~{self.reach}" if self.reach else name
 
 
+class LeftMessages:
+    """Messages that looks of a client's own process met, and that only the service can read."""
+
+    def __init__(self) -> None:
+        self._met = False
+
+    def note(self) -> None:
+        """One was met."""
+        self._met = True
+
+    def take(self) -> bool:
+        """Returns True if one was met since the last call."""
+        met, self._met = self._met, False
+        return met
+
+
 def visible_indexes(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     """Returns the places of a parcel's messages that are active now."""
     if not source.keeps(parcel) or source.withholds(parcel):
@@ -52,8 +68,15 @@ def visible_indexes(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
 
 
 def claimable_indexes(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
-    """Returns the places to claim: without messages to dead-letter, if a queue takes those."""
+    """Returns the places to claim: without messages to dead-letter, if a queue takes those.
+
+    Raises LeftToService in a client's own process for messages whose bodies are elsewhere. Nothing
+    of their page is claimed then, and no mark passes them.
+    """
     places = visible_indexes(source, parcel, now_ms)
+    if places and core.settings.in_process and parcel.content is None:
+        core.memory(LeftMessages).note()
+        raise LeftToService
     if not source.gives_up:
         return places
     return [each for each in places if not leaves(core, source, parcel, each, now_ms)]
