@@ -15,13 +15,13 @@ class Progress:
     resource = ""
     caller: Caller | None = None
     owner: str | None = None
-    """Of the resource, where that is another account than the caller's."""
+    """The resource's account, if it is not the caller's."""
     key_id: str | None = None
-    """The one that the call claims, be it refused or not."""
+    """The key id that the call claims, be it refused or not."""
 
 
 def told(call: Call, action: str, error: Exception) -> CirrusMQError:
-    """The error as the caller is told of it; an unexpected one is logged."""
+    """Returns the error to show to the caller. Logs an unexpected error."""
     if isinstance(error, CirrusMQError):
         return error
     fields = {"request_id": call.id, "action": action}

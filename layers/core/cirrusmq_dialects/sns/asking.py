@@ -25,12 +25,12 @@ MANAGE: tuple[Right, ...] = ("manage",)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for."""
+    """A call with its caller and its parameters."""
 
     call: Call
     caller: Caller
     region: str
-    """The one that it signs for, and finds in ARNs."""
+    """The region that the caller signs for, and finds in ARNs."""
     members: Members
 
     @property

@@ -69,7 +69,7 @@ def _publish(
 
 
 def _told(topic: Topic, published: Published) -> dict[str, str]:
-    """What a publisher is told of a message."""
+    """Returns the result for a published message: its id and, of a FIFO topic, its number."""
     told = {"MessageId": uuid_of(published.id)}
     return told | ({"SequenceNumber": sequence_number(published.id)} if is_fifo(topic) else {})
 

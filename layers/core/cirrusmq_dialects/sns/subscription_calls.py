@@ -237,7 +237,7 @@ def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
 
 
 def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:
-    """What a new URL has by its topic's delivery policy; one that is there is not compared."""
+    """Returns a new URL's members by its topic's delivery policy; none for an existing URL."""
     policy = topic.sdk.get(DELIVERY_POLICY)
     if not policy:
         return {}
@@ -248,7 +248,7 @@ def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:
 
 
 def _set(attributes: dict[str, str]) -> dict[str, str]:
-    """Those that are set at all."""
+    """Returns the attributes with a value."""
     return {name: value for name, value in attributes.items() if value}
 
 
