@@ -16,7 +16,7 @@ TAGS_PER_MESSAGE = 10
 TAGS_PER_FILTER = 10
 TAG_CHARACTERS = 16
 LONG_TAG_CHARACTERS = 64
-"""Of a tag that an SDK of another service gives."""
+"""Maximum characters of a tag that an SDK of another service gives."""
 
 EVERY_TAG = "*"
 TAG_SEPARATOR = "||"

@@ -118,8 +118,8 @@ def opposite(value: Truth) -> Truth:
 
 
 def _any_equal(tags: Tags, other: Value) -> Truth:
-    """Whether a tag, or the text of all, equals `other`; `EvaluationError` where none does and one
-    of them cannot be compared."""
+    """Returns True if a tag, or the text of all tags, equals `other`. Raises `EvaluationError` if
+    none does and a tag cannot be compared."""
     if isinstance(other, str) and str(tags) == other:
         return True
     failure: EvaluationError | None = None
