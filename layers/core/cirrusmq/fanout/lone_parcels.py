@@ -1,8 +1,8 @@
-"""A message that comes to a subscription by itself, not with its publish: with a life of its own.
+"""A message that comes to a subscription alone, not with its publish, and with its own expiry.
 
-Its parcel has the time of its coming, or the end of its group, so that whoever looks finds it. What
-does not fit into it has a record in a log of the subscription, which nobody reads in order: one in
-the topic's log would be published again.
+Its parcel has the time of its arrival, or the end of its group, so that a scan finds it. Content
+that does not fit into it has a record in a log of the subscription, which nobody reads in order: a
+record in the topic's log would be published again.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def notice_of(subscription: Subscription, arrived: Parcel) -> Notice:
 
 
 def _sequence(core: Core, subscription: Subscription, message: Message) -> int:
-    """Its place in its group's order, behind all that were published; 1 in a group of its own."""
+    """Returns its number in its group, after all published messages, or 1 if it has no group."""
     if message.group is None:
         return 1
     partition = group_partition(message.group, subscription.log_partitions)

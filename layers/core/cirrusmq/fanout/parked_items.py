@@ -18,7 +18,7 @@ from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 UNKNOWN_PLACE = "0" * 40
-"""Of a record that no stream brings."""
+"""The place of a record that no stream brings."""
 
 
 def parked_item(

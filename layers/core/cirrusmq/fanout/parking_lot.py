@@ -19,7 +19,7 @@ from cirrusmq.storage.lease import Lease
 
 HOLD_MS = 60_000
 KEEP_MS = 180_000
-"""Longer than fan_out runs."""
+"""A lot stays for this time after its last mark: longer than fan_out runs."""
 
 
 def mark(core: Core, reader_id: str) -> None:
@@ -28,7 +28,7 @@ def mark(core: Core, reader_id: str) -> None:
 
 
 def exists(core: Core, reader_id: str) -> bool:
-    """Whether shares of the reader may be parked."""
+    """Returns True if shares of the reader may be parked."""
     return core.store.get(core.tables.messages, *_place(reader_id)) is not None
 
 
@@ -43,7 +43,7 @@ def idle(core: Core, pk: str) -> Iterator[str]:
 
 
 def hold(core: Core, reader_id: str) -> Lease | None:
-    """Take the lease of the lot for a minute; None where another drainer has it.
+    """Takes the lease of the lot for a minute. Returns None if another drainer holds it.
 
     A: holds until 12:01:00 ── m1 ── (no progress) ───────────── prolongs? No: stops
     B:                                  12:01:03 holds ── m1 again: it is there ── m2

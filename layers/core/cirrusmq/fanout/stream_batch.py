@@ -27,7 +27,7 @@ from cirrusmq.runtime.core import Core
 
 TRIES = 3
 TOGETHER = 16
-"""Records under way at the same time: no more are in part done again where a batch stops."""
+"""Records in parallel: the most that are in part done again if a batch stops."""
 CLEAR_MS = 2_000
 """How long a batch hands out the parked shares of one reader, before it adds to them instead."""
 _Became: TypeAlias = Literal["given", "aside", "undone"]
@@ -43,7 +43,7 @@ class BatchOutcome(NamedTuple):
 
 
 def deliver_records(core: Core, entries: Sequence[LogEntry], most_ms: int) -> BatchOutcome:
-    """Hand out the records of a batch, for at most about so many real milliseconds."""
+    """Hands out the records of a batch, for at most about `most_ms` real milliseconds."""
     return _Batch(core, core.now_ms() + int(most_ms * core.clock.scale)).run(entries)
 
 
@@ -100,9 +100,9 @@ class _Batch:
         return len(plans)
 
     def _plan(self, entry: LogEntry) -> list[ReaderDelivery] | None:
-        """The handouts of a record; None where the store cannot be read now.
+        """Returns the handouts of a record, or None if the store cannot be read now.
 
-        A record that cannot be read is put aside whole, else it would stop the shard for ever.
+        An unreadable record is put aside whole, else it would stop the shard forever.
         """
         failure: Exception | None = None
         for _ in range(TRIES):
