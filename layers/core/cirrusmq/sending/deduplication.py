@@ -123,7 +123,7 @@ def transact(
 def _purged_others(
     core: Core, reminders: Sequence[tuple[str, Item]], purged_ms: int
 ) -> dict[str, Stored]:
-    """What reminders of other sends say whose messages are purged: a repetition answers them again.
+    """Returns messages by reminders of other sends, now purged: a repetition returns them again.
 
     A: k ──> B: k and l, of which l is stored ──> purge of A's ──> B again: l is stored, k is A's
     """

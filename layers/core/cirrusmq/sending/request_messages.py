@@ -99,7 +99,7 @@ def stored(
     sent_ms: int,
     orders: Mapping[int, int] = MappingProxyType({}),
 ) -> dict[int, Stored]:
-    """The messages of a send as their sender is told of them, by their places in the request.
+    """Returns the messages of a send as its caller sees them, by their places in the request.
 
     `orders`: their numbers, in an ordered queue.
 
@@ -120,13 +120,14 @@ def stored(
 def store_once(
     keys: Mapping[int, str | None], store: Callable[[Sequence[int]], Mapping[int, A]]
 ) -> tuple[dict[int, A], dict[int, A | Stored]]:
-    """Have messages stored of which some are duplicates by their deduplication ids.
+    """Stores messages, of which some are duplicates by their deduplication ids.
 
-    `keys` has the id, or None, of each message by its place in the request. `store` is given the
-    places of the messages that are no duplicates as far as known, and answers for each of them; it
-    raises Duplicate where the store knows better.
+    `keys` has the id, or None, of each message by its place in the request. `store` takes the
+    places of the messages that are no duplicates as far as known, and returns an answer for each.
+    It raises Duplicate if the store has others of these ids.
 
-    Answers (those of `store`, for each duplicate that of the first message with its id).
+    Returns the answers of `store`, and for each duplicate the answer of the first message with its
+    id.
     """
     known: dict[str, A | Stored] = {}
     while True:
