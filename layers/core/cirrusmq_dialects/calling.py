@@ -27,7 +27,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     core: Core
     id: str
-    """By which logs and answers name it."""
+    """The request id, in logs and answers."""
     method: str
     path: str
     """Decoded."""

@@ -1,4 +1,4 @@
-"""What is logged of calls in dialects: never a body, a signature or a secret."""
+"""Logs calls in dialects: never a body, a signature or a secret."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Publishing: one log record, with its chosen subscriptions; fan-out does the rest.
 
-Where the messages are large, they are in an object, and the record, as the stream brings it to all
-its readers, has what is said of them beside their bodies.
+Large messages are in an object, and the record, as the stream brings it to all its readers, has
+everything of them but their bodies.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Publish(msgspec.Struct, frozen=True, kw_only=True):
     core: Core
     topic: Topic
     queues: Mapping[str, Queue]
-    """Those that it is delivered to, by the ids of their subscriptions."""
+    """The queues that it is delivered to, by the ids of their subscriptions."""
     in_order: bool
     contents: Sequence[Message]
     """All messages of the request."""
@@ -189,7 +189,7 @@ def check_messages(
 ) -> tuple[dict[int, Draft], dict[int, CirrusMQError]]:
     """The messages by their places in the request; without `atomic` the errors of others.
 
-    `subscriptions`: those that get them where their filters do not forbid it.
+    `subscriptions`: get the messages that their filters let pass.
     """
     routing_keys = read_routing_keys(topic, request)
     drafts: dict[int, Draft] = {}
@@ -212,7 +212,7 @@ def check_messages(
 
 
 def read_routing_keys(topic: Topic, request: PublishRequest) -> list[str]:
-    """The routing key of each message, checked; empty where it has none."""
+    """Returns the routing key of each message, checked; empty if it has none."""
     return [
         _routing_key(topic, given, f"messages[{place}]")
         for place, given in enumerate(request.messages)

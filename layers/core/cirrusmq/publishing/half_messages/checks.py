@@ -6,8 +6,8 @@
     another                                                            receive: check 2 ──
 
 A check is held by its own nonce and changes nothing of the decision, so that the producer itself
-may still decide meanwhile. Behind the last check's lease and wait the half message is over, and the
-sweep rolls it back and tells of it.
+may still decide in the meantime. After the last check's lease and wait the half message is over:
+the sweep rolls it back and reports it in the log.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, rea
 
 _AT_ONCE = 16
 _PAGES = 4
-"""Of a partition's marks in one call."""
+"""Pages of a partition's marks that one call reads."""
 _FIELDS_BYTES = 2_048
-"""Of an answer, for each message: its fields' names, its group and its routing key."""
+"""Bytes of an answer for each message: names of its fields, its group and its routing key."""
 _LEFT_OVER_MS = 2 * limits.CALL_MS
 """A mark that its half message does not name was put by a call that is long over."""
 _logger = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ def end_overdue(core: Core, deadline_ms: int) -> Ended:
 def end_halves(core: Core, producers: Producers, deadline_ms: int) -> Ended:
     """Roll back the half messages of these producers whose time is over, until a deadline.
 
-    Each is told in the log, also one that a late commit rolled back; again after a crash.
+    Each is reported in the log, also one that a late commit rolled back; again after a crash.
     """
     count = 0
     for partition, marks in _overdue(core, producers):
@@ -170,7 +170,7 @@ def _portions(marks: list[HalfMark]) -> Iterator[list[HalfMark]]:
 
 
 def _check(core: Core, half: Half, visibility_seconds: int) -> Check | None:
-    """Hand a half message out, unless it was decided or taken meanwhile, or cannot be read.
+    """Hands a half message out, unless it is decided, taken by another call, or unreadable.
 
     Its messages are read first: a check that nobody can answer is none.
     """
@@ -214,7 +214,7 @@ def _answer_bytes(half: Half) -> int:
 
 
 def _leave_to_sweep(core: Core, half: Half, mark: HalfMark) -> None:
-    """Have the sweep find what is over among what has ended."""
+    """Puts a half message that is over under the ended ones, for the sweep."""
     place = half.topic_id, half.partition
     ended = HalfMark(half.until_ms, half.id, half.terms.producers, end=True)
     put_mark(core, *place, ended)
