@@ -1,6 +1,6 @@
 """Access keys. A secret has 256 random bits and is kept as its SHA-256 alone.
 
-That of a signing key is kept encrypted as well: a signature is verified with the secret itself.
+A signing key has its secret kept encrypted as well: signatures are verified with the secret.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KeyRights(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope | None = None
     """Its calls on queues and topics; None: all of its account."""
     manages_keys: bool | None = None
-    """Whether it makes, rotates and deletes keys; None, as in keys of older forms: it does."""
+    """True if it makes, rotates and deletes keys. None, as in keys of older forms, means True."""
     expires_ms: int | None = None
 
 
@@ -68,7 +68,7 @@ class AccessKey(KeyRights, frozen=True, kw_only=True):
 
     @property
     def signing(self) -> bool:
-        """Whether signatures made with its secret are accepted."""
+        """True if signatures made with its secret are accepted."""
         return self.sealed_secret is not None
 
 
@@ -79,12 +79,12 @@ class Caller(KeyRights, frozen=True, kw_only=True):
     key_id: str
 
     def may_manage_keys(self) -> bool:
-        """Whether it makes, rotates and deletes keys."""
+        """Returns True if it makes, rotates and deletes keys."""
         return self.admin or self.manages_keys is not False
 
     @classmethod
     def of(cls, key: AccessKey) -> Self:
-        """Who calls with a key that was verified."""
+        """Returns the caller with a verified key."""
         return cls(
             account=key.account,
             key_id=key.id,
@@ -125,7 +125,7 @@ def verify(core: Core, authorization: str | None, source: str | None = None) -> 
     key = None
     if not known.is_unknown(key_id, now_ms):
         key = directory.read_cached(core, key_place(key_id), AccessKey)
-    # The comparisons run for unknown ids too, so that their time tells nothing.
+    # The comparisons run for unknown ids too, so that their time reveals nothing.
     same = hmac.compare_digest(given, key.secret_sha256 if key else _NOBODY)
     earlier = key.previous_sha256 if key else None
     same_earlier = hmac.compare_digest(given, earlier or _NOBODY) and earlier is not None
@@ -215,10 +215,10 @@ def list_keys(
 def rotate_key(
     core: Core, caller: Caller, key_id: str, grace_seconds: int
 ) -> tuple[AccessKey, str]:
-    """Give a key a new secret; the one before is good for so long beside it.
+    """Gives a key a new secret; the previous one stays good for `grace_seconds`.
 
     A rotation during that time replaces the newer secret, which an answer that was lost may have
-    taken along, and leaves the older one to those who still use it:
+    taken along, and leaves the older one to programs that still use it:
 
         secrets  A ── rotate ── A and B ── rotate ── A and C ── A's time is over ── C
     """

@@ -23,7 +23,7 @@ from cirrusmq.runtime.store import Item, key
 Place: TypeAlias = tuple[str, str]
 """A key of the Usage table: `pk`, `sk`."""
 PAST_SECONDS = 10
-"""So long after its end no clock takes a second for one to come."""
+"""Seconds after its end at which a second is past by every clock."""
 _MAX_PAST = 20
 _KEPT_SECONDS = 3_600
 _EXPIRES = "expires_at"
@@ -35,7 +35,7 @@ def counts_place(account: str, name: str) -> Place:
 
 
 def pool_place(pool: str, account: str) -> Place:
-    """Key in the Usage table of an account's counts in a pool: beside those of other accounts."""
+    """Key in the Usage table of an account's counts in a pool, beside other accounts' counts."""
     return f"T#*{pool}", account
 
 
@@ -86,7 +86,7 @@ def read_pool(core: Core, pool: str, most: int) -> dict[str, int] | None:
 
 
 def add(core: Core, place: Place, end: int, count: int) -> dict[int, int] | None:
-    """Count in or out; the counts by their seconds, None where that failed."""
+    """Counts in or out. Returns the counts by their seconds, or None if that failed."""
     request = {
         "UpdateExpression": "ADD #end :count SET #expires = :expires",
         "ExpressionAttributeNames": {"#end": str(end), "#expires": _EXPIRES},
@@ -100,7 +100,7 @@ def add(core: Core, place: Place, end: int, count: int) -> dict[int, int] | None
 
 
 def forget(core: Core, place: Place) -> None:
-    """Count nothing any more: what ran is certainly over."""
+    """Removes the counts of a place whose invocations are certainly over."""
     core.store.write(
         "DeleteItem",
         {"TableName": core.tables.usage, "Key": key(*place)},

@@ -42,7 +42,7 @@ def verify_signature(
     if not core.memory(KeyCache).is_unknown(key_id, now_ms):
         key = directory.read_cached(core, key_place(key_id), AccessKey)
     if key is None or not key.signing:
-        is_signed_with(_NOBODY)  # so that the time tells nothing
+        is_signed_with(_NOBODY)  # so that the time reveals nothing
         core.memory(KeyCache).note_wrong(source, key_id, now_ms, unknown=key is None)
         raise UnknownKeyError
     if not any(is_signed_with(secret) for secret in _secrets(core, key, now_ms)):
