@@ -40,12 +40,12 @@ _XML_SHARE = 5
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for."""
+    """A call with its caller and its parameters."""
 
     call: Call
     caller: Caller
     name: str
-    """Of the topic."""
+    """The topic's name."""
     params: dict[str, str]
     progress: Progress
 
@@ -95,7 +95,7 @@ def publish_message(asked: Asked) -> Answer:
 
 
 def consume_message(asked: Asked) -> Answer:
-    """Consume messages of a group, which is made where there is none; none is an error."""
+    """Consumes messages of a group, and makes a missing group. Raises MqError if it finds none."""
     params, core = asked.params, asked.core
     most = reading.integer(params, "numOfMessages", _MAX)
     if most is None:
@@ -117,7 +117,7 @@ def consume_message(asked: Asked) -> Answer:
 def _receive(
     asked: Asked, name: str, most: int, wait: int, *, ordered: bool
 ) -> list[dict[str, str]]:
-    # Those who publish do without.
+    # Publishers do without.
     from cirrusmq.queues.receivers import source_named
     from cirrusmq.receiving.receive import ReceiveRequest, begin, take_what_fits
 
@@ -190,7 +190,7 @@ def acknowledge(asked: Asked) -> Answer:
 
 
 def _delete(core: Core, topic: Topic, name: str, handles: list[str]) -> dict[str, str]:
-    """The codes of those that ended nothing."""
+    """Deletes messages. Returns the error codes of the handles that deleted nothing."""
     from cirrusmq.queues.receivers import source_with_id
     from cirrusmq.settlement.delete import delete_what_can_be
 

@@ -1,4 +1,4 @@
-"""Consumer groups: a subscription of the group's name, with a queue of its own.
+"""Consumer groups: a subscription of the group's name, with its own queue.
 
 There a group is made in a console; here at its first consume. Each step is one that may be
 repeated, and by several consumers at once:
@@ -42,7 +42,7 @@ def find_group(core: Core, topic: Topic, name: str) -> tuple[Subscription, Queue
 
 
 def make_group(core: Core, topic: Topic, name: str, tag: str | None, *, ordered: bool) -> None:
-    """Make a group; one that was made meanwhile stays as it is."""
+    """Makes a group; a group that another consumer has just made stays as it is."""
     from cirrusmq.subscriptions.management import put_subscription
 
     queue_name = _queue_name(f"{topic.name}--{name}")
@@ -67,12 +67,12 @@ def make_group(core: Core, topic: Topic, name: str, tag: str | None, *, ordered:
             read_values(given, SubscriptionInput),
             tag_characters=LONG_TAG_CHARACTERS,
         )
-    # Where another environment made it, a list from before that is remembered here.
+    # If another environment made it, an older list is cached here.
     core.cache.drop(subscription_place(topic.id, ""))
 
 
 def choose_tag(core: Core, topic: Topic, group: Subscription, tag: str | None) -> None:
-    """Have the group get messages of this tag alone; who asked last is right."""
+    """Restricts the group to messages of this tag; the last consumer's tag holds."""
     if group.filter == filter_of(tag):
         return
     from cirrusmq.subscriptions.management import change_subscription

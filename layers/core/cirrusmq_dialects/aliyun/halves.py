@@ -18,13 +18,13 @@ from cirrusmq_dialects.aliyun.contents import Draft, shown
 from cirrusmq_dialects.aliyun.errors import HandleErrors, code_of
 
 _LOOK_MS = 1_000
-"""A wait for half messages looks so often: they have no wake-up."""
+"""Milliseconds between two looks of a wait for half messages: they have no wake-up."""
 
 
 def prepare_half(core: Core, topic: Topic, caller: Caller, draft: Draft) -> Half:
     """Store a half message.
 
-    A publish does not say whose producers are asked for the decision: all of the account's are.
+    A publish names no producer group: all producers of the account are asked for the decision.
     """
     terms = {"check_after_seconds": draft.check_after_seconds}
     given = {"messages": [draft.native], "transaction": terms}
