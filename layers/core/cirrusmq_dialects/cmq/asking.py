@@ -32,7 +32,7 @@ PageOf: TypeAlias = Callable[[Core, str, str, int, str | None], tuple[list[T], s
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for."""
+    """A call with its caller and its parameters."""
 
     call: Call
     caller: Caller

@@ -23,7 +23,7 @@ _NO_TARGET = (4000, 10730, "deadLetter queue not exist")
 _NO_WINDOW = (4000, 10680, "invalid rewind time")
 _MOMENTS = (0, 2**53)
 _REWIND_SECONDS, _LOOK_MS, _ANSWER_SECONDS = 20, 200, 3
-"""A rewind's call waits so long for its end, looks so often, and keeps so much of its time back."""
+"""A rewind's call waits at most 20 s, looks each 200 ms, and leaves 3 s for its answer."""
 
 
 def create_queue(asked: Asked) -> Result:
@@ -79,7 +79,7 @@ def delete_queue(asked: Asked) -> Result:
 
 
 def rewind_queue(asked: Asked) -> Result:
-    """Make what was deleted since a time active again; a long one goes on behind the answer."""
+    """Makes messages deleted since a time active again; a long rewind goes on after the answer."""
     # Most calls rewind nothing: their cold starts do without.
     from cirrusmq.operations.rewind import RewindRequest, rewind
 
