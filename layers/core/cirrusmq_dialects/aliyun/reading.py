@@ -43,7 +43,7 @@ def integer(params: Mapping[str, str], name: str, bounds: tuple[int, int]) -> in
 
 
 def check_digest(call: Call) -> None:
-    """Raises InvalidDigest if the body does not match `Content-MD5`.
+    """Raises MqError if the body does not match `Content-MD5`.
 
     One SDK sends the base64 of the digest's hexadecimal digits, all others of its bytes.
     """

@@ -77,7 +77,7 @@ class _OfTopic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_of_subscription(text: str) -> dict[str, Any]:
     """Returns `retry` and `rate` of a subscription with this policy, or defaults for an empty text.
 
-    Raises InvalidParameter if it is no policy, or beyond a limit.
+    Raises SnsError if it is no policy, or beyond a limit.
     """
     given = _read(text, _OfSubscription) if text else _OfSubscription()
     return _native(given.healthy_retry_policy, given.throttle_policy, given.request_policy)

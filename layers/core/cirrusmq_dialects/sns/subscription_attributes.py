@@ -35,7 +35,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 def read_attributes(
     given: Mapping[str, str], protocol: str, account: str, before: Subscription | None = None
 ) -> Given:
-    """Returns the attributes, checked. Raises InvalidParameter for attributes that are not here.
+    """Returns the attributes, checked. Raises SnsError for attributes that are not here.
 
     before: the subscription that is to have them, if there is one.
     """

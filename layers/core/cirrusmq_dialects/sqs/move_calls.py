@@ -65,7 +65,7 @@ def start_message_move_task(asked: Asked) -> Result:
 
 
 def list_message_move_tasks(asked: Asked) -> Result:
-    """The newest tasks of a queue, those of the last seven days."""
+    """Returns the newest tasks of a queue within the last seven days."""
     most = integer(asked.members, "MaxResults", _RESULTS) or 1
     queue = _source(asked, SHOW)
     shown = [_shown(asked, queue, each) for each in _tasks(asked, queue)[:most]]

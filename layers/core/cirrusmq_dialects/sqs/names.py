@@ -70,7 +70,7 @@ def ref_in_arn(parameter: str, text: str, account: str) -> str:
 
 
 def ref(name: str, owner: str | None, account: str) -> str:
-    """A queue, to be `resolved`; QueueDoesNotExist where none can have the name."""
+    """Returns a queue, to be `resolved`. Raises SqsError if no queue can have the name."""
     if not _NAME.fullmatch(name):
         raise SqsError("QueueDoesNotExist", NO_QUEUE)
     try:

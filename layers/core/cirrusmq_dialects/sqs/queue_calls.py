@@ -148,7 +148,7 @@ def set_queue_attributes(asked: Asked) -> Result:
         core.settings.check_message_bytes(read.max_message_bytes)
         return replace(change_attributes(before, read, core.now_ms()), sdk=changes.sdk)
 
-    changed(queue)  # what is wrong is told before anything of the target is looked at
+    changed(queue)  # errors of the request come before errors of the target
     try:
         update_queue(core, queue.account, queue.name, changed)
     except QueueNotFound as error:
@@ -184,7 +184,7 @@ def list_queue_tags(asked: Asked) -> Result:
 
 
 def tag_queue(asked: Asked) -> Result:
-    """Add tags, or replace those of the same keys."""
+    """Adds tags, and replaces tags of the same keys."""
     given = pairs(asked.members, "Tags")
     if not given:
         raise missing("Tags")
@@ -246,7 +246,7 @@ def _check_target(
 ) -> None:
     """Messages come to a dead-letter queue: `send` or `manage` on it is needed.
 
-    It must be a FIFO queue if its source is one, and only then; a missing one is told later.
+    It must be a FIFO queue if its source is one, and only then; a missing one is refused later.
     """
     dead_letter = native.get("dead_letter")
     if not dead_letter:

@@ -1,4 +1,4 @@
-"""Receiving: messages with what is said of them, or those of a receive whose answer was lost."""
+"""Receiving: new messages, or the messages of a receive whose answer was lost."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def receive_message(asked: Asked) -> Result:
 
 
 def _received(asked: Asked, queue: Queue, given: Result, attempts: Sequence[str]) -> list[Received]:
-    """Take messages, or those that a receive of one of the attempts still holds."""
+    """Takes messages, or returns the messages that a receive of an attempt still holds."""
     core, find = asked.core, asked.finder(RECEIVE)
 
     def begun(**more: str) -> PreparedReceive:
@@ -153,7 +153,7 @@ def _notification(queue: Queue, each: Received) -> str | None:
 
 
 def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
-    """What is said of a message beside its own attributes."""
+    """Returns the system attributes of a message."""
     parcel, place, message = each.parcel, each.place, each.message
     told = {
         "SenderId": sender_of(message, queue.account).account,

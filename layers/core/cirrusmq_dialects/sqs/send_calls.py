@@ -35,7 +35,7 @@ class _Draft:
     """A message of a request, checked as far as it can be alone."""
 
     def __init__(self, queue: Queue, members: Members, trace: str | None) -> None:
-        """`trace`: of the call, for a message that has none of its own."""
+        """`trace`: the call's trace, for a message without one."""
         self.content = content = read_content(members)
         group, once = (
             key_text(members, "MessageGroupId"),
@@ -129,7 +129,7 @@ def _sent(draft: _Draft, sent: Any) -> Result:
 
 
 def _check_attributes(kept: Mapping[str, Any]) -> None:
-    """Of the core's limits those that are below SQS's."""
+    """Checks the core's limits that are below SQS's. Raises SqsError."""
     if any(len(name) > 64 for name in kept):
         raise SqsError(
             "InvalidParameterValue",

@@ -91,9 +91,9 @@ def change_message_visibility_batch(asked: Asked) -> Result:
 
 
 def _check_total(asked: Asked, handle: str, seconds: int) -> None:
-    """InvalidParameterValue if a lease would end over 12 hours behind the one that was received.
+    """Raises SqsError if a lease would end over 12 hours after the received one.
 
-    A handle tells when its first lease ended, not when it began.
+    A handle contains the end of its first lease, not the start.
     """
     receipt = receipts.decode(handle)
     if receipt is None or not seconds:
@@ -122,7 +122,7 @@ def source_of(asked: Asked, queue: Queue) -> SourceOf:
 
 
 def _handle(members: Members) -> str:
-    """The receipt of a request, or of an entry; ReceiptHandleIsInvalid where it is none of ours."""
+    """Returns the receipt of a request or an entry. Raises SqsError if it is no receipt."""
     handle = needed_text(members, "ReceiptHandle")
     if len(handle) > limits.RECEIPT_CHARACTERS or receipts.decode(handle) is None:
         raise SqsError(
