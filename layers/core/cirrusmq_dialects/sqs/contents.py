@@ -61,7 +61,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return {"body": self.body, "attributes": shown} if shown else {"body": self.body}
 
     def digests(self, body_md5: str | None) -> dict[str, str]:
-        """Returns the MD5s by which an SDK checks a stored message; `body_md5`: of its body, if known."""
+        """Returns the MD5s by which an SDK checks a stored message; `body_md5`: if known."""
         found = {"MD5OfMessageBody": body_md5 or md5(self.body.encode())}
         if self.attributes:
             found["MD5OfMessageAttributes"] = attributes_md5(self.attributes)
