@@ -34,7 +34,7 @@ def lone_parcel(
     object_days: int = 0,
     visibility_seconds: int = 0,
 ) -> Parcel | None:
-    """The parcel of a message in its subscription; None if its object is gone.
+    """Returns the parcel of a message in its subscription, or None if its object is gone.
 
     `place`: its publish, and its number there. `came_from`: what makes the parcel's id unlike
     others of this message. `object_days`: the class of life of the object with its body; 0: none.
@@ -89,7 +89,7 @@ def items_of(arrived: Parcel, message: Message) -> list[Item]:
 def notice_of(subscription: Subscription, arrived: Parcel) -> Notice:
     """The notice for a URL that gets a lone parcel.
 
-    A group's consumers look by themselves, or the stream wakes its worker.
+    A group's consumers poll anyway, or the stream wakes its worker.
     """
     return Notice(
         subscription=subscription,

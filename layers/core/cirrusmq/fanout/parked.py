@@ -79,7 +79,7 @@ def drain(core: Core, reader_id: str, most_ms: int) -> None:
 
 
 def start_draining(core: Core, reader_id: str) -> None:
-    """Start a drainer of the reader's parked shares in the function `replay`."""
+    """Starts a drainer of the reader's parked shares in the function `replay`."""
     core.invoke("replay", {"parked": reader_id})
 
 

@@ -23,7 +23,7 @@ KEEP_MS = 180_000
 
 
 def mark(core: Core, reader_id: str) -> None:
-    """Mark the reader's lot: this invocation may park shares from now on."""
+    """Marks the reader's lot: this invocation may park shares from now on."""
     core.store.write("UpdateItem", lot_update(core.tables.messages, reader_id, core.now_ms()))
 
 
@@ -57,7 +57,7 @@ def hold_ms(core: Core) -> int:
 
 
 def remove(core: Core, reader_id: str) -> None:
-    """Remove the lot, unless it was marked lately or is held: then the sweep tries again."""
+    """Removes the lot, unless it was marked lately or is held: then the sweep tries again."""
     old_ms = core.now_ms() - int(KEEP_MS * core.clock.scale)
     request = {
         "TableName": core.tables.messages,

@@ -49,7 +49,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         return OWN_THREADS + (1 if in_order else self.subscription.max_in_flight)
 
     def merged(self, other: Notice) -> Notice:
-        """Both of one subscription."""
+        """Returns both notices of one subscription as one."""
         return msgspec.structs.replace(
             self,
             start=min(self.start, other.start),
@@ -95,7 +95,7 @@ class Notices:
         return lost
 
     def note(self, new: Notice) -> None:
-        """Have a subscription notified, once for all that is noted of it."""
+        """Notes a subscription to notify; its notices are merged into one."""
         before = self._waiting.get(new.subscription.id)
         self._waiting[new.subscription.id] = before.merged(new) if before else new
 
@@ -135,7 +135,7 @@ class Notices:
 
 
 def together(notices: Iterable[Notice]) -> list[list[Notice]]:
-    """The notices of each invocation: those with the fewest posts share one as far as it goes."""
+    """Returns the notices of each invocation: subscriptions with the fewest posts share one."""
     groups: list[list[Notice]] = []
     posts = threads = size = 0
     for notice in sorted(notices, key=lambda each: each.posts):

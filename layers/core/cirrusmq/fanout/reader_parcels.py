@@ -83,7 +83,7 @@ class ParcelsToPut(ReaderDelivery, frozen=True, kw_only=True):
     """The queue whose waiting receivers are woken."""
 
     def give(self, core: Core) -> None:
-        """Put them, one after the other."""
+        """Puts the parcels, one after the other."""
         begun_ms = 0 if self.woken is None else core.now_ms()
         parcels = self.parcels or list(parcels_of(self.share))
         put_parcels(core, parcels, self.purged_ms)
@@ -136,7 +136,7 @@ def put_side_by_side(core: Core, parcels: Sequence[Parcel], purged_ms: int | Non
 
 
 def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parcel:
-    """The parcel of entries that are together; `sequence`: of their group, in an ordered reader."""
+    """Returns the parcel of entries; `sequence`: their number in the group of an ordered reader."""
     first = entries[0]
     partition = share.partition
     key = sort_key(first.available_ms + share.skew_ms, share.parcel_id)
@@ -177,6 +177,6 @@ def _lane(share: ReaderShare, entry: Entry) -> str:
 
 
 def _group(share: ReaderShare, entry: Entry) -> str:
-    """The message's group; one without is its own."""
+    """Returns the message's group; a message without one is its own group."""
     group = entry.message.group
     return message_id(share.parcel_id, entry.position) if group is None else group

@@ -36,7 +36,7 @@ class _RecordToShow(ReaderDelivery, frozen=True, kw_only=True):
     """True if it came late: readers may be past its place in the log. Else it is only delayed."""
 
     def give(self, core: Core) -> None:
-        """Show it behind those."""
+        """Shows the record to the readers that are past it."""
         if self.late:
             show_again(core, self.entry.item)
         if has_delayed(self.entry.item):

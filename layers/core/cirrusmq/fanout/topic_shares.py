@@ -191,7 +191,7 @@ def fair_share(
 def _later_delivery(
     core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
 ) -> Delivery:
-    """The delivery of a record that was not published for a group: as its filter is now."""
+    """Returns the delivery of a record that was not published for a group: by its filter now."""
     return Delivery(
         subscription_id=subscription.id,
         places=select(core, record, subscription, kind),
@@ -315,10 +315,10 @@ def _needs_a_send(core: Core, queue: Queue) -> bool:
 
 
 def _key_ms(record: TopicRecord, now_ms: int) -> int:
-    """The time of a whole record's key in a queue, where its life begins now.
+    """Returns the time of a whole record's key in a queue, where its life begins now.
 
-    Looks go back by a message's life and a little more, and no further than a purge. So the key of
-    a copy that is later than that little is later than its publish.
+    Scans go back by a message's life and `KEY_SLACK_MS`, and no further than a purge. So the key of
+    a copy that is later than this slack is later than its publish.
     """
     return max(ulid.time_of(record.send_id), now_ms - limits.KEY_SLACK_MS)
 
@@ -336,7 +336,7 @@ def _kept_days(core: Core, queue: Queue, record: TopicRecord, now_ms: int) -> in
 
 
 def _grouped(queue: Queue, record: TopicRecord, place: int) -> Described:
-    """The message; in an ordered queue one without a group is its own."""
+    """Returns the message; in an ordered queue a message without a group is its own group."""
     message = record.messages[place]
     if not queue.attributes.ordered or message.group is not None:
         return message

@@ -80,7 +80,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> Trace:
-    """The message's deliveries; MessageNotFound once its life is over."""
+    """Returns the message's deliveries. Raises MessageNotFound once it has expired."""
     found = find_logged(core, topic, message_id)
     if found is None:
         raise MessageNotFound
@@ -193,7 +193,7 @@ def _pull_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
 
 
 def _push_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
-    """The state in the message's own parcel: others of its subscription have times of their own."""
+    """Returns the state in the message's parcel: parcels of a subscription have their own times."""
     attempts, visible_ms = parcel.receives[index], parcel.visible_ms[index]
     posts = parcel.posts(index)
     if not parcel.live(index):
