@@ -66,5 +66,5 @@ def _why_not_sql(filter: SqlFilter, attributes: _Attributes) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names of some."""
+    """Returns the first of the names, as a text."""
     return ", ".join([*names[:_MAX_NAMES], *(["…"] if len(names) > _MAX_NAMES else [])])

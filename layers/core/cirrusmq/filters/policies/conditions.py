@@ -68,7 +68,7 @@ def make_test(condition: object, where: str, *, of_bodies: bool) -> Test:
 
 
 def as_value(given: object) -> Value:
-    """A value of JSON, whose numbers are decimal, as conditions are asked of it."""
+    """Returns a value of JSON, whose numbers are decimal, in the form that conditions test."""
     if given is None:
         return NULL
     return given if isinstance(given, str | bool | Decimal) else None

@@ -57,7 +57,7 @@ class Token:
 
 
 def refuse(position: int, reason: str) -> NoReturn:
-    """Refuse the filter because of the text at `position`."""
+    """Refuses the filter because of the text at `position`."""
     raise InvalidFilter(f"sql: position {position}: {reason}")
 
 
