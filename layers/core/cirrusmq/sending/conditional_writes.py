@@ -33,7 +33,7 @@ _TRIES = 8
 
 
 def store_items(core: Core, queue: Queue, items: Items) -> PreviousAttempt | None:
-    """Write the items of a send, unless an earlier try of it did.
+    """Writes the items of a send, unless an earlier try of it did.
 
         a client      send ──> put ──> (answer lost)     the same send again ──> put
         the store               stored                                            key taken

@@ -188,7 +188,7 @@ def _with_log(parcels: Sequence[Parcel], log: str, partition: int) -> tuple[Item
 
 
 def pack_entries(entries: Sequence[Entry]) -> bytes:
-    """The messages of entries, which have them whole: those in an object do not."""
+    """Returns the packed messages of entries, but for messages whose body is in an object."""
     return pack([entry.message for entry in entries if isinstance(entry.message, Message)])
 
 

@@ -42,7 +42,7 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
 def read_contents(
     given: Sequence[BatchMessage], most_bytes: int, most: ContentLimits = CONTRACT
 ) -> list[Message]:
-    """The messages of a batch, its count and total checked; `most`: of each beside its body."""
+    """Returns the messages of a batch, checked. `most`: limits for attributes and tags of each."""
     if len(given) > limits.BATCH_MESSAGES:
         raise BatchTooLarge(f"a batch has 1 to {limits.BATCH_MESSAGES} messages")
     contents = []
@@ -145,7 +145,7 @@ def store_once(
 
 
 def without_duplicates(keys: Mapping[int, str | None], known: Iterable[str]) -> list[int]:
-    """The places of the first message with each id that is not known, and of those without one."""
+    """Returns the places of the first message with each unknown id, and of messages without one."""
     seen = set(known)
     fresh = []
     for place, key in keys.items():

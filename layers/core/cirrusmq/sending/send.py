@@ -119,7 +119,7 @@ _Result: TypeAlias = Stored | CirrusMQError
 def send(
     core: Core, queue: Queue, request: SendRequest, caller: Caller, most: ContentLimits = CONTRACT
 ) -> list[_Result]:
-    """Store the messages; one result for each, in the order sent.
+    """Stores the messages. Returns a result for each, in the order sent.
 
     With `atomic` all are stored or an error is raised. Without, a message that its own size,
     delay or group rules out has its error in the list. `most`: of each beside its body.
@@ -264,7 +264,7 @@ def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> s
 def _store(
     sending: _Send, drafts: Mapping[int, _Draft], places: Sequence[int]
 ) -> dict[int, _Result]:
-    """Store the messages at `places`, unless an earlier try of the send has."""
+    """Stores the messages at `places`, unless an earlier try of the send has."""
     results: dict[int, _Result] = {}
     while left := {place: drafts[place] for place in places if place not in results}:
         results |= _write(sending, left)
@@ -355,7 +355,7 @@ def _results_after_conflict(
     met: Set[int],
     orders: Mapping[int, int] = MappingProxyType({}),
 ) -> Mapping[int, _Result]:
-    """The results of messages on which an earlier try decided; the others are still to be stored.
+    """Returns results of messages that an earlier try decided; the others are still to be stored.
 
     `met`: the places of messages whose keys are taken by items of the earlier try. If that was not
     `whole`, it may have refused some of them, and its items keep them out for good:
