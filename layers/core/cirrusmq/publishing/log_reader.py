@@ -66,11 +66,11 @@ def read_log(
     encode: Callable[[Logged], bytes],
     alone_bytes: int = limits.ANSWER_BYTES,
 ) -> tuple[list[bytes], str]:
-    """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to continue with.
+    """Returns up to `limit` messages after `after` (a time or a cursor), and the next cursor.
 
     The messages are as `encode` makes them, as many as an answer has room for. With a subscription
-    only messages that its filter selects, published since it was created. `alone_bytes`: that one
-    may have which is alone; MessageTooLarge where the next one has more, with the cursor behind it.
+    only messages that its filter selects, published since it was created. `alone_bytes`: limit
+    of a message alone. Raises MessageTooLarge, with the cursor after it, if the next one has more.
     """
     now_ms = core.now_ms()
     listing = ("log", topic.id, subscription.id if subscription else "")
@@ -126,7 +126,7 @@ def came_late(core: Core, item: Item, came_ms: int) -> bool:
 
 
 def show_again(core: Core, item: Item) -> None:
-    """Put a pointer to a late record, under a key that no reader has passed.
+    """Puts a pointer to a late record, under a key that no reader has passed.
 
     A pointer may be late itself, and put twice if the stream repeats its record: some readers get
     the messages again, none misses them.
@@ -149,7 +149,7 @@ def show_again(core: Core, item: Item) -> None:
 
 
 def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
-    """Put pointers to a record under the times at which messages of it are to be delivered.
+    """Puts pointers to a record under the times at which messages of it are to be delivered.
 
     Readers find them there, and leave them out at the record itself. Their keys follow from the
     record: a repetition changes nothing. A pointer that comes too late is put under a key of now.

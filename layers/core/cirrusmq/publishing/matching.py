@@ -48,7 +48,7 @@ def match(
 def try_filter(
     core: Core, topic: Topic, request: PublishRequest, filter: dict[str, Any] | None
 ) -> list[Trial | CirrusMQError]:
-    """For each message whether a subscription with this filter would get it.
+    """Returns for each message if a subscription with this filter would get it.
 
     No subscription is read. Raises as creating one does: InvalidFilter, InvalidParameter.
     """

@@ -81,7 +81,7 @@ class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
 
     @property
     def due(self) -> WantedDelay | None:
-        """When it is to be delivered, where it says that."""
+        """When it is to be delivered, or None if that is not given."""
         if self.delay_seconds is UNSET and self.deliver_at is UNSET:
             return None
         return WantedDelay(self.delay_seconds, self.deliver_at)
@@ -139,7 +139,7 @@ def publish(
     request: PublishRequest,
     most: ContentLimits = CONTRACT,
 ) -> list[Published | CirrusMQError]:
-    """Publish the messages; one result for each, in the order given.
+    """Publishes the messages. Returns a result for each, in the order given.
 
     caller: who sends them, and whose account's rate the copies count against. `most`: of each
     message beside its body.
@@ -250,7 +250,7 @@ def _publish_id(
 def _store(
     publishing: _Publish, drafts: Mapping[int, Draft], places: Sequence[int]
 ) -> dict[int, Published]:
-    """Store the messages at `places` that any subscription gets, unless an earlier try did."""
+    """Stores the messages at `places` that any subscription gets, unless an earlier try did."""
     core, topic = publishing.core, publishing.topic
     matched = {place: drafts[place] for place in places if drafts[place].subscriptions}
     earlier = _write(publishing, matched) if matched else None
@@ -289,7 +289,7 @@ def _counts(record: TopicRecord) -> dict[int, int]:
 
 
 def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> PreviousAttempt | None:
-    """Store messages, given by their places in the call, unless an earlier try of it did."""
+    """Stores messages, given by their places in the call, unless an earlier try of it did."""
     core, now_ms = publishing.core, publishing.now_ms
     place = partial(place_messages, core, publishing.id, publishing.contents)
     record = make_log_record(

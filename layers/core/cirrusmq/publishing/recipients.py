@@ -89,7 +89,7 @@ def endpoint(core: Core, subscription: Subscription) -> Queue | None:
 
 
 def endpoints(core: Core, drafts: Iterable[Draft]) -> dict[str, Queue]:
-    """The queues that are delivered to, by the ids of the subscriptions; without those gone."""
+    """Returns the queues to deliver to, by the ids of their subscriptions, without deleted ones."""
     queues = {}
     for subscription in _subscriptions(drafts).values():
         if subscription.protocol == "queue":

@@ -107,7 +107,7 @@ def receive_halves(
 
 
 def end_overdue(core: Core, deadline_ms: int) -> Ended:
-    """Roll back the half messages of all topics that nobody decided in time, until a deadline."""
+    """Rolls back the half messages of all topics that nobody decided in time, until a deadline."""
     found = list(read_producers(core))
     core.random.shuffle(found)
     done, count = True, 0
@@ -119,7 +119,7 @@ def end_overdue(core: Core, deadline_ms: int) -> Ended:
 
 
 def end_halves(core: Core, producers: Producers, deadline_ms: int) -> Ended:
-    """Roll back the half messages of these producers whose time is over, until a deadline.
+    """Rolls back the half messages of these producers whose time is over, until a deadline.
 
     Each is reported in the log, also one that a late commit rolled back; again after a crash.
     """
@@ -225,7 +225,7 @@ def _leave_to_sweep(core: Core, half: Half, mark: HalfMark) -> None:
 def _clean(
     core: Core, topic_id: str, partition: int, mark: HalfMark, half: Half | None, now_ms: int
 ) -> None:
-    """Remove a mark whose half message is decided, or that was left over."""
+    """Removes a mark whose half message is decided, or that was left over."""
     decided = half is not None and half.state != "prepared"
     if decided or mark.due_ms + _LEFT_OVER_MS < now_ms:
         delete_mark(core, topic_id, partition, mark)
@@ -234,7 +234,7 @@ def _clean(
 def _end(
     core: Core, producers: Producers, partition: int, mark: HalfMark, half: Half | None
 ) -> bool:
-    """Look at a mark of what may be over; whether nobody had decided it."""
+    """Looks at a mark that may be over. Returns True if its half message was undecided."""
     place, now_ms = (producers.topic_id, partition), core.now_ms()
     over = half is not None and _is_over(half, now_ms - core.skew_ms)
     if half is not None and half.state == "prepared" and over and not time_out(core, half):

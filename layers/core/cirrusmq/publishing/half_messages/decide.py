@@ -49,7 +49,7 @@ _TRIES = 8
 
 
 def commit(core: Core, topic: Topic, account: str, handle: str) -> list[Published]:
-    """Publish a half message; the same answer to each commit. Conflict, MessageNotFound."""
+    """Publishes a half message. Each commit returns the same. Raises Conflict, MessageNotFound."""
     for _ in range(_TRIES):
         half = _find(core, topic, account, handle)
         if half.state == "rolled_back":
@@ -69,7 +69,7 @@ def commit(core: Core, topic: Topic, account: str, handle: str) -> list[Publishe
 
 
 def roll_back(core: Core, topic: Topic, account: str, handle: str) -> None:
-    """Drop a half message, unless that was done before. Conflict, MessageNotFound."""
+    """Drops a half message, unless that was done before. Raises Conflict, MessageNotFound."""
     for _ in range(_TRIES):
         half = _find(core, topic, account, handle)
         if half.state == "committed":

@@ -136,7 +136,7 @@ def find_halves(
 
 
 def put_half(core: Core, half: Half) -> None:
-    """Write a new half message; ConditionFailed where its id is taken."""
+    """Writes a new half message. Raises ConditionFailed if its id is taken."""
     core.store.write("PutItem", put_if_absent(core.tables.messages, half_item(half)))
 
 
@@ -181,7 +181,7 @@ def is_own_check(item: Item | None, nonce: bytes) -> bool:
 
 
 def put_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
-    """Put a mark; one write unit."""
+    """Puts a mark; one write unit."""
     item: Item = {
         **key(halves_key(topic_id, partition), mark.sort_key),
         "expires_at": {"N": str(ttl_seconds(mark.due_ms + _KEPT_MS))},
@@ -190,7 +190,7 @@ def put_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
 
 
 def delete_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
-    """Remove a mark; one write unit."""
+    """Removes a mark; one write unit."""
     place = key(halves_key(topic_id, partition), mark.sort_key)
     core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
 

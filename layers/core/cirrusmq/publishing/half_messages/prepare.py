@@ -49,7 +49,7 @@ def prepare(
     transaction: TransactionInput,
     most: ContentLimits = CONTRACT,
 ) -> Half:
-    """Store all messages of a caller's publish, seen by nobody before their commit.
+    """Stores all messages of a caller's publish, seen by nobody before their commit.
 
     `most`: of each message beside its body.
     """
