@@ -47,7 +47,7 @@ class Chosen(NamedTuple):
 
 
 def keep(core: Core, account: str, entry: AuditEntry) -> None:
-    """Put a change into an account's audit; a repeated call, or store's try, changes nothing."""
+    """Puts a change into an account's audit; a repeated call, or store's try, changes nothing."""
     told = "\n".join((entry.request_id, entry.route, entry.resource)).encode()
     entropy = hashlib.sha256(told).digest()[: ulid.ENTROPY_BYTES]
     place = audit_place(account, ulid.encode(entry.at_ms, entropy))

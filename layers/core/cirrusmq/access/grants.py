@@ -115,13 +115,13 @@ def get_topic_grant(core: Core, topic: Topic, account: str) -> TopicGrant:
 
 
 def delete_grant(core: Core, queue: Queue, account: str) -> None:
-    """Take a grant back."""
+    """Takes a grant back."""
     get_grant(core, queue, account)
     _delete(core, _of_queue(queue, account))
 
 
 def delete_topic_grant(core: Core, topic: Topic, account: str) -> None:
-    """Take a grant on a topic back. The subscriptions that the account made are still there."""
+    """Takes a grant on a topic back. The subscriptions that the account made are still there."""
     get_topic_grant(core, topic, account)
     _delete(core, _of_topic(topic, account))
 

@@ -78,7 +78,7 @@ class KeyCache:
             self._opened[sealed] = secret, now_ms + OPENED_MS
 
     def note_wrong(self, source: str | None, key_id: str, now_ms: int, *, unknown: bool) -> None:
-        """Count a wrong key of an address; `unknown`: there is no key of this id at all."""
+        """Counts a wrong key of an address; `unknown`: there is no key of this id at all."""
         with self._lock:
             self._begin(now_ms)
             if unknown:

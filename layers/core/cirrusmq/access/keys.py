@@ -95,7 +95,7 @@ class Caller(KeyRights, frozen=True, kw_only=True):
         )
 
     def require(self, rights: tuple[Right, ...], kind: Kind, ref: str, place: str = "") -> None:
-        """Forbidden unless the key's scope has one of the rights there, or it has no scope."""
+        """Raises Forbidden if the key has a scope with none of the rights there."""
         scope = self.scope
         if scope is None or any(scope.allows(right, kind, ref, self.account) for right in rights):
             return
@@ -147,7 +147,7 @@ def create_key(
     *,
     signing: bool = False,
 ) -> tuple[AccessKey, str]:
-    """Make a key, which is answered with its secret; the first one creates its account.
+    """Makes a key. Returns it with its secret; the first key creates its account.
 
     `signing`: its secret may sign, too, as the SDKs of other services do.
     """
@@ -186,7 +186,7 @@ def create_key_as(
     *,
     signing: bool = False,
 ) -> tuple[AccessKey, str]:
-    """Make a key on behalf of a caller: for its own account, or, as an admin, for any."""
+    """Makes a key on behalf of a caller: for its own account, or, as an admin, for any."""
     target = account_named(caller, account)
     if rights.admin and not caller.admin:
         raise Forbidden("only an admin key makes admin keys")
@@ -253,9 +253,9 @@ def rotate_key(
 
 
 def delete_key(core: Core, caller: Caller, key_id: str) -> str:
-    """Delete a key of the caller's account, or, as an admin, of any; answers its account.
+    """Deletes a key of the caller's account, or, as an admin, of any. Returns its account.
 
-    InUse for the last admin key.
+    Raises InUse for the last admin key.
     """
     found = _manageable(core, caller, key_id)
     key = found.value
@@ -276,7 +276,7 @@ def delete_key(core: Core, caller: Caller, key_id: str) -> str:
 
 
 def _manageable(core: Core, caller: Caller, key_id: str) -> directory.Document[AccessKey]:
-    """The key, where the caller may manage it."""
+    """Returns the key. Raises KeyNotFound or Forbidden if the caller may not manage it."""
     if len(key_id) > GIVEN_ID_CHARACTERS:
         raise KeyNotFound
     found = directory.read(core, key_place(key_id), AccessKey)

@@ -43,7 +43,7 @@ _REPORTS = "r"
 
 
 def admit(core: Core, account: str) -> None:
-    """Count a call of the account; Throttled where it makes more than its rate."""
+    """Counts a call of the account. Raises Throttled if it makes more than its rate."""
     rate = core.settings.account_requests_per_second
     if not rate:
         return
@@ -56,7 +56,7 @@ def admit(core: Core, account: str) -> None:
 
 
 def count_copies(core: Core, account: str, copies: int) -> None:
-    """Count what follows from a publish: ten copies are a call.
+    """Counts the copies of a publish: ten copies are a call.
 
     They are a debt, since the publish is stored by now: calls wait until the rate has worked it
     off. It is in the counts that environments report, so that all of them bear it.
@@ -111,14 +111,14 @@ def _report(core: Core, account: str, count: Count) -> Item:
 
 
 def _demand(counted: Item, count: Count) -> float:
-    """Calls a second of all environments, by the reports of two intervals; of a second, where that
-    is the interval.
+    """Returns calls a second of all environments, by the reports of two intervals, or of one second
+    if that is the interval.
 
     Some environments have not reported the last second yet; without it all is complete. In the
     first seconds of a minute the last demand stands for what the counter does not have:
 
         counter    … 58 59 │ 0 1 2 3          interval 4, at second 3: [0 1 2 3] and, for
-        needed     ─ ─ ─ ─ ─ ─ ─ ─ ─          [55 to 59], what the last report told
+        needed     ─ ─ ─ ─ ─ ─ ─ ─ ─          [55 to 59], the demand of the last report
     """
     last = count.second % _MINUTE
     length = 1 if count.interval == 1 else 2 * count.interval

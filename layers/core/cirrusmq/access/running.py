@@ -41,7 +41,7 @@ def pool_place(pool: str, account: str) -> Place:
 
 @contextlib.contextmanager
 def counted(core: Core, place: Place, until_ms: int) -> Iterator[int]:
-    """Count one more until then, or until the block ends.
+    """Counts one more until then, or until the block ends.
 
     Returns how many run with this one, or 0 if the count failed.
     """
@@ -57,7 +57,7 @@ def counted(core: Core, place: Place, until_ms: int) -> Iterator[int]:
 
 
 def present(counts: dict[int, int], now_ms: int) -> int:
-    """How many have not come to their end."""
+    """Returns how many have not come to their end."""
     return sum(count for end, count in counts.items() if end * 1000 > now_ms)
 
 
@@ -112,7 +112,7 @@ def _counts(item: Item) -> dict[int, int]:
 
 
 def forget_past(core: Core, place: Place, counts: dict[int, int]) -> None:
-    """Remove seconds that have passed, some at a time: the item stays within one unit."""
+    """Removes seconds that have passed, some at a time: the item stays within one unit."""
     past = [end for end in counts if end < core.now_ms() // 1000 - PAST_SECONDS]
     if len(past) < _MAX_PAST:
         return
@@ -125,7 +125,7 @@ def forget_past(core: Core, place: Place, counts: dict[int, int]) -> None:
 
 
 def _update(core: Core, place: Place, request: dict[str, Any]) -> Item | None:
-    """The item as an update leaves it; None where the store fails, which ends no work."""
+    """Returns the item after the update, or None if the store fails: the work goes on."""
     item = {"TableName": core.tables.usage, "Key": key(*place)}
     try:
         return core.store.write("UpdateItem", {**item, **request, "ReturnValues": "ALL_NEW"}) or {}

@@ -82,7 +82,7 @@ class Throttle:
         self._lock = threading.Lock()
 
     def turn(self, account: str, second: int, rate: int, draw: Callable[[], float]) -> Count | None:
-        """Begin a second. Returns the count that is to be reported now, to one caller alone.
+        """Begins a second. Returns the count that is to be reported now, to one caller alone.
 
         draw: a number from 0 to below 1, by which a fraction of a call is one call.
         """
@@ -147,7 +147,7 @@ class Throttle:
                 tally.share, tally.allowed = float(rate), rate
 
     def take(self, account: str) -> bool:
-        """Count a call. Returns whether it may pass."""
+        """Counts a call. Returns True if it may pass."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is None:
@@ -159,7 +159,7 @@ class Throttle:
             return True
 
     def owe(self, account: str, calls: float, most: float) -> None:
-        """Let further calls of an account count: later ones wait for them. At most `most` wait."""
+        """Lets further calls of an account count: later ones wait for them. At most `most` wait."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is not None:
