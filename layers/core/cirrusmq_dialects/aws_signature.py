@@ -145,7 +145,7 @@ def _canonical_query(query: str) -> str:
 
 
 def check_of(signed: Signed, call: Call) -> Callable[[str], bool]:
-    """Make the check of a call's signature: whether it is made with a secret."""
+    """Makes the check of a call's signature: whether it is made with a secret."""
     text = text_to_sign(signed, call.method, call.path, call.query, call.headers, call.body)
     return lambda secret: same(signed.signature, sign(secret, signed, text))
 

@@ -30,7 +30,7 @@ def told(call: Call, action: str, error: Exception) -> CirrusMQError:
 
 
 def note(call: Call, dialect: str, progress: Progress, code: str) -> None:
-    """Write a call that changes something, or is refused for its key, into the audit.
+    """Writes a call that changes something, or is refused for its key, into the audit.
 
     Its route is the action with its dialect: `sqs CreateQueue`. One that was refused, or may have
     failed half-way, is in the log alone: its code is the other service's.

@@ -55,7 +55,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return self.call.core
 
     def topic(self, right: Right) -> Topic:
-        """The caller's topic in the path, where its key has the right there."""
+        """Returns the caller's topic in the path. Raises Forbidden if its key lacks the right."""
         try:
             self.caller.require((right,), "topics", self.name)
             return get_topic(self.core, self.caller.account, self.name)
@@ -71,7 +71,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def publish_message(asked: Asked) -> Answer:
-    """Publish a message, or prepare a half one."""
+    """Publishes a message, or prepares a half one."""
     topic = asked.topic("send")
     draft = Draft(reading.read_message(asked.call.body))
     if draft.check_after_seconds is not None:
@@ -170,7 +170,7 @@ def _found(asked: Asked, messages: list[dict[str, str]]) -> Answer:
 
 
 def acknowledge(asked: Asked) -> Answer:
-    """End messages, each for itself; or decide half messages."""
+    """Ends messages, each separately, or decides half messages."""
     trans, name = asked.params.get("trans", ""), asked.consumer()
     if trans in ("commit", "rollback"):
         from cirrusmq_dialects.aliyun.halves import decide

@@ -83,7 +83,7 @@ def choose_tag(core: Core, topic: Topic, group: Subscription, tag: str | None) -
 
 
 def filter_of(tag: str | None) -> dict[str, str] | None:
-    """The filter of `A||B`; None where everything is wanted."""
+    """Returns the filter of `A||B`, or None if everything is wanted."""
     wanted = (tag or "").strip()
     return {"tag_expression": wanted} if wanted and wanted != "*" else None
 

@@ -22,7 +22,7 @@ _LOOK_MS = 1_000
 
 
 def prepare_half(core: Core, topic: Topic, caller: Caller, draft: Draft) -> Half:
-    """Store a half message.
+    """Stores a half message.
 
     A publish names no producer group: all producers of the account are asked for the decision.
     """
@@ -70,7 +70,7 @@ def _shown(check: Check, now_ms: int) -> list[dict[str, str]]:
 
 
 def decide(core: Core, topic: Topic, account: str, handles: list[str], decision: str) -> None:
-    """Commit half messages, or roll them back, each for itself; HandleErrors."""
+    """Commits half messages, or rolls them back, each separately. Raises HandleErrors."""
     act = {"commit": commit, "rollback": roll_back}[decision]
     codes: dict[str, str] = {}
     for handle in handles:

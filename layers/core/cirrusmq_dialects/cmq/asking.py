@@ -44,13 +44,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return self.call.core
 
     def queue(self, rights: tuple[Right, ...]) -> Queue:
-        """The caller's queue in `queueName`, where its key has one of the rights there."""
+        """Returns the queue in `queueName`. Raises Forbidden if the key has none of the rights."""
         name = queue_name(self.params)
         self.caller.require(rights, "queues", name)
         return get_queue(self.core, self.caller.account, name)
 
     def topic(self, rights: tuple[Right, ...]) -> Topic:
-        """The caller's topic in `topicName`, where its key has one of the rights there."""
+        """Returns the topic in `topicName`. Raises Forbidden if the key has none of the rights."""
         name = topic_name(self.params)
         self.caller.require(rights, "topics", name)
         return get_topic(self.core, self.caller.account, name)

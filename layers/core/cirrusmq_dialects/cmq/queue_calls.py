@@ -27,7 +27,7 @@ _REWIND_SECONDS, _LOOK_MS, _ANSWER_SECONDS = 20, 200, 3
 
 
 def create_queue(asked: Asked) -> Result:
-    """Make a queue; one of the name that exists is refused, as it is there."""
+    """Makes a queue; one of the name that exists is refused, as it is there."""
     name, changes = queue_name(asked.params), shapes.read_attributes(asked.params)
     asked.caller.require(MANAGE, "queues", name)
     _check_target(asked, changes)
@@ -43,7 +43,7 @@ def create_queue(asked: Asked) -> Result:
 
 
 def set_queue_attributes(asked: Asked) -> Result:
-    """Change the attributes that are given."""
+    """Changes the attributes that are given."""
     changes, queue = shapes.read_attributes(asked.params), asked.queue(MANAGE)
     _check_target(asked, changes)
     given = read_values(changes, QueueInput)
@@ -72,7 +72,7 @@ def list_queue(asked: Asked) -> Result:
 
 
 def delete_queue(asked: Asked) -> Result:
-    """Delete a queue and its messages."""
+    """Deletes a queue and its messages."""
     queue = asked.queue(MANAGE)
     remove_queue(asked.core, queue.account, queue.name)
     return {}

@@ -81,7 +81,7 @@ def needed_integer(params: Params, name: str, bounds: tuple[int, int]) -> int:
 
 
 def numbered(params: Params, name: str) -> list[str]:
-    """The values of `name.0`, `name.1` …, or of those from `name.1` on; at most 16."""
+    """Returns the values of `name.0`, `name.1` …, or from `name.1` on; at most 16."""
     found: dict[int, str] = {}
     for each, value in params.items():
         if not each.startswith(f"{name}."):

@@ -29,7 +29,7 @@ _HAS_SUBSCRIPTIONS = (
 
 
 def create_topic(asked: Asked) -> Result:
-    """Make a topic; one of the name that exists is refused, as it is there."""
+    """Makes a topic; one of the name that exists is refused, as it is there."""
     name = topic_name(asked.params)
     asked.caller.require(MANAGE, "topics", name)
     kind = integer(asked.params, "filterType", (min(_KINDS), max(_KINDS))) or 1
@@ -48,7 +48,7 @@ def create_topic(asked: Asked) -> Result:
 
 
 def set_topic_attributes(asked: Asked) -> Result:
-    """Change the size that its messages may have."""
+    """Changes the size that its messages may have."""
     name = topic_name(asked.params)
     asked.caller.require(MANAGE, "topics", name)
     size = needed_integer(asked.params, "maxMsgSize", _MAX_SIZE)
@@ -84,7 +84,7 @@ def list_topic(asked: Asked) -> Result:
 
 
 def delete_topic(asked: Asked) -> Result:
-    """Delete a topic that has no subscriptions."""
+    """Deletes a topic that has no subscriptions."""
     name = topic_name(asked.params)
     asked.caller.require(MANAGE, "topics", name)
     change(asked.core, lambda: _removal(asked.core, asked.caller.account, name))

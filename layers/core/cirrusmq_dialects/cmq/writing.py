@@ -1,4 +1,4 @@
-"""Answers: JSON of status 200, also where a call is refused."""
+"""Answers: JSON of status 200, even if a call is refused."""
 
 from __future__ import annotations
 

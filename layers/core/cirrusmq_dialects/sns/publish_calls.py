@@ -24,7 +24,7 @@ _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 
 
 def publish(asked: Asked) -> Result:
-    """Publish a message."""
+    """Publishes a message."""
     members = asked.members
     if text(members, "PhoneNumber"):
         raise invalid("PhoneNumber Reason: there is no SMS here.")
@@ -37,7 +37,7 @@ def publish(asked: Asked) -> Result:
 
 
 def publish_batch(asked: Asked) -> Result:
-    """Publish up to 10 messages, each for itself."""
+    """Publishes up to 10 messages, each for itself."""
     topic = asked.topic(SEND, "publish")
     listed = _entries(asked.members)
     contents: dict[str, Content] = {}

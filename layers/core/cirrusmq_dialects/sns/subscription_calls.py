@@ -42,7 +42,7 @@ _DIFFERENT = "Attributes Reason: Subscription already exists with different attr
 
 
 def subscribe(asked: Asked) -> Result:
-    """Subscribe a queue of the account or a URL, or find its subscription, if it is the same."""
+    """Subscribes a queue of the account or a URL, or finds its subscription, if it is the same."""
     core, members = asked.core, asked.members
     found = asked.reach(MANAGE)
     found.require("subscribe", "admin")
@@ -98,7 +98,7 @@ def subscribe(asked: Asked) -> Result:
 
 
 def confirm_subscription(asked: Asked) -> Result:
-    """Take a token back from who got it: it is the proof, so that no right is asked for."""
+    """Confirms by the token that the URL got: the token is the proof, so no right is needed."""
     account = asked.caller.account
     ref = topic_ref("TopicArn", needed(asked.members, "TopicArn"), account)
     authenticate = flag(asked.members, "AuthenticateOnUnsubscribe")
@@ -108,7 +108,7 @@ def confirm_subscription(asked: Asked) -> Result:
 
 
 def unsubscribe(asked: Asked) -> Result:
-    """Delete a subscription; one that does not exist is deleted already."""
+    """Deletes a subscription; one that does not exist is deleted already."""
     with contextlib.suppress(SubscriptionNotFound, TopicNotFound):
         topic, found = _found(asked, MANAGE, "admin")
         management.delete_subscription(asked.core, topic, found.name)
@@ -139,7 +139,7 @@ def get_subscription_attributes(asked: Asked) -> Result:
 
 
 def set_subscription_attributes(asked: Asked) -> Result:
-    """Change an attribute."""
+    """Changes an attribute."""
     topic, found = _found(asked, MANAGE, "admin")
     name = needed(asked.members, "AttributeName")
     value = text(asked.members, "AttributeValue") or ""

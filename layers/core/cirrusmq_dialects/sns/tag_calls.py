@@ -43,7 +43,7 @@ def tag_resource(asked: Asked) -> Result:
 
 
 def untag_resource(asked: Asked) -> Result:
-    """Remove tags."""
+    """Removes tags."""
     keys = set(map(str, listed(asked.members, "TagKeys")))
     if not keys:
         raise invalid("TagKeys Reason: one at least is needed.")

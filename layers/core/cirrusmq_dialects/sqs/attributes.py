@@ -271,7 +271,7 @@ def check_tags(given: Mapping[str, str]) -> None:
 
 
 def check_tag_count(labels: Mapping[str, str]) -> None:
-    """InvalidParameterValue where a queue would have more labels than it can."""
+    """Raises SqsError if a queue would have more labels than it can."""
     if len(labels) > LABELS:
         raise SqsError("InvalidParameterValue", f"A queue has at most {LABELS} tags.")
     try:

@@ -29,7 +29,7 @@ class _RedriveAllow(msgspec.Struct, frozen=True):
 
 
 def check_policy(text: str, account: str, queue: str) -> None:
-    """Check a Policy of the account's queue, by the core's name of it.
+    """Checks a Policy of the account's queue, by the core's name of it.
 
     Raises SqsError: UnsupportedOperation with the statement's Sid, or InvalidAttributeValue if it
     is no policy.

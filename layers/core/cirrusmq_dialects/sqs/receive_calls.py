@@ -57,7 +57,7 @@ _SYSTEM = frozenset(
 
 
 def receive_message(asked: Asked) -> Result:
-    """Receive up to 10 messages."""
+    """Receives up to 10 messages."""
     members, core = asked.members, asked.core
     system = _system_names(members)
     named = texts(members, "MessageAttributeNames")

@@ -82,7 +82,7 @@ class _Draft:
 
 
 def send_message(asked: Asked) -> Result:
-    """Send a message."""
+    """Sends a message."""
     queue = asked.find(SEND)
     draft = _Draft(queue, asked.members, read_trace(asked.call.headers))
     request = read_values({"messages": [draft.native]}, SendRequest)
@@ -91,7 +91,7 @@ def send_message(asked: Asked) -> Result:
 
 
 def send_message_batch(asked: Asked) -> Result:
-    """Send up to 10 messages, each for itself."""
+    """Sends up to 10 messages, each for itself."""
     queue = asked.find(SEND)
     listed = entries(asked.members, "SendMessageBatchRequestEntry")
     trace = read_trace(asked.call.headers)

@@ -26,7 +26,7 @@ _LEASE_SECONDS = 43_200
 
 
 def delete_message(asked: Asked) -> Result:
-    """End a message. It succeeds with a stale handle, too, which ends nothing."""
+    """Ends a message. It succeeds with a stale handle, too, which ends nothing."""
     queue = asked.find(RECEIVE)
     handle = _handle(asked.members)
     (result,) = delete_what_can_be(asked.core, [handle], source_of(asked, queue)).values()
@@ -36,7 +36,7 @@ def delete_message(asked: Asked) -> Result:
 
 
 def delete_message_batch(asked: Asked) -> Result:
-    """End messages, each for itself."""
+    """Ends messages, each for itself."""
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "DeleteMessageBatchRequestEntry")
     handles, failed = read_each(listed, _handle)
