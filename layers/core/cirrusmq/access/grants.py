@@ -70,7 +70,7 @@ class AnyGrant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def granted(core: Core, place: ItemKey, shape: type[G]) -> G | None:
-    """The grant in the list of the account that has it, as the cache has it."""
+    """Returns the grant in the list of the account that has it, by the cache, or None."""
     return directory.read_cached(core, place, shape)
 
 
@@ -105,12 +105,12 @@ def put_topic_grant(
 
 
 def get_grant(core: Core, queue: Queue, account: str) -> Grant:
-    """The grant of an account on a queue; GrantNotFound."""
+    """Returns the grant of an account on a queue. Raises GrantNotFound."""
     return _read(core, grant_place(queue.id, account), Grant)
 
 
 def get_topic_grant(core: Core, topic: Topic, account: str) -> TopicGrant:
-    """The grant of an account on a topic; GrantNotFound."""
+    """Returns the grant of an account on a topic. Raises GrantNotFound."""
     return _read(core, topic_grant_place(topic.id, account), TopicGrant)
 
 

@@ -60,18 +60,18 @@ class KeyCache:
             return True
 
     def note_good(self, key_id: str, digest: str) -> None:
-        """Remember a secret, by its digest, that was right."""
+        """Caches the digest of a right secret."""
         with self._lock:
             _remember(self._good, key_id, digest)
 
     def opened(self, sealed: bytes, now_ms: int) -> str | None:
-        """A secret that was unsealed here at most five minutes ago."""
+        """Returns a secret that was unsealed here at most five minutes ago, or None."""
         with self._lock:
             secret, until_ms = self._opened.get(sealed, (None, 0))
             return secret if now_ms < until_ms else None
 
     def note_opened(self, sealed: bytes, secret: str, now_ms: int) -> None:
-        """Remember an unsealed secret."""
+        """Caches an unsealed secret."""
         with self._lock:
             if len(self._opened) >= _MAX_OPENED:
                 self._opened.clear()

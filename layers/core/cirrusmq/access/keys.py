@@ -104,10 +104,10 @@ class Caller(KeyRights, frozen=True, kw_only=True):
 
 
 def verify(core: Core, authorization: str | None, source: str | None = None) -> Caller:
-    """The caller of `Bearer <access key id>:<secret>`; Unauthenticated if the key is wrong.
+    """Returns the caller of `Bearer <access key id>:<secret>`. Raises Unauthenticated.
 
-    In a deployment that has rates, Throttled where too many keys of the address `source` were wrong
-    within a minute.
+    In a deployment that has rates, raises Throttled if the address `source` sent too many wrong
+    keys within a minute.
     """
     scheme, _, credentials = (authorization or "").partition(" ")
     key_id, colon, secret = credentials.strip().partition(":")
@@ -195,7 +195,8 @@ def create_key_as(
 
 
 def account_named(caller: Caller, account: str | None) -> str:
-    """The account that a caller names, if it may manage its keys; its own where it names none."""
+    """Returns the named account, or the caller's if none is named. Raises Forbidden if the caller
+    may not manage the account's keys."""
     if account is None or account == caller.account:
         return caller.account
     check_name("account", account, ACCOUNT_NAME)
@@ -289,7 +290,7 @@ def _manageable(core: Core, caller: Caller, key_id: str) -> directory.Document[A
 
 
 def _check_outranks(caller: Caller, rights: KeyRights) -> None:
-    """A key manages no key that may do more than itself, or for longer."""
+    """Raises Forbidden if the other key may do more than the caller's, or for longer."""
     if caller.admin:
         return
     if not within(rights.scope, caller.scope):

@@ -116,7 +116,7 @@ def forget_what_ran(core: Core, account: str) -> None:
 
 
 def note_demotion(core: Core, account: str) -> None:
-    """A subscription of the account was fast and is slow."""
+    """Counts a subscription of the account that became slow."""
     if not core.settings.slow_pushes:
         return
     end_seconds = core.now_ms() // 1_000 + HOUR_SECONDS

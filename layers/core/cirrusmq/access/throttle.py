@@ -112,7 +112,7 @@ class Throttle:
     def reported(
         self, account: str, share: float, demand: float, interval: int, chance: float
     ) -> None:
-        """The counter answered. share: calls a second that may pass from now on."""
+        """Notes an answer of the counter. share: calls a second that may pass from now on."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is None:
@@ -121,7 +121,7 @@ class Throttle:
             self._go_on(tally, share, interval, chance)
 
     def refused(self, account: str, count: Count, rate: int, chance: float) -> None:
-        """The counter is throttled: about 1,000 others reported, so a thousandth of the rate.
+        """Notes a throttled counter: about 1,000 others reported, so a thousandth of the rate.
 
         The count is kept for the next report, which is later.
         """
@@ -136,7 +136,7 @@ class Throttle:
             self._go_on(tally, share, longer(tally.interval), chance)
 
     def failed(self, account: str, rate: int) -> None:
-        """The counter did not answer: the last share for 10 seconds, then the whole rate."""
+        """Notes a failed counter: the last share holds for 10 seconds, then the whole rate."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is None:

@@ -314,7 +314,7 @@ def _wanted(record: TopicRecord, places: Sequence[int]) -> WantedObject:
 def _logged(
     topic: Topic, chosen: _Chosen, there: Mapping[int, Message]
 ) -> Iterator[tuple[int, Logged]]:
-    """The messages with their places; one that its object does not have is passed over."""
+    """Yields the messages with their places, without messages that their object does not have."""
     record = chosen.record
     if record is None:
         return

@@ -187,7 +187,7 @@ def check_messages(
     contents: Sequence[Message],
     subscriptions: Sequence[Subscription],
 ) -> tuple[dict[int, Draft], dict[int, CirrusMQError]]:
-    """The messages by their places in the request; without `atomic` the errors of others.
+    """Returns the messages by their places in the request, and without `atomic` others' errors.
 
     `subscriptions`: get the messages that their filters let pass.
     """

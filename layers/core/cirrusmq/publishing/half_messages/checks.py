@@ -146,7 +146,7 @@ def _overdue(core: Core, producers: Producers) -> Iterator[tuple[int, list[HalfM
 
 
 def _due(core: Core, topic: Topic, partition: int, group: str) -> Iterator[Half]:
-    """The half messages of a partition that are due; marks that are done with are removed."""
+    """Yields the half messages of a partition that are due, and removes marks that are finished."""
     now_ms = core.now_ms()
     from_ms = now_ms - limits.HALF_LIFE_MS
     place = topic.id, partition

@@ -224,7 +224,7 @@ def read_marks(
 
 
 def note_producers(core: Core, producers: Producers, now_ms: int) -> None:
-    """Have the sweep look after this group's half messages; a write a minute and environment."""
+    """Notes a group of producers for the sweep. One write a minute and environment."""
     sk = f"{producers.topic_id}#{producers.group}"
 
     def put() -> bool:
