@@ -120,7 +120,7 @@ def check(text: str, account: str, rules: Rules) -> None:
 
 
 def _check_shape(statement: _Statement, rules: Rules) -> None:
-    """NoPolicyError for a statement that AWS would not take either."""
+    """Raises NoPolicyError for a statement that AWS would not take either."""
     actions = _texts(statement.Action)
     principal = statement.Principal
     has_one = principal == "*" if isinstance(principal, str) else any(_principals(principal))

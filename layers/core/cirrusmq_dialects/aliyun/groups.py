@@ -33,7 +33,7 @@ _WAIT_SECONDS = {False: 300, True: 60}
 
 
 def find_group(core: Core, topic: Topic, name: str) -> tuple[Subscription, Queue]:
-    """A group and its queue; SubscriptionNotFound."""
+    """Returns a group and its queue. Raises SubscriptionNotFound."""
     check_name("consumer", name, SUBSCRIPTION_NAME)
     subscription = get_subscription(core, topic, name)
     if subscription.protocol != "queue" or subscription.endpoint is None:

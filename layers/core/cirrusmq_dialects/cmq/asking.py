@@ -56,7 +56,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return get_topic(self.core, self.caller.account, name)
 
     def require_whole_account(self) -> None:
-        """Forbidden for a key that may not see everything in the account."""
+        """Raises Forbidden for a key that may not see everything in the account."""
         scope = self.caller.scope
         if scope is not None and scope.manage != "all":
             raise Forbidden("the access key's scope lacks manage on all queues and topics")

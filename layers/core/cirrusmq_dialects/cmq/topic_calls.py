@@ -92,7 +92,7 @@ def delete_topic(asked: Asked) -> Result:
 
 
 def _removal(core: Core, account: str, name: str) -> DirectoryChange[None]:
-    """One that is subscribed to between the look and the deletion is looked at again."""
+    """Returns the removal of a topic; planned again if it gets a subscription in between."""
     found = find_topic(core, account, name)
     if list_subscriptions(core, found.value):
         raise CmqError(*_HAS_SUBSCRIPTIONS)

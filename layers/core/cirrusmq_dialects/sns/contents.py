@@ -86,7 +86,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_content(members: Members, topic: Topic) -> Content:
-    """The content of a message for a topic, checked; InvalidParameter, ParameterValueInvalid."""
+    """Returns the content of a message for a topic, checked. Raises SnsError."""
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")

@@ -19,7 +19,7 @@ _MAP_KEYS = (("key", "value"), ("Name", "Value"))
 
 
 def read(form: bytes) -> tuple[str, Members]:
-    """The action of a form, and its members; InvalidParameter, MissingAction."""
+    """Returns the action of a form, and its members. Raises SnsError."""
     try:
         pairs = parse_qsl(
             form.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"

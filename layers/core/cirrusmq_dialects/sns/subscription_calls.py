@@ -180,7 +180,7 @@ def _found(asked: Asked, rights: Any, *needs: TopicNeed) -> tuple[Topic, Subscri
 
 
 def _check_maker(asked: Asked, found: TopicAccess, topic: Topic, name: str) -> None:
-    """A grant to subscribe is about the subscriptions that its account made."""
+    """Raises Forbidden if a grant to subscribe meets a subscription of another account."""
     if "admin" in found.allowed:
         return
     with contextlib.suppress(SubscriptionNotFound):

@@ -155,7 +155,7 @@ def _json(text: str) -> Any:
 
 
 def _check_type(value: str, *, fifo: bool) -> None:
-    """The type of a queue is its name's, and does not change."""
+    """Raises SqsError if FifoQueue does not match the type, which the queue's name decides."""
     if not fifo:
         raise SqsError("InvalidAttributeName", "Unknown Attribute FifoQueue.")
     if value.lower() == "false":
@@ -173,7 +173,7 @@ def _number(name: str, value: str) -> int:
 
 
 def _check_limit(labels: Mapping[str, str]) -> None:
-    """InvalidAttributeValue for a limit of groups without deduplication by groups."""
+    """Raises SqsError for a limit of groups without deduplication by groups."""
     by_group = labels.get(f"{_LABEL}DeduplicationScope") == "messageGroup"
     if labels.get(f"{_LABEL}FifoThroughputLimit") == "perMessageGroupId" and not by_group:
         reason = "perMessageGroupId is allowed only if DeduplicationScope is messageGroup."
@@ -206,7 +206,7 @@ def _read_redrive(value: str, place: Place) -> dict[str, Any] | None:
 
 
 def check_names(asked: Iterable[str]) -> list[str]:
-    """The names of attributes that a caller asks for; InvalidAttributeName."""
+    """Returns the names of attributes that a caller asks for. Raises SqsError for unknown ones."""
     names = list(asked)
     for name in names:
         if name != "All" and name not in _KNOWN:
@@ -264,7 +264,7 @@ def tags(queue: Queue) -> dict[str, str]:
 
 
 def check_tags(given: Mapping[str, str]) -> None:
-    """InvalidParameterValue for a tag that no queue can have."""
+    """Raises SqsError for a tag that no queue can have."""
     for name in given:
         if name.startswith(_LABEL) or not name:
             raise SqsError("InvalidParameterValue", f"Tag keys must not begin with {_LABEL}")

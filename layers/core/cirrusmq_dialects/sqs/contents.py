@@ -107,7 +107,7 @@ def read_content(members: Members) -> Content:
 
 
 def read_trace(headers: Mapping[str, str]) -> str | None:
-    """The trace that a call is a part of; None if its program traces nothing.
+    """Returns the trace that a call is a part of, or None if its program traces nothing.
 
     An account's API gives each call a new `Root`, and puts `Self` before a program's: a
     program that traces has a `Parent` or `Sampled` beside it.

@@ -101,7 +101,7 @@ def _source(asked: Asked, rights: Any) -> Queue:
 
 @contextlib.contextmanager
 def _resource(name: str) -> Iterator[None]:
-    """ResourceNotFoundException for a queue that does not exist, by its parameter."""
+    """Turns a missing queue into SqsError ResourceNotFoundException with its parameter."""
     try:
         yield
     except (QueueNotFound, SqsError) as error:

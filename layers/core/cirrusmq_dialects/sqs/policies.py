@@ -82,7 +82,7 @@ def read_redrive(text: str, account: str) -> tuple[str, int]:
 
 
 def read_redrive_allow(text: str, account: str) -> list[str] | None:
-    """The queues that a RedriveAllowPolicy allows, by the core's names; None: every queue.
+    """Returns the core's names of queues that a RedriveAllowPolicy allows, or None for all queues.
 
     Raises SqsError InvalidParameterValue if it is no such policy.
     """
@@ -109,7 +109,7 @@ def read_redrive_allow(text: str, account: str) -> list[str] | None:
 
 
 def _queue_in(resource: str, own: OwnAccount) -> str | None:
-    """The queue of the own account in an ARN; None for others."""
+    """Returns the queue of the own account in an ARN, or None for other ARNs."""
     parts = resource.split(":")
     if len(parts) != 6 or not own.is_named(parts[4]):
         return None

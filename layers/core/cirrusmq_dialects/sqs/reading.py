@@ -18,7 +18,7 @@ _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 
 
 def read_json(body: bytes) -> Members:
-    """The members in a JSON object; SerializationException."""
+    """Returns the members in a JSON object. Raises SqsError SerializationException."""
     try:
         members = msgspec.json.decode(body or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -145,7 +145,7 @@ def _shown(
 
 
 def _notification(queue: Queue, each: Received) -> str | None:
-    """The text of a message that came by SNS's default delivery, with its attributes; else None."""
+    """Returns the text of a message by SNS's default delivery, with its attributes, or None."""
     # Few messages did: the cold starts of others do without.
     from cirrusmq.model.notification import notification_of
 

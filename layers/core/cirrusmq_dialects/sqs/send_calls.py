@@ -61,7 +61,7 @@ class _Draft:
             self.native["group"] = group
 
     def _join(self, queue: Queue, group: str | None, once: str | None, delay: int | None) -> None:
-        """The rules of FIFO queues."""
+        """Applies the rules of FIFO queues to group, id and delay. Raises SqsError."""
         if group is None:
             raise missing("MessageGroupId", whole=True)
         if delay:
