@@ -127,7 +127,7 @@ def _demand(counted: Item, count: Count) -> float:
 
 
 def _interval(counted: Item, count: Count) -> int:
-    """The next interval, by the reports of two; none is shortened by a counter that is young."""
+    """Returns the next interval, by the reports of two. A young counter shortens none."""
     last, interval = count.second % _MINUTE, count.interval
     window = range(last - 2 * interval + 1, last + 1)
     if window.start < 0:

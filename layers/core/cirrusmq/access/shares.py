@@ -29,7 +29,7 @@ HOUR_SECONDS = 3_600
 MAX_ACCOUNTS = 100
 """Accounts of a pool that are looked at; with more in an hour each keeps to its quarter."""
 LOOK_MS = 1_000
-"""Real milliseconds for which an invocation above the quarter keeps a look at the others."""
+"""Real milliseconds for which an invocation above the quarter caches the others' counts."""
 _STEP_SECONDS = 300
 """Demotions are counted in slots of these seconds: the item stays small."""
 _POSTING, _CALLING, _SLOW = "posting", "calling", "slow"

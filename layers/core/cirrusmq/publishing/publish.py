@@ -109,7 +109,7 @@ class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """A published message, as its sender is told of it."""
+    """A published message, as its publisher sees it."""
 
     id: str
     matched: int

@@ -31,7 +31,7 @@ class DeliveryGroup(msgspec.Struct, frozen=True, array_like=True):
     life_ms: int
     delay_ms: int
     subscription_ids: str
-    """One behind the other."""
+    """Ids of the subscriptions, concatenated."""
 
 
 class TopicHeader(msgspec.Struct, frozen=True, array_like=True):

@@ -64,7 +64,7 @@ class Half(msgspec.Struct, frozen=True, kw_only=True):
     due_ms: int
     """The time of its mark: when it is to be checked, or is over."""
     checks: int
-    """How often it was handed out for its decision."""
+    """The number of checks that were handed out."""
     terms: Terms
     messages: Mapping[int, Described]
     """Without their bodies if these are in an object; none once it is decided."""
