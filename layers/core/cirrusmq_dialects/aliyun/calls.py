@@ -34,7 +34,7 @@ MAKE_GROUP = "MakeGroup"
 """The action of a consume that makes its group: it is in the audit, as native calls are."""
 _MAX, _WAIT = (1, BATCH_MESSAGES), (0, 30)
 _ANSWER_SECONDS = 2
-"""Kept back from the call's time, for the last look and the way back."""
+"""Seconds of the call's time that are left for the last scan and the answer."""
 _XML_SHARE = 5
 """`&` is one byte of JSON, and five of XML."""
 

@@ -26,7 +26,7 @@ from cirrusmq_dialects.aliyun.errors import invalid
 
 _NAME_CHARACTERS, _KEPT_CHARACTERS, _DIGITS = 64, 40, 20
 _RECEIVES = 289
-"""288 repetitions behind the first time."""
+"""Receives before a message is a dead letter: the first one and 288 repetitions."""
 _RETENTION_SECONDS = 259_200
 _WAIT_SECONDS = {False: 300, True: 60}
 """Until a message that was not acknowledged comes again; in order sooner."""

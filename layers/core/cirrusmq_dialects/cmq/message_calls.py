@@ -27,7 +27,7 @@ _WAIT, _MAX = (0, 30), (1, BATCH_MESSAGES)
 _SOME_FAILED = (6010, 10150, "delete message partially failed")
 _ALL_FAILED = (6020, 10290, "batch delete message failed")
 _ANSWER_SECONDS = 2
-"""Kept back from the call's time, for the last look and the way back."""
+"""Seconds of the call's time that are left for the last scan and the answer."""
 
 
 def send_message(asked: Asked) -> Result:
@@ -61,7 +61,7 @@ def delete_message(asked: Asked) -> Result:
 
 
 def batch_delete_message(asked: Asked) -> Result:
-    """Ends messages, each for itself."""
+    """Ends messages, each separately."""
     results = _delete(asked, needed_numbered(asked.params, "receiptHandle"))
     failed = [
         {**_told(result), "receiptHandle": handle}

@@ -1,4 +1,4 @@
-"""Delivery policies: how often and when a URL is tried again, as SNS says it and as the core does.
+"""Delivery policies: how often and when a URL is tried again, in SNS's form and in the core's.
 
 numRetries 6, of them numNoDelayRetries 1, numMinDelayRetries 1, numMaxDelayRetries 1
 minDelayTarget 10, maxDelayTarget 100, backoffFunction linear

@@ -37,7 +37,7 @@ def publish(asked: Asked) -> Result:
 
 
 def publish_batch(asked: Asked) -> Result:
-    """Publishes up to 10 messages, each for itself."""
+    """Publishes up to 10 messages, each separately."""
     topic = asked.topic(SEND, "publish")
     listed = _entries(asked.members)
     contents: dict[str, Content] = {}

@@ -1,4 +1,4 @@
-"""Batches, of which each entry is done or refused for itself."""
+"""Batches: each entry succeeds or is refused separately."""
 
 from __future__ import annotations
 

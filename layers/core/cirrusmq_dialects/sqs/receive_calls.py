@@ -46,7 +46,7 @@ _WAIT = (0, 20)
 _ATTEMPT_MS = 60_000
 """Two of them are within the age that an attempt of the core may have."""
 _ANSWER_SECONDS = 2
-"""Kept back from the call's time, for the last look and the way back."""
+"""Seconds of the call's time that are left for the last scan and the answer."""
 _SYSTEM = frozenset(
     {
         *("All", "SenderId", "SentTimestamp", "ApproximateReceiveCount", TRACE_HEADER),

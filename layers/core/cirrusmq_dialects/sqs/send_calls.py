@@ -91,7 +91,7 @@ def send_message(asked: Asked) -> Result:
 
 
 def send_message_batch(asked: Asked) -> Result:
-    """Sends up to 10 messages, each for itself."""
+    """Sends up to 10 messages, each separately."""
     queue = asked.find(SEND)
     listed = entries(asked.members, "SendMessageBatchRequestEntry")
     trace = read_trace(asked.call.headers)

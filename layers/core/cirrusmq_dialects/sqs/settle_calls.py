@@ -36,7 +36,7 @@ def delete_message(asked: Asked) -> Result:
 
 
 def delete_message_batch(asked: Asked) -> Result:
-    """Ends messages, each for itself."""
+    """Ends messages, each separately."""
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "DeleteMessageBatchRequestEntry")
     handles, failed = read_each(listed, _handle)
@@ -66,7 +66,7 @@ def change_message_visibility(asked: Asked) -> Result:
 
 
 def change_message_visibility_batch(asked: Asked) -> Result:
-    """Hide messages for longer or shorter, each for itself."""
+    """Changes the visibility timeout of messages, each separately."""
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "ChangeMessageVisibilityBatchRequestEntry")
     seconds, failed = read_each(listed, _seconds)
