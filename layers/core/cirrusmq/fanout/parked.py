@@ -84,7 +84,7 @@ def start_draining(core: Core, reader_id: str) -> None:
 
 
 def resume(core: Core, deadline_ms: int) -> bool:
-    """Starts drainers for readers with parked shares and none. Returns True if it saw all readers.
+    """Starts missing drainers of readers with parked shares. Returns True if it saw all readers.
 
     In random order, so that a reader not reached by `deadline_ms` is reached another time.
     """

@@ -1,4 +1,4 @@
-"""The parcel of a message that was delivered again by its id, for the trace: the newest of each.
+"""The parcel of a message that was delivered again by its id, for the trace: only the newest.
 
 pk `D#<subscription id>#again`, sk the message's id: its parcel's key. TTL removes it with that.
 """

@@ -98,7 +98,7 @@ def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> T
 
 
 def find_logged(core: Core, topic: Topic, message_id: str) -> tuple[TopicRecord, int] | None:
-    """Returns the record of a message and its place in it, or None if the log has lost it."""
+    """Returns the record of a message and its place in it, or None if it is no longer there."""
     known = send_and_position(message_id)
     if known is None:
         return None
