@@ -136,7 +136,7 @@ class Sqs:
         return {"send": took_send, **self.take(count)}
 
     def take(self, count: int) -> Life:
-        """CPU seconds of a receive and a delete of so many messages that wait."""
+        """CPU seconds of receiving and of deleting `count` messages."""
         asked = {"MaxNumberOfMessages": count, "WaitTimeSeconds": 0}
         took_receive, received = self._call("ReceiveMessage", asked)
         receipts = [each["ReceiptHandle"] for each in received["Messages"]]

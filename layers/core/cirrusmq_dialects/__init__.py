@@ -1,13 +1,13 @@
 """Dialects: programs that were written for another service's SDK, answered as that service does.
 
 A dialect translates in, calls the core's operations, translates out. It decides nothing that the
-core decides, keeps no state of its own, and no line of the core knows that there are dialects.
+core decides, keeps no state, and no line of the core knows that there are dialects.
 
     calling.py      event -> Call; Answer -> what the API takes
     router.py       whose call it is, by path and headers; imports that dialect alone
     aws_signature.py    AWS Signature Version 4, of SQS and SNS
     signing.py      key id and signature -> Caller; the window of time
-    reporting.py    the audit's lines, and those of unexpected errors
+    reporting.py    lines of the audit and of unexpected errors
     sdk_attributes.py   names and types of attributes that the core has no place for
     aliyun/ cmq/ sns/ sqs/   signature, reading, writing, errors: pure values; calls on the core
 """

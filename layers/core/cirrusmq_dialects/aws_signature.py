@@ -40,13 +40,13 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True):
     seconds: int
     """The time of the signature, since the epoch."""
     good_seconds: int | None = None
-    """How long a signature in the query is good; None: it is in the header."""
+    """Seconds for which a signature in the query is good. None if it is in the header."""
 
 
 def read(headers: Mapping[str, str], query: str = "") -> Signed | None:
-    """The signature of a call; None if it is not one of these, or not complete.
+    """Returns the signature of a call, or None if it is of another kind or not complete.
 
-    In the query it has a time of its own, for which it is good.
+    A signature in the query states for how long it is good.
     """
     if "authorization" not in headers and IN_QUERY in query:
         given = dict(parse_qsl(query))
@@ -107,7 +107,7 @@ def _read(
 
 
 def _seconds(text: str) -> int | None:
-    """The time in `20261121T194227Z`, since the epoch; None where it is none."""
+    """Returns the time in `20261121T194227Z`, since the epoch, or None if it is not a time."""
     found = _TIME.fullmatch(text)
     if found is None:
         return None
@@ -145,7 +145,7 @@ def _canonical_query(query: str) -> str:
 
 
 def check_of(signed: Signed, call: Call) -> Callable[[str], bool]:
-    """Make the check of a call's signature: whether it is made with a secret."""
+    """Makes the check of a call's signature: whether it is made with a secret."""
     text = text_to_sign(signed, call.method, call.path, call.query, call.headers, call.body)
     return lambda secret: same(signed.signature, sign(secret, signed, text))
 

@@ -27,7 +27,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     core: Core
     id: str
-    """By which logs and answers name it."""
+    """The request id, in logs and answers."""
     method: str
     path: str
     """Decoded."""
@@ -75,7 +75,7 @@ def read_call(event: dict[str, Any], context: Context, core: Core) -> Call:
 
 
 def give(call: Call, answer: Answer) -> dict[str, Any]:
-    """The answer as the API takes it; MessageTooLarge where Lambda could not bring it."""
+    """Returns the answer as the API takes it. Raises MessageTooLarge if Lambda cannot return it."""
     return envelope(answer.status, answer.headers, answer.body, gzip=call.takes_gzip)
 
 

@@ -1,4 +1,4 @@
-"""What is logged of calls in dialects: never a body, a signature or a secret."""
+"""Logs calls in dialects: never a body, a signature or a secret."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Progress:
     resource = ""
     caller: Caller | None = None
     owner: str | None = None
-    """Of the resource, where that is another account than the caller's."""
+    """The resource's account, if it is not the caller's."""
     key_id: str | None = None
-    """The one that the call claims, be it refused or not."""
+    """The key id that the call claims, be it refused or not."""
 
 
 def told(call: Call, action: str, error: Exception) -> CirrusMQError:
-    """The error as the caller is told of it; an unexpected one is logged."""
+    """Returns the error to show to the caller. Logs an unexpected error."""
     if isinstance(error, CirrusMQError):
         return error
     fields = {"request_id": call.id, "action": action}
@@ -30,7 +30,7 @@ def told(call: Call, action: str, error: Exception) -> CirrusMQError:
 
 
 def note(call: Call, dialect: str, progress: Progress, code: str) -> None:
-    """Write a call that changes something, or is refused for its key, into the audit.
+    """Writes a call that changes something, or is refused for its key, into the audit.
 
     Its route is the action with its dialect: `sqs CreateQueue`. One that was refused, or may have
     failed half-way, is in the log alone: its code is the other service's.

@@ -22,7 +22,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def dialect_of(method: str, path: str, headers: Mapping[str, str], query: str = "") -> str | None:
-    """The name of the dialect that a call is in; None where it is in none.
+    """Returns the name of the dialect that a call is in, or None if it is in none.
 
     CMQ has one path, and Aliyun's calls are at topics' messages. SNS is called by a signature for
     it; SQS by a header, or, by clients from before 2023, with a signed form; both at any path. A
@@ -47,15 +47,15 @@ def dialect_of(method: str, path: str, headers: Mapping[str, str], query: str = 
 
 
 def serve(event: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Answer an event in the dialect that its call is in, if this deployment has that one.
+    """Serves an event in the dialect that its call is in, if this deployment has the dialect.
 
-    Calls in none are answered by SQS's, which knows what its SDKs read, if there is that one.
+    SQS's dialect, if deployed, answers the other calls: it knows what its SDKs read.
     """
     call = read_call(event, context, bootstrap.service())
     name = dialect_of(call.method, call.path, call.headers, call.query) or "sqs"
     served = os.environ.get("DIALECTS", "").split(",")
     if name == "sns" and name not in served:
-        name = "sqs"  # which tells that this endpoint has no such service
+        name = "sqs"  # which answers that this endpoint has no such service
     if name not in served:
         return problems.problem(NotFound(), call.id)
     # Never another one: each would be a part of the others' cold starts.

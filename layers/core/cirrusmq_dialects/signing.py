@@ -12,7 +12,7 @@ from cirrusmq.access.signing_keys import UnknownKeyError, verify_signature
 from cirrusmq_dialects.calling import Call
 
 WINDOW_SECONDS = 900
-"""Of real time, on either side: a signature is good for as long."""
+"""Seconds of real time, before and after its time, for which a signature is good."""
 _KEY_ID = re.compile(r"[A-Za-z0-9]{1,128}", re.ASCII)
 
 
@@ -21,7 +21,7 @@ class ExpiredError(Exception):
 
 
 def same(given: str, computed: str) -> bool:
-    """Whether a signature is the one that was computed; takes as long for any."""
+    """Returns True if the signature equals the computed one, in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), computed.encode())
 
 
@@ -32,10 +32,10 @@ def authenticate(
     signed_at: float,
     good_seconds: int = WINDOW_SECONDS,
 ) -> Caller:
-    """Who made a call that was signed at a time, in seconds since the epoch.
+    """Returns the caller of a call that was signed at a time, in seconds since the epoch.
 
     good_seconds: how long the signature is good.
-    UnknownKeyError, WrongSignatureError, ExpiredError; Throttled.
+    Raises UnknownKeyError, WrongSignatureError, ExpiredError or Throttled.
     """
     if not _KEY_ID.fullmatch(key_id):
         raise UnknownKeyError

@@ -1,6 +1,6 @@
 """Policies of queues and topics: which statements hold here anyway, so that they may be kept.
 
-A policy is taken if each of its statements allows what is so: calls of the own account, and
+A policy is taken if each of its statements allows what holds anyway: calls of the own account, and
 messages of that account's topics. Everything else would be kept and not enforced.
 """
 
@@ -30,7 +30,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """`queue` or `topic`."""
     action: re.Pattern[str]
     is_own: Callable[[str, OwnAccount], bool]
-    """Whether an ARN is that of the resource that the policy is of."""
+    """Returns True if the ARN is the ARN of the policy's resource."""
 
 
 class NoPolicyError(Exception):
@@ -73,7 +73,7 @@ class _RefusedError(Exception):
 
 
 class OwnAccount:
-    """Tells the own account: by its name, or by a number, as programs of AWS know it by.
+    """Recognizes the own account by its name, or by a number, as programs of AWS do.
 
     One number alone: of two, one at least is another account's.
     """
@@ -82,7 +82,7 @@ class OwnAccount:
         self._account, self._number = account, ""
 
     def is_named(self, name: str) -> bool:
-        """Whether the name, or the number, is the own account's."""
+        """Returns True if the name, or the number, is the own account's."""
         if name == self._account:
             return True
         if not _NUMBER.fullmatch(name):
@@ -91,12 +91,12 @@ class OwnAccount:
         return name == self._number
 
     def is_principal(self, principal: str) -> bool:
-        """Whether it is the own account: its id, or the ARN of its root."""
+        """Returns True if it is the own account: its id, or the ARN of its root."""
         found = _ACCOUNT.fullmatch(principal)
         return found is not None and self.is_named(found[1] or found[2])
 
     def has_topics(self, arn: str) -> bool:
-        """Whether it is the ARN of own topics: `*` and `?` may stand in the topic's name."""
+        """Returns True if it is the ARN of own topics, whose name may have `*` and `?`."""
         found = _TOPIC.fullmatch(arn)
         return found is not None and self.is_named(found[1])
 
@@ -120,7 +120,7 @@ def check(text: str, account: str, rules: Rules) -> None:
 
 
 def _check_shape(statement: _Statement, rules: Rules) -> None:
-    """NoPolicyError for a statement that AWS would not take either."""
+    """Raises NoPolicyError for a statement that AWS would not take either."""
     actions = _texts(statement.Action)
     principal = statement.Principal
     has_one = principal == "*" if isinstance(principal, str) else any(_principals(principal))

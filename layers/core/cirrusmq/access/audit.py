@@ -1,8 +1,8 @@
 """The audit of an account: an item for each change, beside the line in the log.
 
-All of an account are under one partition key, sorted by time: those of a moment would be under one
-as well if each day had its own. It takes 1,000 changes a second, as many as an account may make
-calls unless the deployment lets it make more. Beyond that entries are lost, and lines are not.
+All items of an account are under one partition key, sorted by time: a key for each day would not
+spread the changes of a moment either. The key takes 1,000 changes a second, which is also the limit
+of an account's calls unless the deployment raises it. Beyond that entries are lost, lines are not.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     resource: str
     """The names in the call's path: `orders/copy` is a receiver of a queue."""
     code: str
-    """`Ok`, or the error after which it is not known what was changed."""
+    """`Ok`, or the error that left it unknown whether the change was made."""
     account: str = ""
-    """Of the key."""
+    """The key's account."""
     key_id: str = ""
 
 
 class Chosen(NamedTuple):
-    """What a listing of changes is to have; None: any."""
+    """The changes to list. A member that is None restricts nothing."""
 
     from_ms: int | None = None
     to_ms: int | None = None
     key_id: str | None = None
     resource: str | None = None
-    """A queue or topic, or what the path says; changes of what is below it are found as well."""
+    """A queue or topic, or the names in the path; changes of resources below it are found too."""
 
 
 def keep(core: Core, account: str, entry: AuditEntry) -> None:
-    """Put a change into an account's audit; a repeated call, or store's try, changes nothing."""
+    """Puts a change into an account's audit; a repeated call, or store's try, changes nothing."""
     told = "\n".join((entry.request_id, entry.route, entry.resource)).encode()
     entropy = hashlib.sha256(told).digest()[: ulid.ENTROPY_BYTES]
     place = audit_place(account, ulid.encode(entry.at_ms, entropy))

@@ -1,6 +1,6 @@
 """The access keys that received from a queue, a receiver or a group within seven days.
 
-What a receive notes is in `last_use.py`.
+Receives are noted by `last_use.py`.
 """
 
 from __future__ import annotations

@@ -70,12 +70,12 @@ class AnyGrant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def granted(core: Core, place: ItemKey, shape: type[G]) -> G | None:
-    """The grant in the list of the account that has it, as the cache has it."""
+    """Returns the grant in the list of the account that has it, by the cache, or None."""
     return directory.read_cached(core, place, shape)
 
 
 def put_grant(core: Core, queue: Queue, account: str, permission: Permission) -> Grant:
-    """Let an account use a queue; replaces what was granted before."""
+    """Lets an account use a queue; replaces its earlier grant."""
     _check(account, queue.account)
     grant = Grant(
         owner=queue.account,
@@ -91,7 +91,7 @@ def put_grant(core: Core, queue: Queue, account: str, permission: Permission) ->
 def put_topic_grant(
     core: Core, topic: Topic, account: str, permission: TopicPermission
 ) -> TopicGrant:
-    """Let an account use a topic; replaces what was granted before."""
+    """Lets an account use a topic; replaces its earlier grant."""
     _check(account, topic.account)
     grant = TopicGrant(
         owner=topic.account,
@@ -105,23 +105,23 @@ def put_topic_grant(
 
 
 def get_grant(core: Core, queue: Queue, account: str) -> Grant:
-    """The grant of an account on a queue; GrantNotFound."""
+    """Returns the grant of an account on a queue. Raises GrantNotFound."""
     return _read(core, grant_place(queue.id, account), Grant)
 
 
 def get_topic_grant(core: Core, topic: Topic, account: str) -> TopicGrant:
-    """The grant of an account on a topic; GrantNotFound."""
+    """Returns the grant of an account on a topic. Raises GrantNotFound."""
     return _read(core, topic_grant_place(topic.id, account), TopicGrant)
 
 
 def delete_grant(core: Core, queue: Queue, account: str) -> None:
-    """Take a grant back."""
+    """Takes a grant back."""
     get_grant(core, queue, account)
     _delete(core, _of_queue(queue, account))
 
 
 def delete_topic_grant(core: Core, topic: Topic, account: str) -> None:
-    """Take a grant on a topic back. The subscriptions that the account made are still there."""
+    """Takes a grant on a topic back. The subscriptions that the account made are still there."""
     get_topic_grant(core, topic, account)
     _delete(core, _of_topic(topic, account))
 
@@ -158,7 +158,7 @@ def page_of_granted(
 
 
 def _in_force(core: Core, grant: AnyGrant) -> bool:
-    """Whether its queue or topic still exists: one made anew under its name is another."""
+    """Returns True if its queue or topic still exists; a new one of the same name is another."""
     try:
         if grant.topic is not None:
             return get_topic(core, grant.owner, grant.topic).id == grant.topic_id
@@ -168,7 +168,7 @@ def _in_force(core: Core, grant: AnyGrant) -> bool:
 
 
 def _of_queue(queue: Queue, account: str) -> tuple[ItemKey, ItemKey]:
-    """Both places of a grant: in the list of what is granted, and in its account's."""
+    """Returns both keys of a grant: in the list of its queue, and in the list of its account."""
     return grant_place(queue.id, account), granted_place(account, queue.account, queue.name)
 
 

@@ -1,6 +1,6 @@
 """Access keys. A secret has 256 random bits and is kept as its SHA-256 alone.
 
-That of a signing key is kept encrypted as well: a signature is verified with the secret itself.
+A signing key has its secret kept encrypted as well: signatures are verified with the secret.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KeyRights(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope | None = None
     """Its calls on queues and topics; None: all of its account."""
     manages_keys: bool | None = None
-    """Whether it makes, rotates and deletes keys; None, as in keys of older forms: it does."""
+    """True if it makes, rotates and deletes keys. None, as in keys of older forms, means True."""
     expires_ms: int | None = None
 
 
@@ -68,7 +68,7 @@ class AccessKey(KeyRights, frozen=True, kw_only=True):
 
     @property
     def signing(self) -> bool:
-        """Whether signatures made with its secret are accepted."""
+        """True if signatures made with its secret are accepted."""
         return self.sealed_secret is not None
 
 
@@ -79,12 +79,12 @@ class Caller(KeyRights, frozen=True, kw_only=True):
     key_id: str
 
     def may_manage_keys(self) -> bool:
-        """Whether it makes, rotates and deletes keys."""
+        """Returns True if it makes, rotates and deletes keys."""
         return self.admin or self.manages_keys is not False
 
     @classmethod
     def of(cls, key: AccessKey) -> Self:
-        """Who calls with a key that was verified."""
+        """Returns the caller with a verified key."""
         return cls(
             account=key.account,
             key_id=key.id,
@@ -95,7 +95,7 @@ class Caller(KeyRights, frozen=True, kw_only=True):
         )
 
     def require(self, rights: tuple[Right, ...], kind: Kind, ref: str, place: str = "") -> None:
-        """Forbidden unless the key's scope has one of the rights there, or it has no scope."""
+        """Raises Forbidden if the key has a scope with none of the rights there."""
         scope = self.scope
         if scope is None or any(scope.allows(right, kind, ref, self.account) for right in rights):
             return
@@ -104,10 +104,10 @@ class Caller(KeyRights, frozen=True, kw_only=True):
 
 
 def verify(core: Core, authorization: str | None, source: str | None = None) -> Caller:
-    """The caller of `Bearer <access key id>:<secret>`; Unauthenticated if the key is wrong.
+    """Returns the caller of `Bearer <access key id>:<secret>`. Raises Unauthenticated.
 
-    In a deployment that has rates, Throttled where too many keys of the address `source` were wrong
-    within a minute.
+    In a deployment that has rates, raises Throttled if the address `source` sent too many wrong
+    keys within a minute.
     """
     scheme, _, credentials = (authorization or "").partition(" ")
     key_id, colon, secret = credentials.strip().partition(":")
@@ -125,7 +125,7 @@ def verify(core: Core, authorization: str | None, source: str | None = None) -> 
     key = None
     if not known.is_unknown(key_id, now_ms):
         key = directory.read_cached(core, key_place(key_id), AccessKey)
-    # The comparisons run for unknown ids too, so that their time tells nothing.
+    # The comparisons run for unknown ids too, so that their time reveals nothing.
     same = hmac.compare_digest(given, key.secret_sha256 if key else _NOBODY)
     earlier = key.previous_sha256 if key else None
     same_earlier = hmac.compare_digest(given, earlier or _NOBODY) and earlier is not None
@@ -147,7 +147,7 @@ def create_key(
     *,
     signing: bool = False,
 ) -> tuple[AccessKey, str]:
-    """Make a key, which is answered with its secret; the first one creates its account.
+    """Makes a key. Returns it with its secret; the first key creates its account.
 
     `signing`: its secret may sign, too, as the SDKs of other services do.
     """
@@ -186,7 +186,7 @@ def create_key_as(
     *,
     signing: bool = False,
 ) -> tuple[AccessKey, str]:
-    """Make a key on behalf of a caller: for its own account, or, as an admin, for any."""
+    """Makes a key on behalf of a caller: for its own account, or, as an admin, for any."""
     target = account_named(caller, account)
     if rights.admin and not caller.admin:
         raise Forbidden("only an admin key makes admin keys")
@@ -195,7 +195,8 @@ def create_key_as(
 
 
 def account_named(caller: Caller, account: str | None) -> str:
-    """The account that a caller names, if it may manage its keys; its own where it names none."""
+    """Returns the named account, or the caller's if none is named. Raises Forbidden if the caller
+    may not manage the account's keys."""
     if account is None or account == caller.account:
         return caller.account
     check_name("account", account, ACCOUNT_NAME)
@@ -215,10 +216,10 @@ def list_keys(
 def rotate_key(
     core: Core, caller: Caller, key_id: str, grace_seconds: int
 ) -> tuple[AccessKey, str]:
-    """Give a key a new secret; the one before is good for so long beside it.
+    """Gives a key a new secret; the previous one stays good for `grace_seconds`.
 
     A rotation during that time replaces the newer secret, which an answer that was lost may have
-    taken along, and leaves the older one to those who still use it:
+    taken along, and leaves the older one to programs that still use it:
 
         secrets  A ── rotate ── A and B ── rotate ── A and C ── A's time is over ── C
     """
@@ -253,9 +254,9 @@ def rotate_key(
 
 
 def delete_key(core: Core, caller: Caller, key_id: str) -> str:
-    """Delete a key of the caller's account, or, as an admin, of any; answers its account.
+    """Deletes a key of the caller's account, or, as an admin, of any. Returns its account.
 
-    InUse for the last admin key.
+    Raises InUse for the last admin key.
     """
     found = _manageable(core, caller, key_id)
     key = found.value
@@ -276,7 +277,7 @@ def delete_key(core: Core, caller: Caller, key_id: str) -> str:
 
 
 def _manageable(core: Core, caller: Caller, key_id: str) -> directory.Document[AccessKey]:
-    """The key, where the caller may manage it."""
+    """Returns the key. Raises KeyNotFound or Forbidden if the caller may not manage it."""
     if len(key_id) > GIVEN_ID_CHARACTERS:
         raise KeyNotFound
     found = directory.read(core, key_place(key_id), AccessKey)
@@ -289,7 +290,7 @@ def _manageable(core: Core, caller: Caller, key_id: str) -> directory.Document[A
 
 
 def _check_outranks(caller: Caller, rights: KeyRights) -> None:
-    """A key manages no key that may do more than itself, or for longer."""
+    """Raises Forbidden if the other key may do more than the caller's, or for longer."""
     if caller.admin:
         return
     if not within(rights.scope, caller.scope):

@@ -25,7 +25,7 @@ _BATCH = 100
 
 
 def note_use(core: Core, key_id: str) -> None:
-    """Note that the key was used today. One write unit, once a day in each environment."""
+    """Notes that the key was used today. One write unit, once a day in each environment."""
     day = core.now_ms() // DAY_MS
     if not core.memory(KeyCache).first_use(key_id, day):
         return
@@ -45,7 +45,7 @@ def note_use(core: Core, key_id: str) -> None:
 
 
 def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None:
-    """Note that the key received, or tried to. One write unit, once in five minutes, as above.
+    """Notes that the key received, or tried to. One write unit, once in five minutes, as above.
 
     `source_id`: the owner's id of a source, which a group keeps when it is rewound.
     """

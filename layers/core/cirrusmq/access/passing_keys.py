@@ -33,6 +33,6 @@ def create_passing_key(core: Core, account: str, scope: Scope, seconds: int) -> 
 
 
 def delete_passing_key(core: Core, key_id: str) -> None:
-    """Delete it before its time."""
+    """Deletes the key before it expires."""
     core.store.transact([directory.delete(core, key_place(key_id))])
     core.cache.turn_over(key_place(key_id))

@@ -55,10 +55,10 @@ def authorize(core: Core, caller: Caller, ref: str, need: Need) -> QueueRef:
 
 
 def check_invoke(core: Core, caller: Caller, given: InvokeInput | UnsetType | None) -> None:
-    """Whether the caller may have messages handed to the function that it names.
+    """Checks that the caller may have messages handed to the function that it names.
 
     The deployment's own role calls it, so its operator lists the functions and gives out the keys:
-    Forbidden to any key that is no admin key, InvalidParameter for a function that is not listed.
+    Raises Forbidden for a key that is no admin key, InvalidParameter for an unlisted function.
     """
     if not isinstance(given, InvokeInput):
         return

@@ -1,6 +1,6 @@
 """Refusing calls of an account that makes too many, without a write for each call.
 
-Every execution environment counts each account's calls by itself. Once in `interval` seconds it
+Every execution environment counts each account's calls separately. Once in `interval` seconds it
 adds its count to a counter that all environments share, is answered the count of all of them so
 far, and takes a share of the rate as large as its part of the calls:
 
@@ -8,12 +8,12 @@ far, and takes a share of the rate as large as its part of the calls:
     environment A    40 calls           add 40 ──> 40 in all      add 40 ──> 120 and 40: 33 %
     environment B    80 calls           add 80 ──> 120 in all     add 80 ──> 120 and 120: 67 %
 
-The interval is a second, and longer where the counter shows over 400 reports a second: 2, 4 or 8
+The interval is a second, and longer if the counter shows over 400 reports a second: 2, 4 or 8
 seconds, drawn from 1 to twice that, for a partition key takes 1,000 writes a second.
 
-So the limit is approximate. Calls in an environment's first second, and those of a growing load
-within about two intervals, are let through on top; no environment by itself lets more through than
-the whole rate. Refused calls count, so an account that continues is held at its rate.
+So the limit is approximate. Calls in an environment's first second, and calls of a growing load
+within about two intervals, are let through on top; no single environment lets more through than the
+whole rate. Refused calls count, so an account that continues is held at its rate.
 
 It costs one write unit for each report, and that call waits for the write. A throttled counter
 means some 1,000 other reports: each environment lets at most a thousandth of the rate through, and
@@ -21,7 +21,7 @@ reports later. After another failure the last share holds for 10 seconds, then t
 Without a rate nothing is counted and nothing is written.
 
 A publish counts a call more for ten of its copies, when it is stored. They are owed: until the rate
-has worked them off the account's calls wait, and reports have what is owed beside the calls.
+has worked them off the account's calls wait, and reports have the owed calls beside the made ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REPORTS = "r"
 
 
 def admit(core: Core, account: str) -> None:
-    """Count a call of the account; Throttled where it makes more than its rate."""
+    """Counts a call of the account. Raises Throttled if it makes more than its rate."""
     rate = core.settings.account_requests_per_second
     if not rate:
         return
@@ -56,7 +56,7 @@ def admit(core: Core, account: str) -> None:
 
 
 def count_copies(core: Core, account: str, copies: int) -> None:
-    """Count what follows from a publish: ten copies are a call.
+    """Counts the copies of a publish: ten copies are a call.
 
     They are a debt, since the publish is stored by now: calls wait until the rate has worked it
     off. It is in the counts that environments report, so that all of them bear it.
@@ -89,7 +89,7 @@ def _take_share(core: Core, account: str, count: Count, rate: int) -> None:
 
 
 def _report(core: Core, account: str, count: Count) -> Item:
-    """Add a count to those of the other environments; answers the counter of this minute."""
+    """Adds a count to the other environments' counts. Returns the counter of this minute."""
     second = str(count.second % _MINUTE)
     request = {
         "TableName": core.tables.usage,
@@ -111,14 +111,14 @@ def _report(core: Core, account: str, count: Count) -> Item:
 
 
 def _demand(counted: Item, count: Count) -> float:
-    """Calls a second of all environments, by the reports of two intervals; of a second, where that
-    is the interval.
+    """Returns calls a second of all environments, by the reports of two intervals, or of one second
+    if that is the interval.
 
     Some environments have not reported the last second yet; without it all is complete. In the
     first seconds of a minute the last demand stands for what the counter does not have:
 
         counter    … 58 59 │ 0 1 2 3          interval 4, at second 3: [0 1 2 3] and, for
-        needed     ─ ─ ─ ─ ─ ─ ─ ─ ─          [55 to 59], what the last report told
+        needed     ─ ─ ─ ─ ─ ─ ─ ─ ─          [55 to 59], the demand of the last report
     """
     last = count.second % _MINUTE
     length = 1 if count.interval == 1 else 2 * count.interval
@@ -127,7 +127,7 @@ def _demand(counted: Item, count: Count) -> float:
 
 
 def _interval(counted: Item, count: Count) -> int:
-    """The next interval, by the reports of two; none is shortened by a counter that is young."""
+    """Returns the next interval, by the reports of two. A young counter shortens none."""
     last, interval = count.second % _MINUTE, count.interval
     window = range(last - 2 * interval + 1, last + 1)
     if window.start < 0:
@@ -137,7 +137,7 @@ def _interval(counted: Item, count: Count) -> int:
 
 
 def _per_second(counted: Item, name: str, seconds: Iterable[int], before: float | None) -> float:
-    """The mean of a counter's seconds; `before`: of those that are not in its minute."""
+    """Returns the mean of a counter's seconds; `before`: the mean of seconds outside its minute."""
     wanted = list(seconds)
     own = [each for each in wanted if each >= 0]
     total = float(sum(int(counted.get(f"{name}{each}", {"N": "0"})["N"]) for each in own))

@@ -23,7 +23,7 @@ from cirrusmq.runtime.store import Item, key
 Place: TypeAlias = tuple[str, str]
 """A key of the Usage table: `pk`, `sk`."""
 PAST_SECONDS = 10
-"""So long after its end no clock takes a second for one to come."""
+"""Seconds after its end at which a second is past by every clock."""
 _MAX_PAST = 20
 _KEPT_SECONDS = 3_600
 _EXPIRES = "expires_at"
@@ -35,13 +35,13 @@ def counts_place(account: str, name: str) -> Place:
 
 
 def pool_place(pool: str, account: str) -> Place:
-    """Key in the Usage table of an account's counts in a pool: beside those of other accounts."""
+    """Key in the Usage table of an account's counts in a pool, beside other accounts' counts."""
     return f"T#*{pool}", account
 
 
 @contextlib.contextmanager
 def counted(core: Core, place: Place, until_ms: int) -> Iterator[int]:
-    """Count one more until then, or until the block ends.
+    """Counts one more until then, or until the block ends.
 
     Returns how many run with this one, or 0 if the count failed.
     """
@@ -57,7 +57,7 @@ def counted(core: Core, place: Place, until_ms: int) -> Iterator[int]:
 
 
 def present(counts: dict[int, int], now_ms: int) -> int:
-    """How many have not come to their end."""
+    """Returns how many have not come to their end."""
     return sum(count for end, count in counts.items() if end * 1000 > now_ms)
 
 
@@ -86,7 +86,7 @@ def read_pool(core: Core, pool: str, most: int) -> dict[str, int] | None:
 
 
 def add(core: Core, place: Place, end: int, count: int) -> dict[int, int] | None:
-    """Count in or out; the counts by their seconds, None where that failed."""
+    """Counts in or out. Returns the counts by their seconds, or None if that failed."""
     request = {
         "UpdateExpression": "ADD #end :count SET #expires = :expires",
         "ExpressionAttributeNames": {"#end": str(end), "#expires": _EXPIRES},
@@ -100,7 +100,7 @@ def add(core: Core, place: Place, end: int, count: int) -> dict[int, int] | None
 
 
 def forget(core: Core, place: Place) -> None:
-    """Count nothing any more: what ran is certainly over."""
+    """Removes the counts of a place whose invocations are certainly over."""
     core.store.write(
         "DeleteItem",
         {"TableName": core.tables.usage, "Key": key(*place)},
@@ -112,7 +112,7 @@ def _counts(item: Item) -> dict[int, int]:
 
 
 def forget_past(core: Core, place: Place, counts: dict[int, int]) -> None:
-    """Remove seconds that have passed, some at a time: the item stays within one unit."""
+    """Removes seconds that have passed, some at a time: the item stays within one unit."""
     past = [end for end in counts if end < core.now_ms() // 1000 - PAST_SECONDS]
     if len(past) < _MAX_PAST:
         return
@@ -125,7 +125,7 @@ def forget_past(core: Core, place: Place, counts: dict[int, int]) -> None:
 
 
 def _update(core: Core, place: Place, request: dict[str, Any]) -> Item | None:
-    """The item as an update leaves it; None where the store fails, which ends no work."""
+    """Returns the item after the update, or None if the store fails: the work goes on."""
     item = {"TableName": core.tables.usage, "Key": key(*place)}
     try:
         return core.store.write("UpdateItem", {**item, **request, "ReturnValues": "ALL_NEW"}) or {}

@@ -38,18 +38,18 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     manage: Resources = Listed()
 
     def of(self, right: Right) -> Resources:
-        """What a right is held on."""
+        """Returns the resources that a right is held on."""
         resources: Resources = getattr(self, right)
         return resources
 
     def allows(self, right: Right, kind: Kind, ref: str, account: str) -> bool:
-        """Whether the key has the right on a queue or topic, as its account calls it."""
+        """Returns True if the key has the right on a queue or topic, as its account calls it."""
         resources = self.of(right)
         return resources == "all" or own_name(ref, account) in getattr(resources, kind)
 
 
 def checked(scope: Scope, account: str) -> Scope:
-    """The scope with its names as they are compared; InvalidParameter for one that is none."""
+    """Returns the scope with names as they are compared. Raises InvalidParameter for a bad name."""
     changes: dict[str, Resources] = {}
     for right in RIGHTS:
         resources = scope.of(right)
@@ -66,14 +66,14 @@ def checked(scope: Scope, account: str) -> Scope:
 
 
 def within(inner: Scope | None, outer: Scope | None) -> bool:
-    """Whether a key of the scope `inner` may do nothing that one of `outer` may not; None: all."""
+    """Returns True if `inner` allows nothing beyond `outer`; a scope that is None allows all."""
     if outer is None or inner is None:
         return outer is None
     return all(_part_of(inner.of(right), outer.of(right)) for right in RIGHTS)
 
 
 def own_name(ref: str, account: str) -> str:
-    """A queue's or topic's name without the account where that is the caller's own."""
+    """Returns a queue's or topic's name without the account if it is the caller's own."""
     owner, colon, name = ref.rpartition(":")
     return name if colon and owner == account else ref
 

@@ -1,12 +1,12 @@
 """An account's share of the functions that accounts have in common, where work of one may last.
 
-push_slow, call   an account has a quarter of those that run at once, and three quarters while no
-                  other account has any; above that an invocation ends, and the sweep, or the
+push_slow, call   an account has a quarter of the concurrent invocations, and three quarters while
+                  no other account has any; above that an invocation ends, and the sweep, or the
                   execution that invoked it, comes back
 push              25 subscriptions of an account that became slow within an hour: it posts for
                   none of the account's for as long, so that none of them holds it up in turn
 
-A quarter is left to who comes next, since nothing ends a call that has begun. Here 40 may run:
+A quarter is left to the next account, since nothing ends a call that has begun. Here 40 may run:
 
     alice   30 ──────────────── each ends with its post or call ── 10
     bob            1 ── 10: none of them waits
@@ -29,9 +29,9 @@ HOUR_SECONDS = 3_600
 MAX_ACCOUNTS = 100
 """Accounts of a pool that are looked at; with more in an hour each keeps to its quarter."""
 LOOK_MS = 1_000
-"""Real milliseconds for which an invocation above the quarter keeps a look at the others."""
+"""Real milliseconds for which an invocation above the quarter caches the others' counts."""
 _STEP_SECONDS = 300
-"""Demotions are counted by so many seconds: the item stays small."""
+"""Demotions are counted in slots of these seconds: the item stays small."""
 _POSTING, _CALLING, _SLOW = "posting", "calling", "slow"
 
 
@@ -39,11 +39,11 @@ class _Seen(NamedTuple):
     own: int
     """Invocations of the account that run."""
     others: bool
-    """Whether another account has any, or may have."""
+    """True if another account has any, or may have."""
 
 
 class PoolShare:
-    """What one invocation for an account may do in a pool, counted while it runs."""
+    """The share of one invocation for an account in a pool, counted while it runs."""
 
     def __init__(self, core: Core, account: str, pool: str, size: int, number: int) -> None:
         """number: the account's invocations in the pool with this one; 0 if that is unknown."""
@@ -53,13 +53,13 @@ class PoolShare:
         self._looked_ms: int | None = None
         self._seen: _Seen
         self.admitted = self._begins(size)
-        """Whether it may begin."""
+        """True if it may begin."""
 
     def may_go_on(self) -> bool:
-        """Whether one more post or call may begin.
+        """Returns True if one more post or call may begin.
 
-        One above the quarter gives way once another account has come, until its own account is
-        down to its quarter.
+        An invocation above the quarter gives way once another account has come, until its own
+        account is down to its quarter.
         """
         if not self.admitted or self._number <= self._quarter:
             return self.admitted
@@ -72,7 +72,7 @@ class PoolShare:
         return self._number <= size - self._quarter and not self._look().others
 
     def _look(self) -> _Seen:
-        """What runs in the pool, as of a moment ago."""
+        """Returns the invocations in the pool, as of up to `LOOK_MS` ago."""
         core = self._core
         if self._looked_ms is None or core.now_ms() - self._looked_ms >= LOOK_MS * core.clock.scale:
             self._looked_ms, self._seen = core.now_ms(), self._read()
@@ -110,13 +110,13 @@ def calling(core: Core, account: str, most_ms: float) -> Iterator[PoolShare]:
 
 
 def forget_what_ran(core: Core, account: str) -> None:
-    """Give an account its shares back: of a process that has ended nothing runs."""
+    """Gives an account its shares back: its process has ended, so nothing runs."""
     for pool in (_POSTING, _CALLING):
         running.forget(core, running.pool_place(pool, account))
 
 
 def note_demotion(core: Core, account: str) -> None:
-    """A subscription of the account was fast and is slow."""
+    """Counts a subscription of the account that became slow."""
     if not core.settings.slow_pushes:
         return
     end_seconds = core.now_ms() // 1_000 + HOUR_SECONDS
@@ -130,9 +130,9 @@ def note_demotion(core: Core, account: str) -> None:
 
 
 def is_slow(core: Core, account: str) -> bool:
-    """Whether so many of an account's subscriptions became slow that all of it is.
+    """Returns True if all subscriptions of an account count as slow: too many became slow.
 
-    Read once a minute; where it cannot be read now it is not.
+    Reads once a minute. Returns False if it cannot be read now.
     """
     if not core.settings.slow_pushes:
         return False

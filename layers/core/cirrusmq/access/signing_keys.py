@@ -28,10 +28,11 @@ class WrongSignatureError(Exception):
 def verify_signature(
     core: Core, key_id: str, is_signed_with: Callable[[str], bool], source: str | None = None
 ) -> Caller:
-    """The caller with the key of this id; `is_signed_with` says whether a secret made a signature.
+    """Returns the caller with the key of this id.
 
-    Raises UnknownKeyError, WrongSignatureError. In a deployment that has rates, Throttled where
-    the address `source` sent too many wrong ones within a minute.
+    is_signed_with: returns True if the signature was made with a secret.
+    Raises UnknownKeyError or WrongSignatureError. In a deployment that has rates, raises Throttled
+    if the address `source` sent too many wrong signatures within a minute.
     """
     now_ms = core.now_ms()
     slows = core.settings.account_requests_per_second > 0
@@ -42,7 +43,7 @@ def verify_signature(
     if not core.memory(KeyCache).is_unknown(key_id, now_ms):
         key = directory.read_cached(core, key_place(key_id), AccessKey)
     if key is None or not key.signing:
-        is_signed_with(_NOBODY)  # so that the time tells nothing
+        is_signed_with(_NOBODY)  # so that the time reveals nothing
         core.memory(KeyCache).note_wrong(source, key_id, now_ms, unknown=key is None)
         raise UnknownKeyError
     if not any(is_signed_with(secret) for secret in _secrets(core, key, now_ms)):

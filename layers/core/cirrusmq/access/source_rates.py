@@ -61,7 +61,7 @@ class RateMemory:
 
 
 def take_sends(core: Core, queue_id: str, rate: int, count: int) -> None:
-    """Take for the messages of one call, all or none.
+    """Takes units of the rate for the messages of one call, for all or none.
 
     Raises Throttled if this second has no room for them, BatchTooLarge if none has.
     """
@@ -77,7 +77,7 @@ def allow_receives(core: Core, source_id: str, rate: int, most: int) -> int:
 
 
 def give_back(core: Core, source_id: str, count: int) -> None:
-    """Keep what a receive did not use for the next one of this environment and second."""
+    """Keeps what a receive did not use for the next one of this environment and second."""
     memory, second = core.memory(RateMemory), core.now_ms() // 1_000
     with memory.lock:
         held = memory.of((source_id, "receive"), second)
@@ -119,7 +119,7 @@ def _take_of_item(
     *,
     begun: bool,
 ) -> int:
-    """Take up to `ask` of the item's second; 0 if it has not even `needed`.
+    """Takes up to `ask` of the item's second; 0 if it has not even `needed`.
 
     An item that is ahead, by a clock that is, is taken from as it is.
     """
@@ -141,7 +141,7 @@ def _take_of_item(
 def _begin(
     core: Core, place: tuple[str, Direction], second: int, count: int
 ) -> tuple[int, int] | None:
-    """Begin a second with this take; returns (second, taken) of the item if it has one."""
+    """Begins a second with this take; returns (second, taken) of the item if it has one."""
     return _write(
         core,
         place,
@@ -159,7 +159,7 @@ def _begin(
 def _add(
     core: Core, place: tuple[str, Direction], second: int, count: int, rate: int
 ) -> tuple[int, int] | None:
-    """Take more of a second; returns (second, taken) of the item if it has too little left."""
+    """Takes more of a second; returns (second, taken) of the item if it has too little left."""
     return _write(
         core,
         place,

@@ -12,14 +12,14 @@ from collections.abc import Callable
 import msgspec
 
 INTERVALS = (1, 8)
-"""The shortest and the longest seconds between two reports, on average. Each is twice another."""
+"""Seconds between two reports, on average: the shortest and the longest. Each is a power of two."""
 REPORTS_PER_SECOND = (100, 400)
-"""Of all environments: the interval is halved below the one, and doubled above the other."""
+"""Reports of all environments: the interval is halved below the first, doubled above the last."""
 _MAX_ACCOUNTS = 10_000
 _COUNTED_FOR_SECONDS = 2
-"""An older count says nothing about the present rate, nor do two intervals without a call."""
+"""An older count does not show the present rate, nor do two intervals without a call."""
 _KEPT_SHARE_SECONDS = 10
-"""A share outlives a counter that fails for so long."""
+"""Seconds for which a share stays in use while the counter fails."""
 _THROTTLED_PART = 1_000
 """A throttled item took about as many reports of other environments in that second."""
 
@@ -28,16 +28,16 @@ class Count(msgspec.Struct, frozen=True):
     """Calls of an account that one environment saw since its last report."""
 
     second: int
-    """The last one of them."""
+    """The last second of the count."""
     calls: int
-    """With those that are owed."""
+    """Calls, with the owed ones."""
     owed: int
     """Calls that count though they were never made, and are not worked off yet."""
     seconds: int
-    """How long that was."""
+    """Seconds since the last report."""
     interval: int
     demand: float | None
-    """All calls a second, as the last report told; None if there was none."""
+    """All calls a second at the last report. None if none was made."""
 
     @property
     def calls_per_second(self) -> float:
@@ -65,7 +65,7 @@ class _Tally:
         """Calls that count though they were never made, and are not worked off yet."""
 
     def owed_in(self, seconds: int) -> float:
-        """What is still owed so many seconds later: it takes the room that calls left."""
+        """Returns the calls owed after `seconds`: unused shares of the rate work them off."""
         left = max(0, self.allowed - self.admitted) + self.share * (seconds - 1)
         return max(0.0, self.owed - left)
 
@@ -82,7 +82,7 @@ class Throttle:
         self._lock = threading.Lock()
 
     def turn(self, account: str, second: int, rate: int, draw: Callable[[], float]) -> Count | None:
-        """Begin a second. Returns the count that is to be reported now, to one caller alone.
+        """Begins a second. Returns the count that is to be reported now, to one caller alone.
 
         draw: a number from 0 to below 1, by which a fraction of a call is one call.
         """
@@ -112,7 +112,7 @@ class Throttle:
     def reported(
         self, account: str, share: float, demand: float, interval: int, chance: float
     ) -> None:
-        """The counter answered. share: calls a second that may pass from now on."""
+        """Notes an answer of the counter. share: calls a second that may pass from now on."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is None:
@@ -121,7 +121,7 @@ class Throttle:
             self._go_on(tally, share, interval, chance)
 
     def refused(self, account: str, count: Count, rate: int, chance: float) -> None:
-        """The counter is throttled: about 1,000 others reported, so a thousandth of the rate.
+        """Notes a throttled counter: about 1,000 others reported, so a thousandth of the rate.
 
         The count is kept for the next report, which is later.
         """
@@ -136,7 +136,7 @@ class Throttle:
             self._go_on(tally, share, longer(tally.interval), chance)
 
     def failed(self, account: str, rate: int) -> None:
-        """The counter did not answer: the last share for 10 seconds, then the whole rate."""
+        """Notes a failed counter: the last share holds for 10 seconds, then the whole rate."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is None:
@@ -147,7 +147,7 @@ class Throttle:
                 tally.share, tally.allowed = float(rate), rate
 
     def take(self, account: str) -> bool:
-        """Count a call. Returns whether it may pass."""
+        """Counts a call. Returns True if it may pass."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is None:
@@ -159,7 +159,7 @@ class Throttle:
             return True
 
     def owe(self, account: str, calls: float, most: float) -> None:
-        """Let further calls of an account count: later ones wait for them. At most `most` wait."""
+        """Lets further calls of an account count: later ones wait for them. At most `most` wait."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is not None:
@@ -179,7 +179,7 @@ def longer(interval: int) -> int:
 
 
 def next_interval(interval: int, reports_per_second: float) -> int:
-    """The interval of an environment that sees so many reports of all environments."""
+    """Returns the interval of an environment that sees these reports of all environments."""
     few, many = REPORTS_PER_SECOND
     if reports_per_second > many:
         return longer(interval)
@@ -187,11 +187,11 @@ def next_interval(interval: int, reports_per_second: float) -> int:
 
 
 def fair_share(rate: int, calls: float, demand: float) -> float:
-    """Calls a second that may pass where `calls` of all `demand` a second arrived."""
+    """Returns the calls a second that may pass where `calls` of all `demand` a second arrived."""
     return float(rate) if demand <= rate else rate * calls / demand
 
 
 def _whole(share: float, chance: float) -> int:
-    """A fraction of a call is one call, so often: a thousand environments with one call each let
+    """Rounds up if `chance` is below the fraction: a thousand environments with one call each let
     half of them through for a rate of 500."""
     return int(share) + (chance < share % 1)

@@ -44,12 +44,12 @@ class TopicAccess(NamedTuple):
     allowed: frozenset[TopicNeed]
 
     def require(self, *needs: TopicNeed) -> None:
-        """Forbidden unless one of the needs is allowed."""
+        """Raises Forbidden unless one of the needs is allowed."""
         if self.allowed.isdisjoint(needs):
             raise _forbidden(self.caller, self.ref)
 
     def require_subscription(self, subscription: Subscription, *needs: TopicNeed) -> None:
-        """As `require`; `subscribe` is about those that the caller's account made."""
+        """As `require`; `subscribe` covers the subscriptions that the caller's account made."""
         if not self.allowed.isdisjoint(set(needs) - {"subscribe"}):
             return
         self.require("subscribe")

@@ -41,21 +41,21 @@ class ReaderDelivery(msgspec.Struct, frozen=True, kw_only=True):
     posts: int = 0
     """How many messages are to be pushed."""
     bytes: int = 0
-    """Of the JSON of these, at most."""
+    """Upper bound of the JSON of these messages, in bytes."""
     delayed: bool = False
-    """Whether any of them is not to be pushed yet."""
+    """True if one of them is not to be pushed yet."""
 
     def give(self, core: Core) -> None:
-        """Hand it out; a repetition changes nothing. Of this class itself there is nothing."""
+        """Hands the share out; a repetition changes nothing. This class itself writes nothing."""
 
     @property
     def in_order(self) -> bool:
-        """Whether the reader is promised an order."""
+        """True if the reader is promised an order."""
         return bool(self.lanes)
 
 
 def levels(handouts: Iterable[ReaderDelivery]) -> list[list[ReaderDelivery]]:
-    """The handouts in steps: those of one can be made side by side, each step behind the last.
+    """Returns the handouts in steps: a step is handed out in parallel, after the step before it.
 
     a1  b1  c1      side by side
     a2  b2          behind a1, b1

@@ -1,8 +1,8 @@
-"""A message that comes to a subscription by itself, not with its publish: with a life of its own.
+"""A message that comes to a subscription alone, not with its publish, and with its own expiry.
 
-Its parcel has the time of its coming, or the end of its group, so that whoever looks finds it. What
-does not fit into it has a record in a log of the subscription, which nobody reads in order: one in
-the topic's log would be published again.
+Its parcel has the time of its arrival, or the end of its group, so that a scan finds it. Content
+that does not fit into it has a record in a log of the subscription, which nobody reads in order: a
+record in the topic's log would be published again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def lone_parcel(
     object_days: int = 0,
     visibility_seconds: int = 0,
 ) -> Parcel | None:
-    """The parcel of a message in its subscription; None if its object is gone.
+    """Returns the parcel of a message in its subscription, or None if its object is gone.
 
     `place`: its publish, and its number there. `came_from`: what makes the parcel's id unlike
     others of this message. `object_days`: the class of life of the object with its body; 0: none.
@@ -89,7 +89,7 @@ def items_of(arrived: Parcel, message: Message) -> list[Item]:
 def notice_of(subscription: Subscription, arrived: Parcel) -> Notice:
     """The notice for a URL that gets a lone parcel.
 
-    A group's consumers look by themselves, or the stream wakes its worker.
+    A group's consumers poll anyway, or the stream wakes its worker.
     """
     return Notice(
         subscription=subscription,
@@ -101,7 +101,7 @@ def notice_of(subscription: Subscription, arrived: Parcel) -> Notice:
 
 
 def _sequence(core: Core, subscription: Subscription, message: Message) -> int:
-    """Its place in its group's order, behind all that were published; 1 in a group of its own."""
+    """Returns its number in its group, after all published messages, or 1 if it has no group."""
     if message.group is None:
         return 1
     partition = group_partition(message.group, subscription.log_partitions)

@@ -1,4 +1,4 @@
-"""Parked shares: those that cannot be handed out, put aside so that their shard is not held up.
+"""Parked shares: they cannot be handed out now, and are put aside so that their shard goes on.
 
     fan_out   m1 fails three times ── put aside ── m2: put aside untried       m9: behind them
     drainer                              └──────── m1 ── m2 ── m3 … as long as any share is parked
@@ -26,13 +26,13 @@ from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
 PATIENCE_MS = 60_000
-"""A drainer that has tried for so long leaves the rest to the next one, which the sweep starts."""
+"""After this time a drainer leaves the rest to the next one, which the sweep starts."""
 WAIT_MS = (100, 10_000)
 _PAGE = 25
 
 
 def put_aside(core: Core, handout: ReaderDelivery) -> None:
-    """Park a share, behind those that are parked. The caller has marked its reader's lot before."""
+    """Parks a share behind the parked shares. The caller has marked its reader's lot before."""
     entry = handout.entry
     item = parked_item(
         handout.reader_id, entry.item, entry.place, entry.came_ms, in_order=handout.in_order
@@ -42,7 +42,7 @@ def put_aside(core: Core, handout: ReaderDelivery) -> None:
 
 
 def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices) -> bool:
-    """Hand out the parked shares of a reader with an order; whether none is left."""
+    """Hands out the parked shares of a reader with an order. Returns True if none is left."""
     if not parking_lot.exists(core, reader_id):
         return True
     drainer = _Drainer(core, reader_id, [in_order_key(reader_id)], deadline_ms, notices)
@@ -50,9 +50,9 @@ def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices
 
 
 def drain(core: Core, reader_id: str, most_ms: int) -> None:
-    """Hand out all parked shares of a reader; those that fail are tried again for `PATIENCE_MS`.
+    """Hands out all parked shares of a reader, and retries failed ones for `PATIENCE_MS`.
 
-    Where the store fails, or that time is over, the sweep starts another drainer.
+    If the store fails, or that time is over, the sweep starts another drainer.
     """
     scale, notices = core.clock.scale, Notices(core)
     deadline_ms = core.now_ms() + int(most_ms * scale)
@@ -79,12 +79,12 @@ def drain(core: Core, reader_id: str, most_ms: int) -> None:
 
 
 def start_draining(core: Core, reader_id: str) -> None:
-    """Start a drainer of the reader's parked shares in the function `replay`."""
+    """Starts a drainer of the reader's parked shares in the function `replay`."""
     core.invoke("replay", {"parked": reader_id})
 
 
 def resume(core: Core, deadline_ms: int) -> bool:
-    """Start drainers for readers with parked shares and no drainer; whether it saw all of them.
+    """Starts missing drainers of readers with parked shares. Returns True if it saw all readers.
 
     In random order, so that a reader not reached by `deadline_ms` is reached another time.
     """
@@ -114,7 +114,7 @@ class _Drainer:
         self._held: Lease | None = None
 
     def run(self, work: Callable[[], bool]) -> bool:
-        """Do the work as the only one, until nothing is left; whether that is so.
+        """Does the work as the only drainer. Returns True once no share is left.
 
         fan_out    puts m5 aside ── starts a drainer B
         B                           refused: A holds, and looks again behind its release
@@ -133,11 +133,11 @@ class _Drainer:
         return False
 
     def is_done(self) -> bool:
-        """Whether no share is parked under the keys."""
+        """Returns True if no share is parked under the keys."""
         return not any(_page(self._core, pk, None, most=1)[0] for pk in self._keys)
 
     def deliver_records(self) -> bool:
-        """Hand out the shares parked there now, as the holder; whether all of them are done."""
+        """Hands out the shares parked now, as the holder. Returns True if all of them are done."""
         done = [self._hand_out_of(pk) for pk in self._keys]
         return all(done)
 
@@ -162,9 +162,9 @@ class _Drainer:
         return lease.renew(self._core, self._held, parking_lot.hold_ms(self._core))
 
     def _hand_out_page(self, page: Sequence[Item], in_order: bool) -> set[str]:
-        """Hand out the shares of these parked items; the sort keys of those that are left.
+        """Hands out the shares of these parked items. Returns the sort keys of the shares left.
 
-        Where an order is promised, the shares after a failed one wait.
+        If an order is promised, the shares after a failed one wait.
         """
         places = [(each["log"]["S"], each["of"]["S"]) for each in page]
         table = self._core.tables.messages
@@ -200,9 +200,9 @@ class _Drainer:
         return True
 
     def _shares(self, entry: LogEntry) -> list[ReaderDelivery]:
-        """The reader's share of a record, none where the reader is gone.
+        """Returns the reader's share of a record, or none if the reader is gone.
 
-        All readers' shares, where it is the log's own id: the record was parked whole.
+        Returns all readers' shares if it is the log's own id: the record was parked whole.
         """
         everybody = entry.log_id == self._reader_id
         handouts = handouts_of(self._core, entry)

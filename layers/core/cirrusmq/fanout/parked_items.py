@@ -18,13 +18,13 @@ from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 UNKNOWN_PLACE = "0" * 40
-"""Of a record that no stream brings."""
+"""The place of a record that no stream brings."""
 
 
 def parked_item(
     reader_id: str, record: Item, place: str = UNKNOWN_PLACE, came_ms: int = 0, *, in_order: bool
 ) -> Item:
-    """A reader's share of a log record; of all its readers, if the id is the log's own."""
+    """Returns the item of a reader's share of a record; of all readers' if the id is the log's."""
     log, of = record["pk"]["S"], record["sk"]["S"]
     sk = f"{place}#{of}"
     pk = in_order_key(reader_id) if in_order else shard_key(f"P#{reader_id}", sk)
@@ -58,7 +58,7 @@ def lot_key(reader_id: str) -> Item:
 
 
 def lot_update(table: str, reader_id: str, now_ms: int) -> dict[str, Any]:
-    """The write before a share is parked: the lot is there for a while from now."""
+    """Returns the write before a share is parked: the lot stays for `parking_lot.KEEP_MS`."""
     return {
         "TableName": table,
         "Key": lot_key(reader_id),

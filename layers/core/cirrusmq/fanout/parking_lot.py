@@ -19,16 +19,16 @@ from cirrusmq.storage.lease import Lease
 
 HOLD_MS = 60_000
 KEEP_MS = 180_000
-"""Longer than fan_out runs."""
+"""A lot stays for this time after its last mark: longer than fan_out runs."""
 
 
 def mark(core: Core, reader_id: str) -> None:
-    """Mark the reader's lot: this invocation may park shares from now on."""
+    """Marks the reader's lot: this invocation may park shares from now on."""
     core.store.write("UpdateItem", lot_update(core.tables.messages, reader_id, core.now_ms()))
 
 
 def exists(core: Core, reader_id: str) -> bool:
-    """Whether shares of the reader may be parked."""
+    """Returns True if shares of the reader may be parked."""
     return core.store.get(core.tables.messages, *_place(reader_id)) is not None
 
 
@@ -43,7 +43,7 @@ def idle(core: Core, pk: str) -> Iterator[str]:
 
 
 def hold(core: Core, reader_id: str) -> Lease | None:
-    """Take the lease of the lot for a minute; None where another drainer has it.
+    """Takes the lease of the lot for a minute. Returns None if another drainer holds it.
 
     A: holds until 12:01:00 ── m1 ── (no progress) ───────────── prolongs? No: stops
     B:                                  12:01:03 holds ── m1 again: it is there ── m2
@@ -57,7 +57,7 @@ def hold_ms(core: Core) -> int:
 
 
 def remove(core: Core, reader_id: str) -> None:
-    """Remove the lot, unless it was marked lately or is held: then the sweep tries again."""
+    """Removes the lot, unless it was marked lately or is held: then the sweep tries again."""
     old_ms = core.now_ms() - int(KEEP_MS * core.clock.scale)
     request = {
         "TableName": core.tables.messages,

@@ -1,7 +1,7 @@
 """Notices to subscriptions that parcels wait for a post: one each, however many parcels wait.
 
-Those of a batch go to one invocation of `push`, up to what its share of a CPU and its threads are
-enough for; one with much to do has an invocation of its own.
+The notices of a batch go to one invocation of `push`, up to the limits of its share of a CPU and
+its threads; a subscription with many posts has a separate invocation.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ POSTS_TOGETHER = 64
 """Posts of one invocation that several subscriptions share: a second or two of its share of a CPU.
 It also bounds the event, which has some 400 bytes of a subscription, and Lambda takes 256 KB."""
 BYTES_TOGETHER = 8_000_000
-"""Of JSON that they post together, but for what waited there before: it is in memory at once."""
+"""Bytes of JSON that they post together, besides older messages: all are in memory at once."""
 THREADS_TOGETHER = 800
 """Threads of such an invocation, of 1,024 that Lambda has, and as many open connections."""
 OWN_THREADS = 17
-"""Of a subscription beside those that post: one for itself, and calls of the store side by side."""
+"""Threads of a subscription that do not post: one for itself, and parallel calls of the store."""
 _TRIES = 3
 
 
@@ -34,13 +34,13 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     start: str
     """The first sort key that waits."""
     partitions: frozenset[int]
-    """Those with parcels that wait."""
+    """The partitions with parcels that wait."""
     posts: int
     """How many messages wait."""
     bytes: int = 0
-    """Of the JSON of these, at most."""
+    """Upper bound of the JSON of these messages, in bytes."""
     delayed: bool = False
-    """Whether any of them is not to be posted yet."""
+    """True if one of them is not to be posted yet."""
 
     @property
     def threads(self) -> int:
@@ -49,7 +49,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         return OWN_THREADS + (1 if in_order else self.subscription.max_in_flight)
 
     def merged(self, other: Notice) -> Notice:
-        """Both of one subscription."""
+        """Returns both notices of one subscription as one."""
         return msgspec.structs.replace(
             self,
             start=min(self.start, other.start),
@@ -68,7 +68,7 @@ class Notices:
         self._waiting: dict[str, Notice] = {}
 
     def add(self, handouts: Iterable[ReaderDelivery]) -> list[ReaderDelivery]:
-        """Note the subscriptions of handouts that are done; answers those that must be done again.
+        """Notes subscriptions of finished handouts. Returns the handouts that must be done again.
 
         A late handout is done when the subscription's delivery state says that a parcel was late;
         that is written after the parcel, once for all that are late together.
@@ -95,12 +95,12 @@ class Notices:
         return lost
 
     def note(self, new: Notice) -> None:
-        """Have a subscription notified, once for all that is noted of it."""
+        """Notes a subscription to notify; its notices are merged into one."""
         before = self._waiting.get(new.subscription.id)
         self._waiting[new.subscription.id] = before.merged(new) if before else new
 
     def send(self) -> list[Exception]:
-        """Notify; notices that cannot be sent are left to the sweep. Answers the errors."""
+        """Sends the notices; failed ones are left to the sweep. Returns the errors."""
         groups = together(self._waiting.values())
         self._waiting.clear()
         return [
@@ -135,7 +135,7 @@ class Notices:
 
 
 def together(notices: Iterable[Notice]) -> list[list[Notice]]:
-    """The notices of each invocation: those with the fewest posts share one as far as it goes."""
+    """Returns the notices of each invocation: subscriptions with the fewest posts share one."""
     groups: list[list[Notice]] = []
     posts = threads = size = 0
     for notice in sorted(notices, key=lambda each: each.posts):

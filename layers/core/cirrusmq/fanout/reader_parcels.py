@@ -50,26 +50,26 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     skew_ms: int
     """The time in the send's id minus `sent_ms`; the parcels' keys have the former."""
     sequences: Sequence[int] | None
-    """Their numbers in the groups' orders; None where the reader is not ordered."""
+    """Their numbers in the groups' orders, or None if the reader is not ordered."""
     unnumbered: bool = False
-    """Whether the reader is ordered, and the record from a time when none was: its messages are
-    before all that have numbers, in the order of the log."""
+    """True if the reader is ordered, and the record older than its order: its messages are before
+    all that have numbers, in the order of the log."""
     group_partitions: int
     fair: bool = False
     """True if the reader is fair, or has priorities: its parcels are group by group, too."""
     priorities: int | None = None
     """How many priorities the reader has, if it has any."""
     inline: bool
-    """Whether small messages travel in the parcels, so that the log need not be read."""
+    """True if small messages travel in the parcels, so that the log need not be read."""
     log_is_own: bool
-    """Whether the reader looks in this log by itself, at its parcel's partition."""
+    """True if the reader reads this log anyway, at its parcel's partition."""
     object_days: int = 0
     """The class of life of the object with the messages; 0: they are in none."""
     dead_letter: dict[str, Any] | None = None
     invokes: bool = False
-    """Whether the reader hands its messages to a function."""
+    """True if the reader hands its messages to a function."""
     others: Mapping[str, Any] = {}
-    """Attributes that the parcels have besides."""
+    """Further attributes of the parcels."""
 
 
 class ParcelsToPut(ReaderDelivery, frozen=True, kw_only=True):
@@ -77,13 +77,13 @@ class ParcelsToPut(ReaderDelivery, frozen=True, kw_only=True):
 
     share: ReaderShare
     parcels: Sequence[Parcel] = ()
-    """Those of the share, if they are made already."""
+    """The parcels of the share, if they are made already."""
     purged_ms: int | None = None
     woken: Queue | None = None
     """The queue whose waiting receivers are woken."""
 
     def give(self, core: Core) -> None:
-        """Put them, one after the other."""
+        """Puts the parcels, one after the other."""
         begun_ms = 0 if self.woken is None else core.now_ms()
         parcels = self.parcels or list(parcels_of(self.share))
         put_parcels(core, parcels, self.purged_ms)
@@ -110,14 +110,14 @@ def parcels_of(share: ReaderShare) -> Iterator[Parcel]:
 
 
 def lanes_of(share: ReaderShare) -> frozenset[str]:
-    """The groups of an ordered reader that the share is of; none where the reader is not."""
+    """Returns the groups of the share, or none if the reader is not ordered."""
     if share.sequences is None:
         return frozenset()
     return frozenset(f"{share.source_id}#{_group(share, each)}" for each in share.entries)
 
 
 def put_parcels(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = None) -> None:
-    """Put those parcels that are not there yet, one after the other.
+    """Puts the parcels that do not exist yet, one after the other.
 
     A parcel with the same key that was sent until `purged_ms` was purged, before its send was
     repeated; None: any older one.
@@ -130,13 +130,13 @@ def put_parcels(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = N
 
 
 def put_side_by_side(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = None) -> int:
-    """As `put_parcels`, in any order; answers how many messages they hold."""
+    """Puts parcels as `put_parcels`, in parallel. Returns how many messages they hold."""
     list(core.in_parallel(lambda parcel: put_parcels(core, [parcel], purged_ms), parcels))
     return sum(parcel.count for parcel in parcels)
 
 
 def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parcel:
-    """The parcel of entries that are together; `sequence`: of their group, in an ordered reader."""
+    """Returns the parcel of entries; `sequence`: their number in the group of an ordered reader."""
     first = entries[0]
     partition = share.partition
     key = sort_key(first.available_ms + share.skew_ms, share.parcel_id)
@@ -144,7 +144,7 @@ def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parc
         group = _group(share, first)
         partition = group_partition(group, share.group_partitions)
         number = ordered_sort_key(group, sequence)
-        # In the order of the log, also where one is for later: its group waits for it.
+        # In the order of the log, even if a message is for later: its group waits for it.
         published = sort_key(share.sent_ms + share.skew_ms, share.parcel_id)
         key = f"{number}.{published}" if share.unnumbered else number
     elif share.fair:
@@ -177,6 +177,6 @@ def _lane(share: ReaderShare, entry: Entry) -> str:
 
 
 def _group(share: ReaderShare, entry: Entry) -> str:
-    """The message's group; one without is its own."""
+    """Returns the message's group; a message without one is its own group."""
     group = entry.message.group
     return message_id(share.parcel_id, entry.position) if group is None else group

@@ -30,13 +30,13 @@ from cirrusmq.storage.parcels import object_days, purged_before, read_described
 
 
 class _RecordToShow(ReaderDelivery, frozen=True, kw_only=True):
-    """A topic's record that those who read the log would pass by."""
+    """A topic's record that readers of the log would pass by."""
 
     late: bool
-    """Whether others are behind its place in the log already; else it is for later alone."""
+    """True if it came late: readers may be past its place in the log. Else it is only delayed."""
 
     def give(self, core: Core) -> None:
-        """Show it behind those."""
+        """Shows the record to the readers that are past it."""
         if self.late:
             show_again(core, self.entry.item)
         if has_delayed(self.entry.item):

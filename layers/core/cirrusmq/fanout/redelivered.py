@@ -1,4 +1,4 @@
-"""Where a message is that was delivered again by its id: for the trace, the newest time of each.
+"""The parcel of a message that was delivered again by its id, for the trace: only the newest.
 
 pk `D#<subscription id>#again`, sk the message's id: its parcel's key. TTL removes it with that.
 """
@@ -16,7 +16,7 @@ from cirrusmq.subscriptions.due_marks import KIND
 
 
 def put_redelivered(core: Core, subscription_id: str, parcel: Parcel) -> dict[str, Any]:
-    """The write, of a transaction, that says where a message is now: in a parcel of its own."""
+    """Returns the write, of a transaction, that records the present parcel of a message."""
     item = {
         **key(_pk(subscription_id), parcel.message_id(0)),
         "p": {"S": partition_key(PARCELS, parcel.source_id, parcel.partition)},

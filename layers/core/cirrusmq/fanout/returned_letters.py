@@ -1,6 +1,6 @@
-"""Giving a dead letter back to the subscription that gave it up, and to no other one.
+"""Redrive: gives a dead letter back to the subscription that gave it up, and to no other one.
 
-Its life begins anew, in a parcel of its own.
+The message has a new expiry, in a new parcel.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def move_back(
     nonce: bytes | None = None,
     alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
-    """Move the message at `place` to a group or a URL, as `move_to_queue` does to a queue.
+    """Moves the message at `place` to a group or a URL, as `move_to_queue` does to a queue.
 
-    A URL is noted in `notices`, for whoever moves to send them.
+    A URL is noted in `notices`, which the caller sends.
     """
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:
@@ -71,10 +71,10 @@ def move_back(
 
 
 def given_back(core: Core, subscription: Subscription, made: Parcel, index: int) -> Parcel | None:
-    """The parcel of a dead letter since it came back to its subscription, the newest one; None
-    where there is none, or not found within `LOOKUP_UNITS`: a group's is gone when it is deleted.
+    """Returns the newest parcel of a dead letter that came back to its subscription, or None if it
+    did not, or within `LOOKUP_UNITS` none is found: a group's parcel is gone when it is deleted.
 
-    `made`: the one that fan-out made, with the message at `index`.
+    `made`: the parcel that fan-out made, with the message at `index`.
     """
     source_ids = [subscription.present_id, *(epoch.id for epoch in reversed(subscription.epochs))]
     partition, between = subscription.partition_of(made.send_id), (made.sort_key, LAST_KEY)

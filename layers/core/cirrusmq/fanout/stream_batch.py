@@ -1,8 +1,8 @@
-"""A batch of the stream handed out: each reader's share of each record, side by side.
+"""A batch of the stream handed out: each reader's share of each record, in parallel.
 
-Shares of one reader that are in order are handed out one after the other, all others side by side.
+Shares of one reader that are in order are handed out one after the other, all others in parallel.
 A share that fails three times is put aside, and its reader's later shares in the batch with it,
-untried: one hot key costs the shard three tries. The batch stops where the store does not take a
+untried: one hot key costs the shard three tries. The batch stops if the store does not take a
 share that is put aside, and at the end of its time. The stream then repeats it from the first
 record that is not done.
 
@@ -27,7 +27,7 @@ from cirrusmq.runtime.core import Core
 
 TRIES = 3
 TOGETHER = 16
-"""Records under way at the same time: no more are in part done again where a batch stops."""
+"""Records in parallel: the most that are in part done again if a batch stops."""
 CLEAR_MS = 2_000
 """How long a batch hands out the parked shares of one reader, before it adds to them instead."""
 _Became: TypeAlias = Literal["given", "aside", "undone"]
@@ -43,7 +43,7 @@ class BatchOutcome(NamedTuple):
 
 
 def deliver_records(core: Core, entries: Sequence[LogEntry], most_ms: int) -> BatchOutcome:
-    """Hand out the records of a batch, for at most about so many real milliseconds."""
+    """Hands out the records of a batch, for at most about `most_ms` real milliseconds."""
     return _Batch(core, core.now_ms() + int(most_ms * core.clock.scale)).run(entries)
 
 
@@ -76,7 +76,7 @@ class _Batch:
         return BatchOutcome(done, self._errors)
 
     def _run_together(self, entries: Sequence[LogEntry]) -> int:
-        """Hand these records out; how many are done, from the first on."""
+        """Hands these records out. Returns how many are done, from the first on."""
         plans: list[list[ReaderDelivery]] = []
         for entry in entries:
             plan = self._plan(entry)
@@ -100,9 +100,9 @@ class _Batch:
         return len(plans)
 
     def _plan(self, entry: LogEntry) -> list[ReaderDelivery] | None:
-        """The handouts of a record; None where the store cannot be read now.
+        """Returns the handouts of a record, or None if the store cannot be read now.
 
-        A record that cannot be read is put aside whole, else it would stop the shard for ever.
+        An unreadable record is put aside whole, else it would stop the shard forever.
         """
         failure: Exception | None = None
         for _ in range(TRIES):
@@ -119,7 +119,7 @@ class _Batch:
         return [ReaderDelivery(reader_id=entry.log_id, entry=entry)]
 
     def _clear_the_way(self, readers: Set[str]) -> None:
-        """Hand out parked shares of readers with an order first, for `CLEAR_MS` each at most."""
+        """Hands out parked shares of readers with an order first, for `CLEAR_MS` each at most."""
         fresh = sorted(readers - self._looked)
         self._looked |= readers
         marked = self._core.in_parallel(self._is_marked, fresh)

@@ -101,7 +101,7 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[ReaderDelivery]:
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
         if subscription is None or subscription.mode == "broadcasting":
-            continue  # deleted meanwhile, or it reads the log itself
+            continue  # deleted since then, or it reads the log itself
         if subscription.protocol == "queue":
             queue = endpoint(core, subscription)
             if queue is not None:
@@ -118,10 +118,10 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[ReaderDelivery]:
 
 
 def _as_notification(queue: Queue, subscriptions: Iterable[Subscription]) -> Mapping[str, Any]:
-    """What the parcels of a queue have besides if a subscription of it has no raw delivery.
+    """Returns extra attributes of a queue's parcels if a subscription of it has no raw delivery.
 
-    It is asked of all subscriptions of the topic, not of those of a record: what a topic brings to
-    a queue has one form there.
+    It looks at all subscriptions of the topic, not only at the record's: all messages of a topic
+    have one form in a queue.
     """
     for each in subscriptions:
         if each.notifies and each.endpoint_id == queue.id:
@@ -130,17 +130,17 @@ def _as_notification(queue: Queue, subscriptions: Iterable[Subscription]) -> Map
 
 
 def _notifying(subscription: Subscription) -> Mapping[str, Any]:
-    """What the parcels of a subscription without raw delivery have besides; nothing of others."""
+    """Returns the extra attributes of a subscription's parcels; none if it has raw delivery."""
     if not subscription.notifies:
         return {}
-    # Those of SNS's callers alone: the others' cold starts do without.
+    # For subscriptions of SNS's callers alone: the others' cold starts do without.
     from cirrusmq.model.notification import as_attribute
 
     return as_attribute(subscription)
 
 
 def _subscriptions(core: Core, record: TopicRecord) -> dict[str, Subscription]:
-    """The topic's subscriptions by id, those of the record that are not deleted among them.
+    """Returns the topic's subscriptions by id, with all of the record that are not deleted.
 
     publish    knows the new subscription ── stores it in the record
     fan_out    has a list from before it, not yet a second old: asks before it skips any
@@ -180,7 +180,7 @@ def _late_handouts(
 def fair_share(
     core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
 ) -> ReaderShare | None:
-    """The share of a group, from whatever time the record is; None where it has none."""
+    """Returns the share of a group in a record of any age, or None if it has none."""
     deliveries = record.header.deliveries
     delivery = next((each for each in deliveries if each.subscription_id == subscription.id), None)
     if delivery is None:
@@ -191,7 +191,7 @@ def fair_share(
 def _later_delivery(
     core: Core, subscription: Subscription, record: TopicRecord, kind: TopicKind
 ) -> Delivery:
-    """The delivery of a record that was not published for a group: as its filter is now."""
+    """Returns the delivery of a record that was not published for a group: by its filter now."""
     return Delivery(
         subscription_id=subscription.id,
         places=select(core, record, subscription, kind),
@@ -247,7 +247,7 @@ def _queue_handout(
 
 
 def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> ReaderShare:
-    """The share of a subscription that has parcels of its own."""
+    """Returns the share of a subscription with its own parcels."""
     pull = subscription.protocol == "pull"
     ordered = pull and subscription.ordered
     share = _share(subscription.source_of(record.sent_ms), record, delivery)
@@ -304,9 +304,9 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> ReaderSha
 
 
 def _needs_a_send(core: Core, queue: Queue) -> bool:
-    """Whether a parcel put from outside would miss what a send does in this queue.
+    """Returns True if a parcel put from outside would miss steps of a send in this queue.
 
-    An ordered one gives sequence numbers; a log feeds receivers; and where deleted parcels are
+    An ordered one gives sequence numbers; a log feeds receivers; and if deleted parcels are
     archived, a repeated record would find the key free and be delivered twice.
     """
     attributes = queue.attributes
@@ -315,10 +315,10 @@ def _needs_a_send(core: Core, queue: Queue) -> bool:
 
 
 def _key_ms(record: TopicRecord, now_ms: int) -> int:
-    """The time of a whole record's key in a queue, where its life begins now.
+    """Returns the time of a whole record's key in a queue, where its life begins now.
 
-    Looks go back by a message's life and a little more, and no further than a purge. So the key of
-    a copy that is later than that little is later than its publish.
+    Scans go back by a message's life and `KEY_SLACK_MS`, and no further than a purge. So the key of
+    a copy that is later than this slack is later than its publish.
     """
     return max(ulid.time_of(record.send_id), now_ms - limits.KEY_SLACK_MS)
 
@@ -327,7 +327,7 @@ def _kept_days(core: Core, queue: Queue, record: TopicRecord, now_ms: int) -> in
     """The class of the object with the record's messages, for a life that begins now; 0: in none.
 
     published    object d05 .............................. ends
-    fanned out, a day late        the queue's 4 days ............. end: copied anew
+    fanned out, a day late        the queue's 4 days ............. end: copied again
     """
     days = keep_messages(core, queue, record.send_id, record.object_days, now_ms)
     if days is None:
@@ -336,7 +336,7 @@ def _kept_days(core: Core, queue: Queue, record: TopicRecord, now_ms: int) -> in
 
 
 def _grouped(queue: Queue, record: TopicRecord, place: int) -> Described:
-    """The message; in an ordered queue one without a group is its own."""
+    """Returns the message; in an ordered queue a message without a group is its own group."""
     message = record.messages[place]
     if not queue.attributes.ordered or message.group is not None:
         return message

@@ -46,8 +46,8 @@ from cirrusmq.subscriptions.sources import group_source, subscription_source
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 FAN_OUT_MS = 5_000
-"""So long after the publishing a parcel that is not there was made and removed, as far as can be
-told."""
+"""After this time since the publishing, a parcel that does not exist is taken as made and
+removed."""
 State: TypeAlias = Literal["pending", "delivered", "retrying", "discarded", "dead"]
 _ENDS: dict[int, State] = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
 
@@ -63,9 +63,9 @@ class TracedState(msgspec.Struct, frozen=True):
     next_attempt_ms: int | None = None
     last_error: str | None = None
     dead_letter_queue: str | None = None
-    """Of one that is `dead`: where it went."""
+    """The queue that a `dead` message went to."""
     posts: tuple[Post, ...] = ()
-    """The latest of the attempts, in order, where they are posts to a URL."""
+    """The latest attempts, in order, if they are posts to a URL."""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,11 +76,11 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     states: dict[str, TracedState]
     """By the subscription's name."""
     message: Logged | None = None
-    """Where its body was asked for, and can be read."""
+    """The message, if its body was asked for and can be read."""
 
 
 def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> Trace:
-    """The message's deliveries; MessageNotFound once its life is over."""
+    """Returns the message's deliveries. Raises MessageNotFound once it has expired."""
     found = find_logged(core, topic, message_id)
     if found is None:
         raise MessageNotFound
@@ -98,7 +98,7 @@ def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> T
 
 
 def find_logged(core: Core, topic: Topic, message_id: str) -> tuple[TopicRecord, int] | None:
-    """The record of a message and its place in it; None if the log has it no more."""
+    """Returns the record of a message and its place in it, or None if it is no longer there."""
     known = send_and_position(message_id)
     if known is None:
         return None
@@ -162,11 +162,11 @@ def _made(
 
 
 def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int, bool]:
-    """The parcel with the message since it was moved, its place there, and whether all was read.
+    """Returns the parcel with the message since it was moved, its place, and if all was read.
 
-    None where it is gone, or is behind what was read. Its key has its due time, which is written
-    nowhere else: this reads the partition, up to a bound beyond which counts are approximate too. A
-    dead letter's parcel is kept, so that it is found.
+    The parcel is None if it is gone, or lies beyond the part that was read. Its key has its
+    due time, which is written nowhere else: this reads the partition, up to a bound beyond which
+    counts are approximate too. A dead letter's parcel is kept, so that it is found.
     """
     position = made.position(index)
     pk = partition_key(PARCELS, made.source_id, made.partition)
@@ -193,13 +193,13 @@ def _pull_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
 
 
 def _push_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
-    """The state in the message's own parcel: others of its subscription have times of their own."""
+    """Returns the state in the message's parcel: parcels of a subscription have their own times."""
     attempts, visible_ms = parcel.receives[index], parcel.visible_ms[index]
     posts = parcel.posts(index)
     if not parcel.live(index):
         return TracedState(_ENDS[visible_ms], attempts, posts=posts)
     if not attempts or visible_ms >= parcel.expires_ms:
         return TracedState("pending", attempts, posts=posts)
-    # One that is due, or waits for the probe, has no time of its own.
+    # A message that is due, or waits for the probe, has no time of its next attempt.
     next_ms = visible_ms if visible_ms > now_ms else None
     return TracedState("retrying", attempts, next_ms, parcel.last_error(index) or None, posts=posts)

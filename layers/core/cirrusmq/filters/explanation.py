@@ -1,4 +1,4 @@
-"""Why a filter holds a message back, in a clause for whoever tries the filter."""
+"""Why a filter holds a message back, in a clause for a caller that tries the filter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def why_not(
     attributes: Mapping[str, str | bytes],
     body: str | bytes = "",
 ) -> str | None:
-    """Why a message with these does not pass; None where it does."""
+    """Returns why a message with these does not pass, or None if it passes."""
     if filter.matches(tags, routing_key, attributes, body):
         return None
     if isinstance(filter, Both):
@@ -66,5 +66,5 @@ def _why_not_sql(filter: SqlFilter, attributes: _Attributes) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names of some."""
+    """Returns the first of the names, as a text."""
     return ", ".join([*names[:_MAX_NAMES], *(["…"] if len(names) > _MAX_NAMES else [])])

@@ -121,7 +121,7 @@ def binding_keys_of_list(keys: object) -> tuple[str, ...]:
 
 
 def _fault(key: object) -> str | None:
-    """The rule that `key` breaks, None where it breaks none."""
+    """Returns the rule that `key` breaks, or None if it breaks none."""
     if not isinstance(key, str):
         return "must be a string"
     try:

@@ -38,14 +38,14 @@ class Filter(Protocol):
         attributes: Mapping[str, str | bytes],
         body: str | bytes = "",
     ) -> bool:
-        """Whether a message with these tags, routing key, attributes and body passes.
+        """Returns True if a message with these tags, routing key, attributes and body passes.
 
         body: only filters that `reads_body` look at it.
         """
         ...
 
     def normalized(self) -> dict[str, object] | None:
-        """The JSON object to show and to keep; None where everything passes."""
+        """Returns the JSON object to show and to keep, or None if every message passes."""
         ...
 
 
@@ -92,14 +92,14 @@ def compile_filter(
     parameter: str = "filter",
     tag_characters: int = TAG_CHARACTERS,
 ) -> Filter:
-    """The filter that a `filter` object describes; None, `{"tags": []}` and `*` let all pass.
+    """Returns the filter that `filter` describes; None, `{"tags": []}` and `*` let all pass.
 
     `filter`: None or an object with one of `tags`, `tag_expression`, `binding_keys`, `policy` and
     `body_policy`, of which `kind` allows some, with `sql`, or with both: then both must hold.
-    Filters that were written alike are equal. `tag_characters`: the most of a tag.
+    Filters that were written in the same way are equal. `tag_characters`: maximum of a tag.
 
-    Raises `InvalidParameter` where it is no such object, and `InvalidFilter` where the member is
-    not one for `kind` or its content does not parse or goes beyond a limit.
+    Raises `InvalidParameter` if it is no such object, and `InvalidFilter` if the member is not
+    allowed for `kind`, or its content does not parse or goes beyond a limit.
     """
     if filter is None:
         return Everything()
@@ -118,7 +118,7 @@ def compile_filter(
 
 
 def reads_body(filter: Mapping[str, object] | None) -> bool:
-    """Whether a `filter` object looks at the bodies of messages."""
+    """Returns True if a `filter` object looks at the bodies of messages."""
     return filter is not None and BODY_POLICY in filter
 
 

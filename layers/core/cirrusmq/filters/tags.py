@@ -16,7 +16,7 @@ TAGS_PER_MESSAGE = 10
 TAGS_PER_FILTER = 10
 TAG_CHARACTERS = 16
 LONG_TAG_CHARACTERS = 64
-"""Of a tag that an SDK of another service gives."""
+"""Maximum characters of a tag that an SDK of another service gives."""
 
 EVERY_TAG = "*"
 TAG_SEPARATOR = "||"
@@ -102,7 +102,7 @@ def _checked(tags: Sequence[object], member: str, characters: int) -> tuple[str,
 
 
 def _fault(tag: object, characters: int) -> str | None:
-    """The rule that `tag` breaks, None where it breaks none."""
+    """Returns the rule that `tag` breaks, or None if it breaks none."""
     if not isinstance(tag, str):
         return "must be a string"
     if not 1 <= len(tag) <= characters:

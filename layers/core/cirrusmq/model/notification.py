@@ -68,7 +68,7 @@ class Notifier(msgspec.Struct, frozen=True, array_like=True):
 
 
 def is_uuid(own: str) -> bool:
-    """Whether the last part of a subscription's ARN is a UUID."""
+    """Returns True if the last part of a subscription's ARN is a UUID."""
     return _UUID.fullmatch(own) is not None
 
 
@@ -112,7 +112,7 @@ def notifier_of(subscription: Subscription) -> Notifier:
 
 
 def as_attribute(subscription: Subscription) -> Mapping[str, Any]:
-    """What the parcels of a subscription without raw delivery have besides."""
+    """Returns the extra attribute of parcels of a subscription without raw delivery."""
     return {NOTIFICATION: {"B": msgspec.msgpack.encode(notifier_of(subscription))}}
 
 

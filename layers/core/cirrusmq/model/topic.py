@@ -171,22 +171,22 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     format: int = 1
     """2 if it filters by bodies: an older release would refuse all messages of its topic."""
     sdk: dict[str, str] = {}
-    """What SNS's calls set beside the attributes, read back as it was set; and the `region` and the
-    `url` of the call that made it."""
+    """Attributes of SNS that only SNS's calls set, read back as they were set; and the `region` and
+    the `url` of the call that made it."""
 
     @property
     def notifies(self) -> bool:
-        """Whether SNS's callers get its messages in JSON objects (`model.notification`)."""
+        """True if SNS's callers get its messages in JSON objects (`model.notification`)."""
         return self.sdk.get("RawMessageDelivery") == "false" and self.content_format == "json"
 
     @property
     def made_by_sns(self) -> bool:
-        """Whether a call of SNS made it, so that its URL gets posts as SNS has them."""
+        """True if a call of SNS made it, so that its URL gets posts as SNS has them."""
         return "url" in self.sdk
 
     @property
     def reads_bodies(self) -> bool:
-        """Whether its filter looks at the bodies of messages."""
+        """True if its filter looks at the bodies of messages."""
         return reads_body(self.filter)
 
     @property

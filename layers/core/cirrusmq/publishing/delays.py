@@ -23,14 +23,14 @@ class WantedDelay(NamedTuple):
 
     @property
     def parameter(self) -> str:
-        """The one that is given; the first of both."""
+        """The name of the given parameter; `deliver_at` only if `delay_seconds` is not given."""
         return "deliver_at" if isinstance(self.delay_seconds, UnsetType) else "delay_seconds"
 
 
 def with_delay(core: Core, draft: Draft, due: WantedDelay | None, where: str) -> Draft:
     """The draft with its due time, if one is given that is not over.
 
-    Raises InvalidParameter where a subscription that gets it cannot have it then.
+    Raises InvalidParameter if a subscription that gets it cannot have it then.
     """
     if due is None:
         return draft

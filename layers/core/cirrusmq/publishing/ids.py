@@ -37,12 +37,12 @@ def new_id(core: Core, topic: Topic, begun_ms: int, *, in_order: bool) -> str:
 
 
 def is_in_order(topic: Topic, send_id: str) -> bool:
-    """Whether a publish of this id is in the partition of ordered consumers."""
+    """Returns True if a publish of this id is in the partition of ordered consumers."""
     return topic.log_partition(send_id) == 0
 
 
 def settle_id(core: Core, topic: Topic, send_id: str, *, in_order: bool) -> str:
-    """The id under which a publish is, or is now to be, stored, from the one that it began with."""
+    """Returns the id under which a publish is, or will be, stored, from the id it began with."""
     for _ in range(_TRIES):
         now_ms = core.now_ms()
         if now_ms - ulid.time_of(send_id) <= limits.ATTEMPT_FRESH_MS * core.clock.scale:

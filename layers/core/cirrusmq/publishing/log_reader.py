@@ -42,14 +42,14 @@ from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
 
 _PAGE_RECORDS = 16
 _AHEAD_BYTES = 1_000_000
-"""Of messages in objects that are read side by side."""
+"""Bytes of messages in objects that are read in parallel."""
 _BETWEEN_BYTES = 1
 _CURSOR_BYTES = 1_000
-"""And the names of the answer's fields."""
+"""Bytes of a cursor, and of the names of the answer's fields."""
 
 
 class Logged(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of a topic's log; `routing_key` where the topic filters by it."""
+    """A message of a topic's log; `routing_key` if the topic filters by it."""
 
     id: str
     message: Message
@@ -66,11 +66,11 @@ def read_log(
     encode: Callable[[Logged], bytes],
     alone_bytes: int = limits.ANSWER_BYTES,
 ) -> tuple[list[bytes], str]:
-    """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to continue with.
+    """Returns up to `limit` messages after `after` (a time or a cursor), and the next cursor.
 
     The messages are as `encode` makes them, as many as an answer has room for. With a subscription
-    only messages that its filter selects, published since it was created. `alone_bytes`: that one
-    may have which is alone; MessageTooLarge where the next one has more, with the cursor behind it.
+    only messages that its filter selects, published since it was created. `alone_bytes`: limit
+    of a message alone. Raises MessageTooLarge, with the cursor after it, if the next one has more.
     """
     now_ms = core.now_ms()
     listing = ("log", topic.id, subscription.id if subscription else "")
@@ -115,7 +115,7 @@ def read_log(
 
 
 def came_late(core: Core, item: Item, came_ms: int) -> bool:
-    """Whether a record was put into a topic's log so late that readers may have passed its key.
+    """Returns True if a record came into a topic's log so late that readers may be past its key.
 
     `came_ms`: when it was put, in whole seconds, rounded down.
     """
@@ -126,7 +126,7 @@ def came_late(core: Core, item: Item, came_ms: int) -> bool:
 
 
 def show_again(core: Core, item: Item) -> None:
-    """Put a pointer to a late record, under a key that no reader has passed.
+    """Puts a pointer to a late record, under a key that no reader has passed.
 
     A pointer may be late itself, and put twice if the stream repeats its record: some readers get
     the messages again, none misses them.
@@ -149,10 +149,10 @@ def show_again(core: Core, item: Item) -> None:
 
 
 def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
-    """Put pointers to a record under the times at which messages of it are to be delivered.
+    """Puts pointers to a record under the times at which messages of it are to be delivered.
 
-    Readers find them there, and leave them out where the record is. Their keys follow from the
-    record: a repetition changes nothing. What comes too late is put under a key of now.
+    Readers find them there, and leave them out at the record itself. Their keys follow from the
+    record: a repetition changes nothing. A pointer that comes too late is put under a key of now.
     """
     now_ms, log = core.now_ms(), item["pk"]["S"].partition("#")[2]
     for due_ms in sorted({record.due_ms(place) for place in range(len(record.messages))} - {0}):
@@ -226,12 +226,12 @@ class _Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
     sort_key: str
     record: TopicRecord | None = None
-    """None where it has no messages to be shown."""
+    """None if it has no messages to be shown."""
     places: Sequence[int] = ()
 
     @property
     def bytes_in_object(self) -> int:
-        """Bytes to be read of its object; 0 where the messages are in none."""
+        """Bytes to be read of its object; 0 if the messages are in none."""
         if self.record is None or not self.record.object_days:
             return 0
         return sum(self.record.messages[place].size_bytes for place in self.places)
@@ -263,7 +263,7 @@ def _read_ahead(
 ) -> Iterator[tuple[str, Iterator[tuple[int, Logged]]]]:
     """Each item's sort key, and its messages with their places in it.
 
-    Objects of some records are read side by side, as many as have so many bytes together.
+    Objects of several records are read in parallel, up to `_AHEAD_BYTES` together.
     """
     ahead: list[_Chosen] = []
     for each in chosen:
@@ -292,9 +292,9 @@ def _shown(
 
 
 def read_logged(core: Core, topic: Topic, record: TopicRecord, place: int) -> Logged | None:
-    """A message of a record; None where it is in an object that does not have it.
+    """Returns a message of a record, or None if it is in an object that does not have it.
 
-    Raises Unavailable where the bucket refuses.
+    Raises Unavailable if the bucket refuses.
     """
     chosen = _Chosen(sort_key="", record=record, places=[place])
     shown = (each for _, messages in _shown(core, topic, [chosen]) for _, each in messages)
@@ -314,7 +314,7 @@ def _wanted(record: TopicRecord, places: Sequence[int]) -> WantedObject:
 def _logged(
     topic: Topic, chosen: _Chosen, there: Mapping[int, Message]
 ) -> Iterator[tuple[int, Logged]]:
-    """The messages with their places; one that its object does not have is passed over."""
+    """Yields the messages with their places, without messages that their object does not have."""
     record = chosen.record
     if record is None:
         return

@@ -29,11 +29,11 @@ def make_log_record(
     whole: bool,
     place: Callable[[int], Placed],
 ) -> Item:
-    """The record of messages, given by their places in the call, that any subscription gets.
+    """Returns the record of the messages that a subscription gets, by their places in the call.
 
-    `queues`: those that are delivered to, by the ids of their subscriptions. `whole`: these are
-    all messages of the call. `place` puts all of them where they can be read for so many
-    milliseconds. Takes the messages' places in the order of their groups.
+    `queues`: the queues that get them, by the ids of their subscriptions. `whole`: these are all
+    messages of the call. `place` stores all of them, readable for the given milliseconds. Takes
+    the messages' places in the order of their groups.
     """
     ordered = list(drafts.values())
     to = deliveries(ordered, queues)
@@ -57,7 +57,7 @@ def make_log_record(
         with_bodies = [each for each in contents.values() if isinstance(each, Message)]
         content = (placed.packed if whole else None) or pack(with_bodies)
         record = log_item(log, send_id, tuple(contents), content, *times, None)
-    # What was received moves to a dead-letter queue also when its life is over, with its body.
+    # A received message moves to a dead-letter queue also when it has expired, with its body.
     ends_ms = now_ms + longest_ms + limits.EXPIRED_KEPT_MS
     record |= {"expires_at": {"N": str(ttl_seconds(ends_ms))}}
     record |= {"g": {"B": msgspec.msgpack.encode(header)}}

@@ -1,4 +1,4 @@
-"""Who would get messages, and which of them a filter would let through: nothing is published."""
+"""The subscriptions that would get messages, and a filter's effect on them; publishes nothing."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class MatchRequest(PublishRequest, forbid_unknown_fields=True, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """Whether a filter lets a message pass."""
+    """The result of a filter for a message."""
 
     passes: bool
     why_not: str | None
-    """A clause, where it does not."""
+    """A clause, if the message does not pass."""
 
 
 def match(
     core: Core, topic: Topic, request: PublishRequest
 ) -> list[tuple[Subscription, ...] | CirrusMQError]:
-    """For each message the subscriptions that get it where it is published now, by name.
+    """Returns for each message the subscriptions that get it if it is published now, by name.
 
-    Who gets a message is decided when it is published, by the same code; fan-out follows the
-    record. An `attempt` is checked, and of no effect.
+    A publish chooses the subscriptions by the same code; fan-out follows the record.
+    An `attempt` is checked, and of no effect.
     """
     drafts = _drafts(core, topic, request, confirmed_subscriptions(core, topic))
     return [each.subscriptions if isinstance(each, Draft) else each for each in drafts]
@@ -48,7 +48,7 @@ def match(
 def try_filter(
     core: Core, topic: Topic, request: PublishRequest, filter: dict[str, Any] | None
 ) -> list[Trial | CirrusMQError]:
-    """For each message whether a subscription with this filter would get it.
+    """Returns for each message if a subscription with this filter would get it.
 
     No subscription is read. Raises as creating one does: InvalidFilter, InvalidParameter.
     """

@@ -1,7 +1,7 @@
 """Publishing: one log record, with its chosen subscriptions; fan-out does the rest.
 
-Where the messages are large, they are in an object, and the record, as the stream brings it to all
-its readers, has what is said of them beside their bodies.
+Large messages are in an object, and the record, as the stream brings it to all its readers, has
+everything of them but their bodies.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
 
     @property
     def due(self) -> WantedDelay | None:
-        """When it is to be delivered, where it says that."""
+        """When it is to be delivered, or None if that is not given."""
         if self.delay_seconds is UNSET and self.deliver_at is UNSET:
             return None
         return WantedDelay(self.delay_seconds, self.deliver_at)
@@ -109,7 +109,7 @@ class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """A published message, as its sender is told of it."""
+    """A published message, as its publisher sees it."""
 
     id: str
     matched: int
@@ -123,7 +123,7 @@ class _Publish(msgspec.Struct, frozen=True, kw_only=True):
     core: Core
     topic: Topic
     queues: Mapping[str, Queue]
-    """Those that it is delivered to, by the ids of their subscriptions."""
+    """The queues that it is delivered to, by the ids of their subscriptions."""
     in_order: bool
     contents: Sequence[Message]
     """All messages of the request."""
@@ -139,7 +139,7 @@ def publish(
     request: PublishRequest,
     most: ContentLimits = CONTRACT,
 ) -> list[Published | CirrusMQError]:
-    """Publish the messages; one result for each, in the order given.
+    """Publishes the messages. Returns a result for each, in the order given.
 
     caller: who sends them, and whose account's rate the copies count against. `most`: of each
     message beside its body.
@@ -187,9 +187,9 @@ def check_messages(
     contents: Sequence[Message],
     subscriptions: Sequence[Subscription],
 ) -> tuple[dict[int, Draft], dict[int, CirrusMQError]]:
-    """The messages by their places in the request; without `atomic` the errors of others.
+    """Returns the messages by their places in the request, and without `atomic` others' errors.
 
-    `subscriptions`: those that get them where their filters do not forbid it.
+    `subscriptions`: get the messages that their filters let pass.
     """
     routing_keys = read_routing_keys(topic, request)
     drafts: dict[int, Draft] = {}
@@ -212,7 +212,7 @@ def check_messages(
 
 
 def read_routing_keys(topic: Topic, request: PublishRequest) -> list[str]:
-    """The routing key of each message, checked; empty where it has none."""
+    """Returns the routing key of each message, checked; empty if it has none."""
     return [
         _routing_key(topic, given, f"messages[{place}]")
         for place, given in enumerate(request.messages)
@@ -250,7 +250,7 @@ def _publish_id(
 def _store(
     publishing: _Publish, drafts: Mapping[int, Draft], places: Sequence[int]
 ) -> dict[int, Published]:
-    """Store the messages at `places` that any subscription gets, unless an earlier try did."""
+    """Stores the messages at `places` that any subscription gets, unless an earlier try did."""
     core, topic = publishing.core, publishing.topic
     matched = {place: drafts[place] for place in places if drafts[place].subscriptions}
     earlier = _write(publishing, matched) if matched else None
@@ -289,7 +289,7 @@ def _counts(record: TopicRecord) -> dict[int, int]:
 
 
 def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> PreviousAttempt | None:
-    """Store messages, given by their places in the call, unless an earlier try of it did."""
+    """Stores messages, given by their places in the call, unless an earlier try of it did."""
     core, now_ms = publishing.core, publishing.now_ms
     place = partial(place_messages, core, publishing.id, publishing.contents)
     record = make_log_record(

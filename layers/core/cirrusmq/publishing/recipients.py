@@ -23,13 +23,13 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
     deduplication_id: str | None
     message: Described
-    """With its body, unless that is in an object."""
+    """With its body, unless the body is in an object."""
     routing_key: str
     subscriptions: tuple[Subscription, ...]
     delay_ms: int = 0
-    """How long after its publishing it is to be delivered, where that is given."""
+    """Milliseconds after its publishing at which it is to be delivered; 0: not given."""
     deliver_at_ms: int = 0
-    """When it is to be delivered, where that is given."""
+    """The time when it is to be delivered; 0: not given."""
 
     def due_ms(self, sent_ms: int) -> int:
         """When it is to be delivered; 0: at once, or by its queue's delay."""
@@ -37,7 +37,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def confirmed_subscriptions(core: Core, topic: Topic) -> list[Subscription]:
-    """Those that may get messages, as the cache has them."""
+    """Returns the subscriptions that may get messages, as the cache has them."""
     return [each for each in cached_subscriptions(core, topic.id) if each.confirmed]
 
 
@@ -49,9 +49,9 @@ def make_draft(
     deduplication_id: str | None,
     body: str | bytes = "",
 ) -> Draft:
-    """A checked message, with those of the subscriptions whose filters select it.
+    """Returns a checked message, with the subscriptions whose filters select it.
 
-    body: the message's, if any of them `reads_bodies`.
+    body: the message's body, if one of the subscriptions `reads_bodies`.
     """
     kind = topic.attributes.filter
     seen = message.tags, routing_key, message.attributes, body
@@ -68,7 +68,7 @@ def make_draft(
 
 
 def goes_to_functions_alone(core: Core, draft: Draft) -> bool:
-    """Whether all who get the message hand it to a function; no if nobody gets it."""
+    """Returns True if all recipients hand the message to a function; False if nobody gets it."""
     return bool(draft.subscriptions) and all(
         _hands_over(core, subscription) for subscription in draft.subscriptions
     )
@@ -82,14 +82,14 @@ def _hands_over(core: Core, subscription: Subscription) -> bool:
 
 
 def endpoint(core: Core, subscription: Subscription) -> Queue | None:
-    """The queue that the subscription delivers to; None where that is gone."""
+    """Returns the queue that the subscription delivers to, or None if it is gone."""
     assert subscription.endpoint is not None
     place = subscription.account, subscription.endpoint
     return endpoint_queue(core, *place, subscription.endpoint_id)
 
 
 def endpoints(core: Core, drafts: Iterable[Draft]) -> dict[str, Queue]:
-    """The queues that are delivered to, by the ids of the subscriptions; without those gone."""
+    """Returns the queues to deliver to, by the ids of their subscriptions, without deleted ones."""
     queues = {}
     for subscription in _subscriptions(drafts).values():
         if subscription.protocol == "queue":
@@ -100,7 +100,7 @@ def endpoints(core: Core, drafts: Iterable[Draft]) -> dict[str, Queue]:
 
 
 def any_ordered(drafts: Iterable[Draft], queues: Mapping[str, Queue], begun_ms: int) -> bool:
-    """Whether a consumer that gets one of the messages is promised an order.
+    """Returns True if a consumer that gets one of the messages is promised an order.
 
     A consumer that subscribed since the attempt began must not change the id of a repetition.
     """

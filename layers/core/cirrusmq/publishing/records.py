@@ -31,7 +31,7 @@ class DeliveryGroup(msgspec.Struct, frozen=True, array_like=True):
     life_ms: int
     delay_ms: int
     subscription_ids: str
-    """One behind the other."""
+    """Ids of the subscriptions, concatenated."""
 
 
 class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
@@ -41,10 +41,10 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
     account: str
     alike: list[DeliveryGroup]
     sequences: list[int] | None
-    """Each message's place in its group's order; None where no subscription is ordered."""
+    """Each message's place in its group's order, or None if no subscription is ordered."""
     routing_keys: list[str]
     dues_ms: list[int] | None = None
-    """When each message is to be delivered, 0: at once; None where all are."""
+    """When each message is to be delivered, 0: at once; None if all are at once."""
 
     @property
     def deliveries(self) -> list[Delivery]:
@@ -130,12 +130,12 @@ def topic_log_key(topic: Topic, send_id: str) -> tuple[str, str]:
 
 
 def holds_messages(item: Item) -> bool:
-    """Whether an item of a log is a record: a topic's has others too, which name one."""
+    """Returns True if an item of a log is a record: a topic's log also has pointers to records."""
     return "b" in item or "e" in item
 
 
 def is_topic_record(item: Item) -> bool:
-    """Whether a log record is a topic's."""
+    """Returns True if a log record is a topic's."""
     return "g" in item
 
 
@@ -145,7 +145,7 @@ def mark_delayed() -> Item:
 
 
 def has_delayed(item: Item) -> bool:
-    """Whether a log record has messages for later."""
+    """Returns True if a log record has messages for later."""
     return "later" in item
 
 

@@ -1,6 +1,6 @@
 """The messages of a record that a subscription selects after they were published.
 
-A publish has all bodies at hand. A record of messages in an object has none: where a filter reads
+A publish has all bodies at hand. A record of messages in an object has none: if a filter reads
 bodies, the object is read, once for a record.
 """
 
@@ -21,7 +21,7 @@ def select(
 ) -> list[int]:
     """The numbers of the messages that a subscription gets by its filter as it is now.
 
-    Raises Unavailable where the bucket refuses an object that the filter needs.
+    Raises Unavailable if the bucket refuses an object that the filter needs.
     """
     selection = subscription.selection(kind)
     if not subscription.reads_bodies:
@@ -33,7 +33,7 @@ def select(
 def bodies_of(
     core: Core, send_id: str, object_days: int, messages: Mapping[int, Described]
 ) -> dict[int, str | bytes]:
-    """The bodies of messages, by their numbers in their send; one that is gone is absent."""
+    """Returns the bodies of messages by their numbers in their send, without missing bodies."""
     found: Mapping[int, Described] = messages
     if object_days:
         sizes = {position: each.size_bytes for position, each in messages.items()}

@@ -1,6 +1,6 @@
-"""Writing the items of a send, also over those of an earlier try.
+"""Writing the items of a send, also over the items of an earlier try.
 
-    log record (only where the bodies do not fit in the parcel) ──> parcels ──> answer
+    log record (only if the bodies do not fit in the parcel) ──> parcels ──> answer
 
 A crash before the parcels leaves a log record without any pointer to it, and TTL removes it. If a
 queue has receivers, the log record itself delivers, so it is written in one transaction with the
@@ -33,7 +33,7 @@ _TRIES = 8
 
 
 def store_items(core: Core, queue: Queue, items: Items) -> PreviousAttempt | None:
-    """Write the items of a send, unless an earlier try of it did.
+    """Writes the items of a send, unless an earlier try of it did.
 
         a client      send ──> put ──> (answer lost)     the same send again ──> put
         the store               stored                                            key taken
@@ -53,7 +53,9 @@ def store_items(core: Core, queue: Queue, items: Items) -> PreviousAttempt | Non
 def find_with_earlier_delay(
     core: Core, queue: Queue, send_id: str, begun_ms: int, prefixes: Iterable[str]
 ) -> PreviousAttempt | None:
-    """This very send, if it was stored before the queue's delay changed: of groups' `prefixes`.
+    """Returns this very send, if it was stored before the queue's delay changed.
+
+    prefixes: groups' parts of the keys, under which it may be.
 
         a client      send (attempt) ──> answer lost ............. the same send again
         the queue     delay 0: stored at the attempt's time ...... delay 5: another key
@@ -76,16 +78,16 @@ def find_with_earlier_delay(
 
 
 def is_orphan_record(item: Item) -> bool:
-    """Whether an item alone does not say that its send took effect."""
+    """Returns True if the item alone does not prove that its send took effect."""
     return item["pk"]["S"].startswith(f"{LOG}#") and "h" not in item
 
 
 def _write(
     core: Core, parcels: Sequence[Item], log: Item | None, *, purged_ms: int, together: bool
 ) -> PreviousAttempt | None:
-    """Write all or nothing; a leftover log record is joined with this send's messages.
+    """Writes all or nothing; a leftover log record is joined with this send's messages.
 
-    None where it is written, else what an earlier try stored.
+    Returns None once it is written, else the previous attempt that is stored.
 
     `together`: the log record delivers, and is written with its parcels. Else it only has their
     bodies, and a leftover is as good if it lives as long and has all of them: the earlier try may
@@ -127,7 +129,7 @@ def _overwrite(table: str, seen: Item, item: Item) -> dict[str, Any]:
 
 
 def _put_together(core: Core, puts: Sequence[dict[str, Any]]) -> list[Item] | None:
-    """Write all or nothing: None where it is done, else the items in the way."""
+    """Writes all or nothing. Returns None once it is done, else the items in the way."""
     try:
         if len(puts) == 1:
             core.store.write("PutItem", puts[0])

@@ -81,7 +81,7 @@ def transact(
     whole: bool = True,
     purged_ms: int = 0,
 ) -> PreviousAttempt | None:
-    """Write reminders and items, all or nothing, unless it was done before. Raises Duplicate.
+    """Writes reminders and items, all or nothing, unless it was done before. Raises Duplicate.
 
     `whole`: an earlier try with one of the messages had all of them, so that none is looked for.
     `begun_ms` is the time in the send's id. A reminder of another send that was in force then is so
@@ -123,7 +123,7 @@ def transact(
 def _purged_others(
     core: Core, reminders: Sequence[tuple[str, Item]], purged_ms: int
 ) -> dict[str, Stored]:
-    """What reminders of other sends say whose messages are purged: a repetition answers them again.
+    """Returns messages by reminders of other sends, now purged: a repetition returns them again.
 
     A: k ──> B: k and l, of which l is stored ──> purge of A's ──> B again: l is stored, k is A's
     """
@@ -136,9 +136,9 @@ def _purged_others(
 
 
 def check_reminded(core: Core, reminders: Sequence[tuple[str, Item]]) -> None:
-    """Raise Duplicate where a stored send left messages out whose ids others had used before it.
+    """Raises Duplicate if a stored send left out messages whose ids other sends had used before it.
 
-    `reminders`: as that send wrote them, of those among its messages that were no duplicates.
+    `reminders`: as that send wrote them, for its messages that were no duplicates.
     """
     kept: dict[int, Item | None] = {}
     for place, (_, item) in enumerate(reminders):

@@ -1,8 +1,8 @@
 """The items that put messages into a queue: pure, the same for every sender.
 
-A send's messages share one log record, or travel inside their parcel where that is small; those of
-a large send are in an object. Messages that become available at different times, or that are of
-different groups, get parcels of their own.
+A send's messages share one log record, or travel inside their parcel if that is small; a large
+send has its messages in an object. Messages that become available at different times, or that are
+of different groups, get separate parcels.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     back_to: str | None = None
     """The one source of the queue that has them back: its default one or a receiver; None: all."""
     others: Mapping[str, Any] = {}
-    """What their parcel had that this release does not know, for a parcel of them alone."""
+    """Attributes of their parcel that this release does not know, for a parcel of them alone."""
 
 
 def group_hash(group: str) -> str:
@@ -126,9 +126,9 @@ def items_for(
     """The items that put `entries` into `queue`.
 
     `begun_ms` is the time in the send's id: keys are made from it, so that a repeated send finds
-    them. `take_sequence(partition, n)` answers the first of n new sequence numbers. `object_days`:
+    them. `take_sequence(partition, n)` returns the first of n new sequence numbers. `object_days`:
     the class of life of the object with the messages; 0: they are in none. `packed`: all of them,
-    where that is known. `others`: attributes that the parcels have besides; None: as `origin` says.
+    if that is known. `others`: further attributes of the parcels; None: `origin.others`.
     """
     if others is None:
         others = origin.others if origin else {}
@@ -188,7 +188,7 @@ def _with_log(parcels: Sequence[Parcel], log: str, partition: int) -> tuple[Item
 
 
 def pack_entries(entries: Sequence[Entry]) -> bytes:
-    """The messages of entries, which have them whole: those in an object do not."""
+    """Returns the packed messages of entries, but for messages whose body is in an object."""
     return pack([entry.message for entry in entries if isinstance(entry.message, Message)])
 
 
@@ -312,14 +312,14 @@ def new_parcel(
 
 
 def _in_own_group(entry: Entry, parcel_id: str) -> bool:
-    """Whether an ordered queue gave the message a group, its id, which its object lacks."""
+    """Returns True if the ordered queue gave the message its id as a group: its object has none."""
     return entry.message.group == message_id(parcel_id[: ulid.CHARACTERS], entry.position)
 
 
 def fits(item: Item, *, retries: bool) -> bool:
-    """Whether a new parcel stays within one write unit through claims and moves of its messages.
+    """Returns True if a new parcel stays in one write unit when its messages are claimed and moved.
 
-    `retries`: whether each claim also writes a retry's wait down.
+    `retries`: True if each claim also writes the wait of a retry.
     """
     others = {name: value for name, value in item.items() if name not in _CHANGING}
     others.setdefault("m", {"S": _MOVED_FROM})

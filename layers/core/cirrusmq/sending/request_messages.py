@@ -42,7 +42,7 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
 def read_contents(
     given: Sequence[BatchMessage], most_bytes: int, most: ContentLimits = CONTRACT
 ) -> list[Message]:
-    """The messages of a batch, its count and total checked; `most`: of each beside its body."""
+    """Returns the messages of a batch, checked. `most`: limits for attributes and tags of each."""
     if len(given) > limits.BATCH_MESSAGES:
         raise BatchTooLarge(f"a batch has 1 to {limits.BATCH_MESSAGES} messages")
     contents = []
@@ -99,7 +99,7 @@ def stored(
     sent_ms: int,
     orders: Mapping[int, int] = MappingProxyType({}),
 ) -> dict[int, Stored]:
-    """The messages of a send as their sender is told of them, by their places in the request.
+    """Returns the messages of a send as its caller sees them, by their places in the request.
 
     `orders`: their numbers, in an ordered queue.
 
@@ -120,13 +120,14 @@ def stored(
 def store_once(
     keys: Mapping[int, str | None], store: Callable[[Sequence[int]], Mapping[int, A]]
 ) -> tuple[dict[int, A], dict[int, A | Stored]]:
-    """Have messages stored of which some are duplicates by their deduplication ids.
+    """Stores messages, of which some are duplicates by their deduplication ids.
 
-    `keys` has the id, or None, of each message by its place in the request. `store` is given the
-    places of the messages that are no duplicates as far as known, and answers for each of them; it
-    raises Duplicate where the store knows better.
+    `keys` has the id, or None, of each message by its place in the request. `store` takes the
+    places of the messages that are no duplicates as far as known, and returns an answer for each.
+    It raises Duplicate if the store has others of these ids.
 
-    Answers (those of `store`, for each duplicate that of the first message with its id).
+    Returns the answers of `store`, and for each duplicate the answer of the first message with its
+    id.
     """
     known: dict[str, A | Stored] = {}
     while True:
@@ -144,7 +145,7 @@ def store_once(
 
 
 def without_duplicates(keys: Mapping[int, str | None], known: Iterable[str]) -> list[int]:
-    """The places of the first message with each id that is not known, and of those without one."""
+    """Returns the places of the first message with each unknown id, and of messages without one."""
     seen = set(known)
     fresh = []
     for place, key in keys.items():

@@ -106,11 +106,11 @@ class _Send(msgspec.Struct, frozen=True, kw_only=True):
     """The time in the id."""
     now_ms: int
     whole: bool
-    """Whether an earlier try with one of the messages had all of them."""
+    """True if an earlier try with one of the messages had all of them."""
     count: int
-    """Of the messages of the request."""
+    """How many messages the request has."""
     placed: Placed
-    """Where these are."""
+    """The place where the request's messages are stored."""
 
 
 _Result: TypeAlias = Stored | CirrusMQError
@@ -119,7 +119,7 @@ _Result: TypeAlias = Stored | CirrusMQError
 def send(
     core: Core, queue: Queue, request: SendRequest, caller: Caller, most: ContentLimits = CONTRACT
 ) -> list[_Result]:
-    """Store the messages; one result for each, in the order sent.
+    """Stores the messages. Returns a result for each, in the order sent.
 
     With `atomic` all are stored or an error is raised. Without, a message that its own size,
     delay or group rules out has its error in the list. `most`: of each beside its body.
@@ -245,9 +245,9 @@ def _check_room(core: Core, queue: Queue, count: int) -> None:
 
 
 def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> str:
-    """The id of a send; a message that is due at a time of its own is found by that in its id.
+    """Returns the id of a send, which contains the delay of its first message with one.
 
-    An id has one delay, which is that of all messages where the library sends them.
+    An id has one delay: the client library sends messages of one delay in a call.
     """
     if isinstance(request.attempt, UnsetType):
         send_id = new_send_id(core, begun_ms)
@@ -264,7 +264,7 @@ def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> s
 def _store(
     sending: _Send, drafts: Mapping[int, _Draft], places: Sequence[int]
 ) -> dict[int, _Result]:
-    """Store the messages at `places`, unless an earlier try of the send has."""
+    """Stores the messages at `places`, unless an earlier try of the send has."""
     results: dict[int, _Result] = {}
     while left := {place: drafts[place] for place in places if place not in results}:
         results |= _write(sending, left)
@@ -272,10 +272,10 @@ def _store(
 
 
 def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result]:
-    """Store the messages, all or none.
+    """Stores the messages, all or none.
 
-    Answers the results that are settled then: of all messages, if they were stored, else of those
-    that an earlier try of the send stored or keeps out.
+    Returns the results that are settled then: for all messages, if they were stored, else for the
+    messages that an earlier try of the send stored or keeps out.
     """
     core, queue = sending.core, sending.queue
     messages = {place: draft.message for place, draft in drafts.items()}
@@ -355,7 +355,7 @@ def _results_after_conflict(
     met: Set[int],
     orders: Mapping[int, int] = MappingProxyType({}),
 ) -> Mapping[int, _Result]:
-    """The results of messages on which an earlier try decided; the others are still to be stored.
+    """Returns results of messages that an earlier try decided; the others are still to be stored.
 
     `met`: the places of messages whose keys are taken by items of the earlier try. If that was not
     `whole`, it may have refused some of them, and its items keep them out for good:
@@ -364,7 +364,7 @@ def _results_after_conflict(
         the queue     .................................................. takes larger ones
         second try    message 0 and 1 under the key: taken by message 1 alone
 
-    A message that has another key, by its delay, is stored by itself.
+    A message that has another key, by its delay, is stored separately.
     """
     if sending.whole:
         return stored(sending.id, messages, earlier.sent_ms, orders)

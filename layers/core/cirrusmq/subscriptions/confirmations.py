@@ -54,7 +54,7 @@ def unsubscribe_token(core: Core, subscription: Subscription) -> str | None:
 
 
 def may_unsubscribe(core: Core, subscription: Subscription, token: str) -> bool:
-    """Whether a token is that of a subscription, by any key that is accepted."""
+    """Returns True if the token is the subscription's, by any key that is accepted."""
     if unsubscribe_token(core, subscription) is None:
         return False
     return any(
@@ -152,7 +152,7 @@ def confirm(
 
 
 def has_token(subscription: Subscription, token: str) -> bool:
-    """Whether a subscription waits for this token, which may be too old."""
+    """Returns True if the subscription waits for this token, which may be too old."""
     expected = subscription.token_sha256
     return expected is not None and hmac.compare_digest(_digest(token), expected)
 

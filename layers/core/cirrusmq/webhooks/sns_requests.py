@@ -1,7 +1,7 @@
 """The requests to a subscriber whose subscription SNS's calls made: their headers and bodies.
 
-The signature is that of Standard Webhooks, in headers, as of all posts. A signature by a
-certificate, which SNS's bodies have, is in none: who checks one asks for a host of amazonaws.com.
+The signature follows Standard Webhooks, in headers, as in all posts. No body has a signature by a
+certificate, as SNS's bodies do: a subscriber that checks one requires a host of amazonaws.com.
 """
 
 from __future__ import annotations

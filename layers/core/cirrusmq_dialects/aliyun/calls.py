@@ -34,18 +34,18 @@ MAKE_GROUP = "MakeGroup"
 """The action of a consume that makes its group: it is in the audit, as native calls are."""
 _MAX, _WAIT = (1, BATCH_MESSAGES), (0, 30)
 _ANSWER_SECONDS = 2
-"""Kept back from the call's time, for the last look and the way back."""
+"""Seconds of the call's time that are left for the last scan and the answer."""
 _XML_SHARE = 5
 """`&` is one byte of JSON, and five of XML."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for."""
+    """A call with its caller and its parameters."""
 
     call: Call
     caller: Caller
     name: str
-    """Of the topic."""
+    """The topic's name."""
     params: dict[str, str]
     progress: Progress
 
@@ -55,7 +55,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return self.call.core
 
     def topic(self, right: Right) -> Topic:
-        """The caller's topic in the path, where its key has the right there."""
+        """Returns the caller's topic in the path. Raises Forbidden if its key lacks the right."""
         try:
             self.caller.require((right,), "topics", self.name)
             return get_topic(self.core, self.caller.account, self.name)
@@ -71,7 +71,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def publish_message(asked: Asked) -> Answer:
-    """Publish a message, or prepare a half one."""
+    """Publishes a message, or prepares a half one."""
     topic = asked.topic("send")
     draft = Draft(reading.read_message(asked.call.body))
     if draft.check_after_seconds is not None:
@@ -95,7 +95,7 @@ def publish_message(asked: Asked) -> Answer:
 
 
 def consume_message(asked: Asked) -> Answer:
-    """Consume messages of a group, which is made where there is none; none is an error."""
+    """Consumes messages of a group, and makes a missing group. Raises MqError if it finds none."""
     params, core = asked.params, asked.core
     most = reading.integer(params, "numOfMessages", _MAX)
     if most is None:
@@ -117,7 +117,7 @@ def consume_message(asked: Asked) -> Answer:
 def _receive(
     asked: Asked, name: str, most: int, wait: int, *, ordered: bool
 ) -> list[dict[str, str]]:
-    # Those who publish do without.
+    # Publishers do without.
     from cirrusmq.queues.receivers import source_named
     from cirrusmq.receiving.receive import ReceiveRequest, begin, take_what_fits
 
@@ -170,7 +170,7 @@ def _found(asked: Asked, messages: list[dict[str, str]]) -> Answer:
 
 
 def acknowledge(asked: Asked) -> Answer:
-    """End messages, each for itself; or decide half messages."""
+    """Ends messages, each separately, or decides half messages."""
     trans, name = asked.params.get("trans", ""), asked.consumer()
     if trans in ("commit", "rollback"):
         from cirrusmq_dialects.aliyun.halves import decide
@@ -190,7 +190,7 @@ def acknowledge(asked: Asked) -> Answer:
 
 
 def _delete(core: Core, topic: Topic, name: str, handles: list[str]) -> dict[str, str]:
-    """The codes of those that ended nothing."""
+    """Deletes messages. Returns the error codes of the handles that deleted nothing."""
     from cirrusmq.queues.receivers import source_with_id
     from cirrusmq.settlement.delete import delete_what_can_be
 

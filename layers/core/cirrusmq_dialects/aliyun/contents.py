@@ -32,7 +32,7 @@ class Draft:
         self.md5 = _md5(body)
         self.native: dict[str, Any] = {"body": body}
         self.check_after_seconds: int | None = None
-        """Of a half message."""
+        """The wait before the first check of a half message."""
         tag = fields.get("MessageTag", "")
         if tag:
             self.native["tags"] = [tag]
@@ -55,7 +55,7 @@ def shown(message: Message) -> dict[str, str]:
     properties = {
         name: typed.value
         for name, typed in sdk_attributes.read(message.attributes).items()
-        # What the core's own senders gave may be no property.
+        # Attributes of the core's own senders may be no property.
         if isinstance(typed.value, str) and _is_property(name) and _is_property(typed.value)
     }
     if message.group is not None and _is_property(message.group):

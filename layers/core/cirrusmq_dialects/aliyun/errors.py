@@ -1,4 +1,4 @@
-"""Errors by the service's own codes and words, and those of the contract as one of them."""
+"""Errors by the service's own codes and words, and the contract's errors in these codes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class MqError(Exception):
 
     @property
     def status(self) -> int:
-        """Of the HTTP answer."""
+        """The status of the HTTP answer."""
         return _STATUS.get(self.code, 400)
 
 

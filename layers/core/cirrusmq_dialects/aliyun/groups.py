@@ -1,4 +1,4 @@
-"""Consumer groups: a subscription of the group's name, with a queue of its own.
+"""Consumer groups: a subscription of the group's name, with its own queue.
 
 There a group is made in a console; here at its first consume. Each step is one that may be
 repeated, and by several consumers at once:
@@ -26,14 +26,14 @@ from cirrusmq_dialects.aliyun.errors import invalid
 
 _NAME_CHARACTERS, _KEPT_CHARACTERS, _DIGITS = 64, 40, 20
 _RECEIVES = 289
-"""288 repetitions behind the first time."""
+"""Receives before a message is a dead letter: the first one and 288 repetitions."""
 _RETENTION_SECONDS = 259_200
 _WAIT_SECONDS = {False: 300, True: 60}
 """Until a message that was not acknowledged comes again; in order sooner."""
 
 
 def find_group(core: Core, topic: Topic, name: str) -> tuple[Subscription, Queue]:
-    """A group and its queue; SubscriptionNotFound."""
+    """Returns a group and its queue. Raises SubscriptionNotFound."""
     check_name("consumer", name, SUBSCRIPTION_NAME)
     subscription = get_subscription(core, topic, name)
     if subscription.protocol != "queue" or subscription.endpoint is None:
@@ -42,7 +42,7 @@ def find_group(core: Core, topic: Topic, name: str) -> tuple[Subscription, Queue
 
 
 def make_group(core: Core, topic: Topic, name: str, tag: str | None, *, ordered: bool) -> None:
-    """Make a group; one that was made meanwhile stays as it is."""
+    """Makes a group; a group that another consumer has just made stays as it is."""
     from cirrusmq.subscriptions.management import put_subscription
 
     queue_name = _queue_name(f"{topic.name}--{name}")
@@ -67,12 +67,12 @@ def make_group(core: Core, topic: Topic, name: str, tag: str | None, *, ordered:
             read_values(given, SubscriptionInput),
             tag_characters=LONG_TAG_CHARACTERS,
         )
-    # Where another environment made it, a list from before that is remembered here.
+    # If another environment made it, an older list is cached here.
     core.cache.drop(subscription_place(topic.id, ""))
 
 
 def choose_tag(core: Core, topic: Topic, group: Subscription, tag: str | None) -> None:
-    """Have the group get messages of this tag alone; who asked last is right."""
+    """Restricts the group to messages of this tag; the last consumer's tag holds."""
     if group.filter == filter_of(tag):
         return
     from cirrusmq.subscriptions.management import change_subscription
@@ -83,7 +83,7 @@ def choose_tag(core: Core, topic: Topic, group: Subscription, tag: str | None) -
 
 
 def filter_of(tag: str | None) -> dict[str, str] | None:
-    """The filter of `A||B`; None where everything is wanted."""
+    """Returns the filter of `A||B`, or None if everything is wanted."""
     wanted = (tag or "").strip()
     return {"tag_expression": wanted} if wanted and wanted != "*" else None
 

@@ -18,13 +18,13 @@ from cirrusmq_dialects.aliyun.contents import Draft, shown
 from cirrusmq_dialects.aliyun.errors import HandleErrors, code_of
 
 _LOOK_MS = 1_000
-"""A wait for half messages looks so often: they have no wake-up."""
+"""Milliseconds between two looks of a wait for half messages: they have no wake-up."""
 
 
 def prepare_half(core: Core, topic: Topic, caller: Caller, draft: Draft) -> Half:
-    """Store a half message.
+    """Stores a half message.
 
-    A publish does not say whose producers are asked for the decision: all of the account's are.
+    A publish names no producer group: all producers of the account are asked for the decision.
     """
     terms = {"check_after_seconds": draft.check_after_seconds}
     given = {"messages": [draft.native], "transaction": terms}
@@ -70,7 +70,7 @@ def _shown(check: Check, now_ms: int) -> list[dict[str, str]]:
 
 
 def decide(core: Core, topic: Topic, account: str, handles: list[str], decision: str) -> None:
-    """Commit half messages, or roll them back, each for itself; HandleErrors."""
+    """Commits half messages, or rolls them back, each separately. Raises HandleErrors."""
     act = {"commit": commit, "rollback": roll_back}[decision]
     codes: dict[str, str] = {}
     for handle in handles:

@@ -33,7 +33,7 @@ def read_query(query: str) -> dict[str, str]:
 
 
 def integer(params: Mapping[str, str], name: str, bounds: tuple[int, int]) -> int | None:
-    """A number within bounds; None where it is not given."""
+    """Returns a number within bounds, or None if it is not given."""
     value = params.get(name)
     if value is None:
         return None
@@ -43,9 +43,9 @@ def integer(params: Mapping[str, str], name: str, bounds: tuple[int, int]) -> in
 
 
 def check_digest(call: Call) -> None:
-    """InvalidDigest for a body that is not the one of `Content-MD5`.
+    """Raises MqError if the body does not match `Content-MD5`.
 
-    One SDK has the base64 of the digest's hexadecimal digits there, where others have its bytes.
+    One SDK sends the base64 of the digest's hexadecimal digits, all others of its bytes.
     """
     given = call.headers.get("content-md5")
     if not given:
@@ -93,7 +93,7 @@ def _elements(body: bytes, root: str) -> list[tuple[str, str]]:
 
 
 class _Reader:
-    """What a parser comes across."""
+    """Collects the elements that a parser finds."""
 
     def __init__(self, root: str) -> None:
         self.found: list[tuple[str, str]] = []

@@ -23,7 +23,7 @@ _CALLS: dict[str, tuple[str, Callable[[Asked], Answer]]] = {
 
 
 def serve(call: Call) -> dict[str, Any]:
-    """Answer a call."""
+    """Serves a call. Returns the answer, or the error as the service writes it."""
     progress = reporting.Progress()
     code = "Ok"
     try:

@@ -52,8 +52,8 @@ def read_date(headers: Mapping[str, str]) -> int:
 
 
 def is_signed_with(secret: str, given: str, call: Call) -> bool:
-    """Whether the signature is the call's with this secret."""
-    # All forms are looked at: the time tells nothing.
+    """Returns True if the signature is the call's with this secret."""
+    # All forms are compared: the time reveals nothing.
     fits = [same(given, sign(secret, text)) for text in _texts(call)]
     return any(fits)
 

@@ -18,23 +18,23 @@ NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def published(fields: Mapping[str, str], request_id: str) -> Answer:
-    """What a publish answers."""
+    """Returns the answer of a publish."""
     return _answer(201, f"<Message{_SPACE}>{_elements(fields)}</Message>", request_id)
 
 
 def consumed(messages: Iterable[Mapping[str, str]], request_id: str) -> Answer:
-    """What a consume answers that found something."""
+    """Returns the answer of a consume that found messages."""
     inner = "".join(f"<Message>{_elements(fields)}</Message>" for fields in messages)
     return _answer(200, f"<Messages{_SPACE}>{inner}</Messages>", request_id)
 
 
 def done(request_id: str) -> Answer:
-    """What an acknowledgement answers: nothing."""
+    """Returns the answer of an acknowledgement, which is empty."""
     return Answer(204, _headers(request_id), b"")
 
 
 def handle_errors(error: HandleErrors, request_id: str) -> Answer:
-    """What it answers where some handles ended nothing."""
+    """Returns the answer for handles that ended nothing."""
     inner = "".join(
         "<Error>"
         + _elements({"ErrorCode": code, "ErrorMessage": text_of(code), "ReceiptHandle": handle})
@@ -45,7 +45,7 @@ def handle_errors(error: HandleErrors, request_id: str) -> Answer:
 
 
 def write_error(error: MqError, host: str, request_id: str) -> Answer:
-    """What a refused call answers."""
+    """Returns the answer of a refused call."""
     fields = {
         "Code": error.code,
         "Message": error.message,

@@ -32,7 +32,7 @@ PageOf: TypeAlias = Callable[[Core, str, str, int, str | None], tuple[list[T], s
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for."""
+    """A call with its caller and its parameters."""
 
     call: Call
     caller: Caller
@@ -44,19 +44,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return self.call.core
 
     def queue(self, rights: tuple[Right, ...]) -> Queue:
-        """The caller's queue in `queueName`, where its key has one of the rights there."""
+        """Returns the queue in `queueName`. Raises Forbidden if the key has none of the rights."""
         name = queue_name(self.params)
         self.caller.require(rights, "queues", name)
         return get_queue(self.core, self.caller.account, name)
 
     def topic(self, rights: tuple[Right, ...]) -> Topic:
-        """The caller's topic in `topicName`, where its key has one of the rights there."""
+        """Returns the topic in `topicName`. Raises Forbidden if the key has none of the rights."""
         name = topic_name(self.params)
         self.caller.require(rights, "topics", name)
         return get_topic(self.core, self.caller.account, name)
 
     def require_whole_account(self) -> None:
-        """Forbidden for a key that may not see everything in the account."""
+        """Raises Forbidden for a key that may not see everything in the account."""
         scope = self.caller.scope
         if scope is not None and scope.manage != "all":
             raise Forbidden("the access key's scope lacks manage on all queues and topics")

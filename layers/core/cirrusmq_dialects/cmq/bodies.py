@@ -9,11 +9,11 @@ from cirrusmq.model.message import Message
 from cirrusmq_dialects.cmq.errors import CmqError
 
 LARGEST_BYTES = 262_144
-"""Of a message, and of a batch of them; a request has at most four times as much."""
+"""Maximum of a message, and of a batch; a request has at most four times as much."""
 
 
 def check_bodies(bodies: Sequence[str]) -> Sequence[str]:
-    """The bodies of a request's messages; refused where one is empty, or all are too large."""
+    """Returns the bodies. Raises CmqError if one is empty, or all together are too large."""
     if not all(bodies):
         raise CmqError(4000, 10120, "message body can't be empty")
     if len(bodies) > 1:

@@ -27,33 +27,33 @@ _WAIT, _MAX = (0, 30), (1, BATCH_MESSAGES)
 _SOME_FAILED = (6010, 10150, "delete message partially failed")
 _ALL_FAILED = (6020, 10290, "batch delete message failed")
 _ANSWER_SECONDS = 2
-"""Kept back from the call's time, for the last look and the way back."""
+"""Seconds of the call's time that are left for the last scan and the answer."""
 
 
 def send_message(asked: Asked) -> Result:
-    """Send a message."""
+    """Sends a message."""
     (message_id,) = _send(asked, [asked.params.get("msgBody", "")])
     return {"msgId": message_id}
 
 
 def batch_send_message(asked: Asked) -> Result:
-    """Send up to 16 messages, all of them or none."""
+    """Sends up to 16 messages, all of them or none."""
     bodies = needed_numbered(asked.params, "msgBody")
     return {"msgList": [{"msgId": each} for each in _send(asked, bodies)]}
 
 
 def receive_message(asked: Asked) -> Result:
-    """Receive a message; none is an error."""
+    """Receives a message. Raises CmqError if there is none."""
     return _receive(asked, 1)[0]
 
 
 def batch_receive_message(asked: Asked) -> Result:
-    """Receive up to 16 messages; none is an error."""
+    """Receives up to 16 messages. Raises CmqError if there is none."""
     return {"msgInfoList": _receive(asked, needed_integer(asked.params, "numOfMsg", _MAX))}
 
 
 def delete_message(asked: Asked) -> Result:
-    """End a message."""
+    """Ends a message."""
     (result,) = _delete(asked, [needed(asked.params, "receiptHandle")]).values()
     if isinstance(result, CirrusMQError):
         raise result
@@ -61,7 +61,7 @@ def delete_message(asked: Asked) -> Result:
 
 
 def batch_delete_message(asked: Asked) -> Result:
-    """End messages, each for itself."""
+    """Ends messages, each separately."""
     results = _delete(asked, needed_numbered(asked.params, "receiptHandle"))
     failed = [
         {**_told(result), "receiptHandle": handle}

@@ -23,13 +23,13 @@ _NO_MATCH = (6030, 10730, "no bindingKey or filterTag matches the routingKey or 
 
 
 def publish_message(asked: Asked) -> Result:
-    """Publish a message."""
+    """Publishes a message."""
     (message_id,) = _publish(asked, [asked.params.get("msgBody", "")])
     return {"msgId": message_id}
 
 
 def batch_publish_message(asked: Asked) -> Result:
-    """Publish up to 16 messages with the same tags or routing key, all of them or none."""
+    """Publishes up to 16 messages with the same tags or routing key, all of them or none."""
     bodies = needed_numbered(asked.params, "msgBody")
     return {"msgList": [{"msgId": each} for each in _publish(asked, bodies)]}
 

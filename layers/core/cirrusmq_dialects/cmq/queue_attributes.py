@@ -15,7 +15,7 @@ from cirrusmq_dialects.cmq.errors import POLICY, CmqError
 from cirrusmq_dialects.cmq.reading import Params, integer
 
 DEFAULTS = {"receive_wait_seconds": 0}
-"""Of a queue that is made by CMQ's call: the core's are the others'."""
+"""Defaults of a queue made by CMQ's call that differ from the core's."""
 _NUMBERS = {
     "maxMsgHeapNum": ("max_messages", 1_000_000, 1_000_000_000),
     "pollingWaitSeconds": ("receive_wait_seconds", 0, 30),
@@ -29,7 +29,7 @@ _BY_COUNT, _BY_AGE = 0, 1
 
 
 def read_attributes(params: Params) -> dict[str, Any]:
-    """Those that are given, as a request of the core has them."""
+    """Returns the given attributes, as a request of the core has them."""
     changes: dict[str, Any] = {}
     for name, (native, low, high) in _NUMBERS.items():
         number = integer(params, name, (low, high))

@@ -23,11 +23,11 @@ _NO_TARGET = (4000, 10730, "deadLetter queue not exist")
 _NO_WINDOW = (4000, 10680, "invalid rewind time")
 _MOMENTS = (0, 2**53)
 _REWIND_SECONDS, _LOOK_MS, _ANSWER_SECONDS = 20, 200, 3
-"""A rewind's call waits so long for its end, looks so often, and keeps so much of its time back."""
+"""A rewind's call waits at most 20 s, looks each 200 ms, and leaves 3 s for its answer."""
 
 
 def create_queue(asked: Asked) -> Result:
-    """Make a queue; one of the name that exists is refused, as it is there."""
+    """Makes a queue; one of the name that exists is refused, as it is there."""
     name, changes = queue_name(asked.params), shapes.read_attributes(asked.params)
     asked.caller.require(MANAGE, "queues", name)
     _check_target(asked, changes)
@@ -43,7 +43,7 @@ def create_queue(asked: Asked) -> Result:
 
 
 def set_queue_attributes(asked: Asked) -> Result:
-    """Change the attributes that are given."""
+    """Changes the attributes that are given."""
     changes, queue = shapes.read_attributes(asked.params), asked.queue(MANAGE)
     _check_target(asked, changes)
     given = read_values(changes, QueueInput)
@@ -72,14 +72,14 @@ def list_queue(asked: Asked) -> Result:
 
 
 def delete_queue(asked: Asked) -> Result:
-    """Delete a queue and its messages."""
+    """Deletes a queue and its messages."""
     queue = asked.queue(MANAGE)
     remove_queue(asked.core, queue.account, queue.name)
     return {}
 
 
 def rewind_queue(asked: Asked) -> Result:
-    """Make what was deleted since a time active again; a long one goes on behind the answer."""
+    """Makes messages deleted since a time active again; a long rewind goes on after the answer."""
     # Most calls rewind nothing: their cold starts do without.
     from cirrusmq.operations.rewind import RewindRequest, rewind
 

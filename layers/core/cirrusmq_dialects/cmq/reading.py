@@ -13,7 +13,7 @@ from cirrusmq_dialects.cmq.errors import CmqError, missing, out_of_range
 
 Params: TypeAlias = Mapping[str, str]
 _FIELDS = 200
-"""Of a form: a batch of 16 bodies with tags has fewer than 60."""
+"""Maximum fields of a form: a batch of 16 bodies with tags has fewer than 60."""
 _REQUEST_BYTES = 1_048_576
 _INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
@@ -60,7 +60,7 @@ def needed(params: Params, name: str) -> str:
 
 
 def integer(params: Params, name: str, bounds: tuple[int, int]) -> int | None:
-    """A number within bounds; None where it is not given."""
+    """Returns a number within bounds, or None if it is not given."""
     value = params.get(name)
     if value is None:
         return None
@@ -81,7 +81,7 @@ def needed_integer(params: Params, name: str, bounds: tuple[int, int]) -> int:
 
 
 def numbered(params: Params, name: str) -> list[str]:
-    """The values of `name.0`, `name.1` …, or of those from `name.1` on; at most 16."""
+    """Returns the values of `name.0`, `name.1` …, or from `name.1` on; at most 16."""
     found: dict[int, str] = {}
     for each, value in params.items():
         if not each.startswith(f"{name}."):

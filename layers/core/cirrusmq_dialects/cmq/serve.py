@@ -22,7 +22,7 @@ _ACTION = re.compile(r"[A-Za-z]{1,80}", re.ASCII)
 
 
 def serve(call: Call) -> dict[str, Any]:
-    """Answer a call."""
+    """Serves a call. Returns the answer, or the error as CMQ writes it."""
     progress = reporting.Progress()
     params: dict[str, str] = {}
     code = "Ok"
@@ -73,7 +73,7 @@ def _authenticate(call: Call, params: Params, key_id: str) -> Caller:
 
 
 def _echoed(params: Params) -> dict[str, str]:
-    """What a program gave to be told again."""
+    """Returns the parameter that the answer repeats, if it is given."""
     return {_ECHO: params[_ECHO]} if _ECHO in params else {}
 
 

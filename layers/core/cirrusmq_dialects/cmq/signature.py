@@ -13,14 +13,14 @@ SIGNATURE = "Signature"
 
 
 def is_signed_with(secret: str, method: str, host: str, params: Mapping[str, str]) -> bool:
-    """Whether the call's `Signature` was made with the secret.
+    """Returns True if the call's `Signature` was made with the secret.
 
     An SDK leaves values that begin with `@` out of what it signs on POST, and sends them; others
     sign them too.
     """
     digest = "sha256" if params.get("SignatureMethod") == "HmacSHA256" else "sha1"
     given = params.get(SIGNATURE, "")
-    # All forms are looked at: the time tells nothing.
+    # All forms are compared: the time reveals nothing.
     fits = [same(given, sign(secret, text, digest)) for text in _texts(method, host, params)]
     return any(fits)
 

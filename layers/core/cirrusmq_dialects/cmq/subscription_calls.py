@@ -29,7 +29,7 @@ _OF_QUEUE = (4000, 10640, "notifyContentFormat of protocol queue must be SIMPLIF
 
 
 def subscribe(asked: Asked) -> Result:
-    """Make a subscription; one of the name that exists is refused, as it is there."""
+    """Makes a subscription; one of the name that exists is refused, as it is there."""
     params, topic = asked.params, asked.topic(MANAGE)
     name, protocol = subscription_name(params), needed(params, "protocol")
     endpoint = needed(params, "endpoint")
@@ -58,7 +58,7 @@ def subscribe(asked: Asked) -> Result:
 
 
 def set_subscription_attributes(asked: Asked) -> Result:
-    """Change the attributes that are given."""
+    """Changes the attributes that are given."""
     topic, before = _found(asked, MANAGE)
     given = _read(asked.params, topic, before.protocol)
     if before.filter is not None and "sql" in before.filter and "filter" in given:
@@ -109,14 +109,14 @@ def list_subscription_by_topic(asked: Asked) -> Result:
 
 
 def unsubscribe(asked: Asked) -> Result:
-    """Delete a subscription."""
+    """Deletes a subscription."""
     topic = asked.topic(MANAGE)
     delete_subscription(asked.core, topic, subscription_name(asked.params))
     return {}
 
 
 def clear_subscription_filter_tags(asked: Asked) -> Result:
-    """Let everything pass; binding keys are no tags, and stay."""
+    """Lets everything pass; binding keys are no tags, and stay."""
     topic, found = _found(asked, MANAGE)
     if topic.attributes.filter == "tags":
         given = read_values({"filter": None}, SubscriptionInput)

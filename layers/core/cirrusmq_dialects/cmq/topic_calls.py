@@ -29,7 +29,7 @@ _HAS_SUBSCRIPTIONS = (
 
 
 def create_topic(asked: Asked) -> Result:
-    """Make a topic; one of the name that exists is refused, as it is there."""
+    """Makes a topic; one of the name that exists is refused, as it is there."""
     name = topic_name(asked.params)
     asked.caller.require(MANAGE, "topics", name)
     kind = integer(asked.params, "filterType", (min(_KINDS), max(_KINDS))) or 1
@@ -48,7 +48,7 @@ def create_topic(asked: Asked) -> Result:
 
 
 def set_topic_attributes(asked: Asked) -> Result:
-    """Change the size that its messages may have."""
+    """Changes the size that its messages may have."""
     name = topic_name(asked.params)
     asked.caller.require(MANAGE, "topics", name)
     size = needed_integer(asked.params, "maxMsgSize", _MAX_SIZE)
@@ -84,7 +84,7 @@ def list_topic(asked: Asked) -> Result:
 
 
 def delete_topic(asked: Asked) -> Result:
-    """Delete a topic that has no subscriptions."""
+    """Deletes a topic that has no subscriptions."""
     name = topic_name(asked.params)
     asked.caller.require(MANAGE, "topics", name)
     change(asked.core, lambda: _removal(asked.core, asked.caller.account, name))
@@ -92,7 +92,7 @@ def delete_topic(asked: Asked) -> Result:
 
 
 def _removal(core: Core, account: str, name: str) -> DirectoryChange[None]:
-    """One that is subscribed to between the look and the deletion is looked at again."""
+    """Returns the removal of a topic; planned again if it gets a subscription in between."""
     found = find_topic(core, account, name)
     if list_subscriptions(core, found.value):
         raise CmqError(*_HAS_SUBSCRIPTIONS)

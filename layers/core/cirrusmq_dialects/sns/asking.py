@@ -25,12 +25,12 @@ MANAGE: tuple[Right, ...] = ("manage",)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for."""
+    """A call with its caller and its parameters."""
 
     call: Call
     caller: Caller
     region: str
-    """The one that it signs for, and finds in ARNs."""
+    """The region that the caller signs for, and finds in ARNs."""
     members: Members
 
     @property
@@ -57,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return get_topic(self.core, found.account, found.name)
 
     def require_whole_account(self) -> None:
-        """Forbidden for a key that may not see everything in the account."""
+        """Raises Forbidden for a key that may not see everything in the account."""
         scope = self.caller.scope
         if scope is not None and scope.manage != "all":
             raise Forbidden("the access key's scope lacks manage on all queues and topics")

@@ -66,7 +66,7 @@ REFUSED = {
 
 
 def check(action: str) -> None:
-    """Refuse an action that is not here: InvalidAction; InvalidParameter for one of SNS's."""
+    """Refuses an action that is not here: InvalidAction, or InvalidParameter if SNS has it."""
     if action in REFUSED:
         raise invalid(f"{action} Reason: {REFUSED[action]}")
     if action not in ACTIONS:

@@ -33,11 +33,11 @@ _GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
 _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ARRAY = "String.Array"
 _DELIVERED = ("sqs", "http", "https")
-"""The protocols that there are here, of those that a message may have a text for."""
+"""The protocols that exist here, among all that a message may have a text for."""
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """What a publisher gave of a message."""
+    """The content of a message, as a publisher gave it."""
 
     body: str
     attributes: dict[str, Typed]
@@ -57,8 +57,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     def kept(self) -> dict[str, str | bytes]:
         """The attributes as the core keeps them, the subject among them.
 
-        Their types are written if all are plain texts, too: else a filter policy takes them for
-        those of a caller without types, of which a text may be a number.
+        Their types are written even if all are plain texts: else a filter policy takes them for
+        attributes without types, in which a text may be a number.
         """
         kept: dict[str, str | bytes] = {}
         if self.attributes:
@@ -86,7 +86,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_content(members: Members, topic: Topic) -> Content:
-    """The content of a message for a topic, checked; InvalidParameter, ParameterValueInvalid."""
+    """Returns the content of a message for a topic, checked. Raises SnsError."""
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
@@ -126,7 +126,7 @@ def _read_attributes(members: Members) -> dict[str, Typed]:
 
 
 def _deduplication_id(members: Members, topic: Topic, group: str | None, body: str) -> str | None:
-    """The deduplication id of a FIFO topic's message: the given one, or that of its content."""
+    """Returns the deduplication id for a FIFO topic: the given one, or a hash of the content."""
     given = text(members, "MessageDeduplicationId")
     if not is_fifo(topic):
         if given is None:
@@ -151,9 +151,9 @@ def _deduplication_id(members: Members, topic: Topic, group: str | None, body: s
 
 
 def _body(members: Members) -> str:
-    """The text that is delivered; of a structure that of the protocols that there are here.
+    """Returns the text to deliver; from a structure, the text of the protocols that exist here.
 
-    All subscriptions of a topic share a message, so these must have the same.
+    All subscriptions of a topic share a message, so these protocols must have the same text.
     """
     body, structure = text(members, "Message") or "", text(members, "MessageStructure")
     if not structure:
@@ -216,7 +216,7 @@ def _read_attribute(name: str, given: object) -> Typed:
 
 
 def _is_plain(body: str) -> bool:
-    """Whether it has allowed ASCII characters alone: quicker to see than with an expression."""
+    """Returns True if it has allowed ASCII characters alone: faster than an expression."""
     return body.isascii() and not body.encode().translate(None, _PLAIN)
 
 

@@ -1,4 +1,4 @@
-"""Delivery policies: how often and when a URL is tried again, as SNS says it and as the core does.
+"""Delivery policies: how often and when a URL is tried again, in SNS's form and in the core's.
 
 numRetries 6, of them numNoDelayRetries 1, numMinDelayRetries 1, numMaxDelayRetries 1
 minDelayTarget 10, maxDelayTarget 100, backoffFunction linear
@@ -75,16 +75,16 @@ class _OfTopic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_of_subscription(text: str) -> dict[str, Any]:
-    """`retry` and `rate` of a subscription with this policy; an empty text: their defaults.
+    """Returns `retry` and `rate` of a subscription with this policy, or defaults for an empty text.
 
-    InvalidParameter where it is no policy, or beyond a limit.
+    Raises SnsError if it is no policy, or beyond a limit.
     """
     given = _read(text, _OfSubscription) if text else _OfSubscription()
     return _native(given.healthy_retry_policy, given.throttle_policy, given.request_policy)
 
 
 def read_of_topic(text: str) -> dict[str, Any]:
-    """As `read_of_subscription`, of the policy of a topic: for URLs that have none of their own."""
+    """As `read_of_subscription`, of the policy of a topic: for URLs without a policy."""
     given = (_read(text, _OfTopic) if text else _OfTopic()).http
     return _native(
         given.default_healthy_retry_policy,

@@ -1,4 +1,4 @@
-"""Errors by SNS's codes and words, and those of the contract as one of them."""
+"""Errors by SNS's codes and words, and the contract's errors in these codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STATUS = {
     "Throttled": 429,
     "TopicLimitExceeded": 403,
 }
-"""Of others it is 400."""
+"""HTTP statuses by code. Other codes have 400."""
 
 
 class SnsError(Exception):
@@ -46,12 +46,12 @@ class SnsError(Exception):
 
     @property
     def status(self) -> int:
-        """Of the HTTP answer."""
+        """The status of the HTTP answer."""
         return _STATUS.get(self.code, 400)
 
     @property
     def is_senders(self) -> bool:
-        """Whether the fault is the caller's."""
+        """True if the fault is the caller's."""
         return self.status < 500
 
 

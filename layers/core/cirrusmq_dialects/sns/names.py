@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
 def new_topic_name(name: str) -> str:
-    """The name of a topic that is to be made; InvalidParameter."""
+    """Returns the name for a new topic. Raises SnsError InvalidParameter."""
     try:
         return check_name("Topic Name", name, TOPIC_NAME)
     except InvalidParameter as error:
@@ -45,7 +45,7 @@ def subscription_arn(region: str, subscription: Subscription) -> str:
 
 
 def topic_ref(parameter: str, arn: str, account: str) -> str:
-    """The topic in an ARN as the core's callers name it; InvalidParameter, NotFound."""
+    """Returns the topic in an ARN as the core's callers name it. Raises SnsError."""
     parts = arn.split(":")
     if len(parts) != 6 or parts[:3] != ["arn", "aws", "sns"]:
         raise invalid(f"{parameter} Reason: must be the ARN of a topic.")

@@ -24,7 +24,7 @@ _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 
 
 def publish(asked: Asked) -> Result:
-    """Publish a message."""
+    """Publishes a message."""
     members = asked.members
     if text(members, "PhoneNumber"):
         raise invalid("PhoneNumber Reason: there is no SMS here.")
@@ -37,7 +37,7 @@ def publish(asked: Asked) -> Result:
 
 
 def publish_batch(asked: Asked) -> Result:
-    """Publish up to 10 messages, each for itself."""
+    """Publishes up to 10 messages, each separately."""
     topic = asked.topic(SEND, "publish")
     listed = _entries(asked.members)
     contents: dict[str, Content] = {}
@@ -69,7 +69,7 @@ def _publish(
 
 
 def _told(topic: Topic, published: Published) -> dict[str, str]:
-    """What a publisher is told of a message."""
+    """Returns the result for a published message: its id and, of a FIFO topic, its number."""
     told = {"MessageId": uuid_of(published.id)}
     return told | ({"SequenceNumber": sequence_number(published.id)} if is_fifo(topic) else {})
 

@@ -19,7 +19,7 @@ _MAP_KEYS = (("key", "value"), ("Name", "Value"))
 
 
 def read(form: bytes) -> tuple[str, Members]:
-    """The action of a form, and its members; InvalidParameter, MissingAction."""
+    """Returns the action of a form, and its members. Raises SnsError."""
     try:
         pairs = parse_qsl(
             form.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
@@ -36,7 +36,7 @@ def read(form: bytes) -> tuple[str, Members]:
 
 
 def text(members: Members, name: str) -> str | None:
-    """A text; None where it is not given."""
+    """Returns a text, or None if it is not given."""
     value = members.get(name)
     if isinstance(value, dict):
         raise invalid(f"{name} Reason: must be a text.")
@@ -52,7 +52,7 @@ def needed(members: Members, name: str) -> str:
 
 
 def flag(members: Members, name: str) -> bool:
-    """A boolean; false where it is not given."""
+    """Returns a boolean, False if it is not given."""
     value = (text(members, name) or "false").lower()
     if value not in ("true", "false"):
         raise invalid(f"{name} Reason: must be true or false.")
@@ -60,7 +60,7 @@ def flag(members: Members, name: str) -> bool:
 
 
 def listed(members: Members, name: str) -> Sequence[Any]:
-    """The values of `name.member.n` by their numbers; none where it is not given."""
+    """Returns the values of `name.member.n` by their numbers; none if it is not given."""
     return _numbered(members, name, "member")
 
 
@@ -73,7 +73,7 @@ def structures(members: Members, name: str) -> list[Members]:
 
 
 def mapped(members: Members, name: str) -> dict[str, Any]:
-    """The map in `name.entry.n`; an empty one where it is not given."""
+    """Returns the map in `name.entry.n`, an empty one if it is not given."""
     found: dict[str, Any] = {}
     for each in _numbered(members, name, "entry"):
         entry = each if isinstance(each, dict) else {}

@@ -20,7 +20,7 @@ _SERVICE = "sns"
 
 
 def serve(call: Call) -> dict[str, Any]:
-    """Answer a call."""
+    """Serves a call. Returns the answer, or the error as SNS writes it."""
     progress, code = reporting.Progress(), "Ok"
     try:
         answer = give(call, _answer(call, progress))

@@ -27,15 +27,15 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     """Attributes of a request."""
 
     native: dict[str, Any]
-    """Those that the core has, in a request of its."""
+    """Attributes that the core has, as a request of the core's."""
     beside: dict[str, str]
-    """Those that are kept beside them; an empty text: not set."""
+    """Attributes that are kept beside them. An empty text: not set."""
 
 
 def read_attributes(
     given: Mapping[str, str], protocol: str, account: str, before: Subscription | None = None
 ) -> Given:
-    """The attributes, checked; InvalidParameter for those not here.
+    """Returns the attributes, checked. Raises SnsError for attributes that are not here.
 
     before: the subscription that is to have them, if there is one.
     """
@@ -132,7 +132,7 @@ def _scope_of(subscription: Subscription) -> str:
 def _filter_of(
     policy: dict[str, Any], given: Mapping[str, str], before: Subscription | None
 ) -> dict[str, Any] | None:
-    """The core's filter with a policy, in the scope that is given or in the one of before."""
+    """Returns the core's filter with a policy, in the given scope or in the previous one."""
     scope = given.get(SCOPE) or (_scope_of(before) if before else _BY_ATTRIBUTES)
     return {_MEMBERS.get(scope, "policy"): policy} if policy else None
 

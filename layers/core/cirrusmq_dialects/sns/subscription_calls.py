@@ -42,7 +42,7 @@ _DIFFERENT = "Attributes Reason: Subscription already exists with different attr
 
 
 def subscribe(asked: Asked) -> Result:
-    """Subscribe a queue of the account or a URL, or find its subscription, if it is the same."""
+    """Subscribes a queue of the account or a URL, or finds its subscription, if it is the same."""
     core, members = asked.core, asked.members
     found = asked.reach(MANAGE)
     found.require("subscribe", "admin")
@@ -98,7 +98,7 @@ def subscribe(asked: Asked) -> Result:
 
 
 def confirm_subscription(asked: Asked) -> Result:
-    """Take a token back from who got it: it is the proof, so that no right is asked for."""
+    """Confirms by the token that the URL got: the token is the proof, so no right is needed."""
     account = asked.caller.account
     ref = topic_ref("TopicArn", needed(asked.members, "TopicArn"), account)
     authenticate = flag(asked.members, "AuthenticateOnUnsubscribe")
@@ -108,7 +108,7 @@ def confirm_subscription(asked: Asked) -> Result:
 
 
 def unsubscribe(asked: Asked) -> Result:
-    """Delete a subscription; one that does not exist is deleted already."""
+    """Deletes a subscription; one that does not exist is deleted already."""
     with contextlib.suppress(SubscriptionNotFound, TopicNotFound):
         topic, found = _found(asked, MANAGE, "admin")
         management.delete_subscription(asked.core, topic, found.name)
@@ -139,7 +139,7 @@ def get_subscription_attributes(asked: Asked) -> Result:
 
 
 def set_subscription_attributes(asked: Asked) -> Result:
-    """Change an attribute."""
+    """Changes an attribute."""
     topic, found = _found(asked, MANAGE, "admin")
     name = needed(asked.members, "AttributeName")
     value = text(asked.members, "AttributeValue") or ""
@@ -180,7 +180,7 @@ def _found(asked: Asked, rights: Any, *needs: TopicNeed) -> tuple[Topic, Subscri
 
 
 def _check_maker(asked: Asked, found: TopicAccess, topic: Topic, name: str) -> None:
-    """A grant to subscribe is about the subscriptions that its account made."""
+    """Raises Forbidden if a grant to subscribe meets a subscription of another account."""
     if "admin" in found.allowed:
         return
     with contextlib.suppress(SubscriptionNotFound):
@@ -237,7 +237,7 @@ def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
 
 
 def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:
-    """What a new URL has by its topic's delivery policy; one that is there is not compared."""
+    """Returns a new URL's members by its topic's delivery policy; none for an existing URL."""
     policy = topic.sdk.get(DELIVERY_POLICY)
     if not policy:
         return {}
@@ -248,7 +248,7 @@ def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:
 
 
 def _set(attributes: dict[str, str]) -> dict[str, str]:
-    """Those that are set at all."""
+    """Returns the attributes with a value."""
     return {name: value for name, value in attributes.items() if value}
 
 

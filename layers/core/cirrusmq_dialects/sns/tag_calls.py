@@ -34,7 +34,7 @@ def list_tags_for_resource(asked: Asked) -> Result:
 
 
 def tag_resource(asked: Asked) -> Result:
-    """Add tags, or replace those of the same keys."""
+    """Adds tags, and replaces tags of the same keys."""
     given = read_tags(asked.members)
     if not given:
         raise invalid("Tags Reason: one at least is needed.")
@@ -43,7 +43,7 @@ def tag_resource(asked: Asked) -> Result:
 
 
 def untag_resource(asked: Asked) -> Result:
-    """Remove tags."""
+    """Removes tags."""
     keys = set(map(str, listed(asked.members, "TagKeys")))
     if not keys:
         raise invalid("TagKeys Reason: one at least is needed.")

@@ -63,7 +63,7 @@ def read_attributes(
 
 
 def show(topic: Topic) -> dict[str, str]:
-    """The attributes that were set, and those that a FIFO topic always has."""
+    """Returns the attributes that were set, and the ones a FIFO topic always has."""
     shown = {DISPLAY_NAME: "", **topic.sdk}
     if is_fifo(topic):
         shown.setdefault(CONTENT_BASED, "false")
@@ -72,7 +72,7 @@ def show(topic: Topic) -> dict[str, str]:
 
 
 def is_fifo(topic: Topic) -> bool:
-    """Whether a topic is a FIFO topic, which its name says."""
+    """Returns True if a topic is a FIFO topic, by its name."""
     return topic.name.endswith(FIFO)
 
 

@@ -25,7 +25,7 @@ _LARGEST_BYTES = 262_144
 
 
 def create_topic(asked: Asked) -> Result:
-    """Make a topic, or find it where every attribute and tag that is given is the same there."""
+    """Makes a topic, or finds it if every given attribute and tag is the same there."""
     core, account = asked.core, asked.caller.account
     name = new_topic_name(needed(asked.members, "Name"))
     asked.caller.require(MANAGE, "topics", name)
@@ -57,7 +57,7 @@ def create_topic(asked: Asked) -> Result:
 
 
 def delete_topic(asked: Asked) -> Result:
-    """Delete a topic and its subscriptions; one that does not exist is deleted already."""
+    """Deletes a topic and its subscriptions; one that does not exist is deleted already."""
     found = asked.reach(MANAGE)
     found.require("own")
     with contextlib.suppress(TopicNotFound):
@@ -91,7 +91,7 @@ def get_topic_attributes(asked: Asked) -> Result:
 
 
 def set_topic_attributes(asked: Asked) -> Result:
-    """Change an attribute; an empty value removes it."""
+    """Changes an attribute; an empty value removes it."""
     name = needed(asked.members, "AttributeName")
     found = asked.reach(MANAGE)
     found.require("admin")

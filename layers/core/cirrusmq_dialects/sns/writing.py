@@ -1,4 +1,4 @@
-"""Answers of the query protocol: XML."""
+"""Writes answers of the query protocol, in XML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(action: str, result: Mapping[str, Any] | None, request_id: str) -> Answer:
-    """What a call answers; None: it has no result at all."""
+    """Returns the answer of a call.
+
+    result: the members of the result, or None for an action without a result.
+    """
     inner = "" if result is None else _element(f"{action}Result", "".join(_written(result)))
     told = _element("ResponseMetadata", _element("RequestId", request_id))
     text = f'<{action}Response xmlns="{NAMESPACE}">{inner}{told}</{action}Response>'
@@ -24,7 +27,7 @@ def write(action: str, result: Mapping[str, Any] | None, request_id: str) -> Ans
 
 
 def write_error(error: SnsError, request_id: str) -> Answer:
-    """What a refused call answers."""
+    """Returns the answer of a refused call."""
     told = {
         "Type": "Sender" if error.is_senders else "Receiver",
         "Code": error.code,

@@ -1,4 +1,4 @@
-"""Amazon SQS: the JSON protocol of its SDKs since 2023, and the query protocol of those before."""
+"""Amazon SQS: the JSON protocol of its SDKs since 2023, and the query protocol of older SDKs."""
 
 from __future__ import annotations
 

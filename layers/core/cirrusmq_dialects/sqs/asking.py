@@ -24,7 +24,7 @@ SEND: tuple[Right, ...] = ("send",)
 RECEIVE: tuple[Right, ...] = ("receive",)
 MANAGE: tuple[Right, ...] = ("manage",)
 _NEEDS: dict[tuple[Right, ...], tuple[Need, ...]] = {
-    # A grant to send or to receive alone tells no attributes, but lets the queue be found.
+    # A grant to send or to receive alone shows no attributes, but lets the queue be found.
     SHOW: ("info", "send", "receive"),
     SEND: ("send",),
     RECEIVE: ("receive",),
@@ -33,12 +33,12 @@ _NEEDS: dict[tuple[Right, ...], tuple[Need, ...]] = {
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for."""
+    """A call with its caller and its parameters."""
 
     call: Call
     caller: Caller
     region: str
-    """The one that it signs for, and finds in ARNs."""
+    """The region that the caller signs for, and finds in ARNs."""
     members: Members
     answer_share: int = 1
     """An answer's bytes for each of the core's, at most: XML escapes more than JSON does."""
@@ -73,5 +73,5 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return find_queue(self.core, self.caller, ref, last)
 
     def finder(self, rights: tuple[Right, ...]) -> Any:
-        """Answers the queue in `QueueUrl` as it is at that time."""
+        """Returns a function that finds the queue in `QueueUrl` as it is at that time."""
         return partial(self.find, rights)

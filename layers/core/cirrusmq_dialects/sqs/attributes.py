@@ -38,7 +38,7 @@ DEFAULTS = {
     "receive_wait_seconds": 0,
     "visibility_timeout_seconds": 30,
 }
-"""Of a queue that is made by SQS's call: some are not the core's. Of bytes: `default_bytes`."""
+"""Defaults of a queue made by SQS's call: some differ from the core's. Bytes: `default_bytes`."""
 _NUMBERS = {
     "DelaySeconds": ("delay_seconds", 0, 900),
     "MaximumMessageSize": ("max_message_bytes", 1_024, LARGEST_BYTES),
@@ -68,7 +68,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     account: str
     name: str
-    """Of the core."""
+    """The core's name of the queue."""
     fifo: bool
     before: Queue | None = None
     """The queue as it is; None: it is to be made."""
@@ -77,12 +77,12 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller changes of a queue."""
+    """The changes of a queue by a caller."""
 
     native: dict[str, Any]
     """Attributes as a request of the core has them."""
     sdk: SdkAttributes | None
-    """What the queue has besides after the change."""
+    """SQS's own attributes of the queue after the change."""
 
 
 def default_bytes(deployment_bytes: int) -> int:
@@ -91,9 +91,8 @@ def default_bytes(deployment_bytes: int) -> int:
 
 
 def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
-    """What the attributes change. InvalidAttributeName, InvalidAttributeValue.
-
-    InvalidParameterValue for policies of dead letters; UnsupportedOperation for a Policy that
+    """Returns the changes. Raises SqsError: InvalidAttributeName, InvalidAttributeValue,
+    InvalidParameterValue for policies of dead letters, or UnsupportedOperation for a Policy that
     does not hold here.
     """
     before = place.before
@@ -127,7 +126,7 @@ def read_attributes(given: Mapping[str, str], place: Place) -> Changes:
 
 
 def _least(name: str) -> int:
-    """What the core has for 0."""
+    """Returns the core's value for 0."""
     return SHORTEST_LEASE_SECONDS if name == VISIBILITY else 0
 
 
@@ -156,7 +155,7 @@ def _json(text: str) -> Any:
 
 
 def _check_type(value: str, *, fifo: bool) -> None:
-    """The type of a queue is its name's, and does not change."""
+    """Raises SqsError if FifoQueue does not match the type, which the queue's name decides."""
     if not fifo:
         raise SqsError("InvalidAttributeName", "Unknown Attribute FifoQueue.")
     if value.lower() == "false":
@@ -174,7 +173,7 @@ def _number(name: str, value: str) -> int:
 
 
 def _check_limit(labels: Mapping[str, str]) -> None:
-    """InvalidAttributeValue for a limit of groups without deduplication by groups."""
+    """Raises SqsError for a limit of groups without deduplication by groups."""
     by_group = labels.get(f"{_LABEL}DeduplicationScope") == "messageGroup"
     if labels.get(f"{_LABEL}FifoThroughputLimit") == "perMessageGroupId" and not by_group:
         reason = "perMessageGroupId is allowed only if DeduplicationScope is messageGroup."
@@ -207,7 +206,7 @@ def _read_redrive(value: str, place: Place) -> dict[str, Any] | None:
 
 
 def check_names(asked: Iterable[str]) -> list[str]:
-    """The names of attributes that a caller asks for; InvalidAttributeName."""
+    """Returns the names of attributes that a caller asks for. Raises SqsError for unknown ones."""
     names = list(asked)
     for name in names:
         if name != "All" and name not in _KNOWN:
@@ -216,7 +215,7 @@ def check_names(asked: Iterable[str]) -> list[str]:
 
 
 def asks_for_counts(names: Iterable[str]) -> bool:
-    """Whether messages have to be counted."""
+    """Returns True if messages have to be counted."""
     return not _COUNTS.keys().isdisjoint(names)
 
 
@@ -259,20 +258,20 @@ def fifo_attribute(queue: Queue, name: str) -> str:
 
 
 def tags(queue: Queue) -> dict[str, str]:
-    """The tags of a queue: its labels, but for those that are attributes."""
+    """Returns the tags of a queue: its labels, without the labels that are attributes."""
     held = queue.attributes.labels
     return {name: value for name, value in held.items() if not name.startswith(_LABEL)}
 
 
 def check_tags(given: Mapping[str, str]) -> None:
-    """InvalidParameterValue for a tag that no queue can have."""
+    """Raises SqsError for a tag that no queue can have."""
     for name in given:
         if name.startswith(_LABEL) or not name:
             raise SqsError("InvalidParameterValue", f"Tag keys must not begin with {_LABEL}")
 
 
 def check_tag_count(labels: Mapping[str, str]) -> None:
-    """InvalidParameterValue where a queue would have more labels than it can."""
+    """Raises SqsError if a queue would have more labels than it can."""
     if len(labels) > LABELS:
         raise SqsError("InvalidParameterValue", f"A queue has at most {LABELS} tags.")
     try:

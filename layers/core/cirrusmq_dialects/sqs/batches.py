@@ -1,4 +1,4 @@
-"""Batches, of which each entry is done or refused for itself."""
+"""Batches: each entry succeeds or is refused separately."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 def read_each(
     listed: list[Members], read: Callable[[Members], T]
 ) -> tuple[dict[str, T], list[Result]]:
-    """What is read of entries, by their ids, and the failures of those that are refused."""
+    """Returns the read entries by their ids, and the failures of refused entries."""
     found: dict[str, T] = {}
     failed: list[Result] = []
     for entry in listed:
@@ -23,7 +23,7 @@ def read_each(
             found[entry["Id"]] = read(entry)
         except SqsError as error:
             if error.whole:
-                # Of a batch a missing parameter is an invalid one.
+                # In a batch a missing parameter is an invalid one.
                 raise SqsError("InvalidParameterValue", error.message) from error
             failed.append(failure(entry["Id"], error))
     return found, failed

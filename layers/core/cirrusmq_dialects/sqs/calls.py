@@ -34,7 +34,7 @@ ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "UntagQueue": queue_calls.untag_queue,
 }
 ATTRIBUTES = frozenset({"CreateQueue", "DeleteQueue", "SetQueueAttributes"})
-"""Their refusals are those of values of attributes."""
+"""Actions whose refusals are for invalid values of attributes."""
 CHANGES = frozenset(
     {
         *("CreateQueue", "DeleteQueue", "PurgeQueue", "SetQueueAttributes"),

@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sender gave of a message."""
+    """The content of a message, as a sender gave it."""
 
     body: str
     attributes: dict[str, Typed]
@@ -61,7 +61,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return {"body": self.body, "attributes": shown} if shown else {"body": self.body}
 
     def digests(self, body_md5: str | None) -> dict[str, str]:
-        """The MD5s by which an SDK checks what was stored; `body_md5`: of the body, if known."""
+        """Returns the MD5s by which an SDK checks a stored message; `body_md5`: if known."""
         found = {"MD5OfMessageBody": body_md5 or md5(self.body.encode())}
         if self.attributes:
             found["MD5OfMessageAttributes"] = attributes_md5(self.attributes)
@@ -107,9 +107,9 @@ def read_content(members: Members) -> Content:
 
 
 def read_trace(headers: Mapping[str, str]) -> str | None:
-    """The trace that a call is a part of; None if its program traces nothing.
+    """Returns the trace that a call is a part of, or None if its program traces nothing.
 
-    An account's API gives each call a `Root` of its own, and puts `Self` before a program's: a
+    An account's API gives each call a new `Root`, and puts `Self` before a program's: a
     program that traces has a `Parent` or `Sampled` beside it.
     """
     parts = [part.strip() for part in headers.get("x-amzn-trace-id", "").split(";")]
@@ -168,7 +168,7 @@ def content_id(body: str) -> str:
 
 
 def _is_plain(body: str) -> bool:
-    """Whether it has allowed ASCII characters alone: quicker to see than with an expression."""
+    """Returns True if it has allowed ASCII characters alone: faster than an expression."""
     return body.isascii() and not body.encode().translate(None, _PLAIN)
 
 

@@ -1,4 +1,4 @@
-"""Errors in SQS's own shapes and words, and those of the contract as one of them."""
+"""Errors in SQS's own shapes and words, and the contract's errors in these shapes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COMMON = {
     "SignatureDoesNotMatch": "InvalidSignatureException",
     "UnknownOperation": "UnknownOperationException",
 }
-"""Those that are of all services, not of SQS, by their names in the JSON protocol."""
+"""Errors of all services, not of SQS alone: their names in the JSON protocol."""
 _OF_CONTRACT = {
     "AlreadyExists": "QueueNameExists",
     "BatchTooLarge": "BatchRequestTooLong",
@@ -69,7 +69,7 @@ _STATUS = {
     "SignatureDoesNotMatch": 403,
     "UnknownOperation": 404,
 }
-"""Of others it is 400."""
+"""HTTP statuses by shape. Other shapes have 400."""
 NO_QUEUE = "The specified queue does not exist."
 
 
@@ -83,12 +83,12 @@ class SqsError(Exception):
 
     @property
     def status(self) -> int:
-        """Of the HTTP answer."""
+        """The status of the HTTP answer."""
         return _STATUS.get(self.shape, 400)
 
     @property
     def is_senders(self) -> bool:
-        """Whether the fault is the caller's."""
+        """True if the fault is the caller's."""
         return self.status < 500
 
     @property

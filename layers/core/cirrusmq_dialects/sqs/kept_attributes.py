@@ -26,9 +26,9 @@ SHORTEST_LEASE_SECONDS = 1
 def read_kept(
     given: Mapping[str, str], before: SdkAttributes | None, account: str, queue: str
 ) -> SdkAttributes | None:
-    """What a queue of the account keeps after a change; an empty text removes an attribute.
+    """Returns the attributes that a queue keeps after a change; an empty text removes one.
 
-    InvalidAttributeName, InvalidAttributeValue; UnsupportedOperation, as `check_policy`.
+    Raises SqsError: InvalidAttributeName, InvalidAttributeValue, or as `check_policy`.
     """
     held = before or SdkAttributes()
     texts, sources = dict(held.texts), held.dead_letters_from
@@ -84,7 +84,7 @@ def _with_encryption(texts: Mapping[str, str], given: Mapping[str, str]) -> dict
 
 
 def hides_nothing(queue: Queue) -> bool:
-    """Whether the queue's visibility timeout is 0: what is received is active again at once."""
+    """Returns True if the queue's visibility timeout is 0: received messages are active at once."""
     texts = queue.sdk.texts if queue.sdk else {}
     held = queue.attributes.visibility_timeout_seconds
     return texts.get(VISIBILITY) == "0" and held == SHORTEST_LEASE_SECONDS

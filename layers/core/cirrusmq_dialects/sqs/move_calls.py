@@ -29,7 +29,7 @@ _HANDLE = re.compile(r"Op-[A-Za-z0-9]{1,64}", re.ASCII)
 
 
 def start_message_move_task(asked: Asked) -> Result:
-    """Move the messages of a dead-letter queue to their sources, or to one queue."""
+    """Moves the messages of a dead-letter queue to their sources, or to one queue."""
     # Most calls move nothing: their cold starts do without.
     from cirrusmq.operations.redrive import RedriveRequest, redrive
 
@@ -65,7 +65,7 @@ def start_message_move_task(asked: Asked) -> Result:
 
 
 def list_message_move_tasks(asked: Asked) -> Result:
-    """The newest tasks of a queue, those of the last seven days."""
+    """Returns the newest tasks of a queue within the last seven days."""
     most = integer(asked.members, "MaxResults", _RESULTS) or 1
     queue = _source(asked, SHOW)
     shown = [_shown(asked, queue, each) for each in _tasks(asked, queue)[:most]]
@@ -73,7 +73,7 @@ def list_message_move_tasks(asked: Asked) -> Result:
 
 
 def cancel_message_move_task(asked: Asked) -> Result:
-    """End a task that runs; what it moved stays moved."""
+    """Ends a task that runs; what it moved stays moved."""
     handle, account = needed_text(asked.members, "TaskHandle"), asked.caller.account
     if not _HANDLE.fullmatch(handle):
         raise SqsError("InvalidParameterValue", "Value for parameter TaskHandle is invalid.")
@@ -101,7 +101,7 @@ def _source(asked: Asked, rights: Any) -> Queue:
 
 @contextlib.contextmanager
 def _resource(name: str) -> Iterator[None]:
-    """ResourceNotFoundException for a queue that does not exist, by its parameter."""
+    """Turns a missing queue into SqsError ResourceNotFoundException with its parameter."""
     try:
         yield
     except (QueueNotFound, SqsError) as error:

@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
 def checked_name(name: str) -> str:
-    """The name of a queue that is to be made; InvalidParameterValue."""
+    """Returns the name for a new queue, checked. Raises SqsError InvalidParameterValue."""
     if not _NAME.fullmatch(name):
         raise SqsError(
             "InvalidParameterValue",
@@ -33,7 +33,7 @@ def checked_name(name: str) -> str:
 
 
 def check_type(name: str, queue: Queue) -> None:
-    """QueueDoesNotExist if a FIFO queue's name, or its URL, has found a standard queue."""
+    """Raises SqsError if a FIFO queue's name, or its URL, has found a standard queue."""
     if name.endswith(FIFO) and not queue.attributes.ordered:
         raise SqsError("QueueDoesNotExist", NO_QUEUE)
 
@@ -62,7 +62,7 @@ def ref_in_url(url: str, account: str) -> str:
 
 
 def ref_in_arn(parameter: str, text: str, account: str) -> str:
-    """The queue in an ARN, to be `resolved`; InvalidParameterValue."""
+    """Returns the queue in an ARN, to be `resolved`. Raises SqsError InvalidParameterValue."""
     parts = text.split(":")
     if len(parts) != 6 or parts[:3] != ["arn", "aws", "sqs"]:
         raise invalid(parameter, text, "Must be the ARN of a queue.")
@@ -70,7 +70,7 @@ def ref_in_arn(parameter: str, text: str, account: str) -> str:
 
 
 def ref(name: str, owner: str | None, account: str) -> str:
-    """A queue, to be `resolved`; QueueDoesNotExist where none can have the name."""
+    """Returns a queue, to be `resolved`. Raises SqsError if no queue can have the name."""
     if not _NAME.fullmatch(name):
         raise SqsError("QueueDoesNotExist", NO_QUEUE)
     try:

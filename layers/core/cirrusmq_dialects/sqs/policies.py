@@ -29,9 +29,10 @@ class _RedriveAllow(msgspec.Struct, frozen=True):
 
 
 def check_policy(text: str, account: str, queue: str) -> None:
-    """Check a Policy of the account's queue, by the core's name of it.
+    """Checks a Policy of the account's queue, by the core's name of it.
 
-    UnsupportedOperation with the statement's Sid; InvalidAttributeValue for what is no policy.
+    Raises SqsError: UnsupportedOperation with the statement's Sid, or InvalidAttributeValue if it
+    is no policy.
     """
     rules = Rules(
         kind="queue",
@@ -54,7 +55,7 @@ def check_policy(text: str, account: str, queue: str) -> None:
 def read_redrive(text: str, account: str) -> tuple[str, int]:
     """The dead-letter queue of a RedrivePolicy, by the core's name, and its maxReceiveCount.
 
-    InvalidParameterValue for what is no such policy, or of another account's queue.
+    Raises SqsError InvalidParameterValue if it is no such policy, or has another account's queue.
     """
     try:
         policy = decode_json(text, dict[str, Any])
@@ -81,9 +82,9 @@ def read_redrive(text: str, account: str) -> tuple[str, int]:
 
 
 def read_redrive_allow(text: str, account: str) -> list[str] | None:
-    """The queues that a RedriveAllowPolicy allows, by the core's names; None: every queue.
+    """Returns the core's names of queues that a RedriveAllowPolicy allows, or None for all queues.
 
-    InvalidParameterValue for what is no such policy.
+    Raises SqsError InvalidParameterValue if it is no such policy.
     """
     told = "Amazon SQS can't create the redrive allow policy."
     try:
@@ -108,7 +109,7 @@ def read_redrive_allow(text: str, account: str) -> list[str] | None:
 
 
 def _queue_in(resource: str, own: OwnAccount) -> str | None:
-    """The queue of the own account in an ARN; None for others."""
+    """Returns the queue of the own account in an ARN, or None for other ARNs."""
     parts = resource.split(":")
     if len(parts) != 6 or not own.is_named(parts[4]):
         return None

@@ -13,7 +13,7 @@ from cirrusmq_dialects.sqs.reading import Members
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
 _FIELDS = 2_000
-"""Of a form: ten messages with ten attributes each have 800."""
+"""Maximum fields of a form: ten messages with ten attributes each have 800."""
 _DEPTH = 8
 _NO_QUEUE = f"{NO_QUEUE.removesuffix('.')} for this wsdl version."
 _HEAD = '<?xml version="1.0"?>'
@@ -57,7 +57,7 @@ _ELEMENTS = {
     "Results": "ListMessageMoveTasksResultEntry",
     "Failed": "BatchResultErrorEntry",
 }
-"""Of a list each value is an element of this name."""
+"""Names of the elements of lists, by the member's name."""
 _PAIRS = {
     "Attributes": ("Attribute", "Name", "Value"),
     "MessageAttributes": ("MessageAttribute", "Name", "Value"),
@@ -81,16 +81,16 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def has_action(call: Call) -> bool:
-    """Whether a call is one of this protocol: a GET or a POST with an action."""
+    """Returns True if a call is in this protocol: a GET or a POST with an action."""
     if call.method not in ("GET", "POST"):
         return False
     return any(b"Action=" in text for text in (call.query.encode(), call.body))
 
 
 def read_call(call: Call) -> tuple[str, Members]:
-    """The action of a call, and its members: those in the query, and those in the form.
+    """Returns the action of a call, and its members, from the query and from the form.
 
-    A call at the path of a queue that names none is about that queue.
+    A call at the path of a queue that names no queue is about the queue of the path.
     """
     parts = [call.query.encode()] if call.method == "GET" else [call.query.encode(), call.body]
     action, members = read(b"&".join(filter(None, parts)))
@@ -183,7 +183,7 @@ def _mapped(held: Any, shape: _Map) -> dict[str, Any]:
 
 
 def write(action: str, result: Mapping[str, Any], request_id: str) -> Answer:
-    """What a call answers."""
+    """Returns the answer of a call."""
     content = ""
     if action not in _WITHOUT_RESULT:
         content = _element(f"{action}Result", "".join(_written(action, result)))
@@ -193,7 +193,7 @@ def write(action: str, result: Mapping[str, Any], request_id: str) -> Answer:
 
 
 def write_error(error: SqsError, request_id: str) -> Answer:
-    """What a refused call answers."""
+    """Returns the answer of a refused call."""
     fault = "Sender" if error.is_senders else "Receiver"
     message = _NO_QUEUE if error.message == NO_QUEUE else error.message
     told = (

@@ -49,7 +49,7 @@ _PAGE = (1, 1_000)
 
 
 def create_queue(asked: Asked) -> Result:
-    """Make a queue, or find it where every attribute that is given has the value there."""
+    """Makes a queue, or finds it if every given attribute has the same value there."""
     core, account = asked.core, asked.caller.account
     name, given = needed_text(asked.members, "QueueName"), pairs(asked.members, "Attributes")
     native, fifo = asked.resolved(checked_name(name)), name.endswith(FIFO)
@@ -127,7 +127,7 @@ def get_queue_attributes(asked: Asked) -> Result:
 
 
 def set_queue_attributes(asked: Asked) -> Result:
-    """Change some attributes; the others stay."""
+    """Changes some attributes; the others stay."""
     core, given = asked.core, pairs(asked.members, "Attributes")
     if not given:
         raise missing("Attributes")
@@ -148,7 +148,7 @@ def set_queue_attributes(asked: Asked) -> Result:
         core.settings.check_message_bytes(read.max_message_bytes)
         return replace(change_attributes(before, read, core.now_ms()), sdk=changes.sdk)
 
-    changed(queue)  # what is wrong is told before anything of the target is looked at
+    changed(queue)  # errors of the request come before errors of the target
     try:
         update_queue(core, queue.account, queue.name, changed)
     except QueueNotFound as error:
@@ -161,7 +161,7 @@ def set_queue_attributes(asked: Asked) -> Result:
 
 
 def delete_queue(asked: Asked) -> Result:
-    """Delete a queue and its messages."""
+    """Deletes a queue and its messages."""
     named = asked.queue_ref()
     asked.caller.require(MANAGE, "queues", named)
     if needed_text(asked.members, "QueueUrl").endswith(FIFO):
@@ -172,7 +172,7 @@ def delete_queue(asked: Asked) -> Result:
 
 
 def purge_queue(asked: Asked) -> Result:
-    """Remove everything sent before."""
+    """Removes everything sent before."""
     purge(asked.core, asked.find(MANAGE), asked.caller.key_id)
     return {}
 
@@ -184,7 +184,7 @@ def list_queue_tags(asked: Asked) -> Result:
 
 
 def tag_queue(asked: Asked) -> Result:
-    """Add tags, or replace those of the same keys."""
+    """Adds tags, and replaces tags of the same keys."""
     given = pairs(asked.members, "Tags")
     if not given:
         raise missing("Tags")
@@ -194,7 +194,7 @@ def tag_queue(asked: Asked) -> Result:
 
 
 def untag_queue(asked: Asked) -> Result:
-    """Remove tags."""
+    """Removes tags."""
     keys = texts(asked.members, "TagKeys")
     if not keys:
         raise missing("TagKeys")
@@ -246,7 +246,7 @@ def _check_target(
 ) -> None:
     """Messages come to a dead-letter queue: `send` or `manage` on it is needed.
 
-    It must be a FIFO queue if its source is one, and only then; a missing one is told later.
+    It must be a FIFO queue if its source is one, and only then; a missing one is refused later.
     """
     dead_letter = native.get("dead_letter")
     if not dead_letter:

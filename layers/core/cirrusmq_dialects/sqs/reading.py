@@ -18,7 +18,7 @@ _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 
 
 def read_json(body: bytes) -> Members:
-    """The members in a JSON object; SerializationException."""
+    """Returns the members in a JSON object. Raises SqsError SerializationException."""
     try:
         members = msgspec.json.decode(body or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -29,7 +29,7 @@ def read_json(body: bytes) -> Members:
 
 
 def text(members: Members, name: str) -> str | None:
-    """A text; None where it is not given."""
+    """Returns a text, or None if it is not given."""
     value = members.get(name)
     if value is not None and not isinstance(value, str):
         raise SqsError("SerializationException", f"{name} must be a text.")
@@ -45,7 +45,7 @@ def needed_text(members: Members, name: str) -> str:
 
 
 def key_text(members: Members, name: str) -> str | None:
-    """A text by which messages or receives are told apart; None if it is not given."""
+    """Returns a text that identifies messages or receives, or None if it is not given."""
     value = text(members, name)
     if value is not None and not _KEY.fullmatch(value):
         raise SqsError(
@@ -56,7 +56,7 @@ def key_text(members: Members, name: str) -> str | None:
 
 
 def integer(members: Members, name: str, bounds: tuple[int, int]) -> int | None:
-    """An integer within bounds, both included; None where it is not given."""
+    """Returns an integer within bounds, both included, or None if it is not given."""
     value = members.get(name)
     if value is None:
         return None
@@ -70,7 +70,7 @@ def integer(members: Members, name: str, bounds: tuple[int, int]) -> int | None:
 
 
 def texts(members: Members, name: str) -> list[str]:
-    """A list of texts; an empty one where it is not given."""
+    """Returns a list of texts, an empty one if it is not given."""
     value = members.get(name)
     if value is None:
         return []
@@ -80,7 +80,7 @@ def texts(members: Members, name: str) -> list[str]:
 
 
 def pairs(members: Members, name: str) -> dict[str, str]:
-    """A map of texts; an empty one where it is not given."""
+    """Returns a map of texts, an empty one if it is not given."""
     value = objects(members, name)
     if not all(isinstance(each, str) for each in value.values()):
         raise SqsError("SerializationException", f"{name} must be a map of texts.")
@@ -88,7 +88,7 @@ def pairs(members: Members, name: str) -> dict[str, str]:
 
 
 def objects(members: Members, name: str) -> dict[str, Any]:
-    """A map; an empty one where it is not given."""
+    """Returns a map, an empty one if it is not given."""
     value = members.get(name)
     if value is None:
         return {}

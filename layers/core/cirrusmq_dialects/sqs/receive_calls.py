@@ -1,4 +1,4 @@
-"""Receiving: messages with what is said of them, or those of a receive whose answer was lost."""
+"""Receiving: new messages, or the messages of a receive whose answer was lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WAIT = (0, 20)
 _ATTEMPT_MS = 60_000
 """Two of them are within the age that an attempt of the core may have."""
 _ANSWER_SECONDS = 2
-"""Kept back from the call's time, for the last look and the way back."""
+"""Seconds of the call's time that are left for the last scan and the answer."""
 _SYSTEM = frozenset(
     {
         *("All", "SenderId", "SentTimestamp", "ApproximateReceiveCount", TRACE_HEADER),
@@ -57,7 +57,7 @@ _SYSTEM = frozenset(
 
 
 def receive_message(asked: Asked) -> Result:
-    """Receive up to 10 messages."""
+    """Receives up to 10 messages."""
     members, core = asked.members, asked.core
     system = _system_names(members)
     named = texts(members, "MessageAttributeNames")
@@ -82,7 +82,7 @@ def receive_message(asked: Asked) -> Result:
 
 
 def _received(asked: Asked, queue: Queue, given: Result, attempts: Sequence[str]) -> list[Received]:
-    """Take messages, or those that a receive of one of the attempts still holds."""
+    """Takes messages, or returns the messages that a receive of an attempt still holds."""
     core, find = asked.core, asked.finder(RECEIVE)
 
     def begun(**more: str) -> PreparedReceive:
@@ -145,7 +145,7 @@ def _shown(
 
 
 def _notification(queue: Queue, each: Received) -> str | None:
-    """The text of a message that came by SNS's default delivery, with its attributes; else None."""
+    """Returns the text of a message by SNS's default delivery, with its attributes, or None."""
     # Few messages did: the cold starts of others do without.
     from cirrusmq.model.notification import notification_of
 
@@ -153,7 +153,7 @@ def _notification(queue: Queue, each: Received) -> str | None:
 
 
 def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
-    """What is said of a message beside its own attributes."""
+    """Returns the system attributes of a message."""
     parcel, place, message = each.parcel, each.place, each.message
     told = {
         "SenderId": sender_of(message, queue.account).account,

@@ -35,7 +35,7 @@ class _Draft:
     """A message of a request, checked as far as it can be alone."""
 
     def __init__(self, queue: Queue, members: Members, trace: str | None) -> None:
-        """`trace`: of the call, for a message that has none of its own."""
+        """`trace`: the call's trace, for a message without one."""
         self.content = content = read_content(members)
         group, once = (
             key_text(members, "MessageGroupId"),
@@ -61,7 +61,7 @@ class _Draft:
             self.native["group"] = group
 
     def _join(self, queue: Queue, group: str | None, once: str | None, delay: int | None) -> None:
-        """The rules of FIFO queues."""
+        """Applies the rules of FIFO queues to group, id and delay. Raises SqsError."""
         if group is None:
             raise missing("MessageGroupId", whole=True)
         if delay:
@@ -82,7 +82,7 @@ class _Draft:
 
 
 def send_message(asked: Asked) -> Result:
-    """Send a message."""
+    """Sends a message."""
     queue = asked.find(SEND)
     draft = _Draft(queue, asked.members, read_trace(asked.call.headers))
     request = read_values({"messages": [draft.native]}, SendRequest)
@@ -91,7 +91,7 @@ def send_message(asked: Asked) -> Result:
 
 
 def send_message_batch(asked: Asked) -> Result:
-    """Send up to 10 messages, each for itself."""
+    """Sends up to 10 messages, each separately."""
     queue = asked.find(SEND)
     listed = entries(asked.members, "SendMessageBatchRequestEntry")
     trace = read_trace(asked.call.headers)
@@ -129,7 +129,7 @@ def _sent(draft: _Draft, sent: Any) -> Result:
 
 
 def _check_attributes(kept: Mapping[str, Any]) -> None:
-    """Of the core's limits those that are below SQS's."""
+    """Checks the core's limits that are below SQS's. Raises SqsError."""
     if any(len(name) > 64 for name in kept):
         raise SqsError(
             "InvalidParameterValue",

@@ -35,7 +35,7 @@ class Protocol(NamedTuple):
     write: Callable[[str, dict[str, Any], str], Answer]
     write_error: Callable[[SqsError, str], Answer]
     is_call: Callable[[Call], bool]
-    """Whether a call names an action at all."""
+    """Returns True if a call names an action at all."""
     answer_share: int
     """An answer's bytes for each of the core's, at most."""
 
@@ -54,7 +54,7 @@ JSON = Protocol(
 
 
 def _protocol(call: Call) -> Protocol:
-    """That of JSON, or, for clients that are older and for those that are none, that of forms."""
+    """Returns the protocol of JSON, or of forms for older clients and for other programs."""
     if "x-amz-target" in call.headers or call.headers.get("content-type", "").startswith(_JSON):
         return JSON
     # Few clients are: the others' cold starts do without.
@@ -70,7 +70,7 @@ def _protocol(call: Call) -> Protocol:
 
 
 def serve(call: Call) -> dict[str, Any]:
-    """Answer a call."""
+    """Serves a call. Returns the answer, or the error as SQS writes it."""
     protocol, progress = _protocol(call), reporting.Progress()
     code = "Ok"
     try:

@@ -26,7 +26,7 @@ _LEASE_SECONDS = 43_200
 
 
 def delete_message(asked: Asked) -> Result:
-    """End a message. It succeeds with a stale handle, too, which ends nothing."""
+    """Ends a message. It succeeds with a stale handle, too, which ends nothing."""
     queue = asked.find(RECEIVE)
     handle = _handle(asked.members)
     (result,) = delete_what_can_be(asked.core, [handle], source_of(asked, queue)).values()
@@ -36,7 +36,7 @@ def delete_message(asked: Asked) -> Result:
 
 
 def delete_message_batch(asked: Asked) -> Result:
-    """End messages, each for itself."""
+    """Ends messages, each separately."""
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "DeleteMessageBatchRequestEntry")
     handles, failed = read_each(listed, _handle)
@@ -66,7 +66,7 @@ def change_message_visibility(asked: Asked) -> Result:
 
 
 def change_message_visibility_batch(asked: Asked) -> Result:
-    """Hide messages for longer or shorter, each for itself."""
+    """Changes the visibility timeout of messages, each separately."""
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "ChangeMessageVisibilityBatchRequestEntry")
     seconds, failed = read_each(listed, _seconds)
@@ -91,9 +91,9 @@ def change_message_visibility_batch(asked: Asked) -> Result:
 
 
 def _check_total(asked: Asked, handle: str, seconds: int) -> None:
-    """InvalidParameterValue if a lease would end over 12 hours behind the one that was received.
+    """Raises SqsError if a lease would end over 12 hours after the received one.
 
-    A handle tells when its first lease ended, not when it began.
+    A handle contains the end of its first lease, not the start.
     """
     receipt = receipts.decode(handle)
     if receipt is None or not seconds:
@@ -122,7 +122,7 @@ def source_of(asked: Asked, queue: Queue) -> SourceOf:
 
 
 def _handle(members: Members) -> str:
-    """The receipt of a request, or of an entry; ReceiptHandleIsInvalid where it is none of ours."""
+    """Returns the receipt of a request or an entry. Raises SqsError if it is no receipt."""
     handle = needed_text(members, "ReceiptHandle")
     if len(handle) > limits.RECEIPT_CHARACTERS or receipts.decode(handle) is None:
         raise SqsError(

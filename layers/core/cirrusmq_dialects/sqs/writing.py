@@ -1,4 +1,4 @@
-"""Answers of the JSON protocol."""
+"""Writes answers of the JSON protocol."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ JSON = "application/x-amz-json-1.0"
 
 
 def write(result: dict[str, Any], request_id: str) -> Answer:
-    """What a call answers."""
+    """Returns the answer of a call."""
     return Answer(200, _headers(request_id), msgspec.json.encode(result))
 
 
 def write_error(error: SqsError, request_id: str) -> Answer:
-    """What a refused call answers; SDKs take the code of the query protocol from the header."""
+    """Returns the answer of a refused call; SDKs take the query protocol's code from the header."""
     fault = "Sender" if error.is_senders else "Receiver"
     headers = _headers(request_id) | {"x-amzn-query-error": f"{error.query_code};{fault}"}
     body = msgspec.json.encode({"__type": error.type, "message": error.message})

@@ -6,8 +6,9 @@
     region = us-1                       does not: it has no amount
 
 Attributes of the service's own callers are texts: a number in a policy meets a text that is a
-number. Those of SNS's callers have types: a number meets a `Number` alone, a text a `String`; of a
-`String.Array` any element may meet a condition. Bytes and names that begin with `$` are not seen.
+number. Attributes of SNS's callers have types: a number meets a `Number` alone, a text a `String`;
+of a `String.Array` any element may meet a condition. Bytes and names that begin with `$` are not
+seen.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class _Compiled(msgspec.Struct, frozen=True):
 
     names: Mapping[str, tuple[Test, ...]]
     alternatives: tuple[tuple[_Compiled, ...], ...]
-    """Of each `$or`: one must pass."""
+    """The policies of each `$or`, one of which must pass."""
 
 
 def policy_filter(policy: object) -> PolicyFilter:
@@ -87,7 +88,7 @@ def _missed_of(policy: _Compiled, sent: Mapping[str, Sequence[Value]]) -> Iterat
 
 
 def _as_sent(attributes: Mapping[str, str | bytes]) -> dict[str, Sequence[Value]]:
-    """The values of attributes by the names that were sent; of an array those of its elements."""
+    """Returns the values of attributes by the sent names; an array has a value for each element."""
     if not any(_HIDDEN in name for name in attributes):
         return {
             name: (Untyped(held),) for name, held in attributes.items() if isinstance(held, str)

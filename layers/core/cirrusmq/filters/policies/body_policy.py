@@ -59,7 +59,7 @@ class _CompiledBody(msgspec.Struct, frozen=True):
     inner: Mapping[str, _CompiledBody]
     """The policy of the object, or of one of the objects, that a name holds."""
     alternatives: tuple[tuple[_CompiledBody, ...], ...]
-    """Of each `$or`: one must pass."""
+    """The policies of each `$or`, one of which must pass."""
 
 
 def body_policy_filter(policy: object) -> BodyPolicyFilter:
@@ -98,7 +98,7 @@ def _missed(policy: _CompiledBody, held: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _values(held: Mapping[str, Any], name: str) -> Sequence[Value]:
-    """The values of a name, of a list those of its elements; None for an object, or nothing."""
+    """Returns a name's value, or its list's elements; None for an object or an absent name."""
     if name not in held:
         return (None,)
     found = held[name]
@@ -108,7 +108,7 @@ def _values(held: Mapping[str, Any], name: str) -> Sequence[Value]:
 
 
 def _objects(found: Any) -> Sequence[Mapping[str, Any]]:
-    """The object, or the objects of a list; what is none has no members."""
+    """Returns the object, or the objects of a list; an empty object for any other value."""
     if isinstance(found, list):
         objects = [each for each in _elements(found) if isinstance(each, dict)]
         return objects or ({},)
@@ -116,7 +116,7 @@ def _objects(found: Any) -> Sequence[Mapping[str, Any]]:
 
 
 def _elements(found: list[Any]) -> Iterator[Any]:
-    """The elements of a list, and those of lists in it."""
+    """Yields the elements of a list and of the lists in it."""
     for each in found:
         if isinstance(each, list):
             yield from _elements(each)
@@ -126,9 +126,9 @@ def _elements(found: list[Any]) -> Iterator[Any]:
 
 @lru_cache(maxsize=1)
 def _read(body: str | bytes) -> dict[str, Any] | None:
-    """The object that a body is; None where it is none.
+    """Returns the object that a body is, or None if it is not an object.
 
-    The subscriptions of a topic ask for one message after the other, so that one is remembered.
+    The subscriptions of a topic ask for one message after the other, so one result is cached.
     """
     try:
         found = json.loads(

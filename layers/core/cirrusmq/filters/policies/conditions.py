@@ -1,7 +1,7 @@
 """The conditions of a filter policy: each is a value, or an object with one operator.
 
-What they are asked of is a text, a number (`Decimal`), true, false or null as JSON has them, or a
-text of a caller who has no types: that one is a number besides if it is written as one.
+They are tested on a text, a number (`Decimal`), true, false or null as JSON has them, or a text of
+a caller without types, which is a number too if it is written as one.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class _Null:
 
 NULL: Final = _Null()
 Value: TypeAlias = str | Decimal | bool | _Null | None
-"""What a name holds; None where there is nothing of this name."""
+"""The value of a name, or None if the name is absent."""
 Test: TypeAlias = Callable[[Value], bool]
 
 
 def make_test(condition: object, where: str, *, of_bodies: bool) -> Test:
-    """The test of a condition; InvalidFilter.
+    """Returns the test of a condition. Raises `InvalidFilter`.
 
     of_bodies: true, false and null are conditions, too.
     """
@@ -68,7 +68,7 @@ def make_test(condition: object, where: str, *, of_bodies: bool) -> Test:
 
 
 def as_value(given: object) -> Value:
-    """A value of JSON, whose numbers are decimal, as conditions are asked of it."""
+    """Returns a value of JSON, whose numbers are decimal, in the form that conditions test."""
     if given is None:
         return NULL
     return given if isinstance(given, str | bool | Decimal) else None
@@ -192,14 +192,14 @@ def _number(given: object, where: str, reason: str) -> Decimal:
 
 
 def _read_number(value: Value) -> Decimal | None:
-    """The number that a value is; None where it is none."""
+    """Returns the number that a value is, or None if it is no number."""
     if isinstance(value, Decimal):
         return value
     return read_number(value) if isinstance(value, Untyped) else None
 
 
 def read_number(text: str) -> Decimal | None:
-    """The number that a text is, as JSON writes numbers; None where it is none."""
+    """Returns the number that a text is, as JSON writes numbers, or None if it is no number."""
     if len(text) > _DIGITS_MOST or text != text.strip():
         return None
     try:

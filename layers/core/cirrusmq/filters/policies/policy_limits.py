@@ -10,7 +10,7 @@ from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.policies.conditions import NUMBER_MOST, NUMBER_RANGE, OPERATORS
 
 POLICY_BYTES = 8_192
-"""Of its JSON without blanks."""
+"""Maximum bytes of a policy's JSON without blanks."""
 POLICY_NAMES = 5
 POLICY_COMBINATIONS = 150
 """The conditions of each name multiplied; in bodies each times the depth of its name. Alternatives
@@ -19,13 +19,13 @@ OR = "$or"
 DEPTH_MOST = 12
 BODY_DEPTH_MOST = 50
 IsOr: TypeAlias = Callable[[str, object], bool]
-"""Whether a name, with what it holds, has policies of which one must hold."""
+"""True for a name whose value is a list of policies, one of which must hold."""
 
 
 def policy_text(policy: Mapping[str, object], depth_most: int = DEPTH_MOST) -> str:
-    """A policy's JSON without blanks, its names in one order; InvalidFilter where it is too large.
+    """Returns a policy's JSON without blanks, its names sorted. Raises InvalidFilter if too large.
 
-    Policies that say the same have the same text.
+    Equal policies have the same text.
     """
     _check_shape(policy, depth_most)
     text = json.dumps(policy, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
@@ -48,7 +48,7 @@ def check_counts(policy: Mapping[str, Any], is_or: IsOr) -> None:
 
 
 def has_alternatives(name: str, held: object) -> bool:
-    """Whether a name is `$or` with policies, of which one must hold; else it is a name as others.
+    """Returns True if a name is `$or` with policies, one of which must hold; else it is plain.
 
     A list of conditions has operators: `{"$or": [{"prefix": "a"}, {"prefix": "b"}]}`.
     """

@@ -1,6 +1,6 @@
 """SQL filters over a message's attributes: `price > 10 AND region IN ('a', 'b')`.
 
-Nothing of a filter is ever run as Python: it is read into tokens, parsed by a grammar of its own,
+Nothing of a filter is ever run as Python: it is read into tokens, parsed by its own grammar,
 and evaluated by a small stack machine.
 """
 

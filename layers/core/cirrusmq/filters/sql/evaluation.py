@@ -1,6 +1,6 @@
 """Evaluation of an SQL filter: values, comparison, three-valued logic, and the stack machine.
 
-A filter is a row of instructions. Each works on a stack of values and answers how many of the
+A filter is a row of instructions. Each works on a stack of values and returns how many of the
 instructions after it to skip, which is how AND and OR stop early. Nothing here calls itself, so a
 filter's nesting never reaches Python's stack.
 
@@ -118,8 +118,8 @@ def opposite(value: Truth) -> Truth:
 
 
 def _any_equal(tags: Tags, other: Value) -> Truth:
-    """Whether a tag, or the text of all, equals `other`; `EvaluationError` where none does and one
-    of them cannot be compared."""
+    """Returns True if a tag, or the text of all tags, equals `other`. Raises `EvaluationError` if
+    none does and a tag cannot be compared."""
     if isinstance(other, str) and str(tags) == other:
         return True
     failure: EvaluationError | None = None
@@ -164,7 +164,7 @@ def _number(value: Value, beside: Value) -> int | Decimal:
 
 
 def push(value: Value) -> Instruction:
-    """Put a literal on the stack."""
+    """Puts a literal on the stack."""
 
     def instruction(stack: Stack, attributes: Attributes) -> int:
         stack.append(value)
@@ -174,7 +174,7 @@ def push(value: Value) -> Instruction:
 
 
 def load(name: str) -> Instruction:
-    """Put an attribute on the stack: NULL when it is absent or binary, which has no text."""
+    """Puts an attribute on the stack: NULL when it is absent or binary, which has no text."""
 
     def instruction(stack: Stack, attributes: Attributes) -> int:
         value = attributes.get(name)
@@ -185,7 +185,7 @@ def load(name: str) -> Instruction:
 
 
 def replace(function: Callable[[Value], Value]) -> Instruction:
-    """Put `function(value)` in the place of the stack's last value."""
+    """Puts `function(value)` in the place of the stack's last value."""
 
     def instruction(stack: Stack, attributes: Attributes) -> int:
         stack.append(function(stack.pop()))
@@ -195,7 +195,7 @@ def replace(function: Callable[[Value], Value]) -> Instruction:
 
 
 def combine(function: Callable[[Value, Value], Value]) -> Instruction:
-    """Put `function(left, right)` in the place of the stack's last two values."""
+    """Puts `function(left, right)` in the place of the stack's last two values."""
 
     def instruction(stack: Stack, attributes: Attributes) -> int:
         right = stack.pop()
@@ -206,7 +206,7 @@ def combine(function: Callable[[Value, Value], Value]) -> Instruction:
 
 
 def skip_when(stop: bool, instructions: int) -> Instruction:
-    """Skip instructions when the stack's last value, as a condition, is `stop`: it stays there."""
+    """Skips instructions when the stack's last value, as a condition, is `stop`: it stays there."""
 
     def instruction(stack: Stack, attributes: Attributes) -> int:
         stack.append(truth(stack.pop()))
@@ -216,12 +216,12 @@ def skip_when(stop: bool, instructions: int) -> Instruction:
 
 
 def compare(ordering: Ordering) -> Instruction:
-    """Put `left > right` or the like in the place of the stack's last two values."""
+    """Puts `left > right` or the like in the place of the stack's last two values."""
     return combine(lambda left, right: ordered(ordering, left, right))
 
 
 def between(stack: Stack, attributes: Attributes) -> int:
-    """Put `value BETWEEN low AND high` in the place of the stack's last three values."""
+    """Puts `value BETWEEN low AND high` in the place of the stack's last three values."""
     high, low, value = stack.pop(), stack.pop(), stack.pop()
     above = ordered(ge, value, low)
     # As with AND: a result that is already FALSE does not look at the upper bound.
@@ -230,7 +230,7 @@ def between(stack: Stack, attributes: Attributes) -> int:
 
 
 def member(options: frozenset[str]) -> Instruction:
-    """Put `value IN (options)` in the place of the stack's last value."""
+    """Puts `value IN (options)` in the place of the stack's last value."""
 
     def holds(value: Value) -> Truth:
         if isinstance(value, Tags):

@@ -196,14 +196,14 @@ class _Parser:
         return _literal(_CONSTANTS.get(token.kind, token.value), token.position)
 
     def _enter(self) -> None:
-        """Read a token that begins a level."""
+        """Reads a token that begins a level."""
         self._levels += 1
         if self._levels > SQL_LEVELS:
             refuse(self.token.position, f"the expression has more than {SQL_LEVELS} levels")
         self._at += 1
 
     def _take(self, kind: str) -> bool:
-        """Read the token if it is of this kind."""
+        """Reads the token if it is of this kind."""
         if self.token.kind != kind:
             return False
         self._at += 1
@@ -256,7 +256,7 @@ def _signed(sign: Token, operand: Operand) -> Operand:
 
 
 def _check_number(operand: Operand) -> None:
-    """Refuse what can never be a number beside >, >=, <, <= or BETWEEN."""
+    """Refuses operands that can never be numbers beside >, >=, <, <= or BETWEEN."""
     if operand.kind is Kind.CONDITION:
         refuse(operand.position, "a condition cannot be compared as a number")
     if operand.kind is Kind.LITERAL and (

@@ -57,7 +57,7 @@ class Token:
 
 
 def refuse(position: int, reason: str) -> NoReturn:
-    """Refuse the filter because of the text at `position`."""
+    """Refuses the filter because of the text at `position`."""
     raise InvalidFilter(f"sql: position {position}: {reason}")
 
 
@@ -114,7 +114,7 @@ def _integer(text: str, position: int) -> int:
 def _decimal(text: str, position: int) -> Decimal:
     """Exactly the number written, which is in the range of a 64-bit floating-point number.
 
-    The range keeps exponents such as that of 1E999999999 out of later comparisons.
+    The range keeps exponents such as 1E999999999 out of later comparisons.
     """
     nearest = float(text)
     if nearest == 0.0:

@@ -6,8 +6,8 @@
     another                                                            receive: check 2 ──
 
 A check is held by its own nonce and changes nothing of the decision, so that the producer itself
-may still decide meanwhile. Behind the last check's lease and wait the half message is over, and the
-sweep rolls it back and tells of it.
+may still decide in the meantime. After the last check's lease and wait the half message is over:
+the sweep rolls it back and reports it in the log.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, rea
 
 _AT_ONCE = 16
 _PAGES = 4
-"""Of a partition's marks in one call."""
+"""Pages of a partition's marks that one call reads."""
 _FIELDS_BYTES = 2_048
-"""Of an answer, for each message: its fields' names, its group and its routing key."""
+"""Bytes of an answer for each message: names of its fields, its group and its routing key."""
 _LEFT_OVER_MS = 2 * limits.CALL_MS
 """A mark that its half message does not name was put by a call that is long over."""
 _logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def receive_halves(
 
 
 def end_overdue(core: Core, deadline_ms: int) -> Ended:
-    """Roll back the half messages of all topics that nobody decided in time, until a deadline."""
+    """Rolls back the half messages of all topics that nobody decided in time, until a deadline."""
     found = list(read_producers(core))
     core.random.shuffle(found)
     done, count = True, 0
@@ -119,9 +119,9 @@ def end_overdue(core: Core, deadline_ms: int) -> Ended:
 
 
 def end_halves(core: Core, producers: Producers, deadline_ms: int) -> Ended:
-    """Roll back the half messages of these producers whose time is over, until a deadline.
+    """Rolls back the half messages of these producers whose time is over, until a deadline.
 
-    Each is told in the log, also one that a late commit rolled back; again after a crash.
+    Each is reported in the log, also one that a late commit rolled back; again after a crash.
     """
     count = 0
     for partition, marks in _overdue(core, producers):
@@ -146,7 +146,7 @@ def _overdue(core: Core, producers: Producers) -> Iterator[tuple[int, list[HalfM
 
 
 def _due(core: Core, topic: Topic, partition: int, group: str) -> Iterator[Half]:
-    """The half messages of a partition that are due; marks that are done with are removed."""
+    """Yields the half messages of a partition that are due, and removes marks that are finished."""
     now_ms = core.now_ms()
     from_ms = now_ms - limits.HALF_LIFE_MS
     place = topic.id, partition
@@ -170,7 +170,7 @@ def _portions(marks: list[HalfMark]) -> Iterator[list[HalfMark]]:
 
 
 def _check(core: Core, half: Half, visibility_seconds: int) -> Check | None:
-    """Hand a half message out, unless it was decided or taken meanwhile, or cannot be read.
+    """Hands a half message out, unless it is decided, taken by another call, or unreadable.
 
     Its messages are read first: a check that nobody can answer is none.
     """
@@ -214,7 +214,7 @@ def _answer_bytes(half: Half) -> int:
 
 
 def _leave_to_sweep(core: Core, half: Half, mark: HalfMark) -> None:
-    """Have the sweep find what is over among what has ended."""
+    """Puts a half message that is over under the ended ones, for the sweep."""
     place = half.topic_id, half.partition
     ended = HalfMark(half.until_ms, half.id, half.terms.producers, end=True)
     put_mark(core, *place, ended)
@@ -225,7 +225,7 @@ def _leave_to_sweep(core: Core, half: Half, mark: HalfMark) -> None:
 def _clean(
     core: Core, topic_id: str, partition: int, mark: HalfMark, half: Half | None, now_ms: int
 ) -> None:
-    """Remove a mark whose half message is decided, or that was left over."""
+    """Removes a mark whose half message is decided, or that was left over."""
     decided = half is not None and half.state != "prepared"
     if decided or mark.due_ms + _LEFT_OVER_MS < now_ms:
         delete_mark(core, topic_id, partition, mark)
@@ -234,7 +234,7 @@ def _clean(
 def _end(
     core: Core, producers: Producers, partition: int, mark: HalfMark, half: Half | None
 ) -> bool:
-    """Look at a mark of what may be over; whether nobody had decided it."""
+    """Looks at a mark that may be over. Returns True if its half message was undecided."""
     place, now_ms = (producers.topic_id, partition), core.now_ms()
     over = half is not None and _is_over(half, now_ms - core.skew_ms)
     if half is not None and half.state == "prepared" and over and not time_out(core, half):

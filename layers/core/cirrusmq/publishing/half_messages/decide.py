@@ -3,8 +3,8 @@
     commit      transact(half message: prepared ──> committed, log record) ── its mark is removed
     rollback    half message: prepared ──> rolled back                     ── its mark is removed
 
-Both are conditions on `prepared`, and whoever is refused reads what was decided: the same decision
-gets the answer of the first again, the other one Conflict. All that a publish decides is decided at
+Both are conditions on `prepared`, and a refused call reads the decision: the same decision gets the
+answer of the first again, the other one Conflict. All that a publish decides is decided at
 the commit, by the time and the subscriptions of then.
 """
 
@@ -49,7 +49,7 @@ _TRIES = 8
 
 
 def commit(core: Core, topic: Topic, account: str, handle: str) -> list[Published]:
-    """Publish a half message; the same answer to each commit. Conflict, MessageNotFound."""
+    """Publishes a half message. Each commit returns the same. Raises Conflict, MessageNotFound."""
     for _ in range(_TRIES):
         half = _find(core, topic, account, handle)
         if half.state == "rolled_back":
@@ -69,7 +69,7 @@ def commit(core: Core, topic: Topic, account: str, handle: str) -> list[Publishe
 
 
 def roll_back(core: Core, topic: Topic, account: str, handle: str) -> None:
-    """Drop a half message, unless that was done before. Conflict, MessageNotFound."""
+    """Drops a half message, unless that was done before. Raises Conflict, MessageNotFound."""
     for _ in range(_TRIES):
         half = _find(core, topic, account, handle)
         if half.state == "committed":
@@ -85,9 +85,9 @@ def roll_back(core: Core, topic: Topic, account: str, handle: str) -> None:
 
 
 def time_out(core: Core, half: Half) -> bool:
-    """Roll back a half message whose time is over; whether it was still undecided.
+    """Rolls back a half message whose time is over. Returns True if it was still undecided.
 
-    Its mark stays, by which the sweep tells of it.
+    Its mark stays, by which the sweep reports it.
     """
     update = roll_back_update(core, half, core.now_ms(), timed_out=True)
     try:
@@ -118,7 +118,7 @@ def _why_rolled_back(half: Half) -> str:
 
 
 def _try_commit(core: Core, topic: Topic, half: Half) -> list[CommittedMessage] | None:
-    """Commit a half message that is prepared; None where that was refused: it is to be read again.
+    """Commits a prepared half message. Returns None if that was refused: it must be read again.
 
     A message with a deduplication id in use is left out, as of any publish.
     """
@@ -187,7 +187,7 @@ def _drafts(core: Core, topic: Topic, half: Half) -> dict[int, Draft]:
 
 
 def _place(core: Core, half: Half, send_id: str, life_ms: int) -> Placed:
-    """The messages where they can be read as those of the publish, for so long."""
+    """Returns the place of the publish's messages, readable for `life_ms`."""
     if not half.object_days:
         return Placed(packed=half.packed)
     days = life_days(life_ms)
@@ -201,7 +201,7 @@ def _announce(
     own: Mapping[int, Stored],
     known: Mapping[str, Stored],
 ) -> list[CommittedMessage]:
-    """The answer for each message: its own, or that of the first one with its deduplication id."""
+    """Returns each message's answer: its own, or the first message's with its deduplication id."""
     firsts = {key: own[place] for place, key in keys.items() if key is not None and place in own}
     firsts |= known
     told = []
@@ -217,6 +217,6 @@ def _published(announced: Sequence[CommittedMessage]) -> list[Published]:
 
 
 def _remove_mark(core: Core, half: Half) -> None:
-    """Remove the mark of what is decided; whoever meets one that is left removes it too."""
+    """Removes the mark of a decided half message; a mark that is left is removed when it is met."""
     with contextlib.suppress(Unavailable):
         delete_mark(core, half.topic_id, half.partition, mark_of(half))

@@ -25,10 +25,10 @@ _HANDLE = re.compile(r"Half-([0-7][0-9A-HJKMNP-TV-Z]{25})", re.ASCII)
 
 
 class Terms(msgspec.Struct, frozen=True, array_like=True):
-    """What was asked for beside the messages; the lists have an entry for each of them."""
+    """Parameters of a prepare beside the messages; the lists have an entry for each message."""
 
     account: str
-    """Of the producer; no other one's may ask for it or decide it."""
+    """The producer's account; no other account may ask for it or decide it."""
     group: str
     """The producers of the account that are asked for the decision."""
     check_after_seconds: int
@@ -64,17 +64,17 @@ class Half(msgspec.Struct, frozen=True, kw_only=True):
     due_ms: int
     """The time of its mark: when it is to be checked, or is over."""
     checks: int
-    """How often it was handed out for its decision."""
+    """The number of checks that were handed out."""
     terms: Terms
     messages: Mapping[int, Described]
-    """Without their bodies where these are in an object; none once it is decided."""
+    """Without their bodies if these are in an object; none once it is decided."""
     packed: bytes | None = None
-    """All of them, where they are in no object."""
+    """All messages, if they are in no object."""
     object_days: int = 0
     announced: Sequence[CommittedMessage] = ()
-    """Of a committed one."""
+    """The published messages, once it is committed."""
     timed_out: bool = False
-    """Of one that is rolled back: whether nobody decided in time."""
+    """True if it was rolled back because nobody decided in time."""
 
     @property
     def handle(self) -> str:
@@ -83,7 +83,7 @@ class Half(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_last(self) -> bool:
-        """Whether it is not handed out again: its mark says when it is over."""
+        """True if it is not handed out again: its mark has the time when it is over."""
         return self.due_ms >= self.until_ms
 
 
@@ -93,7 +93,7 @@ def producers_of(account: str, group: str) -> str:
 
 
 def id_of(handle: str) -> str | None:
-    """The id in a handle; None where it is none."""
+    """Returns the id in a handle, or None if it is no handle."""
     match = _HANDLE.fullmatch(handle)
     return match[1] if match else None
 
@@ -104,7 +104,7 @@ def half_partition(topic: Topic, half_id: str) -> int:
 
 
 def checked(half: Half, now_ms: int, visibility_seconds: int) -> Half:
-    """The half message as it is handed out now: held for so long, and then left for its wait.
+    """Returns the half message as handed out now: held for `visibility_seconds`, then left to wait.
 
         check 1 ── held ──│── wait ──> check 2 ── held ──│── wait ──> over
 

@@ -35,7 +35,7 @@ _CHECK, _END = "C", "E"
 _GROUPS = "T#groups"
 _STATES: dict[str, State] = {"P": "prepared", "C": "committed", "R": "rolled_back"}
 _KEPT_MS = 3 * limits.HALF_LIFE_MS
-"""Whatever is not decided stays so long, that the sweep finds it."""
+"""An undecided half message is kept for this time, so that the sweep finds it."""
 _PAGE = 32
 
 
@@ -44,10 +44,10 @@ class HalfMark(msgspec.Struct, frozen=True, order=True):
 
     due_ms: int
     id: str
-    """Of the half message."""
+    """The half message's id."""
     group: str
     end: bool
-    """Whether it is over then; else it is to be checked."""
+    """True if it is over then; else it is to be checked."""
 
     @property
     def sort_key(self) -> str:
@@ -61,7 +61,7 @@ class Producers(msgspec.Struct, frozen=True):
     topic_id: str
     group: str
     partitions: int
-    """Of the topic."""
+    """The number of partitions of the topic."""
 
 
 def halves_key(topic_id: str, partition: int) -> str:
@@ -120,7 +120,7 @@ def read_half(item: Item) -> Half:
 
 
 def find_half(core: Core, topic_id: str, partition: int, half_id: str) -> Half | None:
-    """The half message as it is now; None where there is none, or no longer."""
+    """Returns the half message as it is now, or None if it does not exist, or no longer."""
     item = core.store.get(core.tables.messages, halves_key(topic_id, partition), f"H#{half_id}")
     return None if item is None else read_half(item)
 
@@ -136,7 +136,7 @@ def find_halves(
 
 
 def put_half(core: Core, half: Half) -> None:
-    """Write a new half message; ConditionFailed where its id is taken."""
+    """Writes a new half message. Raises ConditionFailed if its id is taken."""
     core.store.write("PutItem", put_if_absent(core.tables.messages, half_item(half)))
 
 
@@ -157,7 +157,7 @@ def roll_back_update(core: Core, half: Half, now_ms: int, *, timed_out: bool) ->
 
 
 def check_update(core: Core, before: Half, after: Half, nonce: bytes) -> dict[str, Any]:
-    """The update by which a half message is handed out, if nobody decided or took it meanwhile."""
+    """Returns the update by which a half message is handed out, unless it was decided or taken."""
     return {
         "TableName": core.tables.messages,
         "Key": key(*place_of(before)),
@@ -176,12 +176,12 @@ def check_update(core: Core, before: Half, after: Half, nonce: bytes) -> dict[st
 
 
 def is_own_check(item: Item | None, nonce: bytes) -> bool:
-    """Whether a half message was handed out by this very update, whose answer was lost."""
+    """Returns True if this very update, whose answer was lost, handed the half message out."""
     return item is not None and "k" in item and bytes(item["k"]["B"]) == nonce
 
 
 def put_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
-    """Put a mark; one write unit."""
+    """Puts a mark; one write unit."""
     item: Item = {
         **key(halves_key(topic_id, partition), mark.sort_key),
         "expires_at": {"N": str(ttl_seconds(mark.due_ms + _KEPT_MS))},
@@ -190,7 +190,7 @@ def put_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
 
 
 def delete_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
-    """Remove a mark; one write unit."""
+    """Removes a mark; one write unit."""
     place = key(halves_key(topic_id, partition), mark.sort_key)
     core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
 
@@ -224,7 +224,7 @@ def read_marks(
 
 
 def note_producers(core: Core, producers: Producers, now_ms: int) -> None:
-    """Have the sweep look after this group's half messages; a write a minute and environment."""
+    """Notes a group of producers for the sweep. One write a minute and environment."""
     sk = f"{producers.topic_id}#{producers.group}"
 
     def put() -> bool:

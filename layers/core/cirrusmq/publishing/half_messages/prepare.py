@@ -49,7 +49,7 @@ def prepare(
     transaction: TransactionInput,
     most: ContentLimits = CONTRACT,
 ) -> Half:
-    """Store all messages of a caller's publish, seen by nobody before their commit.
+    """Stores all messages of a caller's publish, seen by nobody before their commit.
 
     `most`: of each message beside its body.
     """
@@ -62,7 +62,7 @@ def prepare(
             raise InvalidParameter(name, "is not allowed with transaction")
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
-    # Whoever checks gets all of them in one answer.
+    # A check gets all of them in one answer.
     plain = read_contents(request.messages, limits.TABLE_BATCH_BYTES, most)
     account = caller.account
     contents = with_sender(plain, caller, topic.account, topic.attributes.sender)
@@ -105,7 +105,7 @@ def _half_id(core: Core, topic: Topic, account: str, request: PublishRequest, be
 def _place(
     core: Core, topic: Topic, half_id: str, terms: Terms, contents: Sequence[Message], now_ms: int
 ) -> Half:
-    """The half message, with its object in the bucket where it is large."""
+    """Returns the half message, with its object in the bucket if it is large."""
     placed = place_messages(core, half_id, contents, limits.HALF_LIFE_MS)
     packed = None if placed.days else placed.packed or pack(contents)
     return Half(
