@@ -212,7 +212,7 @@ def test_objects_have_a_field_for_each_member_and_what_is_fixed_is_no_field(
     make_queue(service, f"{name}-dead")
     page = console.show(f"queues/{name}/attributes")
     expect(
-        page.get_by_text("Fixed when the queue was made: ordered: no, fair: no.")
+        page.get_by_text("Fixed when the queue was made: ordered: no, fair: no, priorities: ")
     ).to_be_visible()
     expect(page.get_by_label("ordered")).to_have_count(0)
     dead_letter = page.get_by_role("group", name="dead_letter")

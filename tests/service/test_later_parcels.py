@@ -24,6 +24,7 @@ from cirrusmq.storage.parcels import ARCHIVE, LOG, PARCELS, read_parcel
 from cirrusmq_local.testing import Client, World
 
 FLAG, OF_EACH = "later", "Q"
+HEADER_KINDS: dict[str, type[msgspec.Struct]] = {"h": LogHeader, "g": TopicHeader}
 FURTHER: list[Any] = [{"of": "a message"}, 7]
 """Behind the fields of a packed message."""
 
@@ -51,6 +52,11 @@ def mark(world: World) -> int:
     return len(found)
 
 
+def _whole(header: list[Any], kind: type[msgspec.Struct]) -> list[Any]:
+    """The header with all fields that this release knows: it writes no defaults at the end."""
+    return [*header, *(each.default for each in msgspec.structs.fields(kind)[len(header) :])]
+
+
 def _with_further(item: dict[str, Any]) -> dict[str, Any]:
     """The item, its messages with fields more, where they are packed; its header, where it has one.
 
@@ -58,7 +64,7 @@ def _with_further(item: dict[str, Any]) -> dict[str, Any]:
     """
     packed = {}
     for name in {"h", "g"} & item.keys() if item["pk"]["S"].startswith(f"{LOG}#") else ():
-        header = [*msgspec.msgpack.decode(item[name]["B"]), *FURTHER]
+        header = [*_whole(msgspec.msgpack.decode(item[name]["B"]), HEADER_KINDS[name]), *FURTHER]
         packed[name] = {"B": msgspec.msgpack.encode(header)}
     for name in ("b", "e"):
         if name in item:

@@ -40,6 +40,7 @@ class TestClustering:
             "body": "x",
             "attributes": {},
             "tags": ["t"],
+            "sender": "alice",
             "receive_count": 1,
             "sent_at": sent["sent_at"],
             "first_received_at": now(),

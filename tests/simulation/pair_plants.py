@@ -235,7 +235,7 @@ def a_late_copy_keeps_an_object_that_ends_before_it(patch: pytest.MonkeyPatch) -
 @plant(FAIR)
 def a_fair_receive_takes_all_from_one_group(patch: pytest.MonkeyPatch) -> None:
     """A group's share of a receive is the whole."""
-    patch.setattr(fair, "share_of", lambda most: most)
+    patch.setattr(fair, "fair_share", lambda most: most)
 
 
 @plant("rewound functions")

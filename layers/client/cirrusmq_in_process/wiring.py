@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import botocore.session
 import msgspec
 
+from cirrusmq.base.decoding import convert
 from cirrusmq.base.limits import DOCUMENT_SECONDS, SLOW_CACHE_MS
 from cirrusmq.receiving.polling import ROUND_SECONDS
 from cirrusmq.runtime.cache import Cache
@@ -50,7 +51,7 @@ def open_process(
     look_seconds: between two looks of a waiting receive at a partition; None: as the service does.
     Credentials and proxies are found as by any SDK of AWS.
     """
-    found = msgspec.convert(told, Told)
+    found = convert(told, Told)
     client = make_dynamodb(botocore.session.get_session(), found.region or None)
     clock = WatchedClock()
     clock.watch(client)
