@@ -13,8 +13,6 @@ from typing import Any
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.rate_card import KINDS
 
-CREDIT = "credit"
-"""The kind of a credit, as for an outage; other amounts are adjustments."""
 MINIMUM, ROUNDING, TAX = "minimum", "rounding", "tax"
 OWN_KINDS = (MINIMUM, ROUNDING, TAX)
 """Kinds of the lines that a document adds."""

@@ -13,6 +13,7 @@ from random import Random
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call, Violation
+from tests.simulation.rewinders import ROUTE, ask
 from tests.simulation.scenario import Cast, Scenario
 from tests.simulation.tracks import REDELIVER, Book
 
@@ -36,19 +37,11 @@ class Redeliverer:
             return
         ids = draw.sample(taken, min(len(taken), draw.choice((1, 3, _MAX_IDS))))
         topic, _, name = self._place.partition("/")
-        for _ in range(draw.choice((1, 2))):
-            call = self._deployment.http(
-                self._client,
-                REDELIVER,
-                self._place,
-                {"ids": ids},
-                "POST /topics/{topic}/subscriptions/{subscription}/redeliver",
-                {"topic": topic, "subscription": name},
-                {"ids": ids},
-            )
-            if call.known:
-                return
-            self._deployment.stage.pause(draw.choice((500, 5_000)))
+        path = {"topic": topic, "subscription": name}
+        ask(
+            *(self._deployment, self._client, draw, REDELIVER, self._place, {"ids": ids}),
+            *(f"POST {ROUTE}/redeliver", path, {"ids": ids}),
+        )
 
     def _taken(self) -> Iterator[str]:
         """The ids of what consumers deleted, or a URL took."""

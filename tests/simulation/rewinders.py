@@ -13,8 +13,21 @@ from tests.simulation.scenario import Cast, Scenario
 from cirrusmq.base.timestamps import format_time
 
 REWIND, OPEN = "rewind group", "open"
-_ROUTE = "/topics/{topic}/subscriptions/{subscription}"
+ROUTE = "/topics/{topic}/subscriptions/{subscription}"
 _MAX_TRIES = 100
+
+
+def ask(
+    deployment: Deployment, client: Client, draw: Random, kind: str, place: str, *given: Any
+) -> None:
+    """Make a call once, or a second time if it is not known to have worked.
+
+    given: as `Deployment.http` takes it behind the place.
+    """
+    for _ in range(draw.choice((1, 2))):
+        if deployment.http(client, kind, place, *given).known:
+            return
+        deployment.stage.pause(draw.choice((500, 5_000)))
 
 
 class GroupRewinder:
@@ -33,19 +46,11 @@ class GroupRewinder:
         to_ms = self._deployment.stage.now_ms() - ago_ms
         topic, _, name = self._place.partition("/")
         path = {"topic": topic, "subscription": name}
-        for _ in range(draw.choice((1, 2))):
-            call = self._deployment.http(
-                self._client,
-                REWIND,
-                self._place,
-                {"to_ms": to_ms},
-                f"POST {_ROUTE}/rewind",
-                path,
-                {"to": format_time(to_ms)},
-            )
-            if call.known:
-                return
-            self._deployment.stage.pause(draw.choice((500, 5_000)))
+        body = {"to": format_time(to_ms)}
+        ask(
+            *(self._deployment, self._client, draw, REWIND, self._place, {"to_ms": to_ms}),
+            *(f"POST {ROUTE}/rewind", path, body),
+        )
 
 
 class Opener:
@@ -85,4 +90,4 @@ def open_group(
     """Make a group, or find it."""
     topic, _, name = place.partition("/")
     path = {"topic": topic, "subscription": name}
-    return deployment.http(client, OPEN, place, {}, f"PUT {_ROUTE}", path, attributes)
+    return deployment.http(client, OPEN, place, {}, f"PUT {ROUTE}", path, attributes)

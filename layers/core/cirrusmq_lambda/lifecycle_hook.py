@@ -9,9 +9,6 @@ from botocore.config import Config
 
 from cirrusmq.wiring import bootstrap
 
-REPORT_SECONDS = 30
-"""Maximum time of an answer: four tries of 7 s."""
-
 
 def report(event: dict[str, Any], status: Literal["Succeeded", "Failed"]) -> None:
     """Reports the hook's status to CodeDeploy. Raises if CodeDeploy cannot be reached."""

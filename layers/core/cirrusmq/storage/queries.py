@@ -11,7 +11,7 @@ from cirrusmq.model.parcel import Parcel, key_prefix
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
-from cirrusmq.storage.parcels import PARCELS, ParcelPage, page_request, partition_key, read_parcel
+from cirrusmq.storage.parcels import ParcelPage, page_request, read_parcel
 
 FIRST_KEY = "!"
 """Sorts before every sort key of a parcel."""
@@ -57,19 +57,6 @@ def from_key(core: Core, source: Source, now_ms: int, prefix: str = "") -> str:
     if source.grouped and not prefix:
         return ""
     return f"{prefix}{source.query_from_ms(now_ms, core.clock.scale):013d}"
-
-
-def scan_partition(
-    core: Core, source: Source, partition: int, now_ms: int, until_ms: int = 0
-) -> Iterator[Parcel]:
-    """Returns the parcels of a partition that could be received by now, in order of their keys.
-
-    until_ms: includes parcels with later keys, up to that time.
-    """
-    pk = partition_key(PARCELS, source.id, partition)
-    start, until = from_key(core, source, now_ms), until_key(source, max(now_ms, until_ms))
-    pages = scan_pages(core, pk, start, until) if start < until else ()
-    return (parcel for page in pages for parcel in page.parcels)
 
 
 def scan_pages(
