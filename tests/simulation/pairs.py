@@ -557,7 +557,7 @@ def _rewound_letters(draw: Draw) -> Scenario:
         "rewind_seconds": 3_600,
         "message_retention_seconds": 345_600,
     }
-    rewinder = Cast("rewinder", "rewinder", ORDERS, 3)
+    rewinder = Cast("rewinder of letters", "rewinder", ORDERS, 3)
     scenario = _with(_busier(plain_scenario_of(draw, "ordered")), rewinder, orders=orders)
     return replace(scenario, pause_ms=draw.choice((4_000, 20_000, 40_000)))
 
