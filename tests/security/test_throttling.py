@@ -479,6 +479,7 @@ class TestThousands:
             item.second += 1
         return passed, [item.written[begun + each] for each in range(seconds)], item
 
+    @pytest.mark.long
     def test_3_500_environments_report_440_times_a_second(self) -> None:
         passed, reports, item = self.run(3_500, 10, 1_000, 50)
         assert passed[0] == 35_000, "nobody knows of the others"
@@ -495,7 +496,10 @@ class TestThousands:
             whole = counted | {"pk": {"S": "T#" + "a" * 64}, "sk": {"S": "29900000"}}
             assert item_bytes(whole | {"expires_at": {"N": "1" * 10}}) <= UNIT_BYTES
 
-    @pytest.mark.parametrize(("environments", "reports_each"), [(100, 100), (1_000, 250)])
+    @pytest.mark.parametrize(
+        ("environments", "reports_each"),
+        [(100, 100), pytest.param(1_000, 250, marks=pytest.mark.long)],
+    )
     def test_fewer_report_as_often_as_the_item_takes(
         self, environments: int, reports_each: int
     ) -> None:

@@ -21,6 +21,7 @@ from cirrusmq_local.testing import Client, World
 from cirrusmq_local.testing.core import FUNCTION
 
 GROUPS = 1_500
+LONG = pytest.mark.long
 INVOKE = {
     "function": FUNCTION,
     "batch": 10,
@@ -66,7 +67,15 @@ def make(kind: str, world: World, **attributes: Any) -> Client:
 
 
 class TestFunctions:
-    @pytest.mark.parametrize("at", [0.05, 0.5, 0.9, 0.99])
+    @pytest.mark.parametrize(
+        "at",
+        [
+            pytest.param(0.05, marks=LONG),
+            pytest.param(0.5, marks=LONG),
+            0.9,
+            pytest.param(0.99, marks=LONG),
+        ],
+    )
     @pytest.mark.parametrize("kind", ["fair", "ordered"])
     def test_a_new_group_among_1_500_that_wait_is_served_within_two_minutes(
         self, kind: str, at: float
@@ -126,6 +135,7 @@ class TestFunctions:
         assert failed == GROUPS
         assert len(handler.got) == GROUPS
 
+    @pytest.mark.long
     def test_looks_for_many_wake_ups_cost_at_most_20_units_a_second(self) -> None:
         """Beside those 20, for each message a few claims of 8 units, and first pages."""
         world = World()
@@ -147,7 +157,9 @@ class TestFunctions:
         assert handler.got == ["healthy"] * 100
         assert read <= 64 + 20 * seconds + 100 * 50
 
-    @pytest.mark.parametrize("partitions", [1, 4, 16])
+    @pytest.mark.parametrize(
+        "partitions", [pytest.param(1, marks=LONG), 4, pytest.param(16, marks=LONG)]
+    )
     def test_idle_looks_end(self, partitions: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where nothing is ready and nothing is put, a round a minute is all that is read."""
         monkeypatch.setattr(rounds, "LOOK_UNITS", 16.0)  # several looks for a round

@@ -67,9 +67,8 @@ def test_a_night_writes_the_lines_of_open_months_alone(tmp_path: Path, jobs: Job
     assert [line["amount"] for line in of_gone["lines"]] == ["2.00"]
 
 
-@pytest.mark.parametrize(
-    "left", ["nothing", pytest.param("a part of a file", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("left", ["nothing", "a part of a file"])
 def test_lines_that_a_run_has_not_written_are_written_by_the_next_one(
     tmp_path: Path, jobs: Jobs, left: str
 ) -> None:
