@@ -49,7 +49,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def size_bytes(self) -> int:
         """Bytes of the body, and of the attributes' names, types and values."""
-        size = len(self.body.encode())
+        size = len(self.body) if self.body.isascii() else len(self.body.encode())
         for name, (kind, value) in self.attributes.items():
             size += len(name) + len(kind) + len(_bytes(value))
         return size

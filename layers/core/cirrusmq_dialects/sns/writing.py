@@ -13,6 +13,7 @@ NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;"}
 _ESCAPE = re.compile('[&<>"\r]')
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN = re.compile("[ !#-%'-;=?-~]*")
 
 
 def write(action: str, result: Mapping[str, Any] | None, request_id: str) -> Answer:
@@ -62,6 +63,8 @@ def _element(name: str, inner: str) -> str:
 
 def _text(value: str) -> str:
     """A text in XML; a character that XML cannot carry, of a native caller, is U+FFFD."""
+    if _PLAIN.fullmatch(value):
+        return value
     return _ESCAPE.sub(lambda found: _ESCAPED[found[0]], _NO_XML.sub("\ufffd", value))
 
 
