@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from tests.exploring.lab import Lab, Plot
 from tests.exploring.turns import Step
-from tests.simulation.environments import Client
-from tests.simulation.history import Violation
+
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.history import Violation
 
 
 class Choice(NamedTuple):

@@ -15,20 +15,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.exploring.turns import Turns, TurnWire
-from tests.simulation.chaos import CallName, Chaos, Profile
+from tests.simulation.chaos import Chaos, Profile
 from tests.simulation.checks import check
-from tests.simulation.consumers import act, take
 from tests.simulation.deployment import Deployment, functions, scan
 from tests.simulation.draining import Drain
-from tests.simulation.environments import ACCOUNT, Client, Environment, Event, Fleet
-from tests.simulation.history import Call, Outcome, Violation
-from tests.simulation.places import Delivery, Place
-from tests.simulation.producers import read_stored
-from tests.simulation.scenario import NEWS, ORDERS, Scenario
+from tests.simulation.environments import Environment, Event, Fleet
 
 from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.base import ulid
 from cirrusmq.storage.parcels import LOG
+from cirrusmq_local.judging.clients import ACCOUNT, CallName, Client
+from cirrusmq_local.judging.consumers import act, take
+from cirrusmq_local.judging.history import Call, Outcome, Violation
+from cirrusmq_local.judging.places import Delivery, Place
+from cirrusmq_local.judging.producers import read_stored
+from cirrusmq_local.judging.scenario import NEWS, ORDERS, Scenario
 
 _ROUNDS = 4
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.exploring.lab import Lab, Plot
-from tests.simulation.environments import Client
-from tests.simulation.places import Place
-from tests.simulation.scenario import DEAD, NEWS
 
 from cirrusmq.base.timestamps import format_time
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.scenario import DEAD, NEWS
 
 _OWNER = Client("owner's")
 _ONE_TRY: dict[str, Any] = {"dead_letter": {"queue": DEAD.name, "max_receives": 1}}

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
 import pytest
-from tests.simulation.chaos import COPY, GET, PUT, CallName, Chaos, Fate
+from tests.simulation.chaos import COPY, GET, PUT, Chaos, Fate
 from tests.simulation.stage import Stage
 from tests.simulation.wire import Crashed
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.storage.bodies import object as objects
+from cirrusmq_local.judging.clients import CallName
 
 A = TypeVar("A")
 

@@ -12,10 +12,12 @@ import zlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cirrusmq_local.judging.clients import CallName
+from cirrusmq_local.judging.history import SECRET
+
 READS = frozenset({"Query", "GetItem", "BatchGetItem"})
 HTTP = "HTTP"
 """In place of a store's operation: the call of a client."""
-SECRET = "GetSecretValue"
 PUT, GET, COPY = "PutObject", "GetObject", "CopyObject"
 FAULTS = (
     "deserted",
@@ -63,18 +65,8 @@ _PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
 SCALE = 10_000
 HOT_MS = 3_000
 """How long a partition stays hot, or does not."""
-MAX_SKEW_MS = 1_000
-"""Of a clock against the true time, so that two differ by 2 s at most."""
 SDK_MS = 36_000
 """Five tries, each with 2 s to connect and 5 s to read."""
-
-
-class CallName(NamedTuple):
-    """Which call of which step of which actor."""
-
-    actor: str
-    step: int
-    call: int
 
 
 class Fate(NamedTuple):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tests.lawful_writes import Judged, newest_purge_ms
 from tests.simulation.deployment import Deployment
-from tests.simulation.history import Violation
+
+from cirrusmq_local.judging.history import Violation
 
 
 def check_writes(deployment: Deployment) -> Iterator[Violation]:

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.cancellers import check_cancelled
-from tests.simulation.check_choices import check_choices
-from tests.simulation.check_dead_letters import check_dead_letters
-from tests.simulation.check_half import check_half, check_overdue
-from tests.simulation.check_heads import check_heads
-from tests.simulation.check_invoking import check_invoking
-from tests.simulation.check_leases import check_leases
-from tests.simulation.check_lives import check_lives
-from tests.simulation.check_logs import check_logs
-from tests.simulation.check_meter import check_counters, check_usage
-from tests.simulation.check_order import check_order
-from tests.simulation.check_priorities import check_priorities
-from tests.simulation.check_pushes import check_pushes
-from tests.simulation.check_rates import check_rates
-from tests.simulation.check_repeats import check_repeats
-from tests.simulation.check_rewinds import check_rewinds
-from tests.simulation.check_senders import check_senders
-from tests.simulation.check_turns import check_in_flight, check_shares, check_turns
-from tests.simulation.check_waits import check_waits
+from tests.simulation.check_store import billed, check_counters, check_overdue
 from tests.simulation.check_writes import check_writes
 from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
-from tests.simulation.history import Violation
 from tests.simulation.neighbours import check_neighbours
 from tests.simulation.notified import check_notifications
-from tests.simulation.pausers import check_ages, check_pauses
-from tests.simulation.redeliverers import check_redelivered
-from tests.simulation.scenario import Scenario
-from tests.simulation.tracks import Book
+
+from cirrusmq_local.judging.cancellers import check_cancelled
+from cirrusmq_local.judging.check_choices import check_choices
+from cirrusmq_local.judging.check_dead_letters import check_dead_letters
+from cirrusmq_local.judging.check_half import check_half
+from cirrusmq_local.judging.check_heads import check_heads
+from cirrusmq_local.judging.check_invoking import check_invoking
+from cirrusmq_local.judging.check_leases import check_leases
+from cirrusmq_local.judging.check_lives import check_lives
+from cirrusmq_local.judging.check_logs import check_logs
+from cirrusmq_local.judging.check_meter import check_usage
+from cirrusmq_local.judging.check_order import check_order
+from cirrusmq_local.judging.check_priorities import check_priorities
+from cirrusmq_local.judging.check_pushes import check_pushes
+from cirrusmq_local.judging.check_rates import check_rates
+from cirrusmq_local.judging.check_repeats import check_repeats
+from cirrusmq_local.judging.check_rewinds import check_rewinds
+from cirrusmq_local.judging.check_senders import check_senders
+from cirrusmq_local.judging.check_turns import check_in_flight, check_shares, check_turns
+from cirrusmq_local.judging.check_waits import check_waits
+from cirrusmq_local.judging.history import Violation
+from cirrusmq_local.judging.pausers import check_ages, check_pauses
+from cirrusmq_local.judging.redeliverers import check_redelivered
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.tracks import Book
 
 RAISED = "the core raised what is none of its errors"
 
@@ -89,7 +91,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):
         yield from check_counters(deployment)
-        yield from check_usage(scenario, deployment, book)
+        yield from check_usage(scenario, billed(deployment), book)
     yield from check_writes(deployment)
 
 

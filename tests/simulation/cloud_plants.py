@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
-from tests.simulation.scenario import PURGED
 
 from cirrusmq.base import ulid
 from cirrusmq.fanout.stream_batch import _Batch
@@ -19,6 +18,7 @@ from cirrusmq.receiving import claim, ordered, release, unordered
 from cirrusmq.receiving.heads import watermark
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication, send
+from cirrusmq_local.judging.scenario import PURGED
 
 
 @plant("plain", "rewinding", "receivers", rare=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.simulation.consumers import take
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import Client
-from tests.simulation.producers import PADDING
-from tests.simulation.scenario import ORDERS
 
 from cirrusmq.model.parcel import sort_key
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.consumers import take
+from cirrusmq_local.judging.producers import PADDING
+from cirrusmq_local.judging.scenario import ORDERS
 
 HELD_SECONDS = 600
 _NAME = "crowd"

@@ -17,15 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 from botocore.exceptions import BotoCoreError
 from tests.simulation.buckets import Bucket
-from tests.simulation.chaos import HTTP, MAX_SKEW_MS, Chaos
-from tests.simulation.environments import (
-    Client,
-    Context,
-    Environment,
-    Event,
-    Fleet,
-)
-from tests.simulation.history import Call, History, Outcome
+from tests.simulation.chaos import HTTP, Chaos
+from tests.simulation.environments import Context, Environment, Event, Fleet
 from tests.simulation.stage import Stage
 from tests.simulation.turn_overs import SecretHistory
 from tests.simulation.wire import Crashed, Wire
@@ -38,6 +31,8 @@ from cirrusmq_local.cloud.events import read_answer
 from cirrusmq_local.cloud.tables import table_specs
 from cirrusmq_local.cloud.template import TEMPLATE, Function, Template, load
 from cirrusmq_local.engine import Engine, TableSpec
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, History, Outcome
 from cirrusmq_local.testing import START_MS, Posting
 
 A = TypeVar("A")
@@ -78,7 +73,7 @@ class Deployment:
         self.workers = workers
         self.objects_from = objects_from
         """Packed bytes from which messages are in the bucket; 0: never."""
-        self.history = History()
+        self.history = History(start_ms=START_MS)
         self.secret = SecretHistory(self.stage, chaos, turns_ms)
         for turned_ms in self.secret.turned_ms:
             self.history.faults.append((turned_ms, "the secret is turned over"))
@@ -103,6 +98,11 @@ class Deployment:
         self._fleets = {role: Fleet(self, role, function) for role, function in functions().items()}
         threaded = chaos.draw("together", 0) % 4 == 0
         self.in_parallel = self.side_by_side if threaded else _one_by_one
+
+    @property
+    def receive_seconds(self) -> int:
+        """For how long a receive may work."""
+        return functions()["receive"].timeout_seconds
 
     def written(self) -> None:
         """Something was written."""

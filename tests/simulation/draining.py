@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tests.simulation.chaos import MAX_SKEW_MS
-from tests.simulation.consumers import act, take
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import Client
-from tests.simulation.places import Place
-from tests.simulation.scenario import Scenario
 
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.queues.counts import count
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.queues.receivers import source_named
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import scan_pages
+from cirrusmq.subscriptions.sources import subscription_source
+from cirrusmq.subscriptions.subscriptions import get_subscription
+from cirrusmq.subscriptions.topics import get_topic
+from cirrusmq_local.judging.clients import ACCOUNT, Client
+from cirrusmq_local.judging.consumers import act, take
+from cirrusmq_local.judging.deployment import Left
+from cirrusmq_local.judging.history import MAX_SKEW_MS
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.scenario import Scenario
 
 MAX_ROUNDS = 40
 HINT_MS = 65_000
 """No hint hides a message longer."""
-
-
-@dataclass(slots=True)
-class Left:
-    """A place's messages when all clients had stopped."""
-
-    kept: int
-    """By the count that answers show."""
-    received: int = 0
 
 
 class Drain:
@@ -50,7 +45,7 @@ class Drain:
         client = Client("drain")
         auditor = self._deployment.auditor()
         for place in self._places:
-            kept = sum(count(auditor, each).kept for each in place.source(auditor).all)
+            kept = sum(count(auditor, each).kept for each in source_of(place, auditor).all)
             self.left[place.name] = Left(kept)
         fruitless = 0
         before: set[str] = set()
@@ -91,7 +86,16 @@ class Drain:
 
     def _live(self, place: Place) -> list[Parcel]:
         core = self._deployment.auditor()
-        return live_parcels(core, place.source(core))
+        return live_parcels(core, source_of(place, core))
+
+
+def source_of(place: Place, core: Core) -> Source:
+    """The source of a place, found as the functions find it."""
+    if place.topic:
+        topic = get_topic(core, ACCOUNT, place.holder)
+        subscription = place.name.partition("/")[2]
+        return subscription_source(get_subscription(core, topic, subscription))
+    return source_named(core, get_queue(core, ACCOUNT, place.holder), place.receiver or None)
 
 
 def live_parcels(core: Core, source: Source) -> list[Parcel]:

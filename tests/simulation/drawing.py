@@ -7,8 +7,10 @@ import random
 from tests.simulation.families import plain_scenario
 from tests.simulation.own_families import OWN_FAMILIES
 from tests.simulation.pairs import pair_scenario
-from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS, Scenario
+from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS
 from tests.simulation.specials import in_objects, purged, turned_over
+
+from cirrusmq_local.judging.scenario import Scenario
 
 _OF_PURGED = ("plain", "rewinding", "receivers")
 _TURNED_OVER, _PURGED, _IN_OBJECTS = 1 / 12, 1 / 16, 1 / 12

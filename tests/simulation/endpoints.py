@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from random import Random
 
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import Client, Environment
-from tests.simulation.scenario import Cast, Scenario
+from tests.simulation.environments import Environment
 
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.scenario import Cast, Scenario
 from cirrusmq_local.testing import START_MS, Posting, is_signed, read_secret
 
 POST_MS = 15_000

@@ -12,8 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tests.simulation.chaos import CallName
-from tests.simulation.history import Call
 from tests.simulation.stage import Actor, Stage
 from tests.simulation.wire import Crashed
 
@@ -26,33 +24,12 @@ from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.sealing import KEY_BYTES, GuardedSealing, SealingKey
 from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
+from cirrusmq_local.judging.clients import CallName, Client
+from cirrusmq_local.judging.history import Call
 from cirrusmq_local.testing.core import FUNCTION, FUNCTION_ARN
-
-ACCOUNT = "acme"
-GUEST = "guest"
-"""The account that sends by a grant."""
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment
-
-
-class Client:
-    """A caller: its steps and calls have names, by which their fates are drawn."""
-
-    def __init__(self, name: str, account: str = ACCOUNT) -> None:
-        self.name = name
-        self.account = account
-        self.step = self._calls = 0
-
-    def begin(self, step: int) -> None:
-        """The calls that follow are of this step."""
-        if step != self.step:
-            self.step, self._calls = step, 0
-
-    def name_call(self) -> CallName:
-        """The name of the next call."""
-        self._calls += 1
-        return CallName(self.name, self.step, self._calls)
 
 
 class SkewedClock:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.simulation.places import Place
-from tests.simulation.scenario import DEAD, NEWS, ORDERS, TRIGGERS, Cast, Scenario
+from tests.simulation.scenario import TRIGGERS
 
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.scenario import DEAD, NEWS, ORDERS, Cast, Scenario
 from cirrusmq_local.testing.core import FUNCTION
 
 FAMILIES = {

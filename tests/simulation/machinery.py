@@ -7,12 +7,13 @@ from random import Random
 
 from botocore.exceptions import ConnectTimeoutError
 from tests.simulation.deployment import Deployment, Item, functions, scan
-from tests.simulation.environments import Client, Environment, Event
-from tests.simulation.history import Call
-from tests.simulation.scenario import Cast, Scenario
+from tests.simulation.environments import Environment, Event
 from tests.simulation.wire import ENDPOINT
 
 from cirrusmq.storage.directory_keys import RUNNING
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.history import Call
+from cirrusmq_local.judging.scenario import Cast, Scenario
 
 _REPLAY_SECONDS = (10.0, 10.05, 70.0)
 """The remaining time that an operation's function is told at its begin."""

@@ -12,12 +12,12 @@ from typing import Any
 
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Environment
-from tests.simulation.places import Delivery
-from tests.simulation.scenario import Scenario
 
 from cirrusmq.runtime.core import Called
+from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.tracks import HANDED
 
-HANDED = "hand over"
 _NEVER_MS = 1 << 60
 _SHORT_MS = (1, 5, 40, 900)
 

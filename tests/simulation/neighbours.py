@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from tests.simulation.chaos import MAX_SKEW_MS
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import Client
-from tests.simulation.history import Call, Violation
-from tests.simulation.named_functions import HANDED
-from tests.simulation.scenario import SLOW, Cast, Scenario
-from tests.simulation.tracks import Book
+from tests.simulation.scenario import SLOW
 
 from cirrusmq.access.shares import LOOK_MS
 from cirrusmq.push.slowness import FIRST_MS, SLOW_MS
 from cirrusmq.subscriptions import delivery_state
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, Violation
+from cirrusmq_local.judging.scenario import Cast, Scenario
+from cirrusmq_local.judging.tracks import HANDED, Book
 from cirrusmq_local.testing.core import FUNCTION
 
 NEIGHBOUR = "globex"

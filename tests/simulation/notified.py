@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import ACCOUNT
-from tests.simulation.history import Violation
 
 from cirrusmq.model.parcel import NOTIFICATION
 from cirrusmq.model.topic import SubscriptionInput
@@ -16,6 +14,8 @@ from cirrusmq.storage.parcels import ARCHIVE, LOG, PARCELS, read_parcel
 from cirrusmq.subscriptions.management import change_subscription
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq.subscriptions.topics import get_topic
+from cirrusmq_local.judging.clients import ACCOUNT
+from cirrusmq_local.judging.history import Violation
 
 _CHANGES = 1_000
 _SDK = {"RawMessageDelivery": "false", "region": "here", "url": "http://127.0.0.1:8081"}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
-from tests.simulation.scenario import OBJECTS
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import rekey, transfer
@@ -20,6 +19,7 @@ from cirrusmq.receiving import release
 from cirrusmq.sending import send
 from cirrusmq.storage.bodies import write
 from cirrusmq.storage.bodies.objects import put_object
+from cirrusmq_local.judging.scenario import OBJECTS
 
 
 @plant(OBJECTS)

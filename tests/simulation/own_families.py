@@ -16,23 +16,11 @@ from tests.simulation.families import (
     draw_retry,
     topic_scenario,
 )
-from tests.simulation.places import Place
-from tests.simulation.scenario import (
-    CANCELLED,
-    DELAYED,
-    EARLY,
-    FAIR,
-    FLOW,
-    HALF,
-    LATE,
-    NEWS,
-    ORDERS,
-    REWOUND,
-    SLOW,
-    Cast,
-    Scenario,
-)
+from tests.simulation.scenario import CANCELLED, DELAYED, EARLY, FAIR, FLOW, HALF, REWOUND, SLOW
 from tests.simulation.specials import in_objects
+
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.scenario import LATE, NEWS, ORDERS, Cast, Scenario
 
 _FAIR_KINDS = ("plain", "plain", "retries", "dead", "rewinding", "receivers", "pull")
 """The families whose queues are made fair."""

@@ -27,11 +27,12 @@ from tests.simulation.own_families import (
     half_scenario,
     rewound_scenario,
 )
-from tests.simulation.places import Place
-from tests.simulation.scenario import DEAD, NEWS, ORDERS, PAIRS, Cast, Scenario
+from tests.simulation.scenario import PAIRS
 from tests.simulation.specials import in_objects, turned_over
 
 from cirrusmq.storage.bodies.object import DAY_MS
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.scenario import DEAD, NEWS, ORDERS, Cast, Scenario
 from cirrusmq_local.testing.core import FUNCTION
 
 Draw = random.Random

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from tests.simulation.plants import plant
-from tests.simulation.scenario import TURNED_OVER
 
 from cirrusmq.runtime import secret
 from cirrusmq.runtime.secret import Secret
 from cirrusmq.subscriptions import confirmations
+from cirrusmq_local.judging.scenario import TURNED_OVER
 
 
 @plant(TURNED_OVER)

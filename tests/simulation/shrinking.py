@@ -14,6 +14,8 @@ from typing import TypeVar
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.simulation import Cut, Run, play
 
+from cirrusmq_local.testing import START_MS
+
 T = TypeVar("T")
 
 
@@ -28,7 +30,7 @@ def tell(seed: int, run: Run) -> str:
     """A failing run in lines that can be read."""
     assert run.violation is not None
     shown = [f"seed {seed}: {run.violation.promise}", *run.history.lines(), "shown by:"]
-    return "\n".join([*shown, *(call.line() for call in run.violation.calls)])
+    return "\n".join([*shown, *(call.line(START_MS) for call in run.violation.calls)])
 
 
 def broken_rule(run: Run) -> str | None:

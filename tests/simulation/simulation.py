@@ -10,19 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.simulation.buckets import days_of
-from tests.simulation.cancellers import Canceller
-from tests.simulation.chaos import MAX_SKEW_MS, CallName, Chaos, draw_profile
+from tests.simulation.chaos import Chaos, draw_profile
 from tests.simulation.checks import check
-from tests.simulation.consumers import Receiver
 from tests.simulation.crowd import hold_for_good
 from tests.simulation.deployment import Deployment, listening
-from tests.simulation.draining import Drain, live_parcels
+from tests.simulation.draining import Drain, live_parcels, source_of
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.endpoints import Endpoints, Subscriber
-from tests.simulation.environments import GUEST, Client
-from tests.simulation.half_producers import Checker, HalfProducer
-from tests.simulation.history import History, Violation
-from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
 from tests.simulation.named_functions import NamedFunctions
 from tests.simulation.neighbours import (
@@ -34,19 +28,25 @@ from tests.simulation.neighbours import (
     wait_for_the_end_of_slowness,
 )
 from tests.simulation.notified import notify
-from tests.simulation.operators import Operator
-from tests.simulation.pausers import Pauser
-from tests.simulation.places import Place
-from tests.simulation.producers import Sender
-from tests.simulation.redeliverers import Redeliverer
-from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
-from tests.simulation.scenario import LATE, NEWS, ORDERS, Cast, Scenario
 from tests.simulation.small_looks import pages_of
 from tests.simulation.streams import Mapping
 
 from cirrusmq.base.limits import LOG_HELD_BACK_MS
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.runtime.core import Core
+from cirrusmq_local.judging.cancellers import Canceller
+from cirrusmq_local.judging.clients import GUEST, CallName, Client
+from cirrusmq_local.judging.consumers import Receiver
+from cirrusmq_local.judging.half_producers import Checker, HalfProducer
+from cirrusmq_local.judging.history import MAX_SKEW_MS, History, Violation
+from cirrusmq_local.judging.log_readers import LogReader
+from cirrusmq_local.judging.operators import Operator
+from cirrusmq_local.judging.pausers import Pauser
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.producers import Sender
+from cirrusmq_local.judging.redeliverers import Redeliverer
+from cirrusmq_local.judging.rewinders import GroupRewinder, Opener, open_group, open_receiver
+from cirrusmq_local.judging.scenario import LATE, NEWS, ORDERS, Cast, Scenario
 
 CALM_MINUTES = 12
 _LONGEST_WORK_MINUTES = 16
@@ -310,7 +310,7 @@ class _Play:
             if attributes["protocol"] == "http"
         ]
         places += [each for each in self._scenario.places if each.name in self._scenario.invoked]
-        left = [parcel for place in places for parcel in live_parcels(core, place.source(core))]
+        left = [parcel for place in places for parcel in live_parcels(core, source_of(place, core))]
         return [f"{parcel.source_id} {parcel.sort_key}" for parcel in left + self._aged(core)]
 
     def _aged(self, core: Core) -> list[Parcel]:
@@ -319,4 +319,6 @@ class _Play:
         if limit is None or not self._scenario.sleep_ms:
             return []
         since_ms = core.now_ms() - 1_000 * limit - 2 * MAX_SKEW_MS
-        return [each for each in live_parcels(core, ORDERS.source(core)) if each.sent_ms < since_ms]
+        return [
+            each for each in live_parcels(core, source_of(ORDERS, core)) if each.sent_ms < since_ms
+        ]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from tests.simulation.places import Place
-from tests.simulation.scenario import ORDERS, Cast, Scenario
-
 from cirrusmq.runtime.secret import KEPT_MS, READ_AGAIN_MS, USED_AFTER_MS
 from cirrusmq.storage.bodies.object import DAY_MS
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.scenario import ORDERS, Cast, Scenario
 
 _MINUTE_MS = 60_000
 

@@ -8,13 +8,13 @@ from collections import deque
 from collections.abc import Sequence
 
 from tests.simulation.deployment import Deployment, functions, template
-from tests.simulation.environments import Client
 from tests.simulation.stage import Actor
 
 from cirrusmq_local.cloud.patterns import compile_patterns
 from cirrusmq_local.cloud.pump import Plan, records_done
 from cirrusmq_local.cloud.template import StreamSource
 from cirrusmq_local.engine.changes import StreamRecord as Change
+from cirrusmq_local.judging.clients import Client
 
 FIRST_RETRY_MS, LAST_RETRY_MS = 100, 30_000
 """Before a batch that failed is tried again; doubled each time."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.simulation.check_dead_letters import check_dead_letters
-from tests.simulation.history import Call, History, Outcome
-from tests.simulation.places import Delivery
-from tests.simulation.scenario import DEAD, ORDERS, Scenario
-from tests.simulation.tracks import Book
+
+from cirrusmq_local.judging.check_dead_letters import check_dead_letters
+from cirrusmq_local.judging.history import Call, History, Outcome
+from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.judging.scenario import DEAD, ORDERS, Scenario
+from cirrusmq_local.judging.tracks import Book
 
 SCENARIO = Scenario(
     family="plain",

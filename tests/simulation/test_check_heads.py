@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from tests.simulation.chaos import Chaos, Profile
-from tests.simulation.check_heads import check_heads
 from tests.simulation.deployment import Deployment
-from tests.simulation.history import Call, History
-from tests.simulation.places import Delivery
-from tests.simulation.scenario import ORDERS, Scenario
-from tests.simulation.tracks import Book
+
+from cirrusmq_local.judging.check_heads import check_heads
+from cirrusmq_local.judging.history import Call, History
+from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.judging.scenario import ORDERS, Scenario
+from cirrusmq_local.judging.tracks import Book
 
 SENT_MS, BEGUN_MS, FAILED_MS = 1_000, 5_000, 8_000
 """A message is sent; a receive asks for its body, and fails."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.simulation.check_leases import check_leases
-from tests.simulation.check_repeats import check_repeats
-from tests.simulation.history import Call, History
-from tests.simulation.places import Delivery
-from tests.simulation.rewinders import REWIND
-from tests.simulation.tracks import Book
+
+from cirrusmq_local.judging.check_leases import check_leases
+from cirrusmq_local.judging.check_repeats import check_repeats
+from cirrusmq_local.judging.history import Call, History
+from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.judging.rewinders import REWIND
+from cirrusmq_local.judging.tracks import Book
 
 GROUP = "news/group"
 

@@ -23,11 +23,12 @@ from tests.simulation import (
 )
 from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
-from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS
 from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS
 from tests.simulation.shrinking import broken_rule, shrink, tell
 from tests.simulation.simulation import play
+
+from cirrusmq_local.judging.history import Violation
 
 MAX_SEEDS, MAX_SEEDS_OF_RARE = 100, 2_000
 """Of the scenarios in which a fault can do harm."""

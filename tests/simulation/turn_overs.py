@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from botocore.exceptions import ConnectTimeoutError
-from tests.simulation.chaos import MAX_SKEW_MS, SECRET, CallName, Chaos
+from tests.simulation.chaos import Chaos
 from tests.simulation.stage import Stage
 from tests.simulation.wire import Crashed
 
@@ -25,6 +25,8 @@ from cirrusmq.runtime.secret import (
     turned_over,
     written,
 )
+from cirrusmq_local.judging.clients import CallName
+from cirrusmq_local.judging.history import MAX_SKEW_MS, SECRET
 from cirrusmq_local.testing import START_MS
 from cirrusmq_local.testing.core import GuardedSecret
 

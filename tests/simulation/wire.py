@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
-from tests.simulation.chaos import READS, CallName, Chaos, Fate
+from tests.simulation.chaos import READS, Chaos, Fate
 from tests.simulation.past import stale_batch_get, stale_query
 from tests.simulation.stage import Stage
 
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.engine.errors import EngineError
+from cirrusmq_local.judging.clients import CallName
 
 ENDPOINT = "https://dynamodb"
 

@@ -1,0 +1,71 @@
+"""The meter against the store and the history, however its batches were cut and repeated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from cirrusmq_local.judging.cancellers import CANCEL
+from cirrusmq_local.judging.history import Call, Violation
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.tracks import Book
+
+MAX_PER_RECEIVE = 16
+
+
+def check_usage(
+    scenario: Scenario, billed: Counter[tuple[str, str]], book: Book
+) -> Iterator[Violation]:
+    """Billed counts are between those that clients know of and those that are possible.
+
+    billed: (place, kind of use) -> count.
+    """
+    for place, calls in _by_place(book.by_kind["receive"]).items():
+        if place in scenario.invoked:
+            continue  # a worker received nearly all
+        receipts = {each.receipt for call in calls if call.known for each in call.answer}
+        # A claim whose answer was lost may have taken a message that its receive, which answers the
+        # others, does not know of; so may a repeated one, with another receive in between.
+        unknown = sum(call.disturbed or call.outcome in ("failed", "crashed") for call in calls)
+        yield from _within(place, "received", billed, len(receipts), MAX_PER_RECEIVE * unknown)
+    sends = [*book.by_kind["send"], *book.by_kind["send again"]]
+    for place, calls in _by_place(sends).items():
+        ids = {message_id for call in calls if call.known for message_id, _ in call.answer}
+        # A write that the SDK repeats is stored again if the message was consumed in between.
+        most = sum(
+            (1 + call.repeated) * len(call.given["labels"]) for call in calls if call.effective
+        )
+        kind = "published" if place == "news" else "sent"
+        if not book.by_kind["redrive"]:
+            yield from _within(place, kind, billed, len(ids), most - len(ids))
+    repeated = any(call.repeated for call in book.calls)
+    for place, calls in _by_place(book.by_kind["delete"]).items():
+        if place in scenario.invoked:
+            continue
+        done, tried = set(), set()
+        for call in calls:
+            for number, delivery in enumerate(call.given["messages"]):
+                tried.add(delivery.receipt)
+                if call.known and call.answer[number] == 0:
+                    done.add(delivery.receipt)
+        for call in (each for each in book.by_kind[CANCEL] if each.place == place):
+            tried |= {call.given["id"]} if call.effective else set()
+            done |= {call.given["id"]} if call.known else set()
+        if not repeated and not book.by_kind["purge"]:
+            yield from _within(place, "deleted", billed, len(done), len(tried) - len(done))
+
+
+def _within(
+    place: str, kind: str, billed: Counter[tuple[str, str]], known: int, unknown: int
+) -> Iterator[Violation]:
+    count = billed[place, kind]
+    if not known <= count <= known + unknown:
+        bounds = f"{known} to {known + unknown}"
+        yield Violation(f"{place}: {count} {kind} are billed, where {bounds} were")
+
+
+def _by_place(calls: list[Call]) -> dict[str, list[Call]]:
+    places: dict[str, list[Call]] = {}
+    for call in calls:
+        places.setdefault(call.place, []).append(call)
+    return places

@@ -1,0 +1,66 @@
+"""No message is received while one of a higher priority of its queue could have been.
+
+    a high one    sent ──answered── 1 s ──                 ended ──lease── 30 s ──
+    a receive                        a lower one: no                        a lower one: no
+
+Clocks' differences and the queue's delay aside. A receive that was disturbed may have claimed the
+higher one, and not answered it. An answer may have messages of several priorities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cirrusmq_local.judging.check_heads import hidden, may_undo, undone_before
+from cirrusmq_local.judging.deployment import Bounds
+from cirrusmq_local.judging.history import Call, Violation
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.tracks import Book, Sent
+
+_CHANGES = ("purge", "change", "redrive", "rewind", "pause", "cancel", "reschedule")
+_LATE_MS = 500
+"""Beside those of the heads: a message is seen a second after its send."""
+
+
+def check_priorities(scenario: Scenario, deployment: Bounds, book: Book) -> Iterator[Violation]:
+    """Each message against the receives that got lower ones, and each answer by itself."""
+    orders = scenario.queues["orders"]
+    if not orders.get("priorities"):
+        return
+    for call in book.by_kind["receive"]:
+        for delivery in call.answer if call.known else ():
+            given = _priority_of(book, delivery.label)
+            if given is not None and given != delivery.priority:
+                yield Violation(f"{delivery.label} lost its priority", (call,))
+    if "retry" in orders or "dead_letter" in orders or scenario.subscriptions:
+        return
+    if any(book.by_kind[kind] for kind in _CHANGES):
+        return
+    receives = [call for call in book.by_kind["receive"] if call.place == "orders"]
+    looks = [call for call in receives if _is_sound(call)]
+    undone = [call for call in receives if may_undo(call)]
+    skew_ms = 2 * deployment.most_skew_ms + _LATE_MS
+    for sent in book.sent.values():
+        if sent.key is None:
+            own = sent.calls[0].given["priorities"][sent.place]
+            lower = [
+                call
+                for call in looks
+                if min(each.priority for each in call.answer) < own
+                and not undone_before(call, sent, undone, deployment, skew_ms)
+            ]
+            yield from hidden(book, sent, lower, skew_ms, 1_000 * orders["delay_seconds"])
+
+
+def _priority_of(book: Book, label: str) -> int | None:
+    """The priority that a label was sent with; None if that is not known, or several are."""
+    found = {sent.calls[0].given["priorities"][sent.place] for sent in _labelled(book, label)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _labelled(book: Book, label: str) -> list[Sent]:
+    return [sent for sent in book.sent.values() if sent.label == label]
+
+
+def _is_sound(call: Call) -> bool:
+    return call.known and bool(call.answer) and not call.faults and "repeat" not in call.given

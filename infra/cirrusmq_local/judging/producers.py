@@ -1,0 +1,121 @@
+"""Senders and publishers: batches, attempts that are repeated, deduplication."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from cirrusmq.base import ulid
+from cirrusmq.base.timestamps import parse_time
+from cirrusmq_local.judging.clients import ACCOUNT, GUEST, Client
+from cirrusmq_local.judging.deployment import Deployment
+from cirrusmq_local.judging.history import Call
+from cirrusmq_local.judging.scenario import Cast, Scenario
+
+GROUPS = ("red", "blue")
+COLORS = ("black", "white", "grey")
+PRIORITIES = (1, 1, 2, 5, 16)
+PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
+_REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
+
+
+class Sender:
+    """Sends to one queue, or publishes to one topic."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
+        self._deployment = deployment
+        self._scenario = scenario
+        self._target = cast.place.name
+        self._topic = cast.place.topic
+        self._name = cast.name
+        account = GUEST if cast.part == "guest" else ACCOUNT
+        self._client = Client(cast.name, account)
+        self._ref = f"{ACCOUNT}:{cast.place.name}" if account != ACCOUNT else cast.place.name
+
+    def step(self, number: int, draw: Random) -> None:
+        """One send, and its repetitions."""
+        self._client.begin(number)
+        given = self._draw(number, draw)
+        call = self._send(given, "send")
+        repeats = 0
+        while (
+            given["repeatable"]
+            and repeats < 2
+            and (not call.known or draw.random() < self._scenario.repeated)
+        ):
+            pause_ms = draw.choice(_REPEATS_AFTER_MS)
+            self._deployment.stage.pause(pause_ms)
+            call = self._send(given, "send again")
+            repeats += 1
+
+    def _draw(self, number: int, draw: Random) -> dict[str, Any]:
+        scenario = self._scenario
+        now_ms = self._deployment.stage.now_ms()
+        count = draw.choice((1, 1, 2, 3, 5))
+        deduplicated = draw.random() < scenario.deduplication
+        messages: list[dict[str, Any]] = []
+        for place in range(count):
+            label = f"{self._name}.{number}.{place}"
+            message: dict[str, Any] = {"body": f"{label} "}
+            if deduplicated:
+                key = f"key{draw.randrange(4)}"
+                label = f"{key}@{self._target}"
+                message = {"body": f"{label} ", "deduplication_id": key}
+            if scenario.big_bodies and draw.random() < 0.7:
+                message["body"] += PADDING
+            if scenario.grouped:
+                message["group"] = draw.choice(GROUPS)
+            elif scenario.tenants and (tenant := draw.choice(scenario.tenants)):
+                message["group"] = tenant
+            if scenario.choices:
+                message["attributes"] = {"color": draw.choice(COLORS)}
+            if not self._topic and scenario.queues["orders"].get("priorities"):
+                message["priority"] = draw.choice(PRIORITIES)
+            if self._topic:
+                tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
+                message["tags"] = ["a"] if deduplicated else tags
+                if scenario.delayed and draw.random() < 0.5:
+                    message["delay_seconds"] = draw.choice((1, 3, 20, 70))
+            elif not scenario.grouped and draw.random() < 0.15:
+                message["delay_seconds"] = draw.choice((0, 1, 3))
+            messages.append(message)
+        request: dict[str, Any] = {"messages": messages}
+        with_attempt = draw.random() < scenario.attempts
+        if with_attempt:
+            skew_ms = draw.choice((0, 0, -1_000, 1_500))
+            request["attempt"] = ulid.encode(now_ms + skew_ms, draw.randbytes(10))
+        return {
+            "labels": [message["body"].split(" ")[0] for message in messages],
+            "request": request,
+            "repeatable": with_attempt or deduplicated,
+            "name": f"{self._name}.{number}",
+        }
+
+    def _send(self, given: dict[str, Any], kind: str) -> Call:
+        shown = {key: given[key] for key in ("labels", "name")} | {
+            "attempt": given["request"].get("attempt"),
+            "groups": [message.get("group") for message in given["request"]["messages"]],
+            "keys": [message.get("deduplication_id") for message in given["request"]["messages"]],
+            "delays": [message.get("delay_seconds") for message in given["request"]["messages"]],
+            "colors": [
+                message.get("attributes", {}).get("color")
+                for message in given["request"]["messages"]
+            ],
+            "priorities": [message.get("priority", 1) for message in given["request"]["messages"]],
+            "tags": [message.get("tags", []) for message in given["request"]["messages"]],
+        }
+        holder = "topic" if self._topic else "queue"
+        route, path = f"POST /{holder}s/{{{holder}}}/messages", {holder: self._ref}
+        return self._deployment.http(
+            self._client,
+            kind,
+            self._target,
+            shown,
+            *(route, path, given["request"]),
+            read=read_stored,
+        )
+
+
+def read_stored(call: Call, answer: Any) -> list[tuple[str, int]]:
+    """Id and time of sending of each message that a send stored."""
+    return [(each["id"], parse_time("sent_at", each["sent_at"])) for each in answer["messages"]]

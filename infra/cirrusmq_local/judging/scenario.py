@@ -1,0 +1,166 @@
+"""A scenario: its queues, the actors that use them, and each actor's steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from cirrusmq.storage.bodies.object import DAY_MS
+from cirrusmq_local.judging.places import Place
+
+TURNED_OVER, PURGED, OBJECTS, UNTRIED = "turned over", "purged", "objects", "untried"
+"""Scenarios of any family in which the secret is turned over; those whose queue is purged again and
+again; whose messages are in the bucket; whose consumers give back what they did not try."""
+ORDERS, DEAD = Place("orders"), Place("dead")
+LATE = Place("orders/late")
+NEWS = Place("news", topic=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """An actor: its part (`sender`, `receiver`, …), its place, and its number of steps."""
+
+    name: str
+    part: str
+    place: Place
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One run's resources and actors."""
+
+    family: str
+    """Its family, or the name of its pair."""
+    features: tuple[str, ...] = ()
+    """The families that meet in it, of a pair."""
+    queues: dict[str, dict[str, Any]]
+    """Name -> attributes; in the order of creation."""
+    receivers: tuple[str, ...] = ()
+    """Of the queue `orders`."""
+    subscriptions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of the topic `news`."""
+    cast: tuple[Cast, ...]
+    pause_ms: int
+    """How long an actor waits between its steps, about."""
+    big_bodies: bool
+    attempts: float
+    """The share of sends that can be repeated."""
+    repeated: float = 0.3
+    """The share of these that are repeated though they were answered."""
+    outage_ms: tuple[int, int] = (0, 0)
+    """From when to when endpoints fail, from the beginning of the run on."""
+    failing: float = 0.0
+    """The share of posts that fail at any other time, and of messages that functions fail at."""
+    deduplication: float
+    """The share of sends with deduplication ids."""
+    poisoned: bool = False
+    """Whether consumers take one at a time and fail at most."""
+    in_flight: int = 0
+    """How many parcels are held in `orders` from the beginning to the end of their lives."""
+    quiet: bool = False
+    """Whether nothing fails but the functions that queues name, and no sweep runs."""
+    turned_over_ms: tuple[int, ...] = ()
+    """When the secret is turned over, counted from the beginning of the run; before it: below 0."""
+    late: dict[str, Any] = field(default_factory=dict)
+    """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
+    rewound: bool = False
+    """Whether groups are rewound; none of their members gives a message up."""
+    longer_retries: bool = False
+    """Whether consumers give no message up, also where no group is rewound."""
+    halves: bool = False
+    """Whether producers publish by half messages."""
+    delayed: bool = False
+    """Whether messages are published for later."""
+    early: bool = False
+    """Whether the receiver `late` of `orders` is made in the middle of the run, with what is there
+    then."""
+    purged: bool = False
+    """Whether `orders` is purged again and again while the store takes long."""
+    objects_from: int = 0
+    """Packed bytes of a send from which its messages are in the bucket; 0: never."""
+    object_day_ms: int = DAY_MS
+    """How long a day of the bucket is."""
+    object_faults: int = 0
+    """In how many of a hundred calls of the bucket something fails, at least."""
+    attempted: float = 0.3
+    """The share of receives with an attempt."""
+    takes: tuple[int, ...] = (1, 2, 4, 16)
+    """How many messages a receive may ask for."""
+    redrives: tuple[str, ...] = ("all",)
+    """What a redrive may name: all, ids, receipts, or a reason."""
+    waits: tuple[float, ...] = (0, 0, 0.3, 2)
+    """How many seconds a receive may wait."""
+    sleep_ms: int = 0
+    """How long nobody does anything, before checks of half messages and the drain."""
+    fan_out_after_ms: int = 0
+    """How long the stream that is fanned out is not read, from the beginning on."""
+    check_after: tuple[int, ...] = (1, 1, 5, 20)
+    """After how many seconds a producer may have its half message checked."""
+    small_pages: bool = False
+    """Whether pages have a few parcels, and looks a unit: there is more than they hold."""
+    untried: float = 0.0
+    """The share of give-backs that say that nothing was tried."""
+    tenants: tuple[str | None, ...] = ()
+    """The groups that senders draw from, where `orders` is fair."""
+    slow_until_ms: int = 0
+    """Until when URLs answer after 14 s and may fail, from the beginning of the run on."""
+    slow_pushes: int = 0
+    """Invocations that post to slow URLs at once, which accounts share; 0: nothing bounds them."""
+    workers: int = 0
+    """Workers of functions at once, which accounts share; 0: nothing bounds them."""
+    notified: bool = False
+    """Whether the topic's copies in `orders` are shown as SNS's notifications."""
+    unfailing: bool = False
+    """Whether no call of the store or of a function fails."""
+    paused_ms: int = 0
+    """How much longer than others a pause is."""
+    choices: float = 0.0
+    """The share of receives that choose: a group where there are groups, else an attribute."""
+    repeats: float = 0.2
+    """The share of receives with an attempt that are repeated though they were answered."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The family, those that meet, and what else may be special: `turned over`, `purged`,
+        `objects`."""
+        special = {
+            TURNED_OVER: bool(self.turned_over_ms),
+            PURGED: self.purged,
+            OBJECTS: bool(self.objects_from),
+            UNTRIED: bool(self.untried),
+        }
+        kinds = {self.family, *self.features}
+        return frozenset(kinds.union(kind for kind, holds in special.items() if holds))
+
+    @property
+    def paused(self) -> tuple[Place, ...]:
+        """What is paused and resumed."""
+        return tuple(cast.place for cast in self.cast if cast.part == "pauser")
+
+    @property
+    def grouped(self) -> bool:
+        """Whether every message has a group: some place is ordered."""
+        return any(
+            attributes.get("ordered")
+            for attributes in (*self.queues.values(), *self.subscriptions.values(), self.late)
+        )
+
+    @property
+    def invoked(self) -> dict[str, dict[str, Any]]:
+        """The names of places whose messages a function gets, with their attributes."""
+        held = self.queues | {f"news/{name}": each for name, each in self.subscriptions.items()}
+        return {name: attributes for name, attributes in held.items() if "invoke" in attributes}
+
+    @property
+    def places(self) -> list[Place]:
+        """All places that messages can be received from."""
+        queues = [Place(name) for name in self.queues]
+        receivers = [Place(f"orders/{name}") for name in self.receivers]
+        pulled = [
+            Place(f"news/{name}", topic=True)
+            for name, attributes in self.subscriptions.items()
+            if attributes["protocol"] == "pull"
+        ]
+        late = [Place("news/late", topic=True)] if self.late else []
+        return queues + receivers + ([LATE] if self.early else []) + pulled + late
