@@ -1,8 +1,8 @@
 """Published prices that estimates use: US dollars, us-east-1, November 2026.
 
 Source: the price lists of DynamoDB (on-demand and provisioned capacity, backup, exports), API
-Gateway (HTTP APIs, metered in 512 KB), Lambda (arm64), S3 (Standard), KMS, Secrets Manager, CloudWatch,
-EMR Serverless (arm64), SQS (standard queues, first tier) and SNS (standard topics).
+Gateway (HTTP APIs, metered in 512 KB), Lambda (arm64), S3 (Standard), KMS, Secrets Manager,
+CloudWatch, EMR Serverless (arm64), SQS (standard queues, first tier) and SNS (standard topics).
 Free tiers and volume discounts are left out for all services. Only the idle month has a column
 with CloudWatch's free tier. SQS and SNS count each 64 KB of a request's payload as a request. SNS
 delivers to a queue for free.
