@@ -34,11 +34,11 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 _UNSET = re.compile(r"; \w+ that are not given are UNSET")
-"""What only the service's own struct has."""
+"""Members that only the service's own struct has."""
 _INPUT_HEAD = '''\
 """Attributes as requests have them, as `make openapi` reads them from the service's structs.
 
-What is not given is as it was, or has its default where something is made; None unsets one.
+An absent field does not change, or has its default in a create; None removes a value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the fields of requests take that their types do not tell: the code checks it by itself.
+"""Rules for fields of requests beyond their types: the code checks them separately.
 
 By a field's name, or `Struct.field` where structs differ. A field whose struct describes it keeps
 that: a refusal says the same words.

@@ -320,8 +320,8 @@ def test_a_filter_is_tried_before_anybody_has_it(run_command: Run, client: Clien
 @pytest.mark.parametrize(
     ("arguments", "variables", "expected"),
     [
-        (("queue", "show", "none"), {}, "(cirrusmq queue list shows the queues there are)"),
-        (("topic", "show", "none"), {}, "(cirrusmq topic list shows the topics there are)"),
+        (("queue", "show", "none"), {}, "(cirrusmq queue list shows all queues)"),
+        (("topic", "show", "none"), {}, "(cirrusmq topic list shows all topics)"),
         (("receive", "none"), {"CIRRUSMQ_SECRET": "wrong"}, "(check CIRRUSMQ_ACCESS_KEY_ID"),
         (("queue", "list"), {"CIRRUSMQ_URL": "http://127.0.0.1:1"}, "with: cirrusmq up)"),
         (("queue", "list"), {"CIRRUSMQ_URL": "nonsense"}, "it looks like http://127.0.0.1:8080"),

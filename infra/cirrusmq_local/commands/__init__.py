@@ -1,6 +1,6 @@
 """The command line: `cirrusmq up`, and the commands of a running service.
 
-It knows the service by HTTP; only `up`, `down`, `report` and `doctor` reach into the stack.
+They call the service over HTTP. Only `up`, `down`, `report` and `doctor` use the stack itself.
 """
 
 from __future__ import annotations

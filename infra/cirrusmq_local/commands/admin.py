@@ -1,4 +1,4 @@
-"""`cirrusmq admin`: a call by invoking the function itself, where admin keys are taken so alone."""
+"""`cirrusmq admin`: calls the API with an admin key by invoking the function."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def admin(
 ) -> None:
     """Call the API with an admin key and your AWS credentials, by lambda:InvokeFunction.
 
-    For deployments with AdminCalls=invoke, which take admin keys in no other way. The function is
-    its alias live. Prints the JSON of the answer; exits with 1 where the call is refused.
+    For deployments with AdminCalls=invoke, which accept admin keys in no other way. The command
+    invokes the function's alias live. Prints the JSON of the answer; exits with 1 if the call is
+    rejected.
     """
     if body is not None:
         try:
@@ -65,7 +66,7 @@ def event(method: str, path: str, body: str | None, data: Path) -> dict[str, Any
 
 
 def invoke(function: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """The function's answer; exits with 1 where IAM or Lambda refuses, or the function fails."""
+    """Return the function's answer; exits with 1 if IAM or Lambda rejects the call, or it fails."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -1,9 +1,9 @@
-"""Which way of paying for DynamoDB's units is cheaper: pure, from units used in each minute.
+"""Compares two ways of paying for DynamoDB's units, from the units used in each minute. Pure.
 
-Auto scaling is played minute by minute as Amazon documents it: capacity goes up after two minutes
-above the target, and down after fifteen in which less than the target minus 20 % was used, at most
-four times a day and then once an hour. Nothing goes down where nothing at all is used, for then
-there is no figure to go by. What is unused is kept for five minutes, and taken for what is above.
+Auto scaling is simulated minute by minute, as Amazon documents it: capacity rises after two minutes
+above the target, and falls after fifteen minutes below the target minus 20 %, at most
+four times a day and then once an hour. Capacity does not fall if no unit is used, because then
+CloudWatch has no figure. Unused units are kept for five minutes, and serve later peaks (burst).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROUNDED_TO = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What auto scaling keeps to: units a second, and the share of them in use."""
+    """Settings of auto scaling: units a second, and the target share of used units."""
 
     least: int
     most: int
@@ -33,27 +33,27 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What auto scaling would have held."""
+    """Result of the simulation: capacity and throttled units."""
 
     unit_hours: int
-    """The most of each hour, added up: that is what is billed."""
+    """Sum of the highest capacity of each hour. AWS bills this."""
     throttled: float
-    """Units above capacity and what was kept."""
+    """Units above the capacity and the burst, which would be throttled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Dollars of the same minutes in both ways."""
+    """Dollars for the same minutes, by both ways of paying."""
 
     hours: int
     on_demand: float
     provisioned: float
     used: float
-    """The share of the paid write units that was used."""
+    """Share of the paid write units that were used."""
     throttled: float
-    """The share of all units that would have been refused at first."""
+    """Share of all units that would have been throttled at first."""
     bounds: tuple[Bounds, Bounds]
-    """Of reads and of writes, as they were played."""
+    """Settings of auto scaling for reads and for writes."""
 
     @property
     def cheaper(self) -> str:
@@ -74,7 +74,7 @@ class _Scaling:
     decreases: list[int] = field(default_factory=list)
 
     def pass_minute(self, minute: int, units: float) -> None:
-        """Serve what a minute needs, then scale by it."""
+        """Serve the units of one minute, then scale."""
         room = self.capacity * MINUTE_SECONDS
         left = self.kept + room - units
         self.throttled += max(0.0, -left)
@@ -101,7 +101,7 @@ class _Scaling:
 
 
 def scaled(minutes: Sequence[float], bounds: Bounds, first_minute: int = 0) -> Held:
-    """Play auto scaling over the units of each minute; `first_minute` is one since the epoch."""
+    """Simulate auto scaling over the units of each minute; `first_minute` counts from the epoch."""
     scaling = _Scaling(bounds=bounds, capacity=bounds.least)
     hours: dict[int, int] = {}
     for number, units in enumerate(minutes, first_minute):
@@ -117,8 +117,8 @@ def advise(
 ) -> Advice:
     """Compare both ways for a table, by its (write units, read units) of each minute.
 
-    `least`: its least (read, write) capacity; `others`: that of the tables beside it, which are
-    paid as it is and used little. Whole hours are compared.
+    `least`: its lowest (read, write) capacity; `others`: the capacity of the other tables, which
+    are paid in the same way and hardly used. Whole hours are compared.
     """
     first = min(units) // HOUR_MINUTES * HOUR_MINUTES
     hours = max(units) // HOUR_MINUTES + 1 - first // HOUR_MINUTES
@@ -141,12 +141,12 @@ def advise(
 
 
 def _bounds(minutes: Sequence[float], least: int) -> Bounds:
-    """From `least` to twice what the busiest minute needs, in steps of 50."""
+    """Capacities from `least` to twice the need of the busiest minute, in steps of 50."""
     target = Bounds.target
     peak = 2 * max(minutes) / MINUTE_SECONDS / target
     return Bounds(least=least, most=max(least, _whole(peak / ROUNDED_TO) * ROUNDED_TO))
 
 
 def _whole(units: float) -> int:
-    """Rounded up, but for what division leaves of a whole number."""
+    """Round up, but ignore a rounding error of the division."""
     return ceil(round(units, 6))

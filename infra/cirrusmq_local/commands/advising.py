@@ -1,4 +1,4 @@
-"""`cirrusmq bench --advise`: how a stack's tables are cheaper, by the hours it has metered."""
+"""`cirrusmq bench --advise`: the cheaper way to pay for a stack's tables, by metered hours."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from cirrusmq_local.commands.estimate import kind_units
 
 ASSUMED = """
 units of messages by DynamoDB's rules, for messages of the mean size in sends of {batch} (--batch);
-empty receives and the sweep are not metered; each hour is paid for the most that it held; Directory
-and Usage at their least on the one side, at nothing on the other
+empty receives and the sweep are not metered; each hour is billed at its highest capacity; Directory
+and Usage count with their lowest capacity as provisioned, and with nothing on demand
 """
 
 
 def print_advice(usage_table: str | None, batch: int, data: Path, as_json: bool) -> None:
-    """Read the stack's records, compare, print; exits with 1 where nothing is metered yet."""
+    """Read the stack's records, compare and print; exits with 1 if nothing is metered yet."""
     if usage_table is None:
         items = metered.from_machine(connect(data))
     else:
         items = metered.from_account(usage_table)
     found = list(metered.events(items))
     if not found:
-        fail("nothing is metered yet", "the meter counts up to a minute after what happens")
+        fail("nothing is metered yet", "the meter counts a call up to a minute later")
     size = max(1, metered.mean_size(found))
     minutes = metered.units_by_minute(found, kind_units(size, batch))
     given = advise(minutes, least_units("Messages"), least_units("Directory", "Usage"))
@@ -42,7 +42,7 @@ def print_advice(usage_table: str | None, batch: int, data: Path, as_json: bool)
 
 
 def least_units(*tables: str) -> tuple[int, int]:
-    """Read and write units that these tables have at least, by the template's own parameters."""
+    """Lowest read and write units of these tables, from the template's parameters."""
     parameters = read(TEMPLATE)["Parameters"]
     units = [parameters[f"{table}Units"]["Default"].split(",") for table in tables]
     return sum(int(each[0]) for each in units), sum(int(each[2]) for each in units)

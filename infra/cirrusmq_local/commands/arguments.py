@@ -33,13 +33,15 @@ Data = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Exact = Annotated[
     bool,
-    typer.Option("--exact", help="If it is there, also what is not given must be at its default."),
+    typer.Option(
+        "--exact", help="If it exists, attributes that are not given must have their defaults."
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Prefix = Annotated[str, typer.Option(help="Only names that begin so.")]
+Prefix = Annotated[str, typer.Option(help="Only names with this prefix.")]
 Bodies = Annotated[
     list[str] | None,
-    typer.Argument(help="Bodies, a message each. Without any: the lines of standard input."),
+    typer.Argument(help="Bodies, one for each message. Without any: the lines of standard input."),
 ]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")]
 Group = Annotated[str | None, typer.Option(help="Messages of a group keep their order.")]
@@ -59,10 +61,12 @@ Attributes = Annotated[
 ]
 OnlyTags = Annotated[
     list[str] | None,
-    typer.Option("--tag", help="Only messages with such a tag. May be repeated."),
+    typer.Option("--tag", help="Only messages with this tag. May be repeated."),
 ]
-OnlySql = Annotated[str | None, typer.Option("--sql", help="Only what this condition selects.")]
-Most = Annotated[int, typer.Option("--max", help="How many at most, the newest.", min=1)]
+OnlySql = Annotated[
+    str | None, typer.Option("--sql", help="Only messages for which this condition is true.")
+]
+Most = Annotated[int, typer.Option("--max", help="Maximum number; the newest are shown.", min=1)]
 DATA, MAX = Path(".local"), 100
 
 
@@ -72,14 +76,14 @@ def read_attributes(texts: list[str] | None) -> Any:
 
 
 def read_changes(texts: list[str] | None) -> Any:
-    """As `read_attributes`, at least one of them."""
+    """Return `read_attributes`, with at least one attribute."""
     if not texts:
         raise typer.BadParameter("name what to change: -a name=value", param_hint="--attribute")
     return read_attributes(texts)
 
 
 def read_source(text: str, receiver: str | None = None) -> MessageSource:
-    """A queue, or an independent receiver of it; with a slash, a topic's group."""
+    """A queue, or an independent receiver of it; with a slash: a topic's group."""
     topic, slash, group = text.partition("/")
     if not slash:
         return SourceQueue(text, receiver)
@@ -94,12 +98,12 @@ def read_texts(texts: list[str] | None) -> dict[str, str | bytes]:
 
 
 def read_moment(text: str) -> str | int:
-    """A time, or seconds since the epoch."""
+    """Parse a time, or seconds since the epoch."""
     return int(text) if text.isascii() and text.isdigit() else text
 
 
 def read_time(option: str, text: str) -> datetime:
-    """A time, in UTC where it names no zone; seconds since the epoch, too."""
+    """Parse a time, in UTC if it names no zone, or seconds since the epoch."""
     try:
         if text.isascii() and text.isdigit():
             return datetime.fromtimestamp(int(text), UTC)
@@ -110,7 +114,7 @@ def read_time(option: str, text: str) -> datetime:
 
 
 def read_json(option: str, text: str | None) -> Any:
-    """An option in JSON; None where it is not given."""
+    """Parse an option in JSON. Returns None if it is not given."""
     if text is None:
         return None
     try:
@@ -126,7 +130,7 @@ def read_filter(
     policy: str | None = None,
     body_policy: str | None = None,
 ) -> dict[str, Any] | None:
-    """A filter of these options; None where none is given. `policy`, `body_policy`: JSON."""
+    """Return a filter of these options, or None without any. `policy`, `body_policy`: JSON."""
     wanted = {
         "tags": tags,
         "binding_keys": binding_keys,
@@ -149,9 +153,9 @@ def check_single(bodies: list[str] | None, deduplication_id: str | None) -> None
 
 
 def ask(question: str | Callable[[], str], yes: bool) -> None:
-    """Continue only if the user agrees; without a terminal the command itself is the consent.
+    """Continue only if the user agrees. Without a terminal it does not ask.
 
-    A question that takes a call to word is worded where it is asked.
+    `question` may be a function, because some questions need a call of the service.
     """
     if yes or not sys.stdin.isatty():
         return

@@ -1,4 +1,4 @@
-"""`cirrusmq audit`: who changed what, and whose calls were refused, on this machine."""
+"""`cirrusmq audit`: the log of changes and of rejected keys, on this machine."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ def audit(
         str | None, typer.Option(help="Only this outcome: Ok, Forbidden, Unauthenticated …")
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only from this time on: 2026-11-20T08:00:00Z.")
+        str | None, typer.Option(help="Only calls at or after this time: 2026-11-20T08:00:00Z.")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")
+    ] = False,
     as_json: Json = False,
     data: Annotated[Path, typer.Option(help="Folder of the service.", readable=False)] = DATA,
 ) -> None:
-    """Show the calls that changed something and those whose key was refused.
+    """Show calls that changed something, and calls with a rejected key.
 
-    In an account the lines are in the functions' log: infra/manual/access.md has the query.
+    In an account these lines are in the functions' log: infra/manual/access.md has the query.
     """
     log = data / _LOG
     if not log.exists():
@@ -53,7 +55,7 @@ def audit(
 
 
 def _entries(log: Path, *, follow: bool) -> Iterator[dict[str, Any]]:
-    """The audit's lines of both log files, the older first."""
+    """Yield the audit's lines of both log files, the older file first."""
     for line in _lines(log, follow=follow):
         if f'"{_SERVICE}"' not in line:
             continue
@@ -66,7 +68,7 @@ def _entries(log: Path, *, follow: bool) -> Iterator[dict[str, Any]]:
 
 
 def _lines(log: Path, *, follow: bool) -> Iterator[str]:
-    """Whole lines; a file that is full goes on as `<name>.1`, and a new one takes its place."""
+    """Yield whole lines. A full file is renamed to `<name>.1`, and a new one replaces it."""
     older = log.with_name(log.name + ".1")
     if older.exists():
         yield from older.read_text("utf-8", "replace").splitlines()

@@ -20,20 +20,20 @@ from cirrusmq_local.commands.console import fail
 from cirrusmq_local.commands.service_checks import check_service
 
 LOG = "service.log"
-"""In the data folder: what a service in the background writes to its terminal."""
+"""File in the data folder with the output of a service in the background."""
 READY_FD = "--ready-fd"
-"""The option of `up` by which it gets the end of a pipe; its other end hears when it is ready, or
-has ended."""
+"""Hidden option of `up`: the write end of a pipe. The parent reads from the other end if the
+service is ready or has ended."""
 _POLL_SECONDS = 0.05
 
-Timeout = Annotated[float, typer.Option(help="Seconds after which to give up.", min=0)]
+Timeout = Annotated[float, typer.Option(help="Maximum wait in seconds.", min=0)]
 
 
 def start(arguments: Sequence[str], data: Path) -> None:
-    """Start `cirrusmq` with these arguments apart from this terminal; returns when it is ready.
+    """Start `cirrusmq` with these arguments in the background; returns when it is ready.
 
-    Prints what it printed, its process id, and where its output is. Where it does not start, its
-    own lines and exit code are this command's.
+    Prints its first lines, its process id, and the file of its output. If it does not start, this
+    command prints its lines and has its exit code.
     """
     log = data / LOG
     try:
@@ -69,15 +69,15 @@ def start(arguments: Sequence[str], data: Path) -> None:
 
 
 def tell_ready(descriptor: int | None) -> None:
-    """Tell the command that waits for this service, if one does, that it is ready."""
+    """Signal to the command that waits for this service that it is ready."""
     if descriptor is not None:
-        with contextlib.suppress(BrokenPipeError):  # that command was ended meanwhile
+        with contextlib.suppress(BrokenPipeError):  # that command has already ended
             os.write(descriptor, b"\0")
         os.close(descriptor)
 
 
 def wait(timeout: Timeout = 30.0, data: Data = DATA) -> None:
-    """Wait until the service answers; exits with 1 where it does not in time."""
+    """Wait until the service answers; exits with 1 if it does not answer in time."""
     until = time.monotonic() + timeout
     while True:
         try:
@@ -94,7 +94,7 @@ def wait(timeout: Timeout = 30.0, data: Data = DATA) -> None:
 
 
 def down(timeout: Timeout = 30.0, data: Data = DATA) -> None:
-    """End the service of a data folder, however it was started; done where none runs."""
+    """Stop the service of a data folder; exits with 0 if none runs."""
     from cirrusmq_local.stack.data import owner
 
     process = owner(data)

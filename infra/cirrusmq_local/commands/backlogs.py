@@ -1,4 +1,4 @@
-"""Counts of the queues in a listing, which has none itself."""
+"""Backlogs for a listing of queues, which has no counts itself."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cirrusmq_client.errors import QueueNotFound
 from cirrusmq_local.commands.console import tell
 
 MAX = 100
-"""A count is a call that may read 40 units."""
+"""Maximum number of queues with counts: each count is a call, which may read 40 units."""
 _AT_ONCE = 8
 _COUNTED = ("name", "active", "inactive", "delayed", "oldest_active_age_seconds")
 
 
 def with_counts(client: Client, queues: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The queues, the first of them with `counts`; one that is deleted meanwhile has none."""
+    """Return the queues, the first ones with `counts`. A queue that was just deleted has none."""
 
     def ask(queue: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -33,6 +33,6 @@ def with_counts(client: Client, queues: Sequence[Mapping[str, Any]]) -> list[dic
 
 
 def counted_columns(rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-    """The columns of a listing with counts; `approximate` if some of the counts are."""
+    """Columns of a listing with counts; with `approximate` if some counts are approximate."""
     approximate = any(row.get("approximate") for row in rows)
     return (*_COUNTED, "approximate") if approximate else _COUNTED

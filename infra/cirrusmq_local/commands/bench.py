@@ -1,6 +1,6 @@
-"""`cirrusmq bench`: a load test of a queue at any URL, with percentiles and what it cost.
+"""`cirrusmq bench`: a load test of a queue at any URL, with percentiles and costs.
 
-With `--advise` it loads nothing, and says by a stack's own hours how its tables' units are cheaper.
+With `--advise` it loads nothing: it compares two ways to pay for a stack's tables.
 """
 
 from __future__ import annotations
@@ -20,40 +20,41 @@ from cirrusmq_local.commands.load import STAMP_BYTES, Load, Outcome
 
 BATCH_BYTES = 4_194_304
 TABLE_BATCH_BYTES = 262_144
-"""A deployment without a bucket takes no more in a send."""
+"""Maximum of a send without a bucket for large messages."""
 PARTITIONS = 4
-"""Of a queue, by default."""
+"""Default number of a queue's partitions."""
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
 def bench(
     url: Annotated[
         str | None,
-        typer.Argument(help="Of the service, with the key of CIRRUSMQ_ACCESS_KEY_ID."),
+        typer.Argument(help="URL of the service, with the key of CIRRUSMQ_ACCESS_KEY_ID."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="How long to send.", min=1, max=86_400)] = 10.0,
     rate: Annotated[
-        float | None, typer.Option(help="Messages a second; without it, all it takes.", min=0.1)
+        float | None,
+        typer.Option(help="Messages a second; without it, as many as possible.", min=0.1),
     ] = None,
     size: Annotated[
-        int, typer.Option("--bytes", help="Of each body.", min=STAMP_BYTES, max=BATCH_BYTES)
+        int, typer.Option("--bytes", help="Bytes of each body.", min=STAMP_BYTES, max=BATCH_BYTES)
     ] = 100,
-    batch: Annotated[int, typer.Option(help="Messages of a send.", min=1, max=16)] = 16,
+    batch: Annotated[int, typer.Option(help="Messages in a send.", min=1, max=16)] = 16,
     producers: Annotated[int, typer.Option(help="Threads that send.", min=1, max=256)] = 2,
     consumers: Annotated[int, typer.Option(help="Threads that receive.", min=1, max=256)] = 2,
     attribute: Attributes = None,
     advise: Annotated[
         bool,
-        typer.Option(help="Load nothing: say by metered hours which Capacity is cheaper."),
+        typer.Option(help="Load nothing: show by metered hours which Capacity is cheaper."),
     ] = False,
     usage_table: Annotated[
         str | None,
-        typer.Option(help="For --advise in an account: output UsageTable; needs AWS credentials."),
+        typer.Option(help="For --advise in an account: the output UsageTable; needs credentials."),
     ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Load a queue made for it, then delete the queue. A lost message exits with 1."""
+    """Make a queue, load it, and delete it. Exits with 1 if a message was lost."""
     # These take longer to import than most other commands to run.
     if advise:
         from cirrusmq_local.commands.advising import print_advice
@@ -91,7 +92,7 @@ def bench(
 
 
 def percentiles(seconds: list[float]) -> dict[str, float]:
-    """In milliseconds; nothing where there is nothing."""
+    """Return percentiles in milliseconds; empty for an empty list."""
     ordered = sorted(seconds)
     return {
         name: round(1_000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)

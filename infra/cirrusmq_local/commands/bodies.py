@@ -1,4 +1,4 @@
-"""The bodies of a command: its arguments, else the lines of standard input."""
+"""Reads the bodies of a command from its arguments, or else from the lines of standard input."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _NAMED = re.compile(r"messages\[(\d+)\]")
 
 
 class Bodies:
-    """Makes messages of bodies, in batches. An error of a line names the line.
+    """Makes messages from bodies, in batches. An error names the line.
 
-    A line ends with LF or CRLF. Empty lines are left out, since no message is empty; their number
-    is told at the end.
+    A line ends with LF or CRLF. Empty lines are ignored, because no message is empty. Their number
+    is printed at the end.
     """
 
     def __init__(self, given: list[str] | None, make: Callable[[str], Message]) -> None:
         self._given, self._make = given, make
         self._lines: deque[int] = deque()
-        """The line of each message that was made and not sent."""
+        """Line number of each message that is not sent yet."""
         self._sent = self._empty = 0
 
     def each(self, call: Callable[[list[Message]], Iterable[T]]) -> Iterator[T]:
-        """The answers of a call with each batch, in order. Exits with 1 at the first error."""
+        """Yield the answer of a call for each batch, in order. Exits with 1 at the first error."""
         for batch in split(self._messages()):
             try:
                 answers = call(batch)

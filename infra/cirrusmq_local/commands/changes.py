@@ -1,4 +1,4 @@
-"""`cirrusmq changes`: which key changed what, as the service tells it."""
+"""`cirrusmq changes`: the service's list of changes, with the key that made each."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ _COLUMNS = ("at", "account", "key_id", "route", "resource", "code")
 
 def changes(
     since: Annotated[
-        str | None, typer.Option(help="Only from this time on: 2026-11-20T08:00:00Z.")
+        str | None, typer.Option(help="Only at or after this time: 2026-11-20T08:00:00Z.")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Only until this time.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only before this time.")] = None,
     key: Annotated[
-        str | None, typer.Option(help="Only of this access key.", autocompletion=completion.keys)
+        str | None,
+        typer.Option(help="Only changes by this access key.", autocompletion=completion.keys),
     ] = None,
     resource: Annotated[
-        str | None, typer.Option(help="Only of this queue, topic or key, and of what is below it.")
+        str | None,
+        typer.Option(
+            help="Only of this queue, topic or key, and its receivers, subscriptions and grants."
+        ),
     ] = None,
     most: Most = MAX,
     as_json: Json = False,
@@ -32,7 +36,7 @@ def changes(
 ) -> None:
     """List the account's changes of the last 90 days, the newest first.
 
-    Refused calls are in the log alone: `cirrusmq audit` reads it on one machine.
+    Rejected calls are only in the log: `cirrusmq audit` reads it on one machine.
     """
     found = connect(data).list_changes(
         None if since is None else read_time("--since", since),

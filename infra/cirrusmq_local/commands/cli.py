@@ -45,7 +45,7 @@ from cirrusmq_local.commands.peeking import peek
 from cirrusmq_local.commands.signals import Ending
 from cirrusmq_local.commands.tailing import tail
 
-# The store is durable at each answer, so an end that takes longer than this loses nothing.
+# The store is durable at each answer, so no data is lost if the end takes longer than this.
 END_SECONDS = 15.0
 
 queue = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
@@ -100,20 +100,22 @@ def _group() -> None:
 
 @app.command()
 def up(
-    host: Annotated[str, typer.Option(help="Address to answer on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8080,
-    data: Annotated[
-        Path, typer.Option(help="Folder that keeps everything.", readable=False)
-    ] = Path(".local"),
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 chooses a free one.", min=0, max=65535)] = 8080,
+    data: Annotated[Path, typer.Option(help="Folder for all data.", readable=False)] = Path(
+        ".local"
+    ),
     time_scale: Annotated[
-        float, typer.Option(help="How much faster than real time its time runs.", min=1)
+        float, typer.Option(help="How much faster than real time the service's clock runs.", min=1)
     ] = 1.0,
     environments: Annotated[
         Literal["shared", "cloud"],
-        typer.Option(help="Whether functions share caches, or have their own as in the cloud."),
+        typer.Option(
+            help="shared: functions share caches; cloud: each has its own, as in the cloud."
+        ),
     ] = "shared",
     direct_urls: Annotated[
-        bool, typer.Option("--direct-urls", help="Functions have URLs beside the API.")
+        bool, typer.Option("--direct-urls", help="Functions also have their own URLs.")
     ] = False,
     dialect_port: Annotated[
         int | None,
@@ -146,7 +148,9 @@ def up(
     ] = None,
     wait: Annotated[
         bool,
-        typer.Option("--wait", help="Start it in the background; return when it is ready."),
+        typer.Option(
+            "--wait", help="Start the service in the background; return when it is ready."
+        ),
     ] = False,
     ready_fd: Annotated[int | None, typer.Option(background.READY_FD, hidden=True)] = None,
 ) -> None:
@@ -162,10 +166,10 @@ def up(
     from cirrusmq_local.stack.server import AddressError
     from cirrusmq_local.stack.stack import Stack
 
-    # A crash inside a compiled library says where it was, instead of nothing.
+    # Prints a traceback if a compiled library crashes.
     faulthandler.enable()
     ending = Ending()
-    # The stack takes standard output for the functions' logs.
+    # The stack uses standard output for the functions' logs.
     console = sys.stdout
     try:
         stack = Stack(
@@ -209,7 +213,7 @@ def up(
 
 
 def main() -> None:
-    """Run the command line; exits with 0 done, 1 refused, 2 usage."""
+    """Run the command line; exits with 0 for success, 1 for an error, 2 for wrong usage."""
     try:
         app()
     except CirrusMQError as error:
@@ -217,6 +221,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output has closed it; nothing more may be written at the end either.
+        # The reader of our output has closed it, so nothing may be written at the exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -1,4 +1,4 @@
-"""Names that a shell completes, from the service: none where it does not answer at once."""
+"""Completes names in a shell from the service; no names if it does not answer at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cirrusmq_client.connection import DATA
 from cirrusmq_client.sources import part, queue_path, topic_path
 
 SECONDS = 1.0
-"""For each wait: a shell that hangs is worse than one that completes nothing."""
+"""Timeout of each step: a shell that hangs is worse than a shell that completes nothing."""
 NAMES = 100
 
 
@@ -43,7 +43,7 @@ def receivers(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def sources(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of queues, and of topics with a slash; behind a slash those of groups."""
+    """Names of queues, and of topics with a slash; after a slash, names of the topic's groups."""
     topic, slash, begun = incomplete.partition("/")
     if slash:
         path = f"{topic_path(topic)}/subscriptions"
@@ -52,7 +52,7 @@ def sources(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def logs(context: typer.Context, incomplete: str) -> list[str]:
-    """As `sources`, and names of topics alone."""
+    """Names as from `sources`, and names of topics without a slash."""
     found = sources(context, incomplete)
     return sorted({*found, *(name.removesuffix("/") for name in found)})
 
@@ -74,7 +74,7 @@ def accounts(context: typer.Context, incomplete: str) -> list[str]:
 def _names(
     context: typer.Context, path: str, entries: str, begun: str, field: str = "name"
 ) -> list[str]:
-    """A page of names that begin so; nothing goes wrong in the middle of a line being typed."""
+    """Return a page of names with this prefix. Hides errors, because the user is typing."""
     try:
         connection = find_connection(context.params.get("data") or DATA)
         answer = httpx.get(

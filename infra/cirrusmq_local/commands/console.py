@@ -26,31 +26,31 @@ def fail(message: str, hint: str | None = None) -> NoReturn:
 
 
 def tell(message: str) -> None:
-    """One line on standard error."""
-    # Its reader may be gone.
+    """Print one line on standard error."""
+    # The reader of standard error may be gone.
     with contextlib.suppress(OSError, ValueError):
         print("cirrusmq: " + show(" ".join(message.split())), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on one line, written at once so that a pipe gets it."""
+    """Print a JSON document on one line, and flush it for a pipe."""
     print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None
 ) -> None:
-    """A table. Cells are shown as they are, never read as markup; numbers to the right.
+    """Print a table. Cells are printed literally, never read as markup; numbers are right-aligned.
 
-    Where the terminal is too narrow for a word of it, a block of lines for each row instead: a time
-    or a name that is cut is none.
+    If the terminal is too narrow for a word of the table, each row is a block of lines instead,
+    because a time or a name must not be cut.
     """
     held = [[show(cell) if not _is_number(cell) else cell for cell in row] for row in rows]
     console = Console()
     table = Table(title=title, title_justify="left")
     for place, column in enumerate(columns):
         numbers = held and all(_is_number(row[place]) for row in held)
-        # The first column names the row, and a name that is cut is none.
+        # The first column names the row, and a name must not be cut.
         table.add_column(column, justify="right" if numbers else "left", no_wrap=place == 0)
     for row in held:
         table.add_row(*(Text(str(cell)) for cell in row))
@@ -62,7 +62,7 @@ def print_table(
 
 
 def _print_blocks(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None) -> None:
-    """A block for each row: its first cell, and a line for each other one that is not empty."""
+    """Print a block for each row: its first cell, and a line for each other non-empty cell."""
     if title:
         print(title)
     names = max(map(len, columns[1:]))
@@ -74,7 +74,7 @@ def _print_blocks(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: 
 
 
 def print_record(record: Mapping[str, Any], as_json: bool) -> None:
-    """One resource: its attributes, one a line."""
+    """Print a resource: one attribute on each line."""
     if as_json:
         print_json(record)
     else:
@@ -84,7 +84,7 @@ def print_record(record: Mapping[str, Any], as_json: bool) -> None:
 def print_listing(
     records: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, empty: str
 ) -> None:
-    """Resources: some of their attributes, one resource a line; all of them in JSON."""
+    """Print resources: some attributes, one resource on each line; all attributes in JSON."""
     if as_json:
         print_json(records)
     elif records:
@@ -94,14 +94,14 @@ def print_listing(
 
 
 def make_progress(total: bool = False) -> Progress:
-    """Progress on standard error, shown on a terminal alone and gone at the end."""
+    """Return a progress display on standard error, only for a terminal, erased at the end."""
     bar = (BarColumn(), TextColumn("{task.completed}/{task.total}")) if total else ()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), *bar, TimeElapsedColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def show(value: Any) -> str:
-    """A value as text for a terminal: control characters are made visible."""
+    """Return a value as text for a terminal, with control characters made visible."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`cirrusmq queue consumers` and `cirrusmq topic consumers`: the keys that received, and when."""
+"""`cirrusmq queue consumers` and `cirrusmq topic consumers`: keys and times of receives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = ("access_key_id", "account", "last_received_at")
 def list_queue_consumers(
     name: Queue, receiver: Receiver = None, as_json: Json = False, data: Data = DATA
 ) -> None:
-    """List the access keys that received from a queue within seven days, and when last."""
+    """List the access keys that called receive within seven days, and the time of the last call."""
     _print(SourceQueue(name, receiver), as_json, data)
 
 

@@ -1,4 +1,4 @@
-"""`cirrusmq data …`: an account's resources as a file, and an account as a file says."""
+"""`cirrusmq data …`: export an account's resources to a file, and apply a file to an account."""
 
 from __future__ import annotations
 
@@ -32,24 +32,26 @@ CHANGES = 3
 data = typer.Typer(
     no_args_is_help=True, help="Queues, topics, subscriptions and grants as one file."
 )
-importing = typer.Typer(no_args_is_help=True, help="Make an account what a file says.")
+importing = typer.Typer(no_args_is_help=True, help="Change an account to match a file.")
 data.add_typer(importing, name="import")
 
 File = Annotated[Path, typer.Argument(help="The file, in YAML.", dir_okay=False)]
-Delete = Annotated[bool, typer.Option("--delete", help="Delete what the file does not name.")]
-Force = Annotated[bool, typer.Option("--force", help="Delete also what holds messages.")]
+Delete = Annotated[
+    bool, typer.Option("--delete", help="Delete resources that are not in the file.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Also delete resources that have messages.")]
 
 
 @data.command("export")
 def export(
     file: Annotated[
-        Path | None, typer.Argument(help="The file; else standard output.", dir_okay=False)
+        Path | None, typer.Argument(help="The file; without it: standard output.", dir_okay=False)
     ] = None,
     data: Data = DATA,
 ) -> None:
     """Write the account's queues, receivers, grants, topics and subscriptions as YAML.
 
-    Attributes at their defaults are left out, and so are keys, messages and the signing secrets.
+    The file has no attributes with default values, no keys, no messages and no signing secrets.
     """
     with _client(data) as client:
         text = document.write(account.exported(account.read_account(client)))
@@ -68,14 +70,14 @@ def plan(
     delete: Delete = False,
     force: Force = False,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit with 3 where there is something to do.")
+        bool, typer.Option("--exit-code", help="Exit with 3 if there is something to change.")
     ] = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show what would be done, and do nothing.
+    """Show the changes that apply would make, and change nothing.
 
-    Exits with 0; 1 where something cannot become what the file says; 2 where the file is wrong.
+    Exits with 0; 1 if a resource cannot be changed to match the file; 2 if the file has a fault.
     """
     declared = read_file(file)
     with _client(data) as client:
@@ -99,11 +101,11 @@ def apply(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show what is to be done, ask on a terminal, and do it.
+    """Show the changes, ask on a terminal, and make them.
 
-    In JSON: a line with the plan, then one for each step that is done.
-    Exits with 0 where all is as the file says; 1 where it is not, then it can be repeated; 2 where
-    the file is wrong.
+    With --json: a line with the plan, then a line for each finished step.
+    Exits with 0 if the account matches the file; 1 if it does not, and then you can repeat it; 2 if
+    the file has a fault.
     """
     declared = read_file(file)
     with _client(data) as client:
@@ -135,7 +137,7 @@ def apply_plan(
     secrets: Path | None,
     report: Callable[[Step], None],
 ) -> None:
-    """Do the steps, and report each; signing secrets go to a file. Exits with 1 where one fails."""
+    """Do the steps and report each; write signing secrets to a file. Exits with 1 if one fails."""
     if secrets is not None:
         _check_writable(secrets)
     for number, step in enumerate(made.steps):
@@ -189,7 +191,7 @@ def make_plan_of(
     delete: bool = False,
     force: bool = False,
 ) -> Plan:
-    """The steps to what a file declares."""
+    """Return the steps to the resources that a file declares."""
     found = account.read_account(client)
     try:
         return make_plan(
@@ -204,7 +206,7 @@ def make_plan_of(
 
 
 def read_file(file: Path) -> dict[Place, Declared]:
-    """What a file declares; exits with 2 where it is wrong, a line for each fault."""
+    """Return a file's declarations; exits with 2 and a line for each fault if it has any."""
     try:
         return document.parse(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -223,7 +225,7 @@ def _refuse_file(file: Path, error: BadFile) -> NoReturn:
 
 
 def refuse_conflicts(made: Plan) -> None:
-    """Exit with 1 where something cannot become what the file says."""
+    """Exit with 1 if a resource cannot be changed to match the file."""
     if made.conflicts:
         places = ", ".join(str(conflict.place) for conflict in made.conflicts)
         fail(f"cannot become what the file says: {places}", "the lines with ! say why")
@@ -242,12 +244,12 @@ def _makes_secret(step: Step) -> bool:
 
 
 def _client(data: Path) -> Client:
-    """With the library's own tries: a file is applied by machines too, which can wait."""
+    """Return a client with the library's retries: a CI job applies files too, and can wait."""
     return Client(find_connection(data))
 
 
 def _open_secrets(path: Path) -> TextIO:
-    """To append to; a new file is its owner's alone."""
+    """Open a file to append to; only the owner can read a new file."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a")
 
 
@@ -259,7 +261,7 @@ def _check_writable(path: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Write a file atomically."""
     written = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         written.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Options that choose dead letters by the notes of their sources."""
+"""Options that select dead letters by reason, source and age."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-Reason = Annotated[str | None, typer.Option(help="Dead letters of this reason.")]
+Reason = Annotated[str | None, typer.Option(help="Dead letters with this reason.")]
 SourceName = Annotated[
-    str | None, typer.Option("--source", help="Dead letters of this queue, or topic.")
+    str | None, typer.Option("--source", help="Dead letters from this queue or topic.")
 ]
 OfReceiver = Annotated[
-    str | None, typer.Option("--receiver", help="Dead letters of this receiver.")
+    str | None, typer.Option("--receiver", help="Dead letters from this receiver.")
 ]
-OfSubscription = Annotated[str | None, typer.Option(help="Dead letters of this subscription.")]
-OlderThan = Annotated[int | None, typer.Option(help="Dead for so many seconds.", min=0)]
-YoungerThan = Annotated[int | None, typer.Option(help="Dead for fewer seconds.", min=0)]
+OfSubscription = Annotated[str | None, typer.Option(help="Dead letters from this subscription.")]
+OlderThan = Annotated[
+    int | None, typer.Option(help="Dead letters for at least this number of seconds.", min=0)
+]
+YoungerThan = Annotated[
+    int | None, typer.Option(help="Dead letters for less than this number of seconds.", min=0)
+]
 
 
 def chosen(
@@ -26,7 +30,7 @@ def chosen(
     older_than: int | None,
     younger_than: int | None,
 ) -> dict[str, Any] | None:
-    """The filter of dead letters that the options make; None without any."""
+    """Return the filter that the options make, or None without any option."""
     given = {
         "reason": reason,
         "source_queue": source,

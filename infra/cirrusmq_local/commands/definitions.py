@@ -1,4 +1,4 @@
-"""`cirrusmq up --definitions`: what a file declares, made before the service is ready."""
+"""`cirrusmq up --definitions`: makes the resources of a file before the service is ready."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cirrusmq_local.declarations.resources import Declared, Place
 from cirrusmq_local.declarations.showing import step_line
 
 SECRETS = "subscription_secrets.jsonl"
-"""In the data folder: the signing secrets of new URLs, which the service tells once."""
+"""File in the data folder for the signing secrets of new URLs, which are shown only once."""
 
 Definitions = dict[Place, Declared]
 
 
 def read_definitions(file: Path) -> Definitions:
-    """What a file declares; exits with 2 where it is wrong, a line for each fault."""
+    """Return a file's declarations; exits with 2 and a line for each fault if it has any."""
     return data.read_file(file)
 
 
 def make_definitions(file: Path, declared: Definitions, folder: Path) -> None:
-    """Make what is declared on the service of a data folder; nothing is deleted.
+    """Make the declared resources on the service of a data folder; nothing is deleted.
 
-    Exits with 1 where something cannot become what the file says.
+    Exits with 1 if a resource cannot be changed to match the file.
     """
-    # The service has just written how to connect; what the environment names is another one.
+    # The service has just written its connection; the environment may name another service.
     connection = find_connection(folder, environment={})
     try:
         with Client(connection) as client:

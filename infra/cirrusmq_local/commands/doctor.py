@@ -1,4 +1,4 @@
-"""`cirrusmq doctor`: what is wrong with a setup, and what to do."""
+"""`cirrusmq doctor`: finds problems of a setup, with a fix for each."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ PORT = 8080
 
 def doctor(
     port: Annotated[
-        int, typer.Option(help="Of a service that is not started yet.", min=1, max=65535)
+        int, typer.Option(help="Port of a service that is not started yet.", min=1, max=65535)
     ] = PORT,
     as_json: Json = False,
     data: Annotated[
         Path, typer.Option(help="Folder of the service on this machine.", readable=False)
     ] = DATA,
 ) -> None:
-    """Say what is wrong with a setup and what to do, one line each; nothing is changed.
+    """Print each problem of a setup with its fix, one on each line; change nothing.
 
-    Exits with 0 where nothing is wrong, with 1 where something is.
+    Exits with 0 if there is no problem, and with 1 if there is one.
     """
     found = []
     for finding in _findings(data, port):
@@ -50,14 +50,14 @@ def _findings(data: Path, port: int) -> Iterator[Finding]:
         answers = answers or finding.about == "key"
         yield finding
     if not answers:
-        # A service that answers has its folder open, and has found it whole.
+        # A service that answers has its folder open, and has checked it.
         yield from machine_checks.check_folder(data)
     yield machine_checks.check_disk(data)
     yield machine_checks.check_reports()
 
 
 def _of_service(data: Path, port: int) -> Iterator[Finding]:
-    """Its last finding is of the key where the service answers."""
+    """Return findings about the service; the last one is about the key if it answers."""
     try:
         connection = find_connection(data)
     except NotConfigured as error:

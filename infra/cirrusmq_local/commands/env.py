@@ -1,4 +1,4 @@
-"""`cirrusmq env`: the service and its key, as a shell, a file, Docker or GitHub takes them."""
+"""`cirrusmq env`: the URL and the key as variables, for a shell, a file, Docker or GitHub."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _SDKS = {
     "cmq": {"CMQ_ENDPOINT": "url", "SECRET_ID": "access_key_id", "SECRET_KEY": "secret"},
     "rocketmq": {"MQ_ENDPOINT": "url", "ACCESS_KEY": "access_key_id", "SECRET_KEY": "secret"},
 }
-"""Variables that a program for another service reads, by its own names; SNS is read beside SQS."""
+"""Variables that a program for another service reads, by its own names; SNS is beside SQS."""
 _BESIDE = {"sqs": {"AWS_DEFAULT_REGION": "eu-central-1"}}
-"""What an SDK wants set, whatever it is."""
+"""Region for AWS SDKs, which need one; any value works."""
 _HOST = "host.docker.internal"
-"""The machine itself, as Docker names it within a container."""
+"""Docker's name for the machine itself, inside a container."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def env(
     program: Annotated[
         Literal["cirrusmq", "sqs", "cmq", "rocketmq"],
-        typer.Argument(help="What reads it: this library, or a program for another service."),
+        typer.Argument(help="The reader: this library, or a program for another service."),
     ] = "cirrusmq",
     target: Annotated[
         Literal["shell", "dotenv", "docker", "github"],
-        typer.Option("--for", help="Where it is set: see above."),
+        typer.Option("--for", help="The form of the output: see above."),
     ] = "shell",
     data: Data = DATA,
 ) -> None:
-    """Print the service's URL and key as variables; the secret is among them.
+    """Print the service's URL and key as variables, with the secret.
 
     shell: eval "$(cirrusmq env)". dotenv: cirrusmq env --for dotenv > .env. docker: a file for
     docker run --env-file, in which the machine itself is host.docker.internal. github: in a step
@@ -60,7 +60,7 @@ def env(
         values = {name: _within_a_container(value) for name, value in values.items()}
     if target == "github" and "GITHUB_ACTIONS" in os.environ:
         for name in values:
-            if "SECRET" in name:  # the runner reads it, and prints the value no more
+            if "SECRET" in name:  # the runner reads it, and then masks the value in its log
                 print(f"::add-mask::{values[name]}", file=sys.stderr, flush=True)
     lines = [f"{name}={value}" for name, value in values.items()]
     if target == "shell":
@@ -78,8 +78,8 @@ def _of_library(data: Path) -> dict[str, str]:
 
 
 def _of_sdk(program: str, data: Path) -> dict[str, str]:
-    """What an SDK of another service reads, which the service on this machine has written down."""
-    # Of the service's own: other commands begin faster without it.
+    """Return the variables for another service's SDK, from the service's data folder."""
+    # A module of the service: other commands start faster without it.
     from cirrusmq_local.engine.data_errors import DataError
     from cirrusmq_local.stack.data import read_connection
 
@@ -99,7 +99,7 @@ def _of_sdk(program: str, data: Path) -> dict[str, str]:
 
 
 def _within_a_container(value: str) -> str:
-    """A URL of this machine for a program in a container on it; other values as they are."""
+    """Return a URL of this machine for a program in a container; other values unchanged."""
     parts = urlsplit(value) if value.startswith("http") else urlsplit("")
     if parts.hostname not in _LOOPBACK:
         return value

@@ -1,4 +1,4 @@
-"""What a load cost in an account: units counted on the embedded engine, calls as they were made."""
+"""Estimates a load's cost in an account, from units of the embedded engine and measured calls."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cirrusmq_local.commands import prices
 from cirrusmq_local.commands.load import Outcome, make_body
 
 SEND_BYTES = 4_194_304
-"""At most in one send or publish, and of one message."""
+"""Maximum bytes of a send or publish, and of one message."""
 URLS = {"http": {"endpoint": "http://127.0.0.1:9/"}}
 LOOK_UNITS = 0.5
-"""Read units of looking at an empty partition."""
+"""Read units of a scan of an empty partition."""
 
 
 def life_units(size: int, batch: int, attributes: dict[str, Any]) -> tuple[float, float]:
-    """(write units, read units) of a message of a queue with these attributes, caches warm.
+    """Return (write units, read units) of a message in a queue with these attributes, caches warm.
 
     A batch is sent, received and deleted in a service in memory, which counts by DynamoDB's rules.
     """
@@ -38,8 +38,8 @@ def life_units(size: int, batch: int, attributes: dict[str, Any]) -> tuple[float
 
 
 def kind_units(size: int, batch: int) -> dict[str, tuple[float, float]]:
-    """(write units, read units) that the table of messages is asked for a message, by what the
-    meter counts of it: `delivered` to a queue or group, `posted` to a URL.
+    """Return (write units, read units) of the table of messages for one message, by the meter's
+    kinds: `delivered` to a queue or group, `posted` to a URL.
 
     Counted in a service in memory; a batch that does not fit into one send is made smaller.
     """
@@ -81,7 +81,7 @@ def _published_units(
 
 
 def _units(world: Any, call: Callable[[], object]) -> tuple[float, float]:
-    """(write units, read units) of the table of messages."""
+    """Return (write units, read units) of the table of messages."""
     world.engine.reset_capacity()
     call()
     used = world.engine.capacity()["by_table"].get(world.tables.messages, {})
@@ -90,7 +90,7 @@ def _units(world: Any, call: Callable[[], object]) -> tuple[float, float]:
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """Without the audit that the functions log."""
+    """Disable the audit log of the functions."""
     logging.disable(logging.INFO)
     try:
         yield
@@ -109,7 +109,7 @@ def _live(client: Any, bodies: list[str]) -> None:
 
 
 def dollars(outcome: Outcome, units: tuple[float, float], partitions: int) -> dict[str, float]:
-    """By line. Functions are billed for the time that the calls took here, the way included."""
+    """Return dollars by line of the bill. A function's time is the whole measured call."""
     calls = outcome.calls
     made = sum(len(each.seconds) + len(each.failed) for each in calls.values())
     seconds = {kind: sum(each.seconds) for kind, each in calls.items()}

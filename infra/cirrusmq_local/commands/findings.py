@@ -1,4 +1,4 @@
-"""What `cirrusmq doctor` found."""
+"""Findings of `cirrusmq doctor`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: `note` is of what is missing and not needed yet."""
+    """One line of the output. `note`: something is missing and not needed yet."""
 
     state: Literal["ok", "note", "wrong"]
     about: str
     text: str
-    """With what to do, where it is not ok."""
+    """The text, with a fix if the finding is not ok."""
 
 
 def ok(about: str, text: str) -> Finding:
@@ -22,10 +22,10 @@ def ok(about: str, text: str) -> Finding:
 
 
 def note(about: str, text: str) -> Finding:
-    """Nothing is wrong, but something may be wanted."""
+    """Return a finding about something that may be needed later."""
     return Finding("note", about, text)
 
 
 def wrong(about: str, text: str) -> Finding:
-    """This has to be mended."""
+    """Return a finding about a problem that needs a fix."""
     return Finding("wrong", about, text)

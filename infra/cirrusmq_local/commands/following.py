@@ -1,4 +1,4 @@
-"""Following an operation until it ends."""
+"""Shows an operation's progress until it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cirrusmq_local.commands.console import fail, make_progress, print_json, sho
 Wait: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--wait/--no-wait", help="Show how far it is until it ends; or print its id at once."
+        "--wait/--no-wait", help="Show the progress until it ends, or print its id at once."
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""`cirrusmq queue …` and `cirrusmq topic …` of grants to other accounts, and `cirrusmq shared`."""
+"""`cirrusmq queue …` and `cirrusmq topic …` for grants to other accounts, and `cirrusmq shared`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def grant(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Let another account use a queue; it names it account:queue. A second grant replaces it."""
+    """Let another account use a queue, as account:queue. A second grant replaces the first."""
     print_record(connect(data).put_grant(name, account, permission), as_json)
 
 
@@ -44,7 +44,7 @@ def list_grants(name: Queue, as_json: Json = False, data: Data = DATA) -> None:
 
 @of_queues.command("revoke")
 def revoke(name: Queue, account: Granted, yes: Yes = False, data: Data = DATA) -> None:
-    """Take a grant on a queue back."""
+    """Revoke a grant on a queue."""
     ask(f"Take back what {account} may do with {name}?", yes)
     connect(data).delete_grant(name, account)
 
@@ -57,7 +57,7 @@ def grant_topic(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Let another account use a topic; it names it account:topic. A second grant replaces it."""
+    """Let another account use a topic, as account:topic. A second grant replaces the first."""
     print_record(connect(data).put_topic_grant(name, account, permission), as_json)
 
 
@@ -69,7 +69,7 @@ def list_topic_grants(name: Topic, as_json: Json = False, data: Data = DATA) -> 
 
 @of_topics.command("revoke")
 def revoke_topic(name: Topic, account: Granted, yes: Yes = False, data: Data = DATA) -> None:
-    """Take a grant on a topic back; subscriptions that the account made are still there."""
+    """Revoke a grant on a topic; subscriptions that the account made stay."""
     ask(f"Take back what {account} may do with {name}?", yes)
     connect(data).delete_topic_grant(name, account)
 

@@ -1,4 +1,4 @@
-"""`cirrusmq iam-policy`: the policy of a process that calls the tables of queues itself."""
+"""`cirrusmq iam-policy`: the IAM policy of a process that uses the tables directly."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def iam_policy(
     ] = "",
     data: Data = DATA,
 ) -> None:
-    """Print the IAM policy with which a process may call the tables of these queues itself.
+    """Print the IAM policy that lets a process use the tables of these queues directly.
 
-    For deployments with InProcess=true, and Client(in_process=True). A queue that is made again has
-    another id: then the policy is printed again too.
+    For deployments with InProcess=true, and Client(in_process=True). If you delete a queue and make
+    it again, it has another id: then print the policy again too.
     """
     from cirrusmq_local.cloud.own_policy import own_policy
 
@@ -51,5 +51,5 @@ def iam_policy(
 
 
 def _partition(region: str) -> str:
-    """The partition of AWS that a region is in."""
+    """Return the AWS partition of a region."""
     return next((name for begin, name in _PARTITIONS.items() if region.startswith(begin)), "aws")

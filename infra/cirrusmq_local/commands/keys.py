@@ -12,7 +12,7 @@ from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
 
 KeyId = Annotated[str, typer.Argument(help="The access key's id.", autocompletion=completion.keys)]
-Account = Annotated[str | None, typer.Option(help="Another account, for an admin key.")]
+Account = Annotated[str | None, typer.Option(help="Another account; needs an admin key.")]
 _COLUMNS = (
     "access_key_id",
     "account",
@@ -36,19 +36,19 @@ def create(
     ] = None,
     admin: Annotated[bool, typer.Option(help="For keys of all accounts.")] = False,
     manages_keys: Annotated[
-        bool, typer.Option(help="May make, rotate and delete keys that may do no more.")
+        bool, typer.Option(help="May make, rotate and delete keys that have no more rights.")
     ] = False,
     signing: Annotated[
         bool, typer.Option(help="May sign calls of other services' SDKs, such as SQS's.")
     ] = False,
     expires_at: Annotated[
-        str | None, typer.Option(help="Time of its end: 2027-11-20T08:00:00Z.")
+        str | None, typer.Option(help="Time when it expires: 2027-11-20T08:00:00Z.")
     ] = None,
     description: Annotated[str | None, typer.Option(help="A text.")] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Make a key; its secret is shown this once. Without a scope it makes every call."""
+    """Make a key; its secret is shown only once. Without a scope it may make every call."""
     given: dict[str, Any] = {
         "admin": admin,
         "scope": read_json("--scope", scope),
@@ -71,17 +71,18 @@ def list_keys(account: Account = None, as_json: Json = False, data: Data = DATA)
 def rotate(
     key_id: KeyId,
     grace_seconds: Annotated[
-        int | None, typer.Option(help="How long the secret before is good; a day.", min=0)
+        int | None,
+        typer.Option(help="How long the old secret stays valid; a day by default.", min=0),
     ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Give a key a new secret, shown this once; the one before is good for a while."""
+    """Give a key a new secret, shown only once; the old secret stays valid for a while."""
     print_record(connect(data).rotate_key(key_id, grace_seconds), as_json)
 
 
 @keys.command("delete")
 def delete(key_id: KeyId, yes: Yes = False, data: Data = DATA) -> None:
-    """Delete a key: calls with it are refused."""
+    """Delete a key: calls with it are rejected."""
     ask(f"Delete the key {key_id}?", yes)
     connect(data).delete_key(key_id)

@@ -1,4 +1,4 @@
-"""`cirrusmq listen`: a subscriber by HTTP that prints what it gets, and fails when told so."""
+"""`cirrusmq listen`: an HTTP subscriber that prints deliveries, and can fail on purpose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACCEPTED, UNSIGNED, FAILED = 204, 401, 500
 
 @dataclass
 class Listener:
-    """Answers each delivery, and prints it."""
+    """HTTP handler that answers and prints each delivery."""
 
     secret: str | None
     fail_first: int | None
@@ -63,20 +63,21 @@ class Listener:
 
 
 def listen(
-    host: Annotated[str, typer.Option(help="Address to answer on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 chooses a free one.", min=0, max=65535)] = 8000,
     secret: Annotated[
         str | None, typer.Option(help="The subscription's whsec_…: verify signatures.")
     ] = None,
     fail_first: Annotated[
-        int | None, typer.Option(help="Fail so many deliveries, then accept.", min=0)
+        int | None, typer.Option(help="Number of deliveries that fail first.", min=0)
     ] = None,
     status: Annotated[
-        int | None, typer.Option(help="The status of failures (500), or of all.", min=200, max=599)
+        int | None,
+        typer.Option(help="The status of failed deliveries (500), or of all.", min=200, max=599),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Be a subscriber on this machine: print each delivery, a line each, until Ctrl-C."""
+    """Run a subscriber on this machine: print each delivery on a line, until Ctrl-C."""
     try:
         if secret is not None:
             read_secret(secret)

@@ -15,17 +15,17 @@ from cirrusmq_client import CirrusMQError, Client, Message, Received
 T = TypeVar("T")
 
 STAMP_BYTES = 32
-"""At the begin of a body: its number, and when its send began."""
+"""Format of a body's first bytes: its number, and the start time of its send."""
 TEXT = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=300_000))
-"""Bodies are pieces of it: as hard to compress as messages are at worst."""
+"""Bodies are pieces of this text, which cannot be compressed."""
 WAIT_SECONDS = 1.0
 QUIET_SECONDS = 60.0
-"""Consumers look so long for messages that were answered as sent and have not come."""
+"""Seconds that consumers wait for messages that were sent and not received yet."""
 
 
 @dataclass(kw_only=True)
 class Calls:
-    """Calls of one kind: their seconds, and the codes of those that failed."""
+    """Calls of one kind: their seconds, and the codes of failed calls."""
 
     seconds: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Calls:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What a load did. Delays are seconds from the begin of a send to the receive's answer."""
+    """Results of a load. A delay is seconds from the start of a send to the receive's answer."""
 
     calls: dict[str, Calls] = field(
         default_factory=lambda: {kind: Calls() for kind in ("send", "receive", "delete")}
@@ -45,28 +45,28 @@ class Outcome:
     """Of sending."""
     empty_receives: int = 0
     repeated: int = 0
-    """Messages that came more than once."""
+    """Messages that were received more than once."""
     lost: int = 0
-    """Messages that were answered as sent and never came."""
+    """Messages that were sent and never received."""
 
 
 def make_body(number: int, size: int) -> str:
-    """A body of so many bytes that begins with its number and the time."""
+    """Return a body of `size` bytes that begins with its number and the time."""
     start = random.randrange(len(TEXT))
     stamp = f"{number:012d} {time.time():.6f}"
     text = TEXT[start : start + size - STAMP_BYTES]
-    while len(text) < size - STAMP_BYTES:  # what is so far behind no packing finds
+    while len(text) < size - STAMP_BYTES:  # compression does not look back that far
         text += TEXT[: size - STAMP_BYTES - len(text)]
     return stamp.ljust(STAMP_BYTES) + text
 
 
 class Load:
-    """Producers send batches until the time is over, consumers take and delete all that came."""
+    """Producers send batches until the time is over; consumers receive and delete them."""
 
     def __init__(
         self, client: Client, queue: str, *, size: int, batch: int, rate: float | None
     ) -> None:
-        """`rate`: messages a second of all producers together; None: as many as they can."""
+        """`rate`: messages a second of all producers together, or None for as many as possible."""
         self._client, self._queue = client, queue
         self._size = size
         self._batch = batch
@@ -75,13 +75,13 @@ class Load:
         self._outcome = Outcome()
         self._next = 0
         self._out: set[int] = set()
-        """Numbers of messages that were answered as sent and have not come."""
+        """Return the numbers of messages that were sent and not received."""
         self._came: set[int] = set()
         self._sending = True
         self._last_came = 0.0
 
     def run(self, seconds: float, producers: int, consumers: int) -> Outcome:
-        """Send for so long, then consume what is left."""
+        """Send for `seconds`, then consume the remaining messages."""
         began = self._last_came = time.monotonic()
         consuming = [self._start(self._consume) for _ in range(consumers)]
         sending = [self._start(self._produce, began, seconds) for _ in range(producers)]
@@ -153,7 +153,7 @@ class Load:
                 self._outcome.delays.append(now - float(sent))
 
     def _timed(self, kind: str, call: Callable[[], T]) -> T | None:
-        """The call's answer, None where it failed; either way it is noted."""
+        """Return the call's answer, or None if it failed; both are counted."""
         began = time.monotonic()
         try:
             answer = call()

@@ -1,4 +1,4 @@
-"""Whether this machine has what a service and its reports need."""
+"""Checks of this machine: packages, data folder, disk, Java."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TOO_LITTLE_BYTES = 100_000_000
 
 
 def check_python() -> Finding:
-    """The version; an older one than is needed does not get here (see this package's own file)."""
+    """Report the version of Python. This package's `__init__` rejects versions that are too old."""
     return ok("python", platform.python_version())
 
 
 def check_folder(data: Path) -> Iterator[Finding]:
-    """Whether a start would take the data folder; nothing where there is none."""
+    """Check that a start would accept the data folder. Returns no finding without a folder."""
     if not data.exists() and not data.is_symlink():
         return
     from cirrusmq_local.engine.data_errors import DataError
@@ -35,7 +35,7 @@ def check_folder(data: Path) -> Iterator[Finding]:
 
 
 def check_disk(data: Path) -> Finding:
-    """Whether there is space for what is to be kept in the folder."""
+    """Check that the disk of the folder has space."""
     place = data.absolute()
     while not place.exists():
         place = place.parent
@@ -49,7 +49,7 @@ def check_disk(data: Path) -> Finding:
 
 
 def check_reports() -> Finding:
-    """Whether reports can be made here; a service needs neither Spark nor Java."""
+    """Check that reports can be made here; the service itself needs neither Spark nor Java."""
     if find_spec("pyspark") is None:
         return note("reports", "Spark is not installed, and no report needs it yet: make report")
     from cirrusmq_local.stack.report_run import find_java

@@ -34,16 +34,18 @@ def send(
     body: arguments.Bodies = None,
     tag: arguments.Tags = None,
     attribute: arguments.MessageAttributes = None,
-    delay_seconds: Annotated[int | None, typer.Option(help="Hidden for so long.")] = None,
+    delay_seconds: Annotated[
+        int | None, typer.Option(help="Seconds until it can be received.")
+    ] = None,
     group: arguments.Group = None,
     priority: Annotated[
-        int | None, typer.Option(help="In a queue with priorities; the higher comes first.", min=1)
+        int | None, typer.Option(help="In a queue with priorities; the highest comes first.", min=1)
     ] = None,
     deduplication_id: arguments.DeduplicationId = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Send messages; prints their ids. Of standard input each line is one; empty ones are not."""
+    """Send messages and print their ids. Each line of standard input that is not empty is one."""
     check_single(body, deduplication_id)
     attributes = read_texts(attribute)
     client = connect(data)
@@ -65,9 +67,11 @@ def send(
 
 def receive(
     source: arguments.Source,
-    most: Annotated[int, typer.Option("--max", help="At most so many.", min=1, max=16)] = 1,
+    most: Annotated[
+        int, typer.Option("--max", help="Maximum number of messages.", min=1, max=16)
+    ] = 1,
     wait_seconds: Annotated[
-        float | None, typer.Option(help="Wait so long for one.", min=0, max=30)
+        float | None, typer.Option(help="Seconds to wait for a message.", min=0, max=30)
     ] = None,
     receiver: Annotated[
         str | None,
@@ -78,12 +82,12 @@ def receive(
         str | None,
         typer.Option(metavar="NAME=VALUE", help="Only messages with this attribute."),
     ] = None,
-    follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = False,
-    delete: Annotated[bool, typer.Option(help="Delete what was printed.")] = False,
+    follow: Annotated[bool, typer.Option(help="Continue until Ctrl-C.")] = False,
+    delete: Annotated[bool, typer.Option(help="Delete the printed messages.")] = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Receive messages: one line each. They are delivered again later unless deleted."""
+    """Receive messages, one on each line. They come again later, unless you delete them."""
     wanted = read_source(source, receiver)
     client = connect(data)
     printing = _Printing(client, wanted, delete, as_json)
@@ -96,21 +100,21 @@ def receive(
         printing.show(most, wait_seconds, group)
         return
     waits = FOLLOW_WAIT_SECONDS if wait_seconds is None else wait_seconds
-    # Ctrl-C is how following ends, not a failure.
+    # Ctrl-C ends following; it is not an error.
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             printing.show(16, waits, group)
 
 
 def message_line(message: Received) -> str:
-    """A message in one line; of a dead letter also its reason."""
+    """Return a message as one line, with the reason of a dead letter."""
     note = message.dead_letter
     dead = "" if note is None else f"{show(note['reason'])} in {show(note['source_queue'])}  "
     return f"{message.id}  {message.json['sent_at']}  {dead}{show_body(message)}"
 
 
 def show_body(message: Received) -> str:
-    """A body for a terminal."""
+    """Return a body for a terminal."""
     return show(message.json.get("body", f"base64:{message.json.get('body_base64')}"))
 
 
@@ -128,14 +132,14 @@ class _Printing:
         )
 
     def show_where(self, most: int, name: str, value: str) -> None:
-        """Receive by an attribute until there are enough, or everything was looked at."""
+        """Receive by an attribute until there are enough, or the scan has ended."""
         after: str | None = None
         seen_all = False
         while most > 0 and not seen_all:
             found = self._client.receive_where(self._source, name, value, most, after=after)
             self._print(found.messages)
             most -= len(found.messages)
-            # Without a key the queue is paused, or the next call would begin again.
+            # Without a key the queue is paused, or the next call would start at the beginning.
             seen_all, after = found.seen_all or found.after is None, found.after
 
     def _print(self, messages: list[Received]) -> None:

@@ -1,4 +1,4 @@
-"""The hours that a stack has metered: its usage records, and the units that they stand for."""
+"""Reads a stack's usage records, and converts them to units."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cirrusmq_client.errors import NotFound
 from cirrusmq_local.commands.console import fail
 
 Item = Mapping[str, Any]
-"""Of the Usage table, in wire shape."""
+"""Items of the Usage table, in wire format."""
 
 MOVED_UNITS = {"dead_lettered": (4.0, 1.0), "rewound": (1.0, 0.5), "dropped": (1.0, 0.5)}
-"""(write units, read units) of a message that is not sent, received or deleted but moved."""
+"""(write units, read units) of a moved message, which is not sent, received or deleted."""
 
 
 class Event(NamedTuple):
-    """What happened to some messages of one kind in one minute."""
+    """Usage of one kind in one minute."""
 
     minute: int
     """Since the epoch."""
@@ -30,11 +30,11 @@ class Event(NamedTuple):
     messages: int
     bytes: int
     pushed: bool
-    """Whether it was delivered to a URL."""
+    """Return True if the usage is a delivery to a URL."""
 
 
 def events(items: Iterable[Item]) -> Iterator[Event]:
-    """What the meter counted, without the hourly gauges of what is kept."""
+    """Return the meter's counts, without the hourly gauges of kept messages."""
     for item in items:
         for entry in item.get("records", {}).get("L", []):
             held = entry["M"]
@@ -46,7 +46,7 @@ def events(items: Iterable[Item]) -> Iterator[Event]:
 
 
 def mean_size(found: Iterable[Event]) -> int:
-    """Bytes of a message as it came in, in the mean."""
+    """Return the mean size of an incoming message in bytes."""
     came = [each for each in found if each.kind in ("sent", "published")]
     return sum(each.bytes for each in came) // max(1, sum(each.messages for each in came))
 
@@ -54,9 +54,9 @@ def mean_size(found: Iterable[Event]) -> int:
 def units_by_minute(
     found: Iterable[Event], costs: Mapping[str, tuple[float, float]]
 ) -> dict[int, tuple[float, float]]:
-    """(write units, read units) of each minute; `costs` are a message's of each kind.
+    """Return (write units, read units) of each minute. `costs`: units of a message by kind.
 
-    A later correction of the meter may have taken back more than its minute has: no less than 0.
+    A later correction of the meter may exceed its minute, so the result is at least 0.
     """
     sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for each in found:
@@ -68,7 +68,7 @@ def units_by_minute(
 
 
 def from_machine(client: Client) -> Iterator[Item]:
-    """The records of a stack on this machine, all changes until now counted."""
+    """Return the records of a stack on this machine, with all changes until now."""
     try:
         client.call("POST", "/local/run/meter")
         folder = Path(client.call("POST", "/local/export")["exports"]["Usage"])
@@ -84,7 +84,7 @@ def from_machine(client: Client) -> Iterator[Item]:
 
 
 def from_account(table: str) -> Iterator[Item]:
-    """The records of a stack in an account, by a scan; exits with 1 where it is refused."""
+    """Return the records of a stack in an account, by a scan; exits with 1 if AWS rejects it."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

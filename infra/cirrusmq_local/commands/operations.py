@@ -1,4 +1,4 @@
-"""`cirrusmq operation …`: long work, its list, and how far it is."""
+"""`cirrusmq operation …`: long operations and their progress."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
 from cirrusmq_local.commands.following import follow
 
-operations = typer.Typer(no_args_is_help=True, help="Show how far long work is.")
+operations = typer.Typer(no_args_is_help=True, help="Show the progress of long operations.")
 _COLUMNS = ("id", "kind", "of", "state", "done", "started_at", "key_id", "detail")
 
 
 @operations.callback()
 def _group() -> None:
-    """Of purges, rewinds, redrives, and of receivers that begin with the backlog."""
+    """Show purges, rewinds, redrives, and backfills of receivers."""
 
 
 @operations.command("list")
 def list_operations(
     state: Annotated[
-        Literal["running", "succeeded", "failed"] | None, typer.Option(help="Only of this state.")
+        Literal["running", "succeeded", "failed"] | None,
+        typer.Option(help="Only operations in this state."),
     ] = None,
     kind: Annotated[
         Literal["purge", "rewind", "redrive", "backfill", "replay"] | None,
-        typer.Option(help="Only of this kind."),
+        typer.Option(help="Only operations of this kind."),
     ] = None,
     queue: Annotated[
         str | None,
-        typer.Option(help="Only of this queue.", autocompletion=completion.queues),
+        typer.Option(help="Only operations on this queue.", autocompletion=completion.queues),
     ] = None,
     topic: Annotated[
         str | None,
-        typer.Option(help="Only of this topic's subscriptions.", autocompletion=completion.topics),
+        typer.Option(
+            help="Only operations on this topic's subscriptions.", autocompletion=completion.topics
+        ),
     ] = None,
     most: Most = MAX,
     as_json: Json = False,
@@ -62,12 +65,12 @@ def _place(operation: Mapping[str, Any]) -> str:
 def show_operation(
     operation: Annotated[str, typer.Argument(help="Op-…")],
     wait: Annotated[
-        bool, typer.Option("--wait", help="Until it ends; exits with 1 where it failed.")
+        bool, typer.Option("--wait", help="Wait until it ends; exits with 1 if it failed.")
     ] = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show how far an operation is, up to 7 days after its beginning."""
+    """Show the progress of an operation, up to 7 days after its start."""
     client = connect(data)
     if wait:
         follow(client, operation, as_json)

@@ -1,4 +1,4 @@
-"""`cirrusmq peek`: looking at messages without taking them."""
+"""`cirrusmq peek`: shows messages without leasing them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cirrusmq_local.commands.messages import message_line
 
 def peek(
     source: Source,
-    most: Annotated[int, typer.Option("--max", help="At most so many.", min=1)] = 10,
+    most: Annotated[int, typer.Option("--max", help="Maximum number of messages.", min=1)] = 10,
     reason: Reason = None,
     of_source: SourceName = None,
     receiver: OfReceiver = None,
@@ -34,9 +34,9 @@ def peek(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show active messages, one line each; none is claimed.
+    """Show active messages, one on each line; none is leased.
 
-    With an option, only dead letters that it selects.
+    With an option, only the dead letters that it selects.
     """
     wanted = chosen(reason, of_source, receiver, subscription, older_than, younger_than)
     for message in islice(connect(data).peek_all(read_source(source), wanted), most):

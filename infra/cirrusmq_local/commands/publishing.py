@@ -1,4 +1,4 @@
-"""`cirrusmq publish`, and who would get what is published."""
+"""`cirrusmq publish`, and `cirrusmq topic match`, which tests filters."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ def match(
     tag: arguments.Tags = None,
     routing_key: RoutingKey = None,
     attribute: arguments.MessageAttributes = None,
-    filter: Annotated[
-        str | None, typer.Option(help="In JSON: show whether this filter lets them pass instead.")
-    ] = None,
+    filter: Annotated[str | None, typer.Option(help="In JSON: test this filter instead.")] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show who would get messages, or try a filter on them; nothing is published."""
+    """Show which subscriptions would get messages, or test a filter; publishes nothing."""
     attributes, tried = read_texts(attribute), arguments.read_json("--filter", filter)
     client = connect(data)
 
@@ -51,7 +49,7 @@ def match(
 
 
 def _told(matched: MatchedMessage) -> str:
-    """Who would get a message, or whether the filter that is tried lets it pass."""
+    """Return the subscriptions that would get a message, or the result of the tested filter."""
     if "passes" in matched:
         return "passes" if matched["passes"] else f"does not pass: {matched['why_not']}"
     return " ".join(each["name"] for each in matched["subscriptions"]) or "(nobody)"
@@ -66,15 +64,16 @@ def publish(
     group: arguments.Group = None,
     deduplication_id: arguments.DeduplicationId = None,
     delay_seconds: Annotated[
-        int | None, typer.Option(help="Delivered so much later, below a day.")
+        int | None, typer.Option(help="Delay of the delivery, less than a day.")
     ] = None,
     deliver_at: Annotated[
-        str | None, typer.Option(help="When: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
+        str | None,
+        typer.Option(help="Time of delivery: 2026-11-20T08:00:00Z, or 1795161600 (unix)."),
     ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Publish messages; prints their ids, and how many subscriptions get each."""
+    """Publish messages; print their ids, and how many subscriptions get each."""
     check_single(body, deduplication_id)
     attributes = read_texts(attribute)
     client = connect(data)

@@ -1,4 +1,4 @@
-"""Long work on queues: purge, rewind, redrive; and the export of messages."""
+"""Long operations on queues: purge, rewind, redrive; and the export of messages."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def purge(
 def wait_empty(
     name: Queue,
     timeout: Annotated[
-        float, typer.Option(min=0, help="Give up after so many seconds, with exit code 1.")
+        float, typer.Option(min=0, help="Seconds after which it stops waiting and exits with 1.")
     ] = 3_600.0,
     data: Data = DATA,
 ) -> None:
-    """Wait until a queue is drained: nothing active, held, waiting for a retry or delayed.
+    """Wait until a queue is drained: no message is active, leased, waiting for a retry or delayed.
 
-    Of its own messages: its receivers have backlogs of their own (`queue receivers`).
+    It does not wait for the receivers, which have separate backlogs (`queue receivers`).
     """
     client = connect(data)
     until = time.monotonic() + timeout
@@ -73,8 +73,8 @@ def rewind(
 ) -> None:
     """Make deleted messages that were sent at or after a time active again.
 
-    They come in order of sending in a queue with one partition, and within the groups of an
-    ordered queue; with several partitions in that of each of them.
+    A queue with one partition, and each group of an ordered queue, delivers them in the order of
+    sending. With several partitions, each partition keeps its order.
     """
     client = connect(data)
     begun(client, client.rewind_queue(name, read_moment(to)), wait, as_json)
@@ -91,9 +91,9 @@ def export(
     younger_than: YoungerThan = None,
     data: Data = DATA,
 ) -> None:
-    """Print active messages, one JSON object a line; none is claimed.
+    """Print active messages, one JSON object on each line; none is leased.
 
-    With an option, only dead letters that it selects.
+    With an option, only the dead letters that it selects.
     """
     wanted = chosen(reason, source, receiver, subscription, older_than, younger_than)
     for message in connect(data).peek_all(name, wanted):
@@ -106,10 +106,13 @@ def redrive(
     to: Annotated[
         str | None,
         typer.Option(
-            help="A queue; else back to each message's source.", autocompletion=completion.queues
+            help="A queue; without it, messages go back to their sources.",
+            autocompletion=completion.queues,
         ),
     ] = None,
-    max_messages: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
+    max_messages: Annotated[
+        int | None, typer.Option(help="Maximum number of messages.", min=1)
+    ] = None,
     message_id: Annotated[
         list[str] | None, typer.Option("--id", help="Only this message. May be repeated.")
     ] = None,

@@ -36,7 +36,9 @@ _COLUMNS = (
     "created_at",
 )
 MessageId = Annotated[str, typer.Argument(help="Msg-…")]
-Group = Annotated[str | None, typer.Option(help="Its group, in an ordered or a fair queue.")]
+Group = Annotated[
+    str | None, typer.Option(help="The message's group, in an ordered or a fair queue.")
+]
 Receiver = Annotated[
     str | None,
     typer.Option(help="An independent receiver.", autocompletion=completion.receivers),
@@ -48,12 +50,14 @@ queues = typer.Typer()
 def create(
     name: Queue,
     attribute: Attributes = None,
-    fair: Annotated[bool, typer.Option("--fair", help="Each group has its turn.")] = False,
+    fair: Annotated[
+        bool, typer.Option("--fair", help="Deliver from the groups in turn (round robin).")
+    ] = False,
     exact: Exact = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Make a queue, or see that it is there with these attributes."""
+    """Make a queue, or check that it exists with these attributes."""
     attributes = read_attributes(attribute) | ({"fair": True} if fair else {})
     made = connect(data).create_queue(name, attributes, exact=exact)
     print_made("queue", name, made, attributes, as_json)
@@ -64,7 +68,7 @@ def list_queues(
     prefix: Prefix = "",
     counts: Annotated[
         bool,
-        typer.Option("--counts", help=f"With the backlogs of the first {MAX}: a call for each."),
+        typer.Option("--counts", help=f"Show the backlogs of the first {MAX}: a call for each."),
     ] = False,
     as_json: Json = False,
     data: Data = DATA,
@@ -94,7 +98,7 @@ def show_queue(name: Queue, as_json: Json = False, data: Data = DATA) -> None:
 def change(
     name: Queue, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
 ) -> None:
-    """Change some of a queue's attributes; null unsets one."""
+    """Change some of a queue's attributes; null removes one."""
     changes = read_changes(attribute)
     changed = connect(data).change_queue(name, changes)
     print_changed("queue", name, changed, changes, as_json)
@@ -123,7 +127,7 @@ def cancel(
     group: Group = None,
     data: Data = DATA,
 ) -> None:
-    """Take back a message that nobody has received, by its id."""
+    """Cancel a message that no consumer has received, by its id."""
     connect(data).cancel(SourceQueue(name, receiver), message_id, group=group)
 
 
@@ -131,16 +135,19 @@ def cancel(
 def reschedule(
     name: Queue,
     message_id: MessageId,
-    delay_seconds: Annotated[int | None, typer.Option(help="Hidden for so long from now.")] = None,
+    delay_seconds: Annotated[
+        int | None, typer.Option(help="Seconds from now until it is due.")
+    ] = None,
     deliver_at: Annotated[
-        str | None, typer.Option(help="When: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
+        str | None,
+        typer.Option(help="Time when it is due: 2026-11-20T08:00:00Z, or 1795161600 (unix)."),
     ] = None,
     receiver: Receiver = None,
     group: Group = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Change when a message is due that nobody has received, by its id."""
+    """Change the due time of a message that no consumer has received, by its id."""
     found = connect(data).reschedule(
         SourceQueue(name, receiver),
         message_id,

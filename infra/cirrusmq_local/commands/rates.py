@@ -20,7 +20,7 @@ from cirrusmq_local.commands.queues import Receiver
 of_queues = typer.Typer()
 of_topics = typer.Typer()
 Hours = Annotated[
-    int | None, typer.Option(help="By the hour instead, in so many of them: at most 168.")
+    int | None, typer.Option(help="Show this number of hours, by the hour: at most 168.")
 ]
 _OF_QUEUE = ("sent", "received", "deleted", "kept")
 _OF_TOPIC = ("published",)
@@ -35,7 +35,7 @@ def show_queue_rates(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show how many messages came and went in the last hour, every five minutes."""
+    """Show how many messages were sent and deleted in the last hour, every five minutes."""
     found = connect(data).show_rates(SourceQueue(name, receiver), hours=hours)
     _print(found, _OF_SUBSCRIPTION if receiver else _OF_QUEUE, as_json)
 
@@ -45,13 +45,15 @@ def show_topic_rates(
     name: Topic,
     subscription: Annotated[
         str | None,
-        typer.Option(help="One of its subscriptions.", autocompletion=completion.subscriptions),
+        typer.Option(
+            help="One of the topic's subscriptions.", autocompletion=completion.subscriptions
+        ),
     ] = None,
     hours: Hours = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show how many messages were published in the last hour, or came to a subscription."""
+    """Show how many messages were published in the last hour, or reached a subscription."""
     client = connect(data)
     if subscription is None:
         _print(client.show_rates(topics=[name], hours=hours), _OF_TOPIC, as_json)
@@ -61,7 +63,7 @@ def show_topic_rates(
 
 
 def _print(found: RatesOfLastHour, always: tuple[str, ...], as_json: bool) -> None:
-    """A line for each interval; `always`: the columns that are shown where they are 0 too."""
+    """Print a line for each interval. `always`: columns that are shown even if all values are 0."""
     if as_json:
         print_json(found)
         return

@@ -1,4 +1,4 @@
-"""`cirrusmq queue …` of independent receivers."""
+"""`cirrusmq queue …` for independent receivers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def add_receiver(
     name: Queue,
     receiver: ReceiverName,
     start: Annotated[
-        str | None, typer.Option(help="latest, earliest (also what is in the queue), or a time.")
+        str | None,
+        typer.Option(help="latest, earliest (also the messages in the queue), or a time."),
     ] = None,
     tag: OnlyTags = None,
     sql: OnlySql = None,
@@ -52,7 +53,7 @@ def add_receiver(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Add an independent receiver to a queue, and wait until it has what was sent before."""
+    """Add an independent receiver to a queue, and wait until it has the older messages."""
     wanted = {"start": start, "filter": read_filter(tag, None, sql)}
     attributes: Any = {key: value for key, value in wanted.items() if value is not None}
     client = connect(data)
@@ -70,7 +71,7 @@ def change_receiver(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Change a receiver's attributes: -a receive_rate=100, or labels, or paused."""
+    """Change a receiver's attributes: -a receive_rate=100, labels or paused."""
     changes = read_changes(attribute)
     changed = connect(data).change_receiver(name, receiver, changes)
     print_changed("receiver", f"{name}/{receiver}", changed, changes, as_json)
@@ -80,7 +81,7 @@ def change_receiver(
 def pause(
     name: Queue, receiver: OfReceiver = None, as_json: Json = False, data: Data = DATA
 ) -> None:
-    """Let the messages of a queue, or of one of its receivers, wait; sends go on."""
+    """Pause deliveries of a queue, or of one of its receivers; sends still work."""
     _set_paused(name, receiver, True, as_json, data)
 
 
@@ -88,7 +89,7 @@ def pause(
 def resume(
     name: Queue, receiver: OfReceiver = None, as_json: Json = False, data: Data = DATA
 ) -> None:
-    """Have messages received again."""
+    """Resume deliveries."""
     _set_paused(name, receiver, False, as_json, data)
 
 

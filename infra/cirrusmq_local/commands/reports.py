@@ -1,4 +1,4 @@
-"""`cirrusmq report …`: usage with its charges, backlogs, and what is done to bills by hand."""
+"""`cirrusmq report …`: bills, backlogs, and manual corrections of bills."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_table
 
 reports = typer.Typer(no_args_is_help=True, help="Bills and backlogs.")
-Make: TypeAlias = Annotated[bool, typer.Option(help="Run the job, where it can run here.")]
+Make: TypeAlias = Annotated[bool, typer.Option(help="Run the job, if it can run here.")]
 _WAITING = ("name", "kind", "active", "inactive", "delayed", "dead", "oldest_age_seconds")
 _LINES = ("resource", "kind", "correction", "count", "bytes", "amount")
 
@@ -27,21 +27,21 @@ def billing(
     until: Annotated[str | None, typer.Option("--to", help="2026-12-01T00:00:00Z.")] = None,
     make: Make = True,
     adjustments: Annotated[
-        Path | None, typer.Option(help="Amounts to add to bills, one in JSON a line.")
+        Path | None, typer.Option(help="Amounts to add to bills, one JSON object on each line.")
     ] = None,
     accept_gaps: Annotated[
-        bool, typer.Option("--accept-gaps", help="Bill without use that no export shows.")
+        bool, typer.Option("--accept-gaps", help="Make bills without the use that is in no export.")
     ] = False,
     alert_topic: Annotated[
-        str | None, typer.Option(help="A topic that is told of exceeded budgets, each once.")
+        str | None, typer.Option(help="A topic for messages about exceeded budgets, one for each.")
     ] = None,
     accept_removed: Annotated[
-        bool, typer.Option("--accept-removed", help="Go on although records are missing.")
+        bool, typer.Option("--accept-removed", help="Continue although records are missing.")
     ] = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show the newest bills of the account; on one machine they are made now."""
+    """Show the newest bills of the account; on one machine the job makes them now."""
     client = connect(data)
     accepted = {"--accept-gaps": accept_gaps, "--accept-removed": accept_removed}
     options = [option for option, given in accepted.items() if given]
@@ -78,7 +78,7 @@ def backlog(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show the newest backlog report; on one machine it is made now."""
+    """Show the newest backlog report; on one machine the job makes it now."""
     client = connect(data)
     page = _make(client, "backlog", make)
     report = client.report_backlog(at)
@@ -92,26 +92,29 @@ def backlog(
 
 @reports.command("adjust")
 def adjust(
-    account: Annotated[str, typer.Option(help="Whose bill it is.")],
-    month: Annotated[str, typer.Option(help="Of the use that it is about: 2026-11.")],
-    kind: Annotated[str, typer.Option(help="Of use; of an amount: credit, or any name.")],
-    reason: Annotated[str, typer.Option(help="What the document says.")],
+    account: Annotated[str, typer.Option(help="The account of the bill.")],
+    month: Annotated[str, typer.Option(help="Month of the use: 2026-11.")],
+    kind: Annotated[str, typer.Option(help="Kind of use; for an amount: credit, or any name.")],
+    reason: Annotated[str, typer.Option(help="The text in the document.")],
     quantity: Annotated[
-        str | None, typer.Option(help="Messages, or byte hours kept, that the card prices: -500.")
+        str | None, typer.Option(help="Messages, or byte hours, priced by the rate card: -500.")
     ] = None,
     amount: Annotated[str | None, typer.Option(help="An exact decimal: -1.50.")] = None,
     currency: Annotated[
-        str | None, typer.Option(help="Of the amount; else the card's in that month.")
+        str | None,
+        typer.Option(help="Currency of the amount; by default the rate card's in that month."),
     ] = None,
     adjustment_id: Annotated[
-        str | None, typer.Option("--id", help="Counts once; else made of the values.")
+        str | None,
+        typer.Option("--id", help="An id counts once; by default it is made from the values."),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(help="For the file; else the service's on this machine.")
+        Path | None,
+        typer.Option(help="Folder for the file; by default the service's on this machine."),
     ] = None,
     data: Data = DATA,
 ) -> None:
-    """Add to an account's next document, or take off it, by a file that the next bills take."""
+    """Add or subtract an amount or a quantity in an account's next document, by a file."""
     from cirrusmq_local.stack.report_run import ADJUSTMENTS
 
     place = folder or data / "reports" / ADJUSTMENTS
@@ -120,22 +123,24 @@ def adjust(
         "amount": amount, "currency": currency, "id": adjustment_id,
         "folder": str(place.absolute()),
     }  # fmt: skip
-    # Joined, since a value may begin with a minus.
+    # Joined, because a value may begin with a minus.
     _by_hand("adjust", [f"--{name}={value}" for name, value in values.items() if value is not None])
 
 
 @reports.command("publish")
 def publish(
     proposal: Annotated[
-        str | None, typer.Option(help="That a job wrote by --propose; else documents are copied.")
+        str | None,
+        typer.Option(help="A proposal of a job with --propose; without it, documents are copied."),
     ] = None,
     report: Annotated[str, typer.Option(help="billing or backlog.")] = "billing",
     output: Annotated[
-        Path | None, typer.Option(help="The reports' folder; else the service's on this machine.")
+        Path | None,
+        typer.Option(help="The reports' folder; by default the service's on this machine."),
     ] = None,
     data: Data = DATA,
 ) -> None:
-    """Make a proposal the current run, if none was published since, and copy its documents."""
+    """Publish a proposal as the current run, unless a newer one exists; copy its documents."""
     place = output or data / "reports"
     named = [] if proposal is None else [f"--proposal={proposal}"]
     _by_hand("publish", [f"--output={place.absolute()}", f"--report={report}", *named])

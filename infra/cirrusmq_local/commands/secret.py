@@ -1,4 +1,4 @@
-"""`cirrusmq secret …`: the deployment's secret, on one machine or in an account."""
+"""`cirrusmq secret …`: the deployment's signing secret, on one machine or in an account."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cirrusmq_local.commands.arguments import DATA, Data, Json
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import fail, print_record
 
-secret = typer.Typer(no_args_is_help=True, help="Turn the deployment's secret over.")
+secret = typer.Typer(no_args_is_help=True, help="Rotate the deployment's secret.")
 
 
 @secret.callback()
 def _group() -> None:
-    """Of the deployment, not of one account."""
+    """Change the secret of the whole deployment, not of one account."""
 
 
 @secret.command("rotate")
@@ -30,9 +30,9 @@ def rotate(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Make a new generation of the secret; the one before stays valid until the next time.
+    """Make a new generation of the secret; the old one stays valid until the next rotation.
 
-    Subscribers of URLs get both signatures from now on. Before the next time each has to have
+    URLs get both signatures from now on. Before the next rotation each endpoint must have
     the new secret: cirrusmq topic secret <topic> <subscription>. At most once a day.
     """
     if arn is None:
@@ -44,9 +44,9 @@ def rotate(
 
 
 def rotate_in_account(arn: str) -> str:
-    """Write a document with a new generation to Secrets Manager; answers when it begins to sign.
+    """Write a document with a new generation to Secrets Manager. Returns when it starts to sign.
 
-    The version that it replaces stays there as AWSPREVIOUS. Exits with 1 where it is refused.
+    The replaced version stays there as AWSPREVIOUS. Exits with 1 if AWS rejects the call.
     """
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError

@@ -1,4 +1,4 @@
-"""Whether a service answers, takes the key, and agrees about the time."""
+"""Checks of a service: URL, key and clock."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from cirrusmq_local.commands.findings import Finding, ok, wrong
 
 SECONDS = 5.0
 FAR_OFF_SECONDS = 60.0
-"""Calls that are signed or dated by their sender begin to be refused when minutes are missing."""
+"""Maximum difference of clocks: signed or dated calls are rejected if it is some minutes."""
 
 
 @dataclass(frozen=True)
 class Health:
-    """What a service said of itself; `time` is None where no service answered."""
+    """The answer of a service; `time` is None if no service answered."""
 
     finding: Finding
     time: datetime | None = None
     asked: float = 0.0
-    """By this machine's clock, half way between the question and the answer."""
+    """Time on this machine's clock, half way between the call and the answer."""
     time_scale: float = 1.0
 
 
 def check_port(port: int) -> Iterator[Finding]:
-    """Whether a service could be started at a port of this machine."""
+    """Check that a service could be started at a port of this machine."""
     with socket.socket() as trying:
         trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -50,7 +50,7 @@ def check_port(port: int) -> Iterator[Finding]:
 
 
 def check_service(connection: Connection) -> Health:
-    """Whether what answers at the URL is a service."""
+    """Check that a service answers at the URL."""
     url = connection.url.rstrip("/")
     began = time.time()
     try:
@@ -87,7 +87,7 @@ def check_service(connection: Connection) -> Health:
 def _get(
     connection: Connection, path: str, headers: Mapping[str, str] | None = None
 ) -> httpx.Response:
-    """As the library gets it: by the same proxy, trusting the same authorities."""
+    """Get a path as the library does: by the same proxy, with the same authorities."""
     return httpx.get(
         connection.url.rstrip("/") + path,
         headers=headers,
@@ -99,7 +99,7 @@ def _get(
 
 
 def check_clock(health: Health) -> Finding:
-    """Whether this machine's clock is near the service's."""
+    """Check that this machine's clock is near the service's."""
     assert health.time is not None
     if health.time_scale != 1:
         return ok("clock", f"the service's time runs {health.time_scale:g} times as fast, as asked")
@@ -117,7 +117,7 @@ def check_clock(health: Health) -> Finding:
 
 
 def check_key(connection: Connection) -> Finding:
-    """Whether the service takes the access key."""
+    """Check that the service accepts the access key."""
     try:
         answer = _get(connection, "/queues?limit=1", {"authorization": connection.authorization})
     except (httpx.HTTPError, UnicodeError) as error:

@@ -1,4 +1,4 @@
-"""Waiting for a signal to end, or for the service to give up."""
+"""Waits for a signal, or for the end of the service."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import signal
 
 
 class Ending:
-    """Takes SIGTERM and Ctrl-C from now on; `wait` waits for the next of them.
+    """Handles SIGTERM and Ctrl-C from now on; `wait` waits for the next signal.
 
-    Neither a lock nor an Event would do. Python runs a handler in the main thread, between two of
-    its instructions: there it may hold the very lock that `set` wants, or be about to wait for it:
+    A lock or an Event would not work. Python runs a handler in the main thread, between two of
+    its instructions. The main thread may then hold the lock that `set` needs, or be about to wait:
 
         main    | wait() ............ looks: nothing yet ........... sleeps for ever
         signal  |                                        noted only,
                 |                                        to be handled when main wakes
 
-    The byte that the interpreter writes at the signal is there before and after.
+    The interpreter writes a byte at the signal, which main finds before and after its look.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Ending:
             signal.signal(number, lambda *_: None)
 
     def wait(self) -> str | None:
-        """Wait for the end; the reason if the service gave up, None after a signal."""
+        """Wait for the end. Returns the reason if the service failed, or None after a signal."""
         os.read(self._heard, 1)
         return self._reason
 

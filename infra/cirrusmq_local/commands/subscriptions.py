@@ -1,4 +1,4 @@
-"""`cirrusmq subscribe`, `cirrusmq unsubscribe`, and `cirrusmq topic …` of subscriptions."""
+"""`cirrusmq subscribe`, `cirrusmq unsubscribe`, and `cirrusmq topic …` for subscriptions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def change_subscription(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Change some of a subscription's attributes; null unsets one."""
+    """Change some of a subscription's attributes; null removes one."""
     changes = read_changes(attribute)
     changed = connect(data).change_subscription(name, subscription, changes)
     print_changed("subscription", f"{name}/{subscription}", changed, changes, as_json)
@@ -61,7 +61,10 @@ def confirm(
     name: Topic,
     subscription: Named,
     token: Annotated[
-        str | None, typer.Option(help="What the endpoint was sent; else it is sent a new one.")
+        str | None,
+        typer.Option(
+            help="The token that the endpoint got; without it, the endpoint gets a new one."
+        ),
     ] = None,
     data: Data = DATA,
 ) -> None:
@@ -75,34 +78,34 @@ def show_secret(
     subscription: Annotated[
         str,
         typer.Argument(
-            help="The name of a subscription of a URL.", autocompletion=completion.subscriptions
+            help="The name of a URL's subscription.", autocompletion=completion.subscriptions
         ),
     ],
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show the secret that signs what a URL gets: a new one since the last turn-over."""
+    """Show the secret that signs posts to a URL: the new one after a rotation."""
     shown = {"secret": connect(data).show_signing_secret(name, subscription)}
     print_record(shown, as_json)
 
 
 @subscriptions.command("pause")
 def pause(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
-    """Have a subscription's messages wait until it is resumed."""
+    """Pause a subscription: its messages wait until it is resumed."""
     paused = connect(data).pause_subscription(name, subscription)
     print_changed("subscription", f"{name}/{subscription}", paused, {"paused": True}, as_json)
 
 
 @subscriptions.command("resume")
 def resume(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
-    """Deliver a paused subscription's messages again."""
+    """Resume a paused subscription."""
     resumed = connect(data).resume_subscription(name, subscription)
     print_changed("subscription", f"{name}/{subscription}", resumed, {"paused": False}, as_json)
 
 
 @subscriptions.command("retry")
 def retry_now(name: Topic, subscription: Named, data: Data = DATA) -> None:
-    """Post what waits for its retry to a URL now, each message once."""
+    """Post messages that wait for a retry to a URL now, each message once."""
     connect(data).retry_now(name, subscription)
 
 
@@ -115,7 +118,7 @@ def rewind(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Give a group everything published at or after a time once more."""
+    """Deliver again to a group all messages published at or after a time."""
     client = connect(data)
     begun(client, client.rewind_subscription(name, subscription, to), wait, as_json)
 
@@ -124,12 +127,14 @@ def rewind(
 def redeliver(
     name: Topic,
     subscription: Named,
-    message_ids: Annotated[list[str], typer.Argument(help="As a publish and a trace show them.")],
+    message_ids: Annotated[
+        list[str], typer.Argument(help="Ids, as a publish and a trace show them.")
+    ],
     wait: Wait = True,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Deliver messages of the last day to a URL or a group once more."""
+    """Deliver messages of the last day again to a URL or a group."""
     client = connect(data)
     begun(client, client.redeliver(name, subscription, *message_ids), wait, as_json)
 
@@ -144,51 +149,53 @@ def subscribe(
     url: Annotated[str | None, typer.Option(help="Deliver by HTTP to this URL.")] = None,
     tag: OnlyTags = None,
     binding_key: Annotated[
-        list[str] | None, typer.Option(help="Only such routing keys. May be repeated.")
+        list[str] | None, typer.Option(help="Only matching routing keys. May be repeated.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="Only what this filter policy lets pass, in JSON.")
+        str | None, typer.Option(help="Only messages that pass this filter policy, in JSON.")
     ] = None,
     body_policy: Annotated[
-        str | None, typer.Option(help="Only what this policy lets pass by its body, in JSON.")
+        str | None, typer.Option(help="Only messages whose body passes this policy, in JSON.")
     ] = None,
     sql: OnlySql = None,
     broadcasting: Annotated[
-        bool, typer.Option(help="Every consumer gets everything (pull alone).")
+        bool, typer.Option(help="Every consumer gets every message (pull only).")
     ] = False,
-    ordered: Annotated[bool, typer.Option(help="Groups keep their order (pull alone).")] = False,
+    ordered: Annotated[bool, typer.Option(help="Groups keep their order (pull only).")] = False,
     start: Annotated[
         str | None,
-        typer.Option(help="latest, earliest or a time of the last 24 hours (pull alone)."),
+        typer.Option(help="latest, earliest or a time of the last 24 hours (pull only)."),
     ] = None,
     retry: Annotated[str | None, typer.Option(help="The retry policy, in JSON.")] = None,
     invoke: Annotated[
         str | None,
-        typer.Option(help='The function that gets the messages: {"function": "…"} (pull alone).'),
+        typer.Option(help='The function that gets the messages: {"function": "…"} (pull only).'),
     ] = None,
     content_format: Annotated[
-        str | None, typer.Option(help="json or simplified (URL alone).")
+        str | None, typer.Option(help="json or simplified (URL only).")
     ] = None,
     max_in_flight: Annotated[
-        int | None, typer.Option(help="How many are posted at the same time (URL alone).")
+        int | None, typer.Option(help="Maximum number of concurrent posts (URL only).")
     ] = None,
     rate: Annotated[
-        int | None, typer.Option(help="How many are posted within a second at most (URL alone).")
+        int | None, typer.Option(help="Maximum number of posts in a second (URL only).")
     ] = None,
     keep_answers: Annotated[
-        bool, typer.Option(help="Keep what it answers to failed posts for a day (URL alone).")
+        bool, typer.Option(help="Keep the answers of failed posts for a day (URL only).")
     ] = False,
     dead_letter_queue: Annotated[
         str | None,
-        typer.Option(help="Where undeliverable messages go.", autocompletion=completion.queues),
+        typer.Option(
+            help="Queue for messages that cannot be delivered.", autocompletion=completion.queues
+        ),
     ] = None,
     exact: Exact = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Subscribe to a topic: a queue, a URL, or else consumers that pull.
+    """Subscribe to a topic: a queue, a URL, or by default consumers that pull.
 
-    For a URL the answer holds the secret of its signatures: cirrusmq topic secret shows it again.
+    For a URL the answer has the secret of its signatures: cirrusmq topic secret shows it again.
     """
     if queue is not None and url is not None:
         raise typer.BadParameter("is for subscriptions without --queue", param_hint="--url")
@@ -221,7 +228,7 @@ def unsubscribe(topic: Topic, name: Named, yes: Yes = False, data: Data = DATA) 
 
 
 def _question(shown: SubscriptionWithState) -> str:
-    """Says what would be lost; a queue's messages stay in it, and a log's in the log."""
+    """Return the question, with the messages that would be lost. Queues and logs keep theirs."""
     named = f"Delete the subscription {shown['name']} of {shown['topic']}"
     if shown["protocol"] == "queue":
         return f"{named}? What it delivered to {shown.get('endpoint')} stays there."

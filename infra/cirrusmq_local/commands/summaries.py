@@ -1,4 +1,4 @@
-"""A resource that was made or changed, in a line: name, the facts that matter, how to see all."""
+"""Prints a resource after a change on one line: name, important attributes, command to show all."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MADE = {
     "subscription": ("protocol", "endpoint", "filter"),
     "receiver": ("start", "filter"),
 }
-"""The attributes of a kind that its sentence has, besides the given ones."""
+"""Attributes in the line of each kind, besides the given attributes."""
 
 
 def print_made(
     kind: str, name: str, made: Mapping[str, Any], given: Mapping[str, Any], as_json: bool
 ) -> None:
-    """A resource that was made: its sentence, and the secret if it has one; all of it in JSON."""
+    """Print a new resource: its line, and the secret if it has one; in JSON all attributes."""
     if as_json:
         print_json(made)
         return
@@ -35,7 +35,7 @@ def print_made(
 def print_changed(
     kind: str, name: str, changed: Mapping[str, Any], given: Mapping[str, Any], as_json: bool
 ) -> None:
-    """A resource after a change: the attributes that were given; all of it in JSON."""
+    """Print a resource after a change: the given attributes; in JSON all attributes."""
     if as_json:
         print_json(changed)
     else:
@@ -66,7 +66,7 @@ def _sentence(kind: str, made: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _stated(record: Mapping[str, Any], name: str) -> str:
-    """An attribute as it is now; a member that the answer leaves out is null."""
+    """Return an attribute of the answer; a missing member is null."""
     value = record.get(name)
     return f"{name} {'null' if value is None else show(value)}"
 
@@ -82,12 +82,12 @@ def _more(kind: str, name: str) -> str:
 
 
 def _words(name: str) -> str:
-    """topic/subscription as a command takes it: two words."""
+    """Return topic/subscription as two words, for a command."""
     return name.replace("/", " ")
 
 
 def _span(seconds: float) -> str:
-    """A time in the largest unit that it is a whole number of: 4 days."""
+    """Return a duration in the largest whole unit: 4 days."""
     unit, name = next((each for each in _SPANS if not seconds % each[0]), _SPANS[-1])
     return _counted(seconds / unit, name)
 

@@ -1,7 +1,7 @@
-"""`cirrusmq tail`: following a queue or a topic without taking anything.
+"""`cirrusmq tail`: follows a queue or a topic without leasing messages.
 
-A topic has a log of what its subscriptions get, and nothing of it is missed. A queue has none: its
-active messages are looked at again and again: one that is received between two looks is not seen.
+A topic has a log, so no message of it is missed. A queue has no log: the command polls its
+active messages, and misses a message that is received between two polls.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from cirrusmq_local.commands.console import fail, print_json, tell
 from cirrusmq_local.commands.messages import message_line
 
 LOOK_SECONDS = 1.0
-"""Between two looks; longer where a look itself takes longer."""
+"""Seconds between two polls; more if a poll takes longer."""
 LOOK_MESSAGES = 1_000
-"""That a look at a queue passes at most: each 16 of them are a call."""
+"""Maximum number of messages that a poll of a queue reads: each 16 are a call."""
 KNOWN_MESSAGES = 100_000
-"""Whose ids are kept, so that one that comes back is not shown again."""
+"""Number of ids that are kept, so that a returning message is not shown again."""
 _LOG_PAGE = 100
 
 
@@ -44,22 +44,23 @@ def tail(
         ),
     ],
     topic: Annotated[
-        bool, typer.Option("--topic", help="The topic, where a queue has its name, too.")
+        bool, typer.Option("--topic", help="The topic, if a queue has the same name.")
     ] = False,
     since: Annotated[
-        str | None, typer.Option(help="Also what came since then: 2026-11-20T08:00:00Z.")
+        str | None, typer.Option(help="Also messages since this time: 2026-11-20T08:00:00Z.")
     ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Print messages as they come, one line each, until Ctrl-C; none is claimed.
+    """Print messages as they arrive, one on each line, until Ctrl-C; none is leased.
 
-    Of a topic all that a subscription gets, some seconds after they are published. Of a queue those
-    that are active when it is looked at, once a second: one that is received sooner is not seen.
+    For a topic: messages that match any subscription, some seconds after they are published. For a
+    queue: messages that are active at a poll, once a second. It misses messages that are received
+    sooner.
     """
     began = None if since is None else read_time("--since", since)
     client = connect(data)
-    # Ctrl-C is how following ends, not a failure.
+    # Ctrl-C ends following; it is not an error.
     with contextlib.suppress(KeyboardInterrupt):
         for message in _found(client, name, topic, began or _now(client)):
             if as_json:
@@ -69,7 +70,7 @@ def tail(
 
 
 def logged(client: Client, log: str | Subscription, since: datetime) -> Iterator[Received]:
-    """The messages of a topic's log that were published at a time or later, without an end."""
+    """Yield messages of a topic's log that were published at or after a time, without an end."""
     after = just_before(since)
     while True:
         messages, after = client.read_log(log, after, _LOG_PAGE)
@@ -79,14 +80,14 @@ def logged(client: Client, log: str | Subscription, since: datetime) -> Iterator
 
 
 def active(client: Client, source: Source, since: datetime) -> Iterator[Received]:
-    """Messages that became active at a time or later, each once, without an end."""
+    """Yield messages that became active at or after a time, each once, without an end."""
     known: dict[tuple[str, str], None] = {}
     told = False
     while True:
         looked = time.monotonic()
         passed = list(islice(client.peek_all(source), LOOK_MESSAGES))
         for message in sorted(passed, key=lambda each: each.id):
-            # An id may be there twice: as dead letters of two receivers.
+            # An id may occur twice: as dead letters of two receivers.
             name = message.id, str(message.json.get("dead_letter"))
             if name in known or _active_since(message) < since:
                 continue

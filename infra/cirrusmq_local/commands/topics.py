@@ -45,7 +45,7 @@ def create(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Make a topic, or see that it is there with these attributes."""
+    """Make a topic, or check that it exists with these attributes."""
     attributes = read_attributes(attribute)
     made = connect(data).create_topic(name, attributes, exact=exact)
     print_made("topic", name, made, attributes, as_json)
@@ -65,7 +65,7 @@ def show_topic(name: Topic, as_json: Json = False, data: Data = DATA) -> None:
     """Show a topic's attributes, counts and subscriptions."""
     client = connect(data)
     topic = client.show_topic(name)
-    # The listing has no state: each is asked for it.
+    # The listing has no state, so each subscription is read.
     names = [each["name"] for each in client.list_subscriptions(name)]
     subscriptions = [client.show_subscription(name, each) for each in names]
     if as_json:
@@ -81,7 +81,7 @@ def show_topic(name: Topic, as_json: Json = False, data: Data = DATA) -> None:
 def change(
     name: Topic, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
 ) -> None:
-    """Change some of a topic's attributes; null unsets one."""
+    """Change some of a topic's attributes; null removes one."""
     changes = read_changes(attribute)
     changed = connect(data).change_topic(name, changes)
     print_changed("topic", name, changed, changes, as_json)

@@ -53,7 +53,7 @@ export interface BillingReport {
   cursor?: string;
 }
 
-/** What the running month may cost, and has cost: charges of use, before tax. */
+/** Charges of use in the running month, before tax: so far, and the forecast. */
 export interface BudgetOfMonth {
   month: string;
   currency: string;
@@ -179,8 +179,8 @@ export interface DeadLetter {
 }
 
 /**
- * What a dead letter's note must say; a message without a note is none. Ages are of the move into
- * the dead-letter queue, at the time of the call.
+ * Conditions on a dead letter's note; a message without a note is not a dead letter. Ages are of
+ * the move into the dead-letter queue, at the time of the call.
  */
 export interface DeadLetterFilter {
   /** a text of 1 to 256 characters */
@@ -462,7 +462,7 @@ export interface InProcess {
   format: number;
 }
 
-/** A month of an account, in one currency: a document, or what is not issued yet. */
+/** A month of an account, in one currency: a document, or charges that are not issued yet. */
 export interface Invoice {
   month: string;
   currency: string;
@@ -554,7 +554,7 @@ export interface KeyState {
   expires_at: string | null;
   /** the beginning of the day, in UTC */
   last_used_at: string | null;
-  /** so long the secret before the last rotation is good */
+  /** end of the time in which the old secret is valid */
   earlier_secret_until: string | null;
 }
 
@@ -595,7 +595,7 @@ export interface LoggedMessage {
   routing_key?: string;
 }
 
-/** The body of a match: that of a publish, and a filter to try. */
+/** The body of a match: a publish's body, and a filter to test. */
 export interface MatchRequest {
   /** an array of 1 to 16 messages */
   messages: PublishMessage[];
@@ -616,7 +616,7 @@ export interface MatchedMessage {
   subscriptions?: MatchedSubscription[];
   /** whether the filter lets it pass */
   passes?: boolean;
-  /** a clause, where it does not */
+  /** the reason, if it does not */
   why_not?: string;
   error?: Problem;
 }
@@ -679,7 +679,7 @@ export interface NewKey {
   expires_at: string | null;
   /** the beginning of the day, in UTC */
   last_used_at: string | null;
-  /** so long the secret before the last rotation is good */
+  /** end of the time in which the old secret is valid */
   earlier_secret_until: string | null;
   secret: string;
 }
@@ -934,7 +934,7 @@ export interface QueueAttributes {
   modified_at: string;
 }
 
-/** Attributes as a caller gives them; those that are not given are UNSET. */
+/** Attributes as a caller gives them; missing ones are UNSET. */
 export interface QueueInput {
   /** an integer from 60 to 1,296,000 seconds; 345600 unless given */
   message_retention_seconds?: number;
@@ -968,7 +968,7 @@ export interface QueueInput {
   sender?: "account" | "key";
 }
 
-/** Attributes as a caller gives them; those that are not given are UNSET. */
+/** Attributes as a caller gives them; missing ones are UNSET. */
 export interface QueueInputChange {
   /** an integer from 60 to 1,296,000 seconds */
   message_retention_seconds?: number;
@@ -1143,7 +1143,7 @@ export interface ReceiverAttributes {
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
   modified_at: string;
-  /** is giving it what was sent before; nothing else is received yet */
+  /** is copying older messages to it; it gets no other messages yet */
   operation?: string;
 }
 
@@ -1158,7 +1158,7 @@ export interface ReceiverChangeInput {
 /** The body of `PUT …/receivers/{receiver}`. */
 export interface ReceiverInput {
   /**
-   * latest: what is sent from the answer on; earliest: also all that is in the queue then, and what
+   * latest: messages sent after the answer; earliest: also all messages in the queue then, and what
    * its log has; or a time since which the log has everything; "latest" unless given
    */
   start?: string;
@@ -1187,7 +1187,7 @@ export interface ReceiverWithCounts {
   created_at: string;
   /** RFC 3339 in UTC with milliseconds */
   modified_at: string;
-  /** is giving it what was sent before; nothing else is received yet */
+  /** is copying older messages to it; it gets no other messages yet */
   operation?: string;
   counts: Counts;
 }
@@ -1220,9 +1220,9 @@ export interface RescheduleRequest {
 }
 
 /**
- * Messages of each interval, the oldest first; the last one still runs. What a kind of resource
- * does not count is 0: a topic counts `published` alone, and a subscription that hands its messages
- * to a queue, or broadcasts, nothing.
+ * Messages of each interval, the oldest first; the last one still runs. A figure that a kind of
+ * resource does not count is 0: a topic counts only `published`, and a subscription that hands its
+ * messages to a queue, or broadcasts, nothing.
  */
 export interface ResourceRates {
   kind: "queue" | "receiver" | "subscription" | "topic";
@@ -1238,7 +1238,7 @@ export interface ResourceRates {
   published: number[];
   /** came to a receiver or a group, or were taken by a URL */
   delivered: number[];
-  /** posts to a URL, those that failed among them */
+  /** posts to a URL, also failed posts */
   attempts: number[];
   /** given up without a dead-letter queue */
   dropped: number[];
@@ -1352,7 +1352,7 @@ export interface SigningSecret {
   secret: string;
 }
 
-/** A subscription; `made_by`: the account that made it, where that is not the topic's own. */
+/** A subscription; `made_by`: the account that made it, if it is not the topic's own. */
 export interface SubscriptionAttributes {
   name: string;
   topic: string;
@@ -1484,7 +1484,7 @@ export interface SubscriptionWithState {
   modified_at: string;
   state: "delivering" | "paused" | "retrying" | "unconfirmed";
   counts?: SubscriptionCounts;
-  /** with `counts`; 0 where nothing is active */
+  /** with `counts`; 0 if no message is active */
   oldest_active_age_seconds?: number;
   /** RFC 3339 in UTC with milliseconds */
   next_attempt_at?: string;
@@ -1536,7 +1536,7 @@ export interface TopicGrantState {
   permission: "admin" | "full" | "info" | "publish" | "publish_subscribe" | "subscribe";
 }
 
-/** Attributes as a caller gives them; those that are not given are UNSET. */
+/** Attributes as a caller gives them; missing ones are UNSET. */
 export interface TopicInput {
   filter?: "routing_key" | "tags";
   /** an integer from 1,024 to 4,194,304; 65536 unless given */
@@ -1549,7 +1549,7 @@ export interface TopicInput {
   sender?: "account" | "key";
 }
 
-/** Attributes as a caller gives them; those that are not given are UNSET. */
+/** Attributes as a caller gives them; missing ones are UNSET. */
 export interface TopicInputChange {
   filter?: "routing_key" | "tags";
   /** an integer from 1,024 to 4,194,304 */
@@ -1615,7 +1615,7 @@ export interface UndecidedTransaction {
   expires_at: string;
 }
 
-/** Half messages that are to be decided; empty where there is none. */
+/** Undecided half messages; empty if there are none. */
 export interface UndecidedTransactions {
   transactions: UndecidedTransaction[];
 }

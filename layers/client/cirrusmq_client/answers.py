@@ -229,7 +229,7 @@ class MatchedMessage(TypedDict):
     passes: NotRequired[bool]
     """whether the filter lets it pass"""
     why_not: NotRequired[str]
-    """a clause, where it does not"""
+    """the reason, if it does not"""
     error: NotRequired[Problem]
 
 
@@ -267,7 +267,7 @@ class UndecidedTransaction(TypedDict):
 
 
 class UndecidedTransactions(TypedDict):
-    """Half messages that are to be decided; empty where there is none."""
+    """Undecided half messages; empty if there are none."""
 
     transactions: list[UndecidedTransaction]
 
@@ -295,7 +295,7 @@ class Invoke(TypedDict):
 
 
 class SubscriptionAttributes(TypedDict):
-    """A subscription; `made_by`: the account that made it, where that is not the topic's own."""
+    """A subscription; `made_by`: the account that made it, if it is not the topic's own."""
 
     name: str
     topic: str
@@ -376,7 +376,7 @@ class SubscriptionWithState(SubscriptionAttributes):
     state: Literal["unconfirmed", "paused", "delivering", "retrying"]
     counts: NotRequired[SubscriptionCounts]
     oldest_active_age_seconds: NotRequired[int]
-    """with `counts`; 0 where nothing is active"""
+    """with `counts`; 0 if no message is active"""
     next_attempt_at: NotRequired[str]
     last_error: NotRequired[str | None]
     failed_answers: NotRequired[list[FailedAnswer]]
@@ -486,7 +486,7 @@ class ReceiverAttributes(TypedDict):
     created_at: str
     modified_at: str
     operation: NotRequired[str]
-    """is giving it what was sent before; nothing else is received yet"""
+    """is copying older messages to it; it gets no other messages yet"""
 
 
 class ReceiverWithCounts(ReceiverAttributes):
@@ -588,7 +588,7 @@ class KeyState(TypedDict):
     last_used_at: str | None
     """the beginning of the day, in UTC"""
     earlier_secret_until: str | None
-    """so long the secret before the last rotation is good"""
+    """end of the time in which the old secret is valid"""
 
 
 class NewKey(KeyState):
@@ -771,7 +771,7 @@ class MessageTrace(TypedDict):
 class ResourceRates(TypedDict):
     """Messages of each interval, the oldest first; the last one still runs.
 
-    What a kind of resource does not count is 0: a topic counts `published` alone, and a
+    A figure that a kind of resource does not count is 0: a topic counts only `published`, and a
     subscription that hands its messages to a queue, or broadcasts, nothing.
     """
 
@@ -789,7 +789,7 @@ class ResourceRates(TypedDict):
     delivered: list[int]
     """came to a receiver or a group, or were taken by a URL"""
     attempts: list[int]
-    """posts to a URL, those that failed among them"""
+    """posts to a URL, also failed posts"""
     dropped: list[int]
     """given up without a dead-letter queue"""
     rewound: list[int]
@@ -828,7 +828,7 @@ class InvoiceLine(TypedDict):
 
 
 class Invoice(TypedDict):
-    """A month of an account, in one currency: a document, or what is not issued yet."""
+    """A month of an account, in one currency: a document, or charges that are not issued yet."""
 
     month: str
     currency: str
@@ -860,7 +860,7 @@ class UnusualHour(TypedDict):
 
 
 class BudgetOfMonth(TypedDict):
-    """What the running month may cost, and has cost: charges of use, before tax."""
+    """Charges of use in the running month, before tax: so far, and the forecast."""
 
     month: str
     currency: str

@@ -140,7 +140,7 @@ class ReceiptExpired(CirrusMQError):
 
 
 class Conflict(CirrusMQError):
-    """The state that this asks for cannot follow the one that is there."""
+    """The present state does not allow this change."""
 
 
 class InUse(CirrusMQError):

@@ -1,6 +1,6 @@
 """Attributes as requests have them, as `make openapi` reads them from the service's structs.
 
-What is not given is as it was, or has its default where something is made; None unsets one.
+An absent field does not change, or has its default in a create; None removes a value.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class InvokeInput(TypedDict):
 
 
 class QueueInput(TypedDict):
-    """Attributes as a caller gives them."""
+    """Attributes as a caller gives them; missing ones are UNSET."""
 
     message_retention_seconds: NotRequired[int]
     """an integer from 60 to 1,296,000 seconds"""
@@ -108,7 +108,7 @@ class ReceiverInput(TypedDict):
     """The body of `PUT …/receivers/{receiver}`."""
 
     start: NotRequired[str]
-    """latest: what is sent from the answer on; earliest: also all that is in the queue then, and
+    """latest: messages sent after the answer; earliest: also all messages in the queue then, and
     what its log has; or a time since which the log has everything"""
     filter: NotRequired[FilterInput | None]
 
@@ -126,7 +126,7 @@ class ReceiverChangeInput(TypedDict):
 
 
 class TopicInput(TypedDict):
-    """Attributes as a caller gives them."""
+    """Attributes as a caller gives them; missing ones are UNSET."""
 
     filter: NotRequired[Literal["tags", "routing_key"]]
     max_message_bytes: NotRequired[int]

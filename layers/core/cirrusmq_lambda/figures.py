@@ -58,7 +58,7 @@ HAPPENED: Mapping[Kind, Figure] = {
     kind: Figure(f"cirrusmq_messages_{kind}_total", _HAPPENED[kind]) for kind in get_args(Kind)
 }
 """By kind of usage record; up to a minute late, as the records are."""
-ATTEMPTS = Figure("cirrusmq_post_attempts_total", "Posts to URLs, those that failed among them.")
+ATTEMPTS = Figure("cirrusmq_post_attempts_total", "Posts to URLs, also failed posts.")
 
 WAITED = Figure(
     "cirrusmq_wait_seconds",

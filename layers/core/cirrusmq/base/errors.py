@@ -68,7 +68,7 @@ class Unauthenticated(CirrusMQError):
     def __init__(self, detail: str | None = None, *, knows_key: bool = False) -> None:
         super().__init__(detail)
         self.knows_key = knows_key
-        """Whether there is a key of this id. For the log: no caller is told."""
+        """True if a key of this id exists. For the log: callers do not see it."""
 
 
 class Forbidden(CirrusMQError):
@@ -141,7 +141,7 @@ class NotRewindable(CirrusMQError):
 
 
 class Conflict(CirrusMQError):
-    """The state that this asks for cannot follow the one that is there."""
+    """The present state does not allow this change."""
 
 
 class LimitExceeded(CirrusMQError):

@@ -23,7 +23,7 @@ def check_attempt(attempt: str, now_ms: int, scale: float) -> int:
     rule = f"must be a ULID at most 120 s old and 2 s ahead; it is {format_time(now_ms)} here"
     try:
         if len(attempt) > _CHARACTERS:
-            raise ValueError("no client writes so many")
+            raise ValueError("no client writes more")
         begun_ms = ulid.time_of(known_part(attempt, _FURTHER, "attempt"))
     except ValueError as error:
         raise InvalidParameter("attempt", rule) from error

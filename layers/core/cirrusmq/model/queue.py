@@ -76,7 +76,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Attributes as a caller gives them; those that are not given are UNSET."""
+    """Attributes as a caller gives them; missing ones are UNSET."""
 
     message_retention_seconds: (
         Annotated[int, integer(limits.RETENTION_SECONDS, " seconds")] | UnsetType
@@ -114,7 +114,7 @@ class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[
             str,
             Meta(
-                description="latest: what is sent from the answer on; earliest: also all that is "
+                description="latest: messages sent after the answer; earliest: also all messages "
                 "in the queue then, and what its log has; or a time since which the log has "
                 "everything"
             ),

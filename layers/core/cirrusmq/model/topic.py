@@ -46,7 +46,7 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Attributes as a caller gives them; those that are not given are UNSET."""
+    """Attributes as a caller gives them; missing ones are UNSET."""
 
     filter: TopicKind | UnsetType = UNSET
     max_message_bytes: Annotated[int, integer(limits.TOPIC_MESSAGE_BYTES)] | UnsetType = UNSET

@@ -20,7 +20,7 @@ from cirrusmq.sending.request_messages import read_contents
 
 
 class MatchRequest(PublishRequest, forbid_unknown_fields=True, frozen=True):
-    """The body of a match: that of a publish, and a filter to try."""
+    """The body of a match: a publish's body, and a filter to test."""
 
     filter: dict[str, Any] | UnsetType | None = UNSET
 

@@ -93,7 +93,7 @@ class KeyState(Body):
     expires_at: Time | None
     last_used_at: Annotated[str | None, Meta(description="the beginning of the day, in UTC")]
     earlier_secret_until: Annotated[
-        str | None, Meta(description="so long the secret before the last rotation is good")
+        str | None, Meta(description="end of the time in which the old secret is valid")
     ]
 
     @classmethod

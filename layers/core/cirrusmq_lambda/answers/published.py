@@ -62,7 +62,7 @@ class MatchedMessage(Body, kw_only=True):
 
     subscriptions: list[MatchedSubscription] | UnsetType = UNSET
     passes: Annotated[bool, Meta(description="whether the filter lets it pass")] | UnsetType = UNSET
-    why_not: Annotated[str, Meta(description="a clause, where it does not")] | UnsetType = UNSET
+    why_not: Annotated[str, Meta(description="the reason, if it does not")] | UnsetType = UNSET
     error: Problem | UnsetType = UNSET
 
     @classmethod
@@ -159,6 +159,6 @@ class UndecidedTransaction(Body, kw_only=True):
 
 
 class UndecidedTransactions(Body):
-    """Half messages that are to be decided; empty where there is none."""
+    """Undecided half messages; empty if there are none."""
 
     transactions: list[UndecidedTransaction]

@@ -17,7 +17,7 @@ _Numbers = Annotated[list[int], Meta(min_length=RATES_HOURS[0], max_length=RATES
 class ResourceRates(Body):
     """Messages of each interval, the oldest first; the last one still runs.
 
-    What a kind of resource does not count is 0: a topic counts `published` alone, and a
+    A figure that a kind of resource does not count is 0: a topic counts only `published`, and a
     subscription that hands its messages to a queue, or broadcasts, nothing.
     """
 
@@ -34,7 +34,7 @@ class ResourceRates(Body):
     delivered: Annotated[
         _Numbers, Meta(description="came to a receiver or a group, or were taken by a URL")
     ]
-    attempts: Annotated[_Numbers, Meta(description="posts to a URL, those that failed among them")]
+    attempts: Annotated[_Numbers, Meta(description="posts to a URL, also failed posts")]
     dropped: Annotated[_Numbers, Meta(description="given up without a dead-letter queue")]
     rewound: _Numbers
     kept: Annotated[

@@ -28,7 +28,7 @@ class ReceiverAttributes(Body, kw_only=True):
     operation: (
         Annotated[
             str,
-            Meta(description="is giving it what was sent before; nothing else is received yet"),
+            Meta(description="is copying older messages to it; it gets no other messages yet"),
         ]
         | UnsetType
     ) = UNSET

@@ -24,7 +24,7 @@ class InvoiceLine(Body):
 
 
 class Invoice(Body):
-    """A month of an account, in one currency: a document, or what is not issued yet."""
+    """A month of an account, in one currency: a document, or charges that are not issued yet."""
 
     month: str
     currency: str
@@ -67,7 +67,7 @@ class UnusualHour(Body):
 
 
 class BudgetOfMonth(Body):
-    """What the running month may cost, and has cost: charges of use, before tax."""
+    """Charges of use in the running month, before tax: so far, and the forecast."""
 
     month: str
     currency: str

@@ -35,7 +35,7 @@ class RetryInForce(Body):
 
 
 class SubscriptionAttributes(Body, kw_only=True):
-    """A subscription; `made_by`: the account that made it, where that is not the topic's own."""
+    """A subscription; `made_by`: the account that made it, if it is not the topic's own."""
 
     name: str
     topic: str
@@ -183,7 +183,7 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     state: Literal["unconfirmed", "paused", "delivering", "retrying"]
     counts: SubscriptionCounts | UnsetType = UNSET
     oldest_active_age_seconds: (
-        Annotated[int, Meta(description="with `counts`; 0 where nothing is active")] | UnsetType
+        Annotated[int, Meta(description="with `counts`; 0 if no message is active")] | UnsetType
     ) = UNSET
     next_attempt_at: Time | UnsetType = UNSET
     last_error: str | UnsetType | None = UNSET

@@ -15,7 +15,7 @@ behind the last group that was seen. So of G groups a message that is too old is
 within G/3,000 minutes and one more; if they have a parcel or two each, within G/900,000.
 
 A message of a group with a dead-letter queue may be held to the end of its life. It is
-dead-lettered after that, within an hour, and `ended` says which parcels need no more reading:
+dead-lettered after that, within an hour, and `ended` says which parcels need not be read again:
 
     sweep 1   reads up to 23:58 of the day before ── held: stays
     sweep 2, late                                    expired: moves; `ended` is behind it

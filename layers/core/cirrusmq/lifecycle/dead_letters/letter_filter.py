@@ -18,7 +18,7 @@ _AGE = (0, limits.RETENTION_SECONDS[1])
 
 
 class DeadLetterFilter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What a dead letter's note must say; a message without a note is none.
+    """Conditions on a dead letter's note; a message without a note is not a dead letter.
 
     Ages are of the move into the dead-letter queue, at the time of the call.
     """
