@@ -84,7 +84,7 @@ def sentences() -> Mapping[str, frozenset[str]]:
 
 
 def _of_fields() -> Iterator[str]:
-    """What is said of a field of a body: its description in the contract, and what it was."""
+    """Sentences about a field of a body: its description in the contract, and what it was."""
     yield from ("this field is not known", "this field is needed")
     document = json.loads(Path(problems.__file__).with_name("openapi.json").read_text("utf-8"))
     for name, schema in document["components"]["schemas"].items():

@@ -66,7 +66,7 @@ def _default(held: Any) -> str:
 
 
 def _takes(schema: Mapping[str, Any]) -> str:
-    """The values of a field in words: its own, or those of its schema."""
+    """Return the values of a field in words, from itself or its schema."""
     parts = [part for part in schema.get("anyOf", [schema]) if part.get("type") != "null"]
     words: list[str] = []
     for part in parts:

@@ -131,7 +131,7 @@ def _place(token: Token, placed: dict[str, str | None]) -> list[str]:
         found.append(target)
         put = placed.get(target, target)
         if put is None:
-            # A file of the repository, which the site has not: its name is told, no link.
+            # A file of the repository is not on the site: its name is shown without a link.
             child.attrs, child.tag = {"class": "file", "title": target.lstrip("./")}, "span"
         else:
             child.attrSet(name, put)

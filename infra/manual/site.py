@@ -134,7 +134,7 @@ def _leads_somewhere(target: str, name: str, pages: Mapping[str, Page]) -> bool:
 
 
 def _index(pages: Mapping[str, Page]) -> str:
-    """What the search looks through: page, title, heading, anchor and text of each section."""
+    """Entries of the search: page, title, heading, anchor and text of each section."""
     found = [
         [name, page.title, section.title, section.anchor, " ".join(" ".join(section.text).split())]
         for name, page in pages.items()

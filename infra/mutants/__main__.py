@@ -1,4 +1,4 @@
-"""Whether the tests of the pure modules notice faults: many are planted, one at a time.
+"""Checks that the tests of the pure modules notice faults: many are planted, one at a time.
 
 `[tool.mutmut]` in pyproject.toml names the modules and the tests. The tool wants the package under
 its own name beside the tests, so both are copied into a folder:

@@ -201,7 +201,7 @@ def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _default(field: FieldInfo) -> Any:
-    """The default of a field, as JSON has it; NODEFAULT where there is none."""
+    """Return the default of a field in JSON, or NODEFAULT if it has none."""
     if field.default_factory is not NODEFAULT:
         return msgspec.to_builtins(field.default_factory())
     return field.default

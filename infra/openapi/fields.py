@@ -47,7 +47,7 @@ def described(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def tells(schema: dict[str, Any]) -> bool:
-    """Whether a field's schema says what it takes."""
+    """Return True if a field's schema describes its values."""
     told = ("description", "$ref", "enum")
     parts = [schema, *schema.get("anyOf", ())]
     return schema.get("type") == "boolean" or any(each in part for each in told for part in parts)

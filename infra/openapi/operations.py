@@ -55,7 +55,7 @@ class Operation:
     asked: Mapping[str, str] = field(default_factory=dict)
     """A query that is worth trying, of a call that answers nothing without one."""
     problems: Sequence[str] = ()
-    """Codes that neither its path nor its having a body tells."""
+    """Codes that follow neither from its path nor from its body."""
     needs_key: bool | None = True
     """None: a key or a token."""
 

@@ -29,7 +29,7 @@ _SUBSCRIPTION_OF = {
     "retry": "web",
     "secret": "web",
 }
-"""By the call's last word, where it is no call of a group."""
+"""Names by the call's last word, for a call outside of a group."""
 
 
 Units: TypeAlias = tuple[float, float]
@@ -58,7 +58,7 @@ def tried() -> Iterator[Tried]:
 
 
 def counted() -> dict[str, Units]:
-    """The units of each call by its first example, where that is answered well."""
+    """Units of each call, from its first example, if its answer is not an error."""
     found: dict[str, Units] = {}
     for one in tried():
         if one.reply.status < 300:
@@ -132,7 +132,7 @@ class _Stage:
         self._since = format_time(world.clock.now_ms() - 1_000)
 
     def _name(self, name: str, call: str) -> str:
-        """What a name in braces in a call's route stands for."""
+        """Values for the names in braces in a call's route."""
         method, route = call.split(" ")
         words = route.split("/")
         if method == "PUT" and words[-1] == f"{{{name}}}" and name != "account":

@@ -1,1 +1,1 @@
-"""Billing and backlog reports in an account: their stack, and what is made for it."""
+"""Billing and backlog reports in an account: their stack, and the files made for it."""

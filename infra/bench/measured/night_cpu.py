@@ -184,7 +184,7 @@ def _beside_billing(places: list[str], _: list[str]) -> dict[str, float]:
     sums = connection.execute(usage_query(files[0], windows)).fetchall()
     cpu_seconds = time.process_time() - start
     if sums != connection.execute(kept_query(output)).fetchall():
-        raise SystemExit("DuckDB's sums are not those of the job")
+        raise SystemExit("DuckDB's sums differ from the job's")
     return {"cpu": round(cpu_seconds, 1)}
 
 
