@@ -53,7 +53,7 @@ export interface BillingReport {
   cursor?: string;
 }
 
-/** Charges of use in the running month, before tax: so far, and the forecast. */
+/** Charges of use in the running month, before tax: until now, and the forecast. */
 export interface BudgetOfMonth {
   month: string;
   currency: string;

@@ -860,7 +860,7 @@ class UnusualHour(TypedDict):
 
 
 class BudgetOfMonth(TypedDict):
-    """Charges of use in the running month, before tax: so far, and the forecast."""
+    """Charges of use in the running month, before tax: until now, and the forecast."""
 
     month: str
     currency: str

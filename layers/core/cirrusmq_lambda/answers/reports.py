@@ -67,7 +67,7 @@ class UnusualHour(Body):
 
 
 class BudgetOfMonth(Body):
-    """Charges of use in the running month, before tax: so far, and the forecast."""
+    """Charges of use in the running month, before tax: until now, and the forecast."""
 
     month: str
     currency: str
