@@ -19,7 +19,7 @@ def changes(
     since: Annotated[
         str | None, typer.Option(help="Only at or after this time: 2026-11-20T08:00:00Z.")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Only before this time.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only until this time.")] = None,
     key: Annotated[
         str | None,
         typer.Option(help="Only changes by this access key.", autocompletion=completion.keys),
