@@ -86,7 +86,7 @@ def topic_arn(region: str, account: str, name: str) -> str:
 def uuid_of(text: str) -> str:
     """A UUID that is always the same for a text: a message's, as SNS's callers know it."""
     digits = hashlib.sha256(text.encode()).hexdigest()
-    # Of version 4, as `uuid.UUID` writes it, which takes three times as long.
+    # A UUID of version 4, as `uuid.UUID` writes it, which takes three times as long.
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
