@@ -290,7 +290,7 @@ def ends_by(kind: str, stack: Any, source: Any, **options: Any) -> BaseException
 
 
 EXIT, BUG = SystemExit("bye"), KeyError("a bug")
-# Both kinds of consumer share what dies here: each dies of both in one of the two at least. After an
+# Both kinds of consumer share what dies here: each dies of both in one of them. After an
 # exception `_call` and `_extend` go on.
 DEATHS: list[tuple[type, str, BaseException, str]] = [
     (Inbox, "_remove", EXIT, "blocking"),
