@@ -340,14 +340,6 @@ def test_an_error_is_one_line_that_says_what_to_do(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_message_that_is_too_large_is_one_line_too(run_command: Run, new_queue: NewQueue) -> None:
-    done = run_command("send", new_queue(), text="x" * 70_000)
-    assert done.returncode == 1
-    assert "70000 bytes" in done.stderr
-    assert "max_message_bytes" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -153,8 +153,10 @@ def test_behind_a_poison_message_the_group_stays_healthy(
     assert counts == [1, 2, 3, 1, 1, 1, 1]
 
 
-@pytest.mark.parametrize(("workers", "batch"), [(1, 0), (4, 0), (1, 16)])
-@pytest.mark.parametrize("ordered", [False, True], ids=["plain", "ordered"])
+# Of one group a handler has one message at a time, however many workers there are.
+@pytest.mark.parametrize(
+    ("ordered", "workers", "batch"), [(False, 4, 0), (False, 1, 16), (True, 1, 0), (True, 1, 16)]
+)
 def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
     stack: Any,
     client: Client,

@@ -14,6 +14,7 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 from msgspec.structs import replace
+from tests.dialects.cutter import Cutter
 from tests.stack import Stack
 
 from cirrusmq.access import keys
@@ -159,3 +160,10 @@ def running_sqs(running: dict[str, Any]) -> Any:
         aws_access_key_id=running["signing_key"]["access_key_id"],
         aws_secret_access_key=running["signing_key"]["secret"],
     )
+
+
+@pytest.fixture
+def cutter(running: dict[str, Any]) -> Iterator[Cutter]:
+    made = Cutter(running["dialect_url"])
+    yield made
+    made.stop()

@@ -127,13 +127,6 @@ def test_a_wrong_key_is_refused(connect: Connect) -> None:
     assert refusal(connect(secret="wrong").list_queue) == (4100, 10030)
 
 
-@pytest.fixture
-def cutter(running: dict[str, Any]) -> Iterator[Cutter]:
-    made = Cutter(running["dialect_url"])
-    yield made
-    made.stop()
-
-
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there(
     connect: Connect, cutter: Cutter, name: str, way: tuple[str, str]

@@ -133,13 +133,6 @@ def test_a_wrong_key_is_refused(connect: Connect, topic: str) -> None:
     assert refusal(producer.publish_message, message("x")) == "SignatureDoesNotMatch"
 
 
-@pytest.fixture
-def cutter(running: dict[str, Any]) -> Iterator[Cutter]:
-    made = Cutter(running["dialect_url"])
-    yield made
-    made.stop()
-
-
 def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there(
     connect: Connect, cutter: Cutter, topic: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.dialects.contract_errors import CONTRACT_ERRORS
 
 from cirrusmq.base import errors as contract
 from cirrusmq.model.message import Message
@@ -194,12 +195,7 @@ def test_a_body_that_xml_cannot_carry_is_base64(body: str | bytes, encoded: str)
     assert (shown["MessageBody"], shown["Properties"]) == (encoded, "bodyEncoding:base64|")
 
 
-def contract_errors() -> list[type[contract.CirrusMQError]]:
-    found = [each for each in vars(contract).values() if isinstance(each, type)]
-    return [each for each in found if issubclass(each, contract.CirrusMQError)]
-
-
-@pytest.mark.parametrize("kind", contract_errors(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", CONTRACT_ERRORS, ids=lambda kind: kind.__name__)
 def test_every_fault_of_the_contract_has_a_code_and_a_status(
     kind: type[contract.CirrusMQError],
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
@@ -11,13 +10,6 @@ import pytest
 from botocore.config import Config
 from tests.dialects.conftest import REGION
 from tests.dialects.cutter import Cutter
-
-
-@pytest.fixture
-def cutter(running: dict[str, Any]) -> Iterator[Cutter]:
-    made = Cutter(running["dialect_url"])
-    yield made
-    made.stop()
 
 
 @pytest.fixture

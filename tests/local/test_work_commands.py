@@ -67,13 +67,6 @@ def test_a_script_unsubscribes_with_one_call(run: Run, service: Service, tmp_pat
     assert service.asked == [(f"DELETE {SUBSCRIPTION}", None)]
 
 
-def test_work_may_go_on_by_itself(run: Run, service: Service, tmp_path: Path) -> None:
-    service.answers[f"POST {QUEUE}/purge"] = [(202, {"operation": "Op-1"})]
-    done = run("queue", "purge", "orders", "--no-wait", *data(tmp_path))
-    assert (done.returncode, done.stdout) == (0, "Op-1\n")
-    assert service.asked == [(f"POST {QUEUE}/purge", {})]
-
-
 def test_a_queue_is_empty_when_nothing_of_it_is_left(
     run: Run, service: Service, tmp_path: Path
 ) -> None:

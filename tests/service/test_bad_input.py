@@ -19,12 +19,12 @@ LONG = 3_000
 # route, wrong JSON body, parameter that the problem names
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "message_retention_seconds": ("60", 60.0, True, None, [], 59),
-    "visibility_timeout_seconds": ("1", 1.5, False, {}, 0),
+    "visibility_timeout_seconds": ("1", 1.5, False, {}, 0, None),
     "receive_wait_seconds": ("0", True, None, -0.1, 30.1),
-    "delay_seconds": ("0", 0.0, -1, 1_296_001),
+    "delay_seconds": ("0", 0.0, -1, 1_296_001, None),
     "max_message_bytes": ("x", 1_023, 4_194_305, None),
     "max_messages": (1, 1e6, None),
-    "rewind_seconds": (-1, 1_296_001, "1"),
+    "rewind_seconds": (-1, 1_296_001, "1", None),
     "dead_letter": ("dead", [], 1),
     "retry": ("unordered", [], 1),
     "ordered": ("true", 1, None),

@@ -265,13 +265,6 @@ def test_how_much_is_posted_at_once_is_of_urls_and_may_change() -> None:
     for protocol in ("pull", "queue"):
         with pytest.raises(InvalidParameter) as refused:
             over(subscription(protocol), SubscriptionInput(max_in_flight=16))
-        assert refused.value.parameter == "max_in_flight"
-
-
-def test_a_subscription_that_is_no_url_has_no_number_of_posts_at_once() -> None:
-    for protocol in ("pull", "queue"):
-        with pytest.raises(InvalidParameter) as refused:
-            over(subscription(protocol), SubscriptionInput(max_in_flight=16))
         assert refused.value.detail == "max_in_flight: is allowed only with protocol http"
 
 
