@@ -3,7 +3,7 @@
 signature.py    the text that is signed      structs.py    the structs of its contract
 protocol.py     bytes <-> structs, bounded   errors.py     the core's errors by EMQ's codes
 serve.py        one call                     asking.py     a call whose caller is known
-calls.py        methods -> functions of the `*_calls.py`
+calls.py        methods and the functions of the `*_calls.py`
 attributes.py   attributes of queues         contents.py   bodies and attributes of messages
 """
 
