@@ -21,6 +21,7 @@ SAM_VENV := .venv-sam
 CHECKOV_VENV := .venv-checkov
 MUTANTS_VENV := .venv-mutants
 NODE_SDKS := .node
+EMQ_SDK := .emq-sdk
 BROWSER := .node/console
 SITE := functions/pages/docs
 BIN := $(VENV)/bin
@@ -100,7 +101,7 @@ $(VENV)/.installed: $(VENV)/.up infra/requirements.lock
 	@touch $@ $(VENV)/.reports
 
 # The SAM command line, for the tests of the templates; a browser for the console.
-tools: $(SAM_VENV)/.installed $(NODE_SDKS)/.tried $(BROWSER)/.tried
+tools: $(SAM_VENV)/.installed $(NODE_SDKS)/.tried $(BROWSER)/.tried $(EMQ_SDK)/.installed
 	@:
 
 # SDKs for Node, Express and the compiler of TypeScript, where that is found and its registry answers; their tests are skipped elsewhere.
@@ -109,6 +110,11 @@ $(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
 	@cd $(NODE_SDKS) && npm ci --ignore-scripts --no-audit --no-fund --silent \
 			--fetch-retries 0 --fetch-timeout 20000 \
 		|| echo "without npm, or its registry, the SDKs for Node are not tried"
+	@touch $@
+
+# EMQ's SDK brings a thrift, so that it is in a separate folder.
+$(EMQ_SDK)/.installed: infra/requirements-emq.lock | $(VENV)/.made
+	@$(BIN)/python $(PIP) --upgrade --require-hashes --target $(EMQ_SDK) -r $<
 	@touch $@
 
 # Chromium, where the path has none, and the rules of axe, for the console's tests. They are skipped

@@ -13,6 +13,10 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+EMQ_SDK = ROOT / ".emq-sdk"
+NEEDS_EMQ = pytest.mark.skipif(
+    not (EMQ_SDK / "emq").exists(), reason="EMQ's SDK is missing: make tools"
+)
 _NODE, SDKS = shutil.which("node"), ROOT / ".node"
 
 

@@ -21,11 +21,20 @@ def within(names: set[str], *packages: str) -> set[str]:
     return {each for each in names if each.startswith(packages)}
 
 
-@pytest.mark.parametrize("dialect", ["aliyun", "cmq", "sns", "sqs"])
+@pytest.mark.parametrize("dialect", ["aliyun", "cmq", "emq", "sns", "sqs"])
 def test_a_dialect_loads_no_other_one(dialect: str) -> None:
     found = loaded(f"cirrusmq_dialects.{dialect}.serve")
     others = {each for each in within(found, "cirrusmq_dialects.") if each.count(".") > 1}
     assert {each.split(".")[1] for each in others} == {dialect}
+
+
+@pytest.mark.parametrize("module", ["router", "aliyun", "cmq", "sns", "sqs"])
+def test_thrift_is_loaded_by_emq_alone(module: str) -> None:
+    program = f"import cirrusmq_dialects.{module}, sys; print('thrift' in sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert run.stdout == "False\n"
 
 
 def test_native_functions_load_no_dialect() -> None:

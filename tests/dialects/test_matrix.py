@@ -16,7 +16,7 @@ from kombu.simple import SimpleBase
 from mq_http_sdk import mq_client, mq_consumer, mq_producer
 from tests.dialects import cmq_sdk
 from tests.dialects.conftest import session
-from tests.dialects.programs import ROOT, SDKS, needs_node
+from tests.dialects.programs import NEEDS_EMQ, ROOT, SDKS, needs_node
 
 HERE = Path(__file__).parent
 PAGE = (ROOT / "infra/manual/sdk-matrix.md").read_text("utf-8")
@@ -77,6 +77,18 @@ def of_mq_for_node() -> set[str]:
     return set(re.findall(r"^  async (\w+)\(", code.read_text("utf-8"), re.M))
 
 
+def of_emq() -> set[str]:
+    services = ("queue/QueueService", "message/MessageService", "statistics/StatisticsService")
+    paths = [*(f"{each}.py" for each in services), "common/EMQBaseService.py"]
+    found: set[str] = set()
+    for path in paths:
+        tree = ast.parse((ROOT / ".emq-sdk/emq" / path).read_text("utf-8"))
+        (iface,) = (each for each in tree.body if getattr(each, "name", "") == "Iface")
+        assert isinstance(iface, ast.ClassDef)
+        found |= {each.name for each in iface.body if isinstance(each, ast.FunctionDef)}
+    return found
+
+
 SURFACES: dict[str, Callable[[], set[str]]] = {
     "boto3 1.44": lambda: {xform_name(each) for each in of_sqs()},
     "boto3 1.26": of_sqs,
@@ -89,10 +101,12 @@ SURFACES: dict[str, Callable[[], set[str]]] = {
         *(mq_producer.MQProducer, mq_producer.MQTransProducer),
     ),
     "@aliyunmq/mq-http-sdk": of_mq_for_node,
+    "galaxy-sdk-python3": of_emq,
 }
 NODE = {
     "AWS SDK for JavaScript": needs_node("@aws-sdk/client-sqs"),
     "@aliyunmq/mq-http-sdk": needs_node("@aliyunmq/mq-http-sdk"),
+    "galaxy-sdk-python3": NEEDS_EMQ,
 }
 
 
@@ -137,6 +151,8 @@ def evidence(path: Path, name: str) -> str:
         shown += (HERE / "sqs_query_calls.json").read_text("utf-8")
     for script in re.findall(r'"(\w+\.mjs)"', shown):
         shown += (HERE / "node" / script).read_text("utf-8")
+    for program in re.findall(r'"(\w+_program\.py)"', shown):
+        shown += (HERE / program).read_text("utf-8")
     return shown
 
 

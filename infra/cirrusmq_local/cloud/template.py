@@ -21,7 +21,7 @@ TEMPLATE = ROOT / "template.yaml"
 STACK_NAME = "cirrusmq"
 API, DIALECT_API = "Api", "DialectApi"
 """The HTTP API, and the one for the SDKs of other services, by their names in the templates."""
-ALL_DIALECTS = "aliyun,cmq,sns,sqs"
+ALL_DIALECTS = "aliyun,cmq,emq,sns,sqs"
 """The value of the parameter `Dialects` for all services."""
 REGION = "local"
 

@@ -120,7 +120,7 @@ def up(
     dialect_port: Annotated[
         int | None,
         typer.Option(
-            help="Port for the SDKs of other services (CMQ, RocketMQ over HTTP, SQS); 0: none;"
+            help="Port for the SDKs of other services (CMQ, EMQ, RocketMQ over HTTP, SQS); 0: none;"
             " without it --port + 1.",
             min=0,
             max=65535,

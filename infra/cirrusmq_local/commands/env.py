@@ -25,6 +25,7 @@ _SDKS = {
         "AWS_SECRET_ACCESS_KEY": "secret",
     },
     "cmq": {"CMQ_ENDPOINT": "url", "SECRET_ID": "access_key_id", "SECRET_KEY": "secret"},
+    "emq": {"EMQ_ENDPOINT": "url", "SECRET_ID": "access_key_id", "SECRET_KEY": "secret"},
     "rocketmq": {"MQ_ENDPOINT": "url", "ACCESS_KEY": "access_key_id", "SECRET_KEY": "secret"},
 }
 """Variables that a program for another service reads, by its own names; SNS is beside SQS."""
@@ -37,7 +38,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 def env(
     program: Annotated[
-        Literal["cirrusmq", "sqs", "cmq", "rocketmq"],
+        Literal["cirrusmq", "sqs", "cmq", "emq", "rocketmq"],
         typer.Argument(help="The reader: this library, or a program for another service."),
     ] = "cirrusmq",
     target: Annotated[

@@ -65,6 +65,7 @@ class Reply:
     status: int
     headers: dict[str, str]
     text: str
+    """Bytes that are no UTF-8 are lone surrogates in it."""
 
     @property
     def json(self) -> Any:
@@ -305,7 +306,7 @@ class World:
         told, content = dict(read.headers), read.body
         if told.get("Content-Encoding") == "gzip":
             content = gzip.decompress(content)
-        return Reply(read.status, told, content.decode())
+        return Reply(read.status, told, content.decode("utf-8", "surrogateescape"))
 
     def event(
         self,

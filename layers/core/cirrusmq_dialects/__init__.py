@@ -9,5 +9,5 @@ core decides, keeps no state, and no line of the core knows that there are diale
     signing.py      key id and signature -> Caller; the window of time
     reporting.py    lines of the audit and of unexpected errors
     sdk_attributes.py   names and types of attributes that the core has no place for
-    aliyun/ cmq/ sns/ sqs/   signature, reading, writing, errors: pure values; calls on the core
+    aliyun/ cmq/ emq/ sns/ sqs/   signature, reading, writing, errors: values; calls on the core
 """

@@ -14,6 +14,7 @@ from cirrusmq_dialects.calling import Context, read_call
 from cirrusmq_lambda import problems
 
 _CMQ_PATH = "/v2/index.php"
+_EMQ_PATH = re.compile(r"(?:/.*)?/v1/api/(?:queue|message|statistics)")
 _ALIYUN_PATH = re.compile(r"/topics/[^/]+/messages")
 _SNS = re.compile(r"Credential=[^/,\s]+/[^/,\s]+/[^/,\s]+/sns/aws4_request")
 _SNS_IN_QUERY = re.compile(r"(?:^|&)X-Amz-Credential=[^&]*%2Fsns%2Faws4_request")
@@ -24,9 +25,9 @@ FORM = "application/x-www-form-urlencoded"
 def dialect_of(method: str, path: str, headers: Mapping[str, str], query: str = "") -> str | None:
     """Returns the name of the dialect that a call is in, or None if it is in none.
 
-    CMQ has one path, and Aliyun's calls are at topics' messages. SNS is called by a signature for
-    it; SQS by a header, or, by clients from before 2023, with a signed form; both at any path. A
-    subscriber of SNS's opens the addresses that it was sent: without a signature.
+    CMQ has one path, EMQ three, and Aliyun's calls are at topics' messages. SNS is called by a
+    signature for it; SQS by a header, or, by clients from before 2023, with a signed form; both at
+    any path. A subscriber of SNS's opens the addresses that it was sent: without a signature.
     """
     if path == _CMQ_PATH:
         return "cmq"
@@ -36,6 +37,8 @@ def dialect_of(method: str, path: str, headers: Mapping[str, str], query: str = 
     if _SNS_IN_QUERY.search(query) or (not authorization and _OPENED.search(query)):
         return "sns"
     if method == "POST":
+        if _EMQ_PATH.fullmatch(path):
+            return "emq"
         if headers.get("x-amz-target", "").startswith("AmazonSQS."):
             return "sqs"
         is_form = headers.get("content-type", "").lower().startswith(FORM)

@@ -1,0 +1,89 @@
+"""The methods of the three services; a function's module is loaded when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from cirrusmq_dialects.emq.asking import Asked
+
+_ALL = """
+getServiceVersion Nothing Version statistics_calls.get_service_version
+validClientVersion Version - statistics_calls.valid_client_version
+"""
+_SERVICES = {
+    "queue": """
+createQueue CreateQueue CreateQueue queue_calls.create_queue audit
+deleteQueue OfQueue - queue_calls.delete_queue audit
+purgeQueue OfQueue - queue_calls.purge_queue audit
+setQueueAttribute QueueAttributes QueueAttributes queue_calls.set_queue_attribute audit
+setQueueQuota QueueQuotas QueueQuotas queue_calls.set_queue_quota audit
+getQueueInfo OfQueue QueueInfo queue_calls.get_queue_info
+listQueue ListQueue Queues queue_calls.list_queue
+setQueueRedrivePolicy QueueRedrive QueueRedrive queue_calls.set_queue_redrive_policy audit
+removeQueueRedrivePolicy OfQueue - queue_calls.remove_queue_redrive_policy audit
+listDeadLetterSourceQueues DeadLetterSources DeadLetterSources queue_calls.list_sources
+setPermission Permitted - permission_calls.set_permission audit
+revokePermission Permitted - permission_calls.revoke_permission audit
+queryPermission OfQueue Permission permission_calls.query_permission
+queryPermissionForId Permitted Permission permission_calls.query_permission_for_id
+listPermissions OfQueue Permissions permission_calls.list_permissions
+createTag CreateTag CreateTag tag_calls.create_tag audit
+deleteTag OfTag - tag_calls.delete_tag audit
+getTagInfo OfTag TagInfo tag_calls.get_tag_info
+listTag OfQueue Tags tag_calls.list_tag
+queryMetric Nothing - statistics_calls.refuse
+""",
+    "message": """
+sendMessage SendMessage Sent send_calls.send_message
+sendMessageBatch SendBatch SentBatch send_calls.send_message_batch
+receiveMessage ReceiveMessage [Received] receive_calls.receive_message
+changeMessageVisibilitySeconds OfHandle - settle_calls.change
+changeMessageVisibilitySecondsBatch OfHandles Settled settle_calls.change_batch
+deleteMessage OfHandle - settle_calls.delete
+deleteMessageBatch OfHandles Settled settle_calls.delete_batch
+deadMessage OfHandle - settle_calls.dead
+deadMessageBatch OfHandles Settled settle_calls.dead_batch
+""",
+    "statistics": """
+getUserQuota OfDeveloper QuotaOfDeveloper statistics_calls.get_user_quota
+getUserUsedQuota OfDeveloper QuotaOfDeveloper statistics_calls.get_user_used_quota
+setUserQuota Nothing - statistics_calls.refuse
+setUserInfo Nothing - statistics_calls.refuse
+getUserInfo Nothing - statistics_calls.refuse
+addQueueAlertPolicy Nothing - statistics_calls.refuse
+deleteQueueAlertPolicy Nothing - statistics_calls.refuse
+listQueueAlertPolicies Nothing - statistics_calls.refuse
+setQueueDailyStatisticsState Nothing - statistics_calls.refuse
+getQueueDailyStatisticsState Nothing - statistics_calls.refuse
+""",
+}
+"""Each with its argument, its result, its function, and `audit` if its native call is there."""
+
+
+class Method(NamedTuple):
+    """A method: the struct of its argument, the type of its result, its function."""
+
+    argument: str
+    result: str
+    function: str
+    changes: bool
+
+    def call(self, asked: Asked) -> Any:
+        """Returns the result of a call."""
+        module, _, name = self.function.partition(".")
+        found: Callable[[Asked], Any] = getattr(
+            import_module(f"cirrusmq_dialects.emq.{module}"), name
+        )
+        return found(asked)
+
+
+def method_of(service: str, name: str) -> Method | None:
+    """Returns the method of a service that has this name, or None."""
+    for line in (_ALL + _SERVICES[service]).split("\n"):
+        own, *words = line.split() or [""]
+        if own == name and words:
+            argument, result, function, *audit = words
+            return Method(argument, result.strip("-"), function, bool(audit))
+    return None

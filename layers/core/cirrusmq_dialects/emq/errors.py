@@ -1,0 +1,71 @@
+"""Errors by EMQ's codes; never 7 and 15 to 18, which the SDK repeats, and then answers None."""
+
+from __future__ import annotations
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq_dialects.emq.structs import Struct, of
+
+INVALID_ACTION, INVALID_ATTRIBUTE, QUEUE_EXIST, QUEUE_NAME_MISSING = 1, 2, 4, 5
+QUEUE_NOT_EXIST, MESSAGE_BODY_MISSING, INDEX_NOT_UNIQUE, PERMISSION_DENIED = 6, 10, 12, 13
+_OF_CONTRACT = {
+    "AlreadyExists": QUEUE_EXIST,
+    "Forbidden": PERMISSION_DENIED,
+    "LimitExceeded": 20,
+    "QueueNotFound": QUEUE_NOT_EXIST,
+    "Throttled": 20,
+    "Unauthenticated": PERMISSION_DENIED,
+    "Unavailable": 14,
+}
+_NAMES = {
+    "account": "developerId",
+    "body": "messageBody",
+    "dead_letter": "redrivePolicy",
+    "delay_seconds": "delaySeconds",
+    "dead_letter.queue": "dlqName",
+    "group": "topic",
+    "labels": "userAttributes",
+    "max_message_bytes": "messageMaximumBytes",
+    "message_retention_seconds": "messageRetentionSeconds",
+    "partitions": "partitionNumber",
+    "priorities": "enablePriority",
+    "queue": "queueName",
+    "receive_rate": "readQps",
+    "receiver": "tagName",
+    "send_rate": "writeQps",
+    "start": "startTimestamp",
+    "visibility_timeout_seconds": "invisibilitySeconds",
+    "where": "attributeName",
+}
+"""Parameters of the core's, as EMQ calls them."""
+
+
+class EmqError(Exception):
+    """A refusal: its code and its words."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+def of_contract(error: CirrusMQError) -> EmqError:
+    """The error of an operation of the core."""
+    code = _OF_CONTRACT.get(error.code, INVALID_ATTRIBUTE)
+    named = (error.parameter or "").partition("].")[2] or error.parameter or ""
+    shown = _NAMES.get(named, named)
+    text = error.detail
+    if shown != named:
+        text = f"{shown}: {text.removeprefix(f'{error.parameter}: ')}"
+    return EmqError(code, text)
+
+
+def shown(error: EmqError, request_id: str) -> Struct:
+    """The error as an answer has it."""
+    made: Struct = of.Error(
+        errorCode=error.code, errMsg=error.text, details="", requestId=request_id
+    )
+    return made
+
+
+def invalid(name: str, reason: str) -> EmqError:
+    """A value that a field cannot have."""
+    return EmqError(INVALID_ATTRIBUTE, f"{name}: {reason}")

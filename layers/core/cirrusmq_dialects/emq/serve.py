@@ -1,0 +1,111 @@
+"""One call of EMQ: its caller, what it asks for, its answer. Every answer has status 200."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+from cirrusmq.access.keys import Caller
+from cirrusmq.access.signing_keys import UnknownKeyError, WrongSignatureError
+from cirrusmq.base.limits import ANSWER_BYTES
+from cirrusmq.model.message import answer_too_large
+from cirrusmq_dialects import reporting
+from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.emq import protocol, signature
+from cirrusmq_dialects.emq.asking import Asked
+from cirrusmq_dialects.emq.calls import Method, method_of
+from cirrusmq_dialects.emq.errors import PERMISSION_DENIED, EmqError, invalid, of_contract, shown
+from cirrusmq_dialects.emq.protocol import Head, MalformedError, Reader
+from cirrusmq_dialects.emq.structs import result_of
+from cirrusmq_dialects.signing import ExpiredError, authenticate
+
+_TYPE = "application/x-thrift-binary"
+_PLAIN = re.compile(r"[A-Za-z]+", re.ASCII)
+_MOST_BYTES = 1_048_576
+
+
+def serve(call: Call) -> dict[str, Any]:
+    """Serves a call. Returns its result, its refusal, or what no method declares."""
+    if call.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
+        text = f"this endpoint reads {_TYPE} alone"
+        return _given(protocol.exception(Head(), protocol.INVALID_PROTOCOL, text))
+    head = Head()
+    try:
+        reader = Reader(call.body)
+        head = reader.head()
+        method = method_of(call.path.rpartition("/")[2], head.method)
+        if method is None:
+            named = head.method if _PLAIN.fullmatch(head.method) else "that is given"
+            text = f"the method {named} is not known here"
+            return _given(protocol.exception(head, protocol.UNKNOWN_METHOD, text))
+        return _given(_answer(call, reader, head, method))
+    except MalformedError as error:
+        return _given(protocol.exception(head, protocol.PROTOCOL_ERROR, str(error)[:200]))
+
+
+def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
+    """Returns the message with a method's result, or its refusal. Raises MalformedError."""
+    progress = reporting.Progress()
+    progress.action = head.method
+    result = result_of(method.result)()
+    code = "Ok"
+    try:
+        progress.caller = caller = _authenticate(call, progress)
+        if len(call.body) > _MOST_BYTES:
+            raise invalid("the request", f"has at most {_MOST_BYTES:,} bytes")
+        request = reader.argument(method.argument)
+        progress.resource = str(getattr(request, "queueName", None) or "")[:150]
+        asked = Asked(call=call, caller=caller, request=request, progress=progress)
+        result.success = method.call(asked)
+        written = protocol.reply(head, result)
+        if len(written) > ANSWER_BYTES:
+            raise answer_too_large(len(written), ANSWER_BYTES)
+    except MalformedError:
+        raise
+    except Exception as error:
+        refusal = _refusal(call, progress.action, error)
+        code = str(refusal.code)
+        result.success, result.e = None, shown(refusal, call.id)
+        written = protocol.reply(head, result)
+    if method.changes or code == str(PERMISSION_DENIED):
+        reporting.note(call, "emq", progress, code)
+    return written
+
+
+def _authenticate(call: Call, progress: reporting.Progress) -> Caller:
+    read = signature.read(call.headers)
+    if read is None:
+        text = "a call needs authorization (Galaxy-V2 key:signature) and x-xiaomi-timestamp"
+        raise EmqError(PERMISSION_DENIED, text)
+    key_id, signed, at = read
+    progress.key_id = key_id
+
+    def fits(secret: str) -> bool:
+        return signature.is_signed_with(secret, signed, call)
+
+    try:
+        return authenticate(call, key_id, fits, at)
+    except UnknownKeyError as error:
+        raise EmqError(PERMISSION_DENIED, "the access key is not known") from error
+    except WrongSignatureError as error:
+        raise EmqError(PERMISSION_DENIED, "the signature does not match the call") from error
+    except ExpiredError as error:
+        text = "x-xiaomi-timestamp is not within 15 minutes of now"
+        raise EmqError(PERMISSION_DENIED, text) from error
+
+
+def _refusal(call: Call, action: str, error: Exception) -> EmqError:
+    if isinstance(error, EmqError):
+        return error
+    return of_contract(reporting.told(call, f"emq {action}", error))
+
+
+def _given(message: bytes) -> dict[str, Any]:
+    """The answer as the API takes it: bytes that are no text."""
+    return {
+        "statusCode": 200,
+        "headers": {"Content-Type": _TYPE},
+        "body": base64.b64encode(message).decode(),
+        "isBase64Encoded": True,
+    }

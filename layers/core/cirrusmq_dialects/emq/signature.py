@@ -1,0 +1,53 @@
+"""The signature of a call: an HMAC of its headers and its path; of the body by its MD5 alone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+
+from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.signing import same
+
+_AUTHORIZATION = re.compile(r"Galaxy-V2 ([A-Za-z0-9]{1,128}):([A-Za-z0-9+/=]{1,64})", re.ASCII)
+_TIME = "x-xiaomi-timestamp"
+_SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
+_SIGNED = "x-xiaomi-"
+
+
+def read(headers: Mapping[str, str]) -> tuple[str, str, int] | None:
+    """Returns the key id, the signature and its time in seconds, or None if one is missing."""
+    found = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
+    at = headers.get(_TIME, "").strip()
+    if found is None or not _SECONDS.fullmatch(at):
+        return None
+    return found[1], found[2], int(at)
+
+
+def is_signed_with(secret: str, signature: str, call: Call) -> bool:
+    """Returns True if the signature was made with the secret, of this call and this body."""
+    digest = hashlib.md5(call.body, usedforsecurity=False).hexdigest()
+    told = call.headers.get("content-md5", "")
+    # Both are compared: the time reveals nothing.
+    fits = [same(signature, sign(secret, text_to_sign(call))), same(told, digest)]
+    return all(fits)
+
+
+def text_to_sign(call: Call) -> str:
+    """The text of a call of which its signature is made."""
+    headers = call.headers
+    named = sorted(name for name in headers if name.startswith(_SIGNED))
+    lines = [
+        *(call.method, headers.get("content-md5", ""), headers.get("content-type", ""), ""),
+        *(f"{name}:{headers[name].strip()}" for name in named),
+        call.path,
+    ]
+    return "\n".join(lines)
+
+
+def sign(secret: str, text: str) -> str:
+    """The signature of a text with a secret."""
+    made = hmac.digest(secret.encode(), text.encode("utf-8", "surrogatepass"), "sha1")
+    return base64.b64encode(made).decode()
