@@ -376,7 +376,7 @@ def a_try_of_an_open_breaker_counts(patch: pytest.MonkeyPatch) -> None:
 @plant("broken URLs")
 def an_open_breaker_never_closes(patch: pytest.MonkeyPatch) -> None:
     """A try that succeeds is taken for one that failed."""
-    after_probe = lease_session.after_probe
+    after_probe = breaker.after_probe
 
     def failing(circuit: Any, now_ms: int, error: str | None, asked_ms: int = 0) -> Any:
         return after_probe(circuit, now_ms, error or "status 200", asked_ms)

@@ -1,7 +1,7 @@
 """`breaker` of a URL: posts stop while most of them fail, and one message at a time is tried.
 
     closed   20 outcomes or more in a minute, and `share` of them failed ──> open
-    open     one message after 1 s, then 2, 4 … 60 s ── it succeeds ──> closed, counted from nothing
+    open     one message after 1 s, then 2, 4 … 60 s ── it succeeds ──> closed, counts are cleared
 
 The outcomes are in six parts of ten seconds, so that the state has a bounded size.
 """
@@ -69,7 +69,7 @@ class Circuit(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """True if no more than one message at a time is posted."""
+        """True if at most one message at a time is posted."""
         return self.opened_ms > 0
 
 

@@ -242,7 +242,7 @@ def _work(
             core.wait_until(delayed_ms)
             feed.look_again("")
             continue
-        # Of an open breaker an execution tries the next message, and reads all again.
+        # While the breaker is open, an execution tries the next message, and reads all again.
         has_all = (has_all and turn.may_post) or probe_ms is not None
         more_from = None if has_all else feed.next_key()
         now_ms = core.now_ms()

@@ -120,7 +120,7 @@ class Turn:
         return self.circuit.probe_ms
 
     def ended(self, outcome: PostResult | Candidate) -> PostResult | Candidate:
-        """Notes that a post has ended, or could not begin. Returns what its message is to be told.
+        """Notes that a post has ended, or could not begin. Returns what its message gets of it.
 
         A message that the open breaker tried in vain stays as it was: its posts are not counted.
         """
