@@ -27,6 +27,8 @@ def handler(event: dict[str, Any], context: Context) -> None:
         figures.OLDEST: swept.oldest_age_ms // 1000,
         figures.BEHIND: swept.behind_ms // 1000,
     }
+    if swept.open_breakers:
+        told[figures.BREAKERS] = swept.open_breakers
     if swept.undecided:
         told[figures.UNDECIDED] = swept.undecided
     figures.tell(told)

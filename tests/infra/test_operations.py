@@ -43,6 +43,7 @@ WATCHED = {
     ("AWS/Usage", "ResourceCount"),
     (OWN, "cirrusmq_messages_dead_lettered_total"),
     (OWN, "cirrusmq_oldest_message_age_seconds"),
+    (OWN, "cirrusmq_open_breakers"),
     (OWN, "cirrusmq_release_errors_total"),
     (OWN, "cirrusmq_release_refusals_total"),
     (OWN, "cirrusmq_stuck_schedules"),

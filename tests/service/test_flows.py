@@ -19,8 +19,9 @@ MODULES_AND_ARROWS = {
     "receive, fair": (42, 67),
     "delete": (25, 31),
     "publish": (35, 49),
-    "fan out and push": (65, 135),
-    "retry": (49, 100),
+    # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.
+    "fan out and push": (66, 138),
+    "retry": (50, 103),
 }
 """By flow, in an environment that has made such calls before.
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq.access.source_rates import RateMemory
+from cirrusmq.access.source_rates import MAX_HELD, RateMemory
 from cirrusmq_local.testing import Reply, World
 
 
@@ -29,6 +29,16 @@ def next_second(world: World) -> None:
 def forget(world: World) -> None:
     """Go on as another environment, which knows nothing of what was taken."""
     world.core.memories.pop(RateMemory, None)
+
+
+def test_an_environment_remembers_a_bounded_number_of_rates() -> None:
+    memory = RateMemory()
+    for number in range(2 * MAX_HELD):
+        memory.of((f"source{number}", "send"), 7).left = 5
+
+    assert len(memory._held) == MAX_HELD
+    assert memory.of((f"source{2 * MAX_HELD - 1}", "send"), 7).left == 5
+    assert memory.of(("source0", "send"), 7).left == 0
 
 
 class TestSends:

@@ -12,6 +12,7 @@ from tests.simulation.neighbours import check_neighbours
 from tests.simulation.notified import check_notifications
 
 from cirrusmq_local.judging.cancellers import check_cancelled
+from cirrusmq_local.judging.check_breakers import check_breakers
 from cirrusmq_local.judging.check_choices import check_choices
 from cirrusmq_local.judging.check_dead_letters import check_dead_letters
 from cirrusmq_local.judging.check_half import check_half
@@ -71,6 +72,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if scenario.subscriptions.get("group", {}).get("ordered") and not scenario.rewound:
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
+    yield from check_breakers(scenario, book)
     yield from check_invoking(scenario, book, drain)
     yield from check_waits(scenario, book)
     yield from check_pauses(scenario, book)

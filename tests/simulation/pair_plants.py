@@ -17,12 +17,14 @@ from cirrusmq.invoking import slots, worker
 from cirrusmq.lifecycle import moves, transfer
 from cirrusmq.lifecycle.dead_letters import age_limit, policy
 from cirrusmq.metering import usage
-from cirrusmq.model import transitions
+from cirrusmq.model import breaker, transitions
 from cirrusmq.model.priority import level_prefix
 from cirrusmq.operations import redelivery, redrive
 from cirrusmq.publishing import publish
 from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
+from cirrusmq.push import lease_session, poster_lease
+from cirrusmq.push.lease_session import Turn
 from cirrusmq.receiving import by_priority, fair, ordered, receive, selected
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import making, send
@@ -351,3 +353,44 @@ def the_age_limit_begins_anew_each_minute(patch: pytest.MonkeyPatch) -> None:
     """A round that is not over in its time never comes to the groups behind."""
     read = age_limit.read_state
     patch.setattr(age_limit, "read_state", lambda *given: read(*given)._replace(behind=""))
+
+
+@plant("broken URLs")
+def a_breaker_never_opens(patch: pytest.MonkeyPatch) -> None:
+    """Outcomes are counted, and nothing follows."""
+    patch.setattr(lease_session, "after_post", lambda circuit, *_: circuit)
+
+
+@plant("broken URLs")
+def a_try_of_an_open_breaker_counts(patch: pytest.MonkeyPatch) -> None:
+    """A message is told that it failed, and uses up its retries."""
+    ended = Turn.ended
+
+    def counting(turn: Any, outcome: Any) -> Any:
+        ended(turn, outcome)
+        return outcome
+
+    patch.setattr(Turn, "ended", counting)
+
+
+@plant("broken URLs")
+def an_open_breaker_never_closes(patch: pytest.MonkeyPatch) -> None:
+    """A try that succeeds is taken for one that failed."""
+    after_probe = breaker.after_probe
+
+    def failing(circuit: Any, now_ms: int, error: str | None, asked_ms: int = 0) -> Any:
+        return after_probe(circuit, now_ms, error or "status 200", asked_ms)
+
+    patch.setattr(lease_session, "after_probe", failing)
+
+
+@plant("broken URLs")
+def outcomes_count_for_good(patch: pytest.MonkeyPatch) -> None:
+    """Failures of an earlier minute open it."""
+    patch.setattr(breaker, "PARTS", 10**9)
+
+
+@plant("broken URLs")
+def a_release_forgets_that_the_breaker_is_open(patch: pytest.MonkeyPatch) -> None:
+    """The next holder of the lease begins with a closed one."""
+    patch.setattr(poster_lease, "packed", lambda circuit: (0, 0, 0))

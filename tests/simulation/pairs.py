@@ -513,6 +513,39 @@ def _rated_queues(draw: Draw) -> Scenario:
     return replace(made, pause_ms=draw.choice((0, 0, 300)), unfailing=draw.random() < 0.4)
 
 
+def _broken_urls(draw: Draw) -> Scenario:
+    """URLs with a breaker that fail for a while, to which more is posted than opens it."""
+    scenario = topic_scenario(draw, "http")
+    retries: dict[str, Any] = {"policy": "custom", "waits": [draw.choice((1, 5))] * 2}
+    hooks = {
+        name: each
+        | {
+            "retry": retries,
+            "dead_letter_queue": "dead",
+            "breaker": {"share": draw.choice((0.2, 0.5, 1.0))},
+            "max_in_flight": draw.choice((1, 2, 4)),
+            "rate": draw.choice((None, None, 25)),
+        }
+        for name, each in scenario.subscriptions.items()
+        if each["protocol"] == "http"
+    }
+    cast = [
+        replace(each, steps=draw.choice((8, 16))) if each.part == "publisher" else each
+        for each in scenario.cast
+    ]
+    if draw.random() < 0.3:
+        cast.append(Cast("pauser", "pauser", Place("news/hook0", topic=True), 2))
+    return replace(
+        scenario,
+        subscriptions=scenario.subscriptions | hooks,
+        cast=tuple(cast),
+        pause_ms=draw.choice((0, 300, 10_000)),
+        outage_ms=(0, draw.choice((60_000, 100_000, 300_000))),
+        failing=draw.choice((0, 0, 0.1)),
+        unfailing=draw.random() < 0.8,
+    )
+
+
 _PRIORITIES: dict[str, Any] = {"priorities": 16, "partitions": 1}
 
 
@@ -630,4 +663,5 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "priority copies": _priority_copies,
     "notified copies": _notified_copies,
     "rated queues": _rated_queues,
+    "broken URLs": _broken_urls,
 }

@@ -29,6 +29,8 @@ GRANTED = "granted"
 """The pairs in which another account sends, by a grant."""
 PRIORITY = "priority"
 """The pairs whose queue has priorities."""
+BROKEN = "broken"
+"""The pairs whose URLs have a breaker."""
 CHOSEN = "chosen"
 """The pairs in which receives choose a group, or an attribute."""
 FIRST_SEEDS = {
@@ -86,6 +88,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "priority copies": (PRIORITY,),
     "notified copies": (REDRIVEN,),
     "rated queues": (),
+    "broken URLs": (BROKEN,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

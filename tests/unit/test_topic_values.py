@@ -257,6 +257,7 @@ def test_how_much_is_posted_at_once_is_of_urls_and_may_change() -> None:
         "labels": {},
         "max_in_flight": 16,
         "keep_answers": False,
+        "breaker": None,
         "rate": None,
         "ordered": False,
     }

@@ -38,6 +38,11 @@ export function stateBadge(state) {
   return badge(translated("state", state), TONES[state] ?? "");
 }
 
+/** A badge for the breaker of a subscription, if it is open; else null. */
+export function breakerBadge(held) {
+  return held.breaker_state === "open" ? badge(t("breaker.open"), "bad") : null;
+}
+
 /** The names of those subscriptions that keep messages, as rates are asked for. */
 export function namesOf(states) {
   return states.filter((held) => held.counts).map((held) => `${held.topic}/${held.name}`);
@@ -49,7 +54,7 @@ export function statesTable(caption, states, hours) {
     caption,
     [
       { head: t("subscription"), cell: (held) => nameLink(held) },
-      { head: t("state"), cell: (held) => stateBadge(held.state) },
+      { head: t("state"), cell: (held) => h("span", {}, stateBadge(held.state), " ", breakerBadge(held)) },
       { head: t("backlog"), number: true, cell: (held) => counted(held.counts, "active") },
       { head: t("in_flight"), number: true, cell: (held) => counted(held.counts, "inactive") },
       { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },

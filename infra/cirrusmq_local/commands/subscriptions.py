@@ -183,6 +183,10 @@ def subscribe(
     keep_answers: Annotated[
         bool, typer.Option(help="Keep the answers of failed posts for a day (URL only).")
     ] = False,
+    breaker: Annotated[
+        str | None,
+        typer.Option(help='Post nothing while most posts fail: {} or {"share": 0.5} (URL alone).'),
+    ] = None,
     dead_letter_queue: Annotated[
         str | None,
         typer.Option(
@@ -213,6 +217,7 @@ def subscribe(
         "max_in_flight": max_in_flight,
         "rate": rate,
         "keep_answers": keep_answers or None,
+        "breaker": read_json("--breaker", breaker),
         "dead_letter_queue": dead_letter_queue,
     }
     attributes: Any = {key: value for key, value in wanted.items() if value is not None}

@@ -53,6 +53,17 @@ export interface BillingReport {
   cursor?: string;
 }
 
+/** When posts stop: in a minute 20 outcomes or more, and a share of them failed. */
+export interface Breaker {
+  share: number;
+}
+
+/** A `breaker` as a caller gives it; members that are not given are UNSET. */
+export interface BreakerInput {
+  /** a number from 0.1 to 1 */
+  share?: number;
+}
+
 /** Charges of use in the running month, before tax: until now, and the forecast. */
 export interface BudgetOfMonth {
   month: string;
@@ -704,6 +715,8 @@ export interface NewSubscription {
   rate?: number | null;
   /** whether what the URL answers to posts that fail is kept for a day */
   keep_answers?: boolean;
+  /** null: posts never stop */
+  breaker?: Breaker | null;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   start?: string;
@@ -1372,6 +1385,8 @@ export interface SubscriptionAttributes {
   rate?: number | null;
   /** whether what the URL answers to posts that fail is kept for a day */
   keep_answers?: boolean;
+  /** null: posts never stop */
+  breaker?: Breaker | null;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   start?: string;
@@ -1410,6 +1425,7 @@ export interface SubscriptionInput {
   max_in_flight?: number;
   rate?: number | null;
   keep_answers?: boolean;
+  breaker?: BreakerInput | null;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   /** latest, earliest or a time within the last 24 hours; "latest" unless given */
@@ -1433,6 +1449,7 @@ export interface SubscriptionInputChange {
   max_in_flight?: number;
   rate?: number | null;
   keep_answers?: boolean;
+  breaker?: BreakerInput | null;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   /** latest, earliest or a time within the last 24 hours */
@@ -1469,6 +1486,8 @@ export interface SubscriptionWithState {
   rate?: number | null;
   /** whether what the URL answers to posts that fail is kept for a day */
   keep_answers?: boolean;
+  /** null: posts never stop */
+  breaker?: Breaker | null;
   mode?: "broadcasting" | "clustering";
   ordered?: boolean;
   start?: string;
@@ -1489,6 +1508,12 @@ export interface SubscriptionWithState {
   /** RFC 3339 in UTC with milliseconds */
   next_attempt_at?: string;
   last_error?: string | null;
+  /** with `breaker`; open: one message at a time is tried */
+  breaker_state?: "closed" | "open";
+  /** RFC 3339 in UTC with milliseconds */
+  breaker_open_since?: string;
+  /** while open: why the newest post failed */
+  breaker_error?: string;
   /** with `keep_answers`: the newest of each status, of 20 statuses */
   failed_answers?: FailedAnswer[];
 }

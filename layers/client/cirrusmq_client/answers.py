@@ -284,6 +284,12 @@ class RetryInForce(TypedDict):
     """null: no end"""
 
 
+class Breaker(TypedDict):
+    """When posts stop: in a minute 20 outcomes or more, and a share of them failed."""
+
+    share: float
+
+
 class Invoke(TypedDict):
     """A function that is called with batches of messages, and within which bounds."""
 
@@ -315,6 +321,8 @@ class SubscriptionAttributes(TypedDict):
     """messages a second at most; null: as many as there are"""
     keep_answers: NotRequired[bool]
     """whether what the URL answers to posts that fail is kept for a day"""
+    breaker: NotRequired[Breaker | None]
+    """null: posts never stop"""
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
     start: NotRequired[str]
@@ -379,6 +387,11 @@ class SubscriptionWithState(SubscriptionAttributes):
     """with `counts`; 0 if no message is active"""
     next_attempt_at: NotRequired[str]
     last_error: NotRequired[str | None]
+    breaker_state: NotRequired[Literal["closed", "open"]]
+    """with `breaker`; open: one message at a time is tried"""
+    breaker_open_since: NotRequired[str]
+    breaker_error: NotRequired[str]
+    """while open: why the newest post failed"""
     failed_answers: NotRequired[list[FailedAnswer]]
     """with `keep_answers`: the newest of each status, of 20 statuses"""
 

@@ -142,6 +142,13 @@ class TopicInput(TypedDict):
     sender: NotRequired[Literal["account", "key"]]
 
 
+class BreakerInput(TypedDict):
+    """A `breaker` as a caller gives it."""
+
+    share: NotRequired[float]
+    """a number from 0.1 to 1"""
+
+
 class SubscriptionInput(TypedDict):
     """A subscription as a caller gives it."""
 
@@ -156,6 +163,7 @@ class SubscriptionInput(TypedDict):
     rate: NotRequired[int | None]
     """an integer from 1 to 1,000 messages a second"""
     keep_answers: NotRequired[bool]
+    breaker: NotRequired[BreakerInput | None]
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
     start: NotRequired[str]

@@ -95,6 +95,7 @@ LEFT_OUT = Figure(
     "Queues, receivers and subscriptions with messages that cirrusmq_backlog_messages leaves out.",
 )
 STUCK = Figure("cirrusmq_stuck_schedules", "Subscriptions whose retries had no worker.")
+BREAKERS = Figure("cirrusmq_open_breakers", "URLs to which one message at a time is tried.")
 UNDECIDED = Figure(
     "cirrusmq_undecided_half_messages_total",
     "Half messages rolled back because their producers did not decide in time.",
@@ -111,7 +112,19 @@ UNLAWFUL = Figure(
 TOLD = (
     *HAPPENED.values(),
     *(WAITED, POSTED, RECEIVE),
-    *(ATTEMPTS, OLDEST, KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT, STUCK, UNDECIDED, BEHIND, UNLAWFUL),
+    *(
+        ATTEMPTS,
+        OLDEST,
+        KEPT,
+        KEPT_BYTES,
+        BACKLOG,
+        LEFT_OUT,
+        STUCK,
+        BREAKERS,
+        UNDECIDED,
+        BEHIND,
+        UNLAWFUL,
+    ),
 )
 """The figures that functions report."""
 

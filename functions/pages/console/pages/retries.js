@@ -4,7 +4,7 @@ import { deadLettersSection, readDeadLetters } from "../dead_letters.js";
 import { h, replace } from "../dom.js";
 import { t } from "../i18n.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
-import { readTopics, stateBadge } from "../subscriptions.js";
+import { breakerBadge, readTopics, stateBadge } from "../subscriptions.js";
 import { empty, outcome, pager } from "../ui.js";
 
 const TOPICS = 25;
@@ -50,7 +50,7 @@ function card(held, place, live) {
   return h(
     "article",
     { class: "message", "aria-label": `${held.topic} / ${held.name}` },
-    h("h2", {}, h("a", { href: to }, `${held.topic} / ${held.name}`), " ", stateBadge(held.state)),
+    h("h2", {}, h("a", { href: to }, `${held.topic} / ${held.name}`), " ", stateBadge(held.state), " ", breakerBadge(held)),
     held.endpoint && h("p", { class: "break" }, held.endpoint),
     retryFigures(held),
     retryButtons(held, place, () => live.now()),

@@ -13,7 +13,7 @@ import { pastHours } from "../past_hours.js";
 import { drawHour, lastHours } from "../rates.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
 import { fieldsOf } from "../schema.js";
-import { namesOf, stateBadge } from "../subscriptions.js";
+import { breakerBadge, namesOf, stateBadge } from "../subscriptions.js";
 import { act, button, confirm, facts, outcome, section, showDialog, tiles } from "../ui.js";
 import { receiving } from "./queue_messages.js";
 
@@ -55,7 +55,8 @@ export async function subscriptionPage({ parts, live }) {
     replace(
       figures,
       tiles([
-        [t("state"), stateBadge(held.state)],
+        [t("state"), h("span", {}, stateBadge(held.state), " ", breakerBadge(held))],
+        held.breaker_state === "open" && [t("breaker.since"), time(held.breaker_open_since)],
         ...(held.counts
           ? [
               [t("backlog"), counted(held.counts, "active")],

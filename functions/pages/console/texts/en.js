@@ -56,6 +56,8 @@ export const EN = {
   "state.delivering": "delivering",
   "state.retrying": "retrying",
   "state.paused": "paused",
+  "breaker.open": "breaker open",
+  "breaker.since": "Breaker open since",
   "state.unconfirmed": "unconfirmed",
   "mode.clustering": "group",
   "mode.broadcasting": "broadcast",

@@ -56,6 +56,8 @@ export const ZH = {
   "state.delivering": "投递中",
   "state.retrying": "重试中",
   "state.paused": "已暂停",
+  "breaker.open": "熔断中",
+  "breaker.since": "熔断开始于",
   "state.unconfirmed": "未确认",
   "mode.clustering": "消费组",
   "mode.broadcasting": "广播",

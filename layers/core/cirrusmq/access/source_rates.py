@@ -29,6 +29,8 @@ _TRIES = 3
 _AHEAD_SECONDS = 5
 """A second that is further ahead than clocks differ was written by a wrong clock."""
 _KEPT_SECONDS = 3_600
+MAX_HELD = 1_000
+"""Rates that an environment remembers; what it has left of the others goes, with its second."""
 
 
 class _Held(msgspec.Struct):
@@ -56,6 +58,10 @@ class RateMemory:
         held = self._held.get(place)
         if held is None or held.second != second:
             last = held.used if held is not None and held.second == second - 1 else 0
+            # Put at the end, so the first one is the rate whose second began first.
+            self._held.pop(place, None)
+            if len(self._held) >= MAX_HELD:
+                del self._held[next(iter(self._held))]
             held = self._held[place] = _Held(second=second, used_before=last)
         return held
 

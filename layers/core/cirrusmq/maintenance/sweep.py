@@ -34,6 +34,8 @@ class SweepResult(msgspec.Struct, kw_only=True):
 
     stuck: int = 0
     """Delivery states whose retries had no worker."""
+    open_breakers: int = 0
+    """Subscriptions whose breaker was open when their last session ended."""
     oldest_age_ms: int = 0
     """Age of the oldest message that could be received and is not."""
     undecided: int = 0
@@ -138,6 +140,7 @@ def _push_on(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
         if core.now_ms() >= deadline_ms:
             return False
         with log_and_continue(f"subscription {each.subscription_id} could not be pushed on"):
+            swept.open_breakers += each.circuit.is_open and not each.paused
             keeps = each.subscription_id in keeping
             swept.stuck += delivery.resume_if_stuck(core, each, keeps=keeps)
     return True

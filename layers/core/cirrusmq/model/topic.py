@@ -14,6 +14,7 @@ from cirrusmq.base.names import QUEUE_NAME, check_name
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter, reads_body
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
+from cirrusmq.model.breaker import Breaker, BreakerInput
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
@@ -108,6 +109,7 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         Annotated[int, integer(limits.POSTS_PER_SECOND, " messages a second")] | UnsetType | None
     ) = UNSET
     keep_answers: bool | UnsetType = UNSET
+    breaker: BreakerInput | UnsetType | None = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     start: _Start | UnsetType = UNSET
@@ -141,6 +143,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Largest number of messages that are posted within a second, for `http`; None: no limit."""
     keep_answers: bool = False
     """True if the begin of answers to failed posts is kept for a day, for `http`."""
+    breaker: Breaker | None = None
+    """When posts stop because most of them fail, for `http`; None: never."""
     partitions: int
     """Number of partitions of its parcels; fixed when it is created."""
     mode: Mode = "clustering"
@@ -271,6 +275,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
                 "max_in_flight": self.max_in_flight,
                 "rate": self.rate,
                 "keep_answers": self.keep_answers,
+                "breaker": self.breaker,
             }
         if self.protocol == "pull":
             shown |= {"mode": self.mode, "start": self.start, "invoke": self.invoke}
@@ -346,7 +351,7 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
         value = getattr(given, fixed)
         if value is not UNSET and value != getattr(subscription, fixed):
             raise InvalidParameter(fixed, "is fixed when the subscription is created")
-    for pushed in ("max_in_flight", "rate", "keep_answers"):
+    for pushed in ("max_in_flight", "rate", "keep_answers", "breaker"):
         # False is true of other protocols, too.
         if getattr(given, pushed) not in (UNSET, False) and subscription.protocol != "http":
             raise InvalidParameter(pushed, "is allowed only with protocol http")
@@ -356,6 +361,8 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
     check_labels(changes.get("labels", {}))
     if isinstance(given.invoke, InvokeInput):
         changes["invoke"] = given.invoke.chosen()
+    if isinstance(given.breaker, BreakerInput):
+        changes["breaker"] = given.breaker.chosen()
     return msgspec.structs.replace(subscription, **changes)
 
 
@@ -387,7 +394,13 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
             )
     if subscription.mode == "broadcasting" and subscription.ordered:
         raise InvalidParameter("ordered", "is allowed only in mode clustering")
-    _read_retry(subscription)
+    policy = _read_retry(subscription)
+    if subscription.breaker and policy is not None and policy.blocking != "none":
+        raise InvalidParameter(
+            "breaker",
+            f"is not allowed with the policy {policy.policy}, which tries one message at a time"
+            " while it fails",
+        )
     return msgspec.structs.replace(subscription, format=2 if subscription.reads_bodies else 1)
 
 

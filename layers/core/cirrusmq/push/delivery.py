@@ -16,7 +16,7 @@ from cirrusmq.push.independent_queue import IndependentFeed
 from cirrusmq.push.lease_session import Turn, post_all
 from cirrusmq.push.pending import Push, push_of
 from cirrusmq.push.post_queue import Feed
-from cirrusmq.push.poster_lease import Acquired
+from cirrusmq.push.poster_lease import Acquired, LeaseRelease
 from cirrusmq.push.scan_pending import Look
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
@@ -88,9 +88,11 @@ def deliver(push: Push) -> dict[str, Any] | None:
             core.memory(LeftToOthers).add(subscription_id)
             return _passed_on(push)
         begun_ms = core.now_ms()
-        blocked_too = bool(push.wake) or not push.blocks
         acquired = poster_lease.acquire(
-            core, delivery, holder, blocked_too=blocked_too, slow_too=push.takes_slow
+            *(core, delivery, holder),
+            blocked_too=bool(push.wake) or not push.blocks,
+            slow_too=push.takes_slow,
+            open_too=bool(push.wake) or push.subscription.breaker is None,
         )
         if acquired is None:
             return None
@@ -218,11 +220,16 @@ def _work(
     feed = _feed(push, acquired, due_alone=executing)
     if push.wake == "hurried" or delivery.hurried:
         feed.hurry()
+        turn.hurry()
     patience_ms = SLEEP_MS if executing else 0
     while True:
         has_all = post_all(turn, feed)
         if turn.lost:
             return _RoundResult()
+        probe_ms = turn.probe_ms(feed)
+        if probe_ms is not None and probe_ms <= core.now_ms() + patience_ms and turn.may_go_on:
+            core.wait_until(probe_ms)
+            continue
         first = feed.first_due()
         if first is not None and first.due_ms <= core.now_ms() + patience_ms and turn.may_post:
             core.wait_until(first.due_ms)
@@ -235,12 +242,20 @@ def _work(
             core.wait_until(delayed_ms)
             feed.look_again("")
             continue
-        more_from = None if has_all and turn.may_post else feed.next_key()
+        # While the breaker is open, an execution tries the next message, and reads all again.
+        has_all = (has_all and turn.may_post) or probe_ms is not None
+        more_from = None if has_all else feed.next_key()
         now_ms = core.now_ms()
         slow = slowness.judge(delivery, now_ms, posted=feed.posted, was_slow=turn.is_slow)
         handover = replace(
-            feed.handover(), full_ms=turn.pace.handed_ms, delayed_ms=delayed_ms, slowness=slow
+            feed.handover(),
+            full_ms=turn.pace.handed_ms,
+            delayed_ms=delayed_ms,
+            slowness=slow,
+            circuit=turn.circuit if push.subscription.breaker is not None else None,
         )
+        if turn.circuit.is_open:
+            handover = _while_open(handover, turn, probe_ms)
         released = poster_lease.release(core, delivery, holder, handover, generation)
         if released.ending == "again":
             requested = turn.take_request()
@@ -267,11 +282,24 @@ def _feed(push: Push, acquired: Acquired, *, due_alone: bool) -> Feed:
 
     due_alone: new messages have invocations of their own, unless they are blocked.
     """
+    if acquired.delivery.probe_due_ms:
+        due_alone = False  # messages that came since the breaker opened have no invocation
     if push.blocks:
         return BlockingFeed(push, acquired.delivery, push.start, dirty=acquired.dirty)
     return IndependentFeed(
         push, acquired.delivery, push.start, dirty=acquired.dirty, due_alone=due_alone
     )
+
+
+def _while_open(handover: LeaseRelease, turn: Turn, probe_ms: int | None) -> LeaseRelease:
+    """Returns the state left by a session whose breaker is open: nothing is due before its time."""
+    circuit, due_ms = turn.circuit, handover.due_ms
+    if probe_ms is not None:
+        sent_ms = handover.sent_ms or turn.push.core.now_ms()
+        return replace(
+            handover, due_ms=probe_ms, probe_due_ms=probe_ms, error=circuit.error, sent_ms=sent_ms
+        )
+    return handover if due_ms is None else replace(handover, due_ms=max(due_ms, circuit.probe_ms))
 
 
 def _start_anew(push: Push, delivery: DeliveryState) -> None:
@@ -296,7 +324,9 @@ def _start(push: Push, starts: int, due_ms: int) -> None:
 
 
 def _is_blocked(push: Push, delivery: DeliveryState) -> bool:
-    """Returns True if a message that failed holds the others back."""
+    """Returns True if a message that failed, or the open breaker, holds the others back."""
+    if delivery.probe_due_ms and push.subscription.breaker is not None:
+        return True
     return delivery.state == "retrying" and push.blocks
 
 

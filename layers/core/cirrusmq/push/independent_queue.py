@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 
-from cirrusmq.model.parcel import Parcel
+from msgspec.structs import replace
+
+from cirrusmq.model.parcel import Parcel, key_ms
 from cirrusmq.push.pending import Push
 from cirrusmq.push.post_queue import READ_AT_A_TIME, Feed
 from cirrusmq.push.posting import Candidate
 from cirrusmq.push.scan_pending import is_pending
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
-from cirrusmq.storage.queries import LAST_KEY
+from cirrusmq.storage.queries import LAST_KEY, read_back
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import DueMark
 
@@ -34,6 +37,50 @@ class IndependentFeed(Feed):
         if not self._ready:
             self._refill()
         return self._ready.popleft() if self._ready else None
+
+    def next_probe(self) -> Candidate | None:
+        """Returns a ready message by chance, every second time from anywhere in the backlog.
+
+        A message that fails for its own sake would keep the breaker open, as would many in front:
+
+            m1 … m20 always fail ── open ── m3 is tried, in vain ── m500 is tried: closed
+        """
+        first, draw = self.next_key(), self.push.core.random
+        if first is None:
+            return None
+        if draw.random() < 0.5 and (found := self._from_anywhere(key_ms(first))) is not None:
+            return found
+        index = int(draw.random() * len(self._ready))
+        candidate = self._ready[index]
+        del self._ready[index]
+        return candidate
+
+    def _from_anywhere(self, first_ms: int) -> Candidate | None:
+        """Returns one of the newest messages, or of those before a time; None if it finds none."""
+        core, now_ms = self.push.core, self.push.core.now_ms()
+        back_ms = max(0, now_ms - first_ms) * core.random.choice((0.0, core.random.random()))
+        until = f"{now_ms - int(back_ms):013d}{LAST_KEY}"
+        partition = core.random.choice(self.push.all_partitions)
+        found = [
+            Candidate(parcel=parcel, place=place)
+            for parcel in read_back(
+                core, partition_key(PARCELS, self.push.source.id, partition), until, READ_AT_A_TIME
+            )
+            for place in range(parcel.count)
+            if is_pending(parcel, place, now_ms)
+            and not parcel.receives[place]
+            and parcel.visible_ms[place] <= now_ms
+        ]
+        new = [
+            each for each in found if each.key not in self._found and not self._must_give_up(each)
+        ]
+        if not new:
+            return None
+        candidate = core.random.choice(new)
+        self._found.add(candidate.key)
+        wanted = [(candidate.parcel, [candidate.place])]
+        (contents,) = read_contents(core, self.push.source, wanted)
+        return replace(candidate, message=contents.get(candidate.place))
 
     def first_due(self) -> DueMark | None:
         due_ms = min((each.due_ms for each in self._mark_lists if each.due_ms), default=None)

@@ -13,11 +13,12 @@ from functools import partial
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import CirrusMQError, Unavailable
+from cirrusmq.model.breaker import Circuit, after_post, after_probe
 from cirrusmq.push import poster_lease, slowness
 from cirrusmq.push.pending import Push
-from cirrusmq.push.post_queue import Feed
+from cirrusmq.push.post_queue import GONE, Feed
 from cirrusmq.push.poster_lease import Acquired
-from cirrusmq.push.posting import Candidate, CandidateKey, PostResult, post
+from cirrusmq.push.posting import UNREADABLE, Candidate, CandidateKey, PostResult, post
 from cirrusmq.push.rate_limiter import taken_over
 from cirrusmq.subscriptions import delivery_state, delivery_writes
 from cirrusmq.subscriptions.delivery_state import DeliveryState
@@ -55,6 +56,10 @@ class Turn:
         """True if another invocation may hold the lease now."""
         self.paused = delivery.paused
         """True if no post may begin, as of the last renewal of the lease."""
+        self.circuit = Circuit() if push.subscription.breaker is None else delivery.circuit
+        """The state of its breaker."""
+        self._probe: CandidateKey | None = None
+        """The message that the open breaker tries now."""
         self._slow = False
         self._running: dict[CandidateKey, tuple[int, float]] = {}
         """When the running posts began, and how long each may take, in the order they began."""
@@ -71,6 +76,15 @@ class Turn:
     @property
     def may_post(self) -> bool:
         """True if a post may start now."""
+        if self.circuit.is_open and (
+            self._probe is not None or self.push.core.now_ms() < self.circuit.probe_ms
+        ):
+            return False
+        return self.may_go_on
+
+    @property
+    def may_go_on(self) -> bool:
+        """True if a post may start now, or as soon as the open breaker tries one."""
         if self.lost or self.paused or (self.is_slow and not self.push.takes_slow):
             return False
         now_ms = self.push.core.now_ms()
@@ -91,13 +105,41 @@ class Turn:
         """Notes that a post begins, with `beside` other posts of the subscription."""
         patience_ms = slowness.patience_ms(beside, self.push.sharing) * self.push.core.clock.scale
         self._running[candidate.key] = (self.push.core.now_ms(), patience_ms)
+        if self.circuit.is_open:
+            self._probe = candidate.key
 
-    def ended(self, outcome: PostResult | Candidate) -> None:
-        """Notes that a post has ended, or could not begin."""
+    def hurry(self) -> None:
+        """Has the open breaker try a message now, as somebody asked for."""
+        if self.circuit.is_open:
+            self.circuit = replace(self.circuit, probe_ms=self.push.core.now_ms())
+
+    def probe_ms(self, feed: Feed) -> int | None:
+        """Returns when the open breaker tries a message; None if it is closed, or none is ready."""
+        if not self.circuit.is_open or feed.next_key() is None:
+            return None
+        return self.circuit.probe_ms
+
+    def ended(self, outcome: PostResult | Candidate) -> PostResult | Candidate:
+        """Notes that a post has ended, or could not begin. Returns what its message gets of it.
+
+        A message that the open breaker tried in vain stays as it was: its posts are not counted.
+        """
         candidate = outcome if isinstance(outcome, Candidate) else outcome.candidate
         _, patience_ms = self._running.pop(candidate.key)
         if isinstance(outcome, PostResult) and outcome.took_ms > patience_ms:
             self._slow = True
+        breaker = self.push.subscription.breaker
+        if breaker is None:
+            return outcome
+        tried, now_ms = candidate.key == self._probe, self.push.core.now_ms()
+        self._probe = None if tried else self._probe
+        if not isinstance(outcome, PostResult) or outcome.error == UNREADABLE:
+            return outcome
+        if not tried:
+            self.circuit = after_post(self.circuit, breaker, now_ms, outcome.error)
+            return outcome
+        self.circuit = after_probe(self.circuit, now_ms, outcome.error, outcome.retry_after_ms)
+        return outcome if outcome.error is None or outcome.post.status == GONE else candidate
 
     def _is_leaving(self, now_ms: int) -> bool:
         """Returns True if it waits for its posts to end, so that another invocation takes over.
@@ -187,6 +229,8 @@ class Turn:
         if requested is None:
             return None
         self.paused = requested.paused
+        if requested.hurried:
+            self.hurry()
         if requested.hurried and not self.may_post and not self.paused:
             # It came too late for this invocation, which did nothing of it: for another one.
             waiting = delivery_state.waiting(self.push.subscription, wake="hurried")
@@ -210,7 +254,7 @@ def post_all(turn: Turn, feed: Feed) -> bool:
                 and feed.running < most
                 and feed.running_bytes < most_bytes
             ):
-                candidate = feed.next()
+                candidate = feed.next_probe() if turn.circuit.is_open else feed.next()
                 if candidate is None:
                     break
                 wait_ms = turn.pace.wait_ms(core.now_ms())
@@ -224,8 +268,7 @@ def post_all(turn: Turn, feed: Feed) -> bool:
             pause_ms = min(wait_ms or LISTEN_MS, LISTEN_MS)
             if feed.running:
                 for outcome in window.wait(pause_ms / 1000):
-                    turn.ended(outcome)
-                    feed.ended(outcome)
+                    feed.ended(turn.ended(outcome))
             elif not feed.unsettled:
                 if not wait_ms:
                     return may_post

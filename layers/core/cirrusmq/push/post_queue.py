@@ -87,6 +87,10 @@ class Feed(ABC):
     def next(self) -> Candidate | None:
         """Returns the message to post now, or None if there is none or it may not be posted yet."""
 
+    def next_probe(self) -> Candidate | None:
+        """Returns the message that an open breaker tries, or None; not always the same one."""
+        return self.next()
+
     @abstractmethod
     def first_due(self) -> DueMark | None:
         """Returns the waiting message that is due first, as its mark, or None."""

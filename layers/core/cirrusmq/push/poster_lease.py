@@ -30,6 +30,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.breaker import Circuit, packed
 from cirrusmq.push.slowness import Slowness
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.lease import UNHELD
@@ -44,6 +45,7 @@ WAKING_MS = 10_000
 """Longest time after its alarm at which an execution may wake."""
 _TRIES = 8
 _UNPAUSED = "attribute_not_exists(paused)"
+_NOT_OPEN = "attribute_not_exists(probe_due)"
 _FAST = "(attribute_not_exists(slow_until) OR slow_until <= :now)"
 Ending: TypeAlias = Literal["released", "again", "lost"]
 
@@ -77,11 +79,15 @@ class LeaseRelease(msgspec.Struct, frozen=True, kw_only=True):
     delayed_ms: int | None = None
     """When the next delayed message is to be posted; None if none is delayed."""
     slowness: Slowness = Slowness(0, 0)
+    circuit: Circuit | None = None
+    """The state of its breaker; None without one."""
+    probe_due_ms: int = 0
+    """When the open breaker tries a message that is ready; 0 if there is none."""
 
     @property
     def blocked(self) -> bool:
-        """True if a message that failed holds the others back."""
-        return self.due_ms is not None and self.blocks
+        """True if a message that failed, or the open breaker, holds the others back."""
+        return self.due_ms is not None and (self.blocks or self.probe_due_ms > 0)
 
     @property
     def wake_ms(self) -> int | None:
@@ -106,6 +112,7 @@ def acquire(
     *,
     blocked_too: bool = True,
     slow_too: bool = True,
+    open_too: bool = True,
 ) -> Acquired | None:
     """Takes the lease if no other worker has it. Returns None if the subscription is gone.
 
@@ -113,6 +120,7 @@ def acquire(
 
     generation: the number of the execution that takes charge; None if no execution does.
     blocked_too: take it also while the subscription is retrying. slow_too: also while it is slow.
+    open_too: also while an execution is to try a message of an open breaker.
 
     A: holds until 12:00:30 ─── posts ───> 12:00:29 done
     B: 12:00:10 holder = A, in time ──> refused
@@ -129,6 +137,8 @@ def acquire(
     if not blocked_too:
         conditions.append("#state <> :retrying")
         values["retrying"] = "retrying"
+    if not open_too:
+        conditions.append(_NOT_OPEN)
     now_ms = core.now_ms()
     if not slow_too:
         conditions.append(_FAST)
@@ -303,6 +313,19 @@ def _release(
             changes |= {"slow_until": slow.until_ms, "slow_for": slow.for_ms}
         else:
             removed += ["slow_until", "slow_for"]
+    circuit = handover.circuit
+    if circuit is not None:
+        changes["breaker"] = packed(circuit)
+        if circuit.error:
+            changes["breaker_error"] = circuit.error
+    if handover.probe_due_ms:
+        changes["probe_due"] = handover.probe_due_ms
+    elif delivery.probe_due_ms:
+        removed.append("probe_due")
+    if circuit is None and delivery.circuit != Circuit():
+        removed.append("breaker")
+    if delivery.circuit.error and not (circuit and circuit.error):
+        removed.append("breaker_error")
     if delivery.delays and handover.delayed_ms is None:
         removed.append("delays")
     if handover.clean_ms:

@@ -42,6 +42,8 @@ from cirrusmq.webhooks import requests
 
 RETRY_AFTER_SECONDS = 3_600.0
 """Longest wait that a subscriber's `Retry-After` may ask for, in real seconds."""
+UNREADABLE = "content"
+"""The error of a message whose body cannot be read now: nothing was posted."""
 CandidateKey: TypeAlias = tuple[str, int, int]
 """Parcel's key, its partition, the message's place: in order of posting."""
 
@@ -100,7 +102,7 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
     core, subscription = push.core, push.subscription
     assert subscription.endpoint is not None
     if candidate.message is None:  # its body cannot be read now
-        return PostResult(candidate=candidate, post=Post(pace.start(core), None, "content"))
+        return PostResult(candidate=candidate, post=Post(pace.start(core), None, UNREADABLE))
     headers, body = _request(push, candidate, candidate.message)
     started_ms = pace.start(core)
     if started_ms > latest_ms:

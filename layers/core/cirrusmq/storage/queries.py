@@ -39,6 +39,13 @@ def read_page(
     return ParcelPage([read_parcel(item) for item in items], more_after, units)
 
 
+def read_back(core: Core, pk: str, until: str, limit: int) -> list[Parcel]:
+    """Returns up to `limit` parcels with keys up to `until`, the last one first."""
+    request = page_request(core.tables.messages, pk, "0", until, limit, consistent=True)
+    items, _, _ = core.store.query({**request, "ScanIndexForward": False})
+    return [read_parcel(item) for item in items]
+
+
 def until_key(source: Source, now_ms: int, prefix: str = "") -> str:
     """Returns a key behind all receivable parcels, or behind all of a fair source's group.
 

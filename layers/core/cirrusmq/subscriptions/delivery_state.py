@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from cirrusmq.model.breaker import Circuit, unpack
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
@@ -101,6 +102,11 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """Until then `push_slow` posts, since a post took long; `UNTRIED_MS` until a first post."""
     slow_for_ms: int = 0
     """For how long it was slow the last time; 0 if it never was."""
+
+    circuit: Circuit = Circuit()
+    """The state of its breaker, as the last holder left it."""
+    probe_due_ms: int = 0
+    """When an execution tries a message of an open breaker; 0 if none is ready for it."""
 
     def held(self, now_ms: int, scale: float) -> bool:
         """Returns True if the lease runs, with regard to clocks that differ."""
@@ -210,6 +216,8 @@ def read_item(item: Item) -> DeliveryState:
         late=number("late"),
         slow_until_ms=number("slow_until"),
         slow_for_ms=number("slow_for"),
+        circuit=unpack(numbers("breaker"), text("breaker_error")),
+        probe_due_ms=number("probe_due"),
     )
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base import ulid
 from cirrusmq.base.limits import COUNT_EXACT_MESSAGES
+from cirrusmq.model.breaker import Circuit
 from cirrusmq.model.parcel import send_and_position
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic
@@ -36,6 +37,8 @@ class SubscriptionState(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts | None
     next_attempt_ms: int | None = None
     last_error: str | None = None
+    circuit: Circuit | None = None
+    """The state of its breaker, for a URL that has one."""
     failed_answers: Sequence[FailedAnswer] = ()
     """For a URL that keeps them."""
 
@@ -54,18 +57,23 @@ def _state(core: Core, subscription: Subscription) -> SubscriptionState:
         counts = _counts(core, subscription)
     if not subscription.confirmed:
         return SubscriptionState(state="unconfirmed", counts=counts)
-    if subscription.paused:
-        return SubscriptionState(state="paused", counts=counts)
-    if subscription.protocol == "http":
+    delivery = None
+    if subscription.protocol == "http" and (subscription.breaker or not subscription.paused):
         delivery = delivery_state.read(core, subscription.id)
-        if delivery is not None and delivery.state == "retrying":
-            return SubscriptionState(
-                state="retrying",
-                counts=counts,
-                next_attempt_ms=delivery.next_due_ms,
-                last_error=delivery.last_error,
-            )
-    return SubscriptionState(counts=counts)
+    circuit = None
+    if subscription.breaker is not None:
+        circuit = Circuit() if delivery is None else delivery.circuit
+    if subscription.paused:
+        return SubscriptionState(state="paused", counts=counts, circuit=circuit)
+    if delivery is not None and delivery.state == "retrying":
+        return SubscriptionState(
+            state="retrying",
+            counts=counts,
+            next_attempt_ms=delivery.next_due_ms,
+            last_error=delivery.last_error,
+            circuit=circuit,
+        )
+    return SubscriptionState(counts=counts, circuit=circuit)
 
 
 def _counts(core: Core, subscription: Subscription) -> Counts:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.breaker import Circuit
 from cirrusmq.model.retry import RetryPolicy
 from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
 from cirrusmq.queues.counts import Counts
@@ -32,6 +33,12 @@ class RetryInForce(Body):
         """Returns the answer for a policy."""
         waits = [wait_ms / 1000 for wait_ms in policy.waits_ms]
         return cls(policy.policy, waits, policy.jitter, policy.max_retries)
+
+
+class Breaker(Body):
+    """When posts stop: in a minute 20 outcomes or more, and a share of them failed."""
+
+    share: float
 
 
 class SubscriptionAttributes(Body, kw_only=True):
@@ -66,6 +73,9 @@ class SubscriptionAttributes(Body, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
+    breaker: Annotated[Breaker | None, Meta(description="null: posts never stop")] | UnsetType = (
+        UNSET
+    )
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     start: str | UnsetType = UNSET
@@ -88,7 +98,7 @@ class SubscriptionAttributes(Body, kw_only=True):
             name=subscription.name,
             topic=subscription.topic,
             id=subscription.id,
-            **subscription.attributes(),
+            **_shown(subscription),
             paused=subscription.paused if subscription.pausable else UNSET,
             gone=subscription.gone or UNSET,
             dead_letter_error=subscription.dead_letter_error or UNSET,
@@ -98,6 +108,13 @@ class SubscriptionAttributes(Body, kw_only=True):
             modified_at=format_time(subscription.modified_ms),
             **more,
         )
+
+
+def _shown(subscription: Subscription) -> dict[str, Any]:
+    shown = subscription.attributes()
+    if shown.get("breaker") is not None:
+        shown["breaker"] = Breaker(shown["breaker"].share)
+    return shown
 
 
 def _policy(subscription: Subscription) -> RetryInForce | UnsetType:
@@ -187,6 +204,17 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     ) = UNSET
     next_attempt_at: Time | UnsetType = UNSET
     last_error: str | UnsetType | None = UNSET
+    breaker_state: (
+        Annotated[
+            Literal["closed", "open"],
+            Meta(description="with `breaker`; open: one message at a time is tried"),
+        ]
+        | UnsetType
+    ) = UNSET
+    breaker_open_since: Time | UnsetType = UNSET
+    breaker_error: (
+        Annotated[str, Meta(description="while open: why the newest post failed")] | UnsetType
+    ) = UNSET
     failed_answers: (
         Annotated[
             list[FailedAnswer],
@@ -211,10 +239,23 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
             oldest_active_age_seconds=age_seconds,
             next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
             last_error=UNSET if next_ms is None else read.last_error,
+            **_circuit(read.circuit),
             failed_answers=[FailedAnswer.of(each) for each in read.failed_answers]
             if subscription.keep_answers
             else UNSET,
         )
+
+
+def _circuit(circuit: Circuit | None) -> dict[str, Any]:
+    if circuit is None:
+        return {}
+    if not circuit.is_open:
+        return {"breaker_state": "closed"}
+    return {
+        "breaker_state": "open",
+        "breaker_open_since": format_time(circuit.opened_ms),
+        "breaker_error": circuit.error or UNSET,
+    }
 
 
 class SubscriptionPage(Body):
