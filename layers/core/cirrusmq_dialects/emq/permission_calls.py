@@ -19,7 +19,7 @@ _NATIVE: dict[int, grants.Permission] = {
     1: "send",
     2: "receive",
     3: "send_receive",
-    # Who receives may delete, hold and dead-letter as well.
+    # A receiver may delete, hold and dead-letter as well.
     4: "receive",
     5: "send_receive",
     6: "info",
