@@ -16,6 +16,7 @@ from tests.simulation import (
     half_plants,
     object_plants,
     pair_plants,
+    replace_plants,
     secret_plants,
     slow_plants,
     topic_plants,
@@ -36,6 +37,9 @@ LAST_FOUND_BY = {
     "a_backfill_does_not_read_the_archive": 7000023,
     "a_backfill_ends_with_the_backlog": 7000007,
     "a_batch_counts_again_when_it_comes_again": 21,
+    "a_replacement_does_not_ask_who_received": 7700006,
+    "a_key_is_written_without_a_condition": 7700263,
+    "a_replacement_leaves_the_old_message": 7700000,
     "a_cancellation_does_not_compare_what_it_read": 3000035,
     "a_claim_does_not_compare_what_it_read": 13,
     "a_commit_does_not_look_at_the_state": 1000018,
@@ -218,6 +222,7 @@ def test_the_planted_faults_are_there() -> None:
     assert fair_plants.__doc__
     assert pair_plants.__doc__
     assert slow_plants.__doc__
+    assert replace_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)
