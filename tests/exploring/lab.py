@@ -24,11 +24,11 @@ from tests.simulation.environments import Environment, Event, Fleet
 from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.base import ulid
 from cirrusmq.storage.parcels import LOG
+from cirrusmq_local.judging.check_replacing import read_sent
 from cirrusmq_local.judging.clients import ACCOUNT, CallName, Client
 from cirrusmq_local.judging.consumers import act, take
 from cirrusmq_local.judging.history import Call, Outcome, Violation
 from cirrusmq_local.judging.places import Delivery, Place
-from cirrusmq_local.judging.producers import read_stored
 from cirrusmq_local.judging.scenario import NEWS, ORDERS, Scenario
 
 _ROUNDS = 4
@@ -60,6 +60,7 @@ class Plot:
             big_bodies=False,
             attempts=0.0,
             deduplication=0.0,
+            replacing=1.0,
         )
 
 
@@ -128,17 +129,21 @@ class Lab(Deployment):
         place: Place = ORDERS,
         attempt: str | None = None,
         again: bool = False,
+        replaces: str | None = None,
     ) -> Call:
-        """Send messages, or publish them, in one call."""
+        """Send messages, or publish them, in one call. `replaces`: the key of a single one."""
         request: dict[str, Any] = {"messages": [{"body": f"{label} "} for label in labels]}
         if attempt is not None:
             request["attempt"] = attempt
+        if replaces is not None:
+            request["messages"][0]["replace"] = replaces
         nothing = [None for _ in labels]
         shown: dict[str, Any] = {
             "labels": list(labels),
             "name": labels[0],
             "attempt": attempt,
             "groups": nothing,
+            "replaces": replaces,
         }
         shown |= dict.fromkeys(("keys", "delays", "colors"), nothing)
         shown |= {"tags": [[] for _ in labels], "priorities": [1 for _ in labels]}
@@ -147,7 +152,7 @@ class Lab(Deployment):
         return self.http(
             *(client, "send again" if again else "send", place.name, shown),
             *(route, {holder: place.name}, request),
-            read=read_stored,
+            read=read_sent,
         )
 
     def receive(self, client: Client, place: Place = ORDERS, **given: Any) -> list[Delivery]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.exploring.lab import Lab, Plot
@@ -138,6 +139,28 @@ def _send_another(lab: Lab, client: Client) -> None:
     lab.send(client, "m2")
 
 
+def _nothing(lab: Lab) -> None:
+    """An empty queue."""
+
+
+def _replaceable(lab: Lab) -> None:
+    """A message that waits under the key `k`."""
+    lab.props["attempt"] = lab.attempt()
+    lab.send(_OWNER, "m1", attempt=lab.props["attempt"], replaces="k")
+
+
+def _replace(label: str) -> Callable[[Lab, Client], None]:
+    def send(lab: Lab, client: Client) -> None:
+        lab.send(client, label, replaces="k")
+
+    return send
+
+
+def _replace_again(lab: Lab, client: Client) -> None:
+    """The send of the first message under the key, repeated."""
+    lab.send(client, "m1", attempt=lab.props["attempt"], again=True, replaces="k")
+
+
 def _send_twice_again(lab: Lab, client: Client) -> None:
     """Later, the second time: its messages would be under another key."""
     _send_again(lab, client)
@@ -247,6 +270,26 @@ PLOTS = {
             queue={"rewind_seconds": 3_600},
             set_up=_rewind_begun,
             clients={"w": _do_steps, "late": _delete_held, "r": _take},
+        ),
+        Plot(
+            name="two replacers",
+            set_up=_replaceable,
+            clients={"a": _replace("m2"), "b": _replace("m3")},
+        ),
+        Plot(
+            name="two replacers, and nothing waits",
+            set_up=_nothing,
+            clients={"a": _replace("m1"), "b": _replace("m2")},
+        ),
+        Plot(
+            name="a replacer and a receiver",
+            set_up=_replaceable,
+            clients={"s": _replace("m2"), "r": _take_and_delete},
+        ),
+        Plot(
+            name="a replaced send is repeated while it is consumed",
+            set_up=_replaceable,
+            clients={"s": _replace_again, "b": _replace("m2"), "r": _take_and_delete},
         ),
         Plot(
             name="a batch is fanned out twice, a member receives",

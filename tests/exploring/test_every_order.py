@@ -13,7 +13,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from tests.exploring.exploring import Setting
 from tests.exploring.plots import PLOTS
-from tests.simulation import cloud_plants, topic_plants
+from tests.simulation import cloud_plants, replace_plants, topic_plants
 from tests.simulation.deployment import listening
 from tests.simulation.plants import PLANTS
 
@@ -33,6 +33,10 @@ COMPLETE: dict[str, dict[int, int]] = {
     "a purge and a receiver": {0: 544},
     "a purge's steps, the send is repeated": {0: 82, 1: 3076},
     "a rewind's steps, a late delete": {0: 127},
+    "two replacers": {0: 8, 1: 200},
+    "two replacers, and nothing waits": {0: 6, 1: 146},
+    "a replacer and a receiver": {0: 15, 1: 344},
+    "a replaced send is repeated while it is consumed": {0: 271},
     "a batch is fanned out twice, a member receives": {0: 50, 1: 1382},
 }
 """Scenario -> its complete orders with no fault, and with up to so many."""
@@ -61,6 +65,14 @@ FOUND: dict[str, tuple[str, int, int]] = {
         1,
     ),
     "a_send_that_is_repeated_gets_another_id": ("a send is repeated while it is consumed", 0, 1),
+    "a_replacement_does_not_ask_who_received": ("a replacer and a receiver", 0, 9),
+    "a_key_is_written_without_a_condition": ("two replacers, and nothing waits", 0, 1),
+    "a_replacement_leaves_the_old_message": ("two replacers", 0, 1),
+    "a_key_forgets_received_sends": (
+        "a replaced send is repeated while it is consumed",
+        0,
+        615,
+    ),
     "fan_out_leaves_the_last_parcel_out": ("a batch is fanned out twice, a member receives", 0, 1),
 }
 """Planted fault -> the scenario that finds it, the faults it takes, and at which run at most."""
@@ -92,6 +104,7 @@ def test_every_scenario_is_played_without_a_fault() -> None:
     assert COMPLETE.keys() == PLOTS.keys()
     assert cloud_plants.__doc__
     assert topic_plants.__doc__
+    assert replace_plants.__doc__
 
 
 @pytest.mark.parametrize(("setting", "faults", "complete"), [*_cases()], indirect=["setting"])

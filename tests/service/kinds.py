@@ -75,6 +75,10 @@ KINDS = (
         hint="a receiver that is not woken looks by itself",
     ),
     Kind("place of a message", "messages", f"M#{_ID}#{_ID}", "[0-9A-F]", hint=_MADE_WHOLE),
+    Kind(
+        *("message under a key", "messages", f"X#{_ID}#[0-9a-f]{{40}}", "X"),
+        hint="made whole with each message under the key, and names a parcel, which has the rest",
+    ),
     Kind("reminder", "messages", f"D#{_ID}#[0-9a-f]{{40}}", "D", others=True, once=True),
     Kind(
         *("due mark", "messages", rf"D#{_ID}#\d+"),

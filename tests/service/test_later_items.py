@@ -106,6 +106,7 @@ def messages(alice: Client) -> None:
     alice.put("/queues/ordered", {"ordered": True})
     for _ in range(2):
         alice.send("ordered", "e", group="g")
+        alice.send("plain", "f", replace="k")
 
 
 def published(alice: Client) -> None:

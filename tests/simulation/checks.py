@@ -27,6 +27,7 @@ from cirrusmq_local.judging.check_priorities import check_priorities
 from cirrusmq_local.judging.check_pushes import check_pushes
 from cirrusmq_local.judging.check_rates import check_rates
 from cirrusmq_local.judging.check_repeats import check_repeats
+from cirrusmq_local.judging.check_replacing import check_replacing
 from cirrusmq_local.judging.check_rewinds import check_rewinds
 from cirrusmq_local.judging.check_senders import check_senders
 from cirrusmq_local.judging.check_turns import check_in_flight, check_shares, check_turns
@@ -83,6 +84,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if scenario.halves:
         yield from check_overdue(deployment, book)
     yield from check_cancelled(book)
+    yield from check_replacing(scenario, book)
     yield from check_senders(book)
     yield from check_choices(book)
     yield from check_rates(scenario, book)

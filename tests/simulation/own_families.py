@@ -16,7 +16,17 @@ from tests.simulation.families import (
     draw_retry,
     topic_scenario,
 )
-from tests.simulation.scenario import CANCELLED, DELAYED, EARLY, FAIR, FLOW, HALF, REWOUND, SLOW
+from tests.simulation.scenario import (
+    CANCELLED,
+    DELAYED,
+    EARLY,
+    FAIR,
+    FLOW,
+    HALF,
+    REPLACED,
+    REWOUND,
+    SLOW,
+)
 from tests.simulation.specials import in_objects
 
 from cirrusmq_local.judging.places import Place
@@ -114,6 +124,32 @@ def cancelled_scenario(draw: random.Random) -> Scenario:
         deduplication=0,
     )
     return in_objects(draw, scenario) if draw.random() < 0.3 else scenario
+
+
+def replaced_scenario(draw: random.Random) -> Scenario:
+    """A queue whose messages replace those that wait under their keys, while receivers look."""
+    orders: dict[str, Any] = {
+        "partitions": draw.choice((1, 1, 2)),
+        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
+        "message_retention_seconds": 345_600,
+        "delay_seconds": draw.choice((0, 2, 2, 10)),
+    }
+    cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((5, 9))) for n in range(2)]
+    cast += [Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((4, 8))) for n in range(2)]
+    cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
+    cast.append(Cast("meter", "meter", ORDERS, 0))
+    scenario = Scenario(
+        family=REPLACED,
+        queues={"orders": orders},
+        cast=tuple(cast),
+        pause_ms=draw.choice((0, 300, 1_500, 4_000)),
+        big_bodies=draw.random() < 0.3,
+        attempts=draw.choice((0.3, 0.8)),
+        repeated=0.5,
+        deduplication=0,
+        replacing=draw.choice((0.8, 1.0)),
+    )
+    return in_objects(draw, scenario) if draw.random() < 0.2 else scenario
 
 
 def flow_scenario(draw: random.Random) -> Scenario:
@@ -251,4 +287,5 @@ OWN_FAMILIES: dict[str, Callable[[random.Random], Scenario]] = {
     FAIR: fair_scenario,
     EARLY: early_scenario,
     SLOW: slow_scenario,
+    REPLACED: replaced_scenario,
 }

@@ -25,6 +25,7 @@ from tests.simulation.own_families import (
     early_scenario,
     fair_scenario,
     half_scenario,
+    replaced_scenario,
     rewound_scenario,
 )
 from tests.simulation.scenario import PAIRS
@@ -619,6 +620,48 @@ def _notified_copies(draw: Draw) -> Scenario:
     return replace(scenario, redrives=("all", "ids", "receipts", "reason"))
 
 
+def _replaced_fair(draw: Draw) -> Scenario:
+    """A fair queue whose messages replace others, also of other groups."""
+    orders: dict[str, Any] = {"fair": True}
+    if draw.random() < 0.3:
+        orders["max_in_flight"] = draw.choice((1, 2))
+    return _with(replaced_scenario(draw), orders=orders, tenants=_TENANTS)
+
+
+def _replaced_letters(draw: Draw) -> Scenario:
+    """Messages that replace others, beside dead letters and retries."""
+    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
+    if draw.random() < 0.7:
+        orders["retry"] = draw_retry(draw)
+    undertaker = Cast("undertaker", "receiver", DEAD, 3)
+    return _with(replaced_scenario(draw), undertaker, orders=orders)
+
+
+def _replaced_priorities(draw: Draw) -> Scenario:
+    """A queue with priorities whose messages replace others, also of other levels."""
+    return _with(replaced_scenario(draw), orders=_PRIORITIES)
+
+
+def _replaced_cancelled(draw: Draw) -> Scenario:
+    """Messages that replace what is cancelled or put off meanwhile."""
+    cast = [Cast(f"canceller{n}", "canceller", ORDERS, draw.choice((5, 9))) for n in range(2)]
+    return _with(replaced_scenario(draw), *cast)
+
+
+def _replaced_operated(draw: Draw) -> Scenario:
+    """A queue whose messages replace others, and that is rewound, changed or purged."""
+    return _operated(draw, replaced_scenario(draw), rewound=0.5, purged=0.4)
+
+
+def _replaced_functions(draw: Draw) -> Scenario:
+    """A queue that names a function, with messages that replace others before it gets them."""
+    scenario = _until(
+        trigger_scenario, draw, lambda each: not each.subscriptions and not each.grouped
+    )
+    scenario = replace(scenario, replacing=0.8, attempts=0.5, deduplication=0)
+    return _with(scenario, orders={"delay_seconds": draw.choice((0, 2, 5))})
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -664,4 +707,10 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "notified copies": _notified_copies,
     "rated queues": _rated_queues,
     "broken URLs": _broken_urls,
+    "replaced fair": _replaced_fair,
+    "replaced letters": _replaced_letters,
+    "replaced priorities": _replaced_priorities,
+    "replaced cancelled": _replaced_cancelled,
+    "replaced operated": _replaced_operated,
+    "replaced functions": _replaced_functions,
 }

@@ -12,6 +12,8 @@ HALF = "half"
 """The family whose producers publish by half messages."""
 CANCELLED = "cancelled"
 """The family whose senders cancel and reschedule."""
+REPLACED = "replaced"
+"""The family whose messages replace those that wait under their keys."""
 EARLY = "early receivers"
 """The family whose queue gets a receiver that begins with the earliest message."""
 FAIR = "fair"
@@ -42,6 +44,7 @@ FIRST_SEEDS = {
     FAIR: 6_000_000,
     EARLY: 7_000_000,
     SLOW: 7_500_000,
+    REPLACED: 7_700_000,
 }
 """Of the families that have seeds of their own, each up to the first one of the next."""
 PAIRS: dict[str, tuple[str, ...]] = {
@@ -89,6 +92,12 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "notified copies": (REDRIVEN,),
     "rated queues": (),
     "broken URLs": (BROKEN,),
+    "replaced fair": (REPLACED, FAIR),
+    "replaced letters": (REPLACED,),
+    "replaced priorities": (REPLACED, PRIORITY),
+    "replaced cancelled": (REPLACED, CANCELLED),
+    "replaced operated": (REPLACED,),
+    "replaced functions": (REPLACED, TRIGGERS),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -16,6 +16,7 @@ from tests.simulation import (
     half_plants,
     object_plants,
     pair_plants,
+    replace_plants,
     secret_plants,
     slow_plants,
     topic_plants,
@@ -36,6 +37,7 @@ LAST_FOUND_BY = {
     "a_backfill_does_not_read_the_archive": 7000023,
     "a_backfill_ends_with_the_backlog": 7000007,
     "a_batch_counts_again_when_it_comes_again": 21,
+    "a_bound_leaves_no_tombstone": 7700065,
     "a_breaker_never_opens": 8430002,
     "a_cancellation_does_not_compare_what_it_read": 3000035,
     "a_claim_does_not_compare_what_it_read": 13,
@@ -49,6 +51,8 @@ LAST_FOUND_BY = {
     "a_fair_receive_takes_all_from_one_group": 6000034,
     "a_full_answer_has_seen_its_page": 8350022,
     "a_hold_does_not_compare_the_nonce": 7,
+    "a_key_forgets_received_sends": 7700034,
+    "a_key_is_written_without_a_condition": 7700263,
     "a_late_copy_keeps_an_object_that_ends_before_it": 8220000,
     "a_level_that_has_more_is_left_for_the_next": 8380013,
     "a_look_begins_at_a_level_by_chance": 8380000,
@@ -76,6 +80,9 @@ LAST_FOUND_BY = {
     "a_redrive_to_a_url_is_a_delete": 8210013,
     "a_redriven_dead_letter_of_a_group_arrives_nowhere": 8190008,
     "a_release_forgets_that_the_breaker_is_open": 8430002,
+    "a_replaced_message_vanishes_at_once": 7700001,
+    "a_replacement_does_not_ask_who_received": 7700006,
+    "a_replacement_leaves_the_old_message": 7700000,
     "a_replay_ends_before_the_last_record": 2000009,
     "a_retrying_subscription_delivers": 108,
     "a_rewind_has_no_new_source": 2000022,
@@ -89,8 +96,8 @@ LAST_FOUND_BY = {
     "a_sender_by_a_grant_is_taken_for_the_owner": 8310000,
     "a_slow_url_is_demoted_by_nobody": 7500001,
     "a_try_of_an_open_breaker_counts": 8430002,
-    "a_used_up_message_is_received_behind_a_rewound_one": 8020020,
     "a_url_gets_no_message_again": 8300005,
+    "a_used_up_message_is_received_behind_a_rewound_one": 8020020,
     "an_account_does_not_see_who_else_is_at_work": 7500002,
     "an_account_may_have_all_workers": 8270000,
     "an_open_breaker_never_closes": 8430000,
@@ -223,6 +230,7 @@ def test_the_planted_faults_are_there() -> None:
     assert fair_plants.__doc__
     assert pair_plants.__doc__
     assert slow_plants.__doc__
+    assert replace_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

@@ -39,6 +39,7 @@ def run() -> None:
     _show_lives()
     _show_objects()
     _show_failures()
+    _show_replaced()
     _show_reads()
     _show_published()
     _show_pushed()
@@ -142,6 +143,47 @@ def failure_units(
     given = alice.post("/queues/work/messages/give-back", body).json["given_back"]
     if len(given) != count:
         raise RuntimeError(f"gave back {len(given)} of {count}")
+    used = world.engine.capacity()["by_table"][world.tables.messages]
+    return float(used["write_units"]), float(used["read_units"])
+
+
+def _show_replaced() -> None:
+    """Prints units of one send with a `replace` key, of 100 bytes."""
+    cases = {
+        "the first under its key": replace_units("first"),
+        "one that takes the place of another": replace_units("waits"),
+        "the same, due earlier by its bound": replace_units("bounded"),
+        "one whose predecessor was received": replace_units("received"),
+    }
+    show(
+        "Units of a send with a replace key, a message of 100 bytes",
+        ["sent", "write units", "read units"],
+        [(name, *units) for name, units in cases.items()],
+    )
+
+
+def replace_units(case: str) -> tuple[float, float]:
+    """Returns (write units, read units) of one send with a `replace` key."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1})
+    bound = {"delay_seconds": 30, "replace_within_seconds": 31} if case == "bounded" else {}
+
+    def send(key: str, **more: int) -> str | None:
+        (sent,) = alice.send("work", "x" * 100, replace=key, **more)
+        replaced: str | None = sent["replaced"]
+        return replaced
+
+    if case != "first":
+        send("a", **bound)
+    world.clock.pass_seconds(2)
+    if case == "received":
+        alice.receive("work")
+    send("b")  # attributes are cached
+    world.engine.reset_capacity()
+    replaced = send("a", **bound)
+    if (replaced is None) is (case in ("waits", "bounded")):
+        raise RuntimeError(f"{case}: replaced {replaced}")
     used = world.engine.capacity()["by_table"][world.tables.messages]
     return float(used["write_units"]), float(used["read_units"])
 

@@ -146,10 +146,12 @@ def read_filter(
     return given or None
 
 
-def check_single(bodies: list[str] | None, deduplication_id: str | None) -> None:
-    """A deduplication id is for one body."""
-    if deduplication_id is not None and len(bodies or []) != 1:
-        raise typer.BadParameter("needs exactly one body", param_hint="--deduplication-id")
+def check_single(
+    bodies: list[str] | None, key: str | None, option: str = "--deduplication-id"
+) -> None:
+    """A deduplication id, or a key by which a message replaces another one, is for one body."""
+    if key is not None and len(bodies or []) != 1:
+        raise typer.BadParameter("needs exactly one body", param_hint=option)
 
 
 def ask(question: str | Callable[[], str], yes: bool) -> None:

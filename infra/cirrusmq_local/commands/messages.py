@@ -42,11 +42,20 @@ def send(
         int | None, typer.Option(help="In a queue with priorities; the highest comes first.", min=1)
     ] = None,
     deduplication_id: arguments.DeduplicationId = None,
+    replace: Annotated[
+        str | None,
+        typer.Option(help="Takes the place of the message that waits under this key."),
+    ] = None,
+    replace_within_seconds: Annotated[
+        int | None,
+        typer.Option(help="Due at the latest so long after the first under the key.", min=1),
+    ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Send messages and print their ids. Each line of standard input that is not empty is one."""
     check_single(body, deduplication_id)
+    check_single(body, replace, "--replace")
     attributes = read_texts(attribute)
     client = connect(data)
 
@@ -59,6 +68,8 @@ def send(
             group=group,
             priority=priority,
             deduplication_id=deduplication_id,
+            replace=replace,
+            replace_within_seconds=replace_within_seconds,
         )
 
     for sent in Bodies(body, make).each(partial(client.send, queue)):

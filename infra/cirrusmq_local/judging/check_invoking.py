@@ -15,6 +15,7 @@ from typing import Any
 
 from cirrusmq_local.judging.check_leases import returns
 from cirrusmq_local.judging.check_lives import excused
+from cirrusmq_local.judging.check_replacing import may_be_replaced
 from cirrusmq_local.judging.deployment import Remaining
 from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, Violation
 from cirrusmq_local.judging.places import Delivery
@@ -210,6 +211,8 @@ class _Source:
         queue = self._place.partition("/")[0]
         for message_id, (call, sent_ms) in sent.stored.items():
             if excused(self._scenario, self._book, drain, queue, sent_ms, call, sent):
+                continue
+            if may_be_replaced(self._book, message_id):
                 continue
             track = self._tracks.get(message_id)
             deliveries = track.deliveries if track else []

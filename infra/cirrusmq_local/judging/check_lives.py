@@ -9,6 +9,7 @@ from itertools import pairwise
 from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
 from cirrusmq_local.judging.cancellers import CANCEL, RESCHEDULE, may_be_cancelled
 from cirrusmq_local.judging.check_leases import first_gone, free_ms, returns, revived
+from cirrusmq_local.judging.check_replacing import may_be_replaced
 from cirrusmq_local.judging.deployment import Remaining
 from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, Violation
 from cirrusmq_local.judging.places import Delivery
@@ -85,6 +86,8 @@ def _too_early(
         # A topic's message may be sent anew into its queue, later.
         published_ms = [sent_ms for _, sent_ms in sent.ids.values()]
         sent_ms = min([delivery.sent_ms, *published_ms])
+        if sent.calls[0].given.get("bounded"):
+            continue  # its bound may have made it due earlier
         if delay and delivery.claim_ms < sent_ms + 1_000 * delay and not sent.key:
             yield Violation("received before its delay was over", (sent.calls[0], delivery.call))
 
@@ -237,6 +240,8 @@ def _lost(scenario: Scenario, book: Book, drain: Remaining, sent: Sent) -> Itera
             since = any(each.sent_ms >= sent_ms for each in track.deliveries)
             if not since and may_be_cancelled(book, reader, message_id):
                 continue
+            if not since and may_be_replaced(book, message_id):
+                continue
             if not track.deliveries:
                 yield Violation(f"lost: {sent.label} was never received by {reader}", (call,))
                 continue
@@ -335,7 +340,7 @@ def _not_rewound(
                 continue
             if sent_ms + kept_ms <= drain.begun_ms + MAX_SKEW_MS:
                 continue
-            if may_be_cancelled(book, track.reader, track.id):
+            if may_be_cancelled(book, track.reader, track.id) or may_be_replaced(book, track.id):
                 continue  # what a rewind brings back was not received since
             again = [each for each in track.deliveries if each.call.ended > act.call.ended]
             if not again and act.delivery.expires_ms > drain.begun_ms + MAX_SKEW_MS:

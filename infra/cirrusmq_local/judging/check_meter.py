@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cirrusmq_local.judging.cancellers import CANCEL
+from cirrusmq_local.judging.check_replacing import replaced_ids
 from cirrusmq_local.judging.history import Call, Violation
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import Book
@@ -51,6 +52,9 @@ def check_usage(
         for call in (each for each in book.by_kind[CANCEL] if each.place == place):
             tried |= {call.given["id"]} if call.effective else set()
             done |= {call.given["id"]} if call.known else set()
+        replaced, unsure = replaced_ids(book, place)
+        done |= replaced
+        tried |= replaced | {f"replaced {number}" for number in range(unsure)}
         if not repeated and not book.by_kind["purge"]:
             yield from _within(place, "deleted", billed, len(done), len(tried) - len(done))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from cirrusmq.base import ulid
 from cirrusmq.base.timestamps import parse_time
+from cirrusmq_local.judging.check_replacing import read_sent
 from cirrusmq_local.judging.clients import ACCOUNT, GUEST, Client
 from cirrusmq_local.judging.deployment import Deployment
 from cirrusmq_local.judging.history import Call
@@ -16,6 +17,7 @@ GROUPS = ("red", "blue")
 COLORS = ("black", "white", "grey")
 PRIORITIES = (1, 1, 2, 5, 16)
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
+_KEYS = ("profile", "search")
 _REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
 
 
@@ -51,7 +53,10 @@ class Sender:
     def _draw(self, number: int, draw: Random) -> dict[str, Any]:
         scenario = self._scenario
         now_ms = self._deployment.stage.now_ms()
-        count = draw.choice((1, 1, 2, 3, 5))
+        replaces = None
+        if scenario.replacing and draw.random() < scenario.replacing:
+            replaces = draw.choice(_KEYS)
+        count = 1 if replaces else draw.choice((1, 1, 2, 3, 5))
         deduplicated = draw.random() < scenario.deduplication
         messages: list[dict[str, Any]] = []
         for place in range(count):
@@ -78,6 +83,10 @@ class Sender:
                     message["delay_seconds"] = draw.choice((1, 3, 20, 70))
             elif not scenario.grouped and draw.random() < 0.15:
                 message["delay_seconds"] = draw.choice((0, 1, 3))
+            if replaces:
+                message["replace"] = replaces
+                if draw.random() < 0.5:
+                    message["replace_within_seconds"] = draw.choice((10, 10, 12, 20))
             messages.append(message)
         request: dict[str, Any] = {"messages": messages}
         with_attempt = draw.random() < scenario.attempts
@@ -88,11 +97,12 @@ class Sender:
             "labels": [message["body"].split(" ")[0] for message in messages],
             "request": request,
             "repeatable": with_attempt or deduplicated,
+            "replaces": replaces,
             "name": f"{self._name}.{number}",
         }
 
     def _send(self, given: dict[str, Any], kind: str) -> Call:
-        shown = {key: given[key] for key in ("labels", "name")} | {
+        shown = {key: given[key] for key in ("labels", "name", "replaces")} | {
             "attempt": given["request"].get("attempt"),
             "groups": [message.get("group") for message in given["request"]["messages"]],
             "keys": [message.get("deduplication_id") for message in given["request"]["messages"]],
@@ -103,6 +113,7 @@ class Sender:
             ],
             "priorities": [message.get("priority", 1) for message in given["request"]["messages"]],
             "tags": [message.get("tags", []) for message in given["request"]["messages"]],
+            "bounded": "replace_within_seconds" in given["request"]["messages"][0],
         }
         holder = "topic" if self._topic else "queue"
         route, path = f"POST /{holder}s/{{{holder}}}/messages", {holder: self._ref}
@@ -112,7 +123,7 @@ class Sender:
             self._target,
             shown,
             *(route, path, given["request"]),
-            read=read_stored,
+            read=read_sent,
         )
 
 

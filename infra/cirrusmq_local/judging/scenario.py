@@ -115,6 +115,8 @@ class Scenario:
     """Whether no call of the store or of a function fails."""
     paused_ms: int = 0
     """How much longer than others a pause is."""
+    replacing: float = 0.0
+    """The share of sends of one message that takes the place of another one under its key."""
     choices: float = 0.0
     """The share of receives that choose: a group where there are groups, else an attribute."""
     repeats: float = 0.2

@@ -89,7 +89,7 @@ export class Client {
   /** Send or publish. Ordered queues take no attempt: what has a group gets an id of its own. */
   async #handOver(path, given) {
     const messages = given.map(toJson);
-    if (messages.some((message) => message.group !== undefined)) {
+    if (messages.some(({ group, replace }) => group !== undefined && replace === undefined)) {
       const named = messages.map((message) => ({ deduplication_id: crypto.randomUUID(), ...message }));
       if (path.startsWith("/queues/")) {
         return (await this.#transport.call("POST", path, { messages: named })).messages;

@@ -1314,6 +1314,10 @@ export interface SendMessage {
   delay_seconds?: number;
   /** an integer from 1 to 32 */
   priority?: number;
+  /** a text of 1 to 128 characters */
+  replace?: string;
+  /** an integer from 1 to 1,296,000 */
+  replace_within_seconds?: number;
   /** an integer from 1 to 43,200 seconds */
   visibility_timeout_seconds?: number;
 }
@@ -1336,6 +1340,8 @@ export interface SentMessage {
   body_md5?: string;
   /** RFC 3339 in UTC with milliseconds */
   sent_at?: string;
+  /** of a message with `replace`: the one whose place it took, or null */
+  replaced?: string | null;
   error?: Problem;
 }
 

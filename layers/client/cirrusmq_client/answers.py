@@ -31,6 +31,8 @@ class SentMessage(TypedDict):
     body_md5: NotRequired[str]
     """of the body's bytes, in hex"""
     sent_at: NotRequired[str]
+    replaced: NotRequired[str | None]
+    """of a message with `replace`: the one whose place it took, or null"""
     error: NotRequired[Problem]
 
 

@@ -59,12 +59,16 @@ def size_of(message: Message) -> Size:
 
 
 def split(messages: Iterable[Message]) -> Iterator[list[Message]]:
-    """Yields the messages in order, in batches for one call. A too large message is alone."""
+    """Yields the messages in order, in batches for one call.
+
+    A too large message is alone, and so is one that replaces another one.
+    """
     batch: list[Message] = []
     held = Size()
     for message in messages:
         size = size_of(message)
-        if batch and not held.plus(size).fits:
+        alone = message.replace is not None or (batch and batch[0].replace is not None)
+        if batch and (alone or not held.plus(size).fits):
             yield batch
             batch, held = [], Size()
         batch.append(message)

@@ -1,7 +1,7 @@
 """Sends that linger: messages that come within a short time share a call.
 
     send_soon ──> lane ──> batch ──> one of some workers: send ──> a future for each message
-                   └── (queue, delay), or (queue, group) with one batch in flight
+                   └── (queue, delay), or (queue, group or replace key): one batch in flight
 
 Topics work as queues do. The workers are threads, or tasks of an event loop.
 
@@ -94,6 +94,8 @@ class _Lane:
             joins = beside is not None or batch
             if joins and (len(delays) > 1 or not held.plus(entry.size).fits):
                 break
+            if batch and entry.message.replace is not None:
+                break  # a message that replaces another one is alone in its call
             batch.append(self.entries.popleft())
             held = held.plus(entry.size)
         self.size = self.size.minus(held.minus(begun))
@@ -241,8 +243,13 @@ class Lingering:
         )
 
     def _lane(self, call: Call, name: str, message: Message, shared: bool) -> _Lane:
-        in_order = message.group is not None
-        key = (call, name, in_order, message.group if in_order else message.delay_seconds)
+        key: tuple[object, ...]
+        if message.replace is not None:
+            # Alone in its call, and behind the message before it: the last one is to wait.
+            in_order, key = True, (call, name, "replace", message.replace)
+        else:
+            in_order = message.group is not None
+            key = (call, name, in_order, message.group if in_order else message.delay_seconds)
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Lane(key, call, name, in_order, shared and not in_order)

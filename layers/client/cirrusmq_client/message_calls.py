@@ -340,15 +340,15 @@ def _identify(message: Message) -> Message:
     """Returns a message that can be sent again.
 
     Ordered queues accept no `attempt`. Only their messages need a group, so a message with a group
-    gets a deduplication id, which every queue accepts.
+    gets a deduplication id, which every queue accepts. Ordered queues accept no `replace` either.
     """
-    if message.group is None or message.deduplication_id is not None:
+    if message.group is None or message.deduplication_id is not None or message.replace is not None:
         return message
     return replace(message, deduplication_id=uuid.uuid4().hex)
 
 
 def _sent(entry: Mapping[str, Any]) -> Sent:
-    return Sent(entry["id"], entry["body_md5"], entry["sent_at"])
+    return Sent(entry["id"], entry["body_md5"], entry["sent_at"], entry.get("replaced"))
 
 
 def _wanted(

@@ -35,6 +35,8 @@ class MessageFields(TypedDict, total=False):
     visibility_timeout_seconds: int | None
     routing_key: str | None
     priority: int | None
+    replace: str | None
+    replace_within_seconds: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,10 @@ class _Content:
     """Only for topics with `filter: "routing_key"`."""
     priority: int | None = None
     """Only for queues with `priorities`; a higher number is received first, None is 1."""
+    replace: str | None = None
+    """Only for queues: it takes the place of the message that waits under the same key."""
+    replace_within_seconds: int | None = None
+    """How long after the first message under the key it is due at the latest; None: no bound."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,8 @@ _OPTIONAL = (
     "visibility_timeout_seconds",
     "routing_key",
     "priority",
+    "replace",
+    "replace_within_seconds",
 )
 
 
@@ -151,6 +159,8 @@ _CHECKS: tuple[tuple[str, Callable[[str, object], None]], ...] = (
     ("delay_seconds", check_number),
     ("visibility_timeout_seconds", check_number),
     ("priority", check_number),
+    ("replace", check_text),
+    ("replace_within_seconds", check_number),
 )
 
 

@@ -15,6 +15,8 @@ class Sent:
     id: str
     body_md5: str
     sent_at: str
+    replaced: str | None = None
+    """Id of the message whose place it took, by its `replace` key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ def send(core: Core, caller: Caller, name: str, body: Body) -> Done:
     for message in request.messages:
         if message.deduplication_id is not msgspec.UNSET:
             raise LeftToService  # its reminder is under another key
+        if message.replace is not msgspec.UNSET:
+            raise LeftToService  # it cancels a message in the same transaction
     entries = [
         SentMessage(error=describe(each, uuid.uuid4().hex))
         if isinstance(each, CirrusMQError)

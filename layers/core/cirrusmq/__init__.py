@@ -30,6 +30,7 @@ The words that it is written in, and the file that defines each:
     frontier        how far a log is replayed: no receiver is beyond queues/frontiers.py
     backlog         what was in a queue before its log was on        queues/reader_backlog.py
     parked          put aside while a reader's key takes no writes   fanout/parked.py
+    replacement     a message takes the place of the one that waits  sending/replacing
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     pace            a subscription's rate, as its poster keeps it    push/rate_limiter.py
     slow            a post took over a second: push_slow posts       push/slowness.py

@@ -30,6 +30,9 @@ CANCELLED = -4
 NOTIFICATION = "N"
 """The attribute of a parcel whose messages are shown as SNS's notifications: it names the
 subscription (`model.notification`). It is among `others`, which every move takes along."""
+REPLACED = "X"
+"""The attribute of a parcel, and of its log record, that names the message that its one replaced: a
+send that is repeated answers by it. It is among `others`."""
 _NOTIFICATION_BYTES = 4_096
 """Bytes of a notification beside its message, at most: ARNs, a URL, names of fields."""
 _MARK_BYTES = 5

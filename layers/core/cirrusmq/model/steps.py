@@ -126,7 +126,9 @@ STEPS = (
     MessageStep("deleted", ("held",), ("deleted",), 0, ("settlement",), _same_nonce),
     MessageStep("moved", _LIVE, ("gone", "moved"), 0, ("lifecycle",), _same_nonce),
     MessageStep("dropped", _LIVE, ("dropped",), 0, ("lifecycle", "push"), _same_nonce),
-    MessageStep("cancelled", ("free",), ("cancelled",), 0, ("receiving",), _never_received),
+    MessageStep(
+        "cancelled", ("free",), ("cancelled",), 0, ("receiving", "sending"), _never_received
+    ),
     MessageStep("reopened", ("deleted",), ("free",), None, ("operations",), _always),
     MessageStep("kept", ("free",), ("free",), 0, ("push",), _to_its_end),
     MessageStep("admitted", ("free",), ("free",), 0, ("lifecycle",), _admitted),

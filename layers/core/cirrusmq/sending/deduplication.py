@@ -28,6 +28,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     sent_ms: int
     order: int | None = None
     """In an ordered queue, a number that grows in each group."""
+    replaced: str | msgspec.UnsetType | None = msgspec.UNSET
+    """Id of the message that it replaced, None if there was none; unset if it has no key for it."""
 
 
 class PreviousAttempt(msgspec.Struct, frozen=True):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits, ulid
@@ -41,6 +41,7 @@ from cirrusmq.sending.deduplication import PreviousAttempt, Stored
 from cirrusmq.sending.making import Entry, Items, items_for, queue_prefix
 from cirrusmq.sending.request_messages import (
     BatchMessage,
+    Key,
     deduplication_key,
     new_send_id,
     read_contents,
@@ -53,6 +54,9 @@ from cirrusmq.storage import counters
 from cirrusmq.storage.bodies.write import Placed, place_messages
 from cirrusmq.storage.parcels import read_parcel, read_positions
 from cirrusmq.storage.sequences import take_sequence
+
+if TYPE_CHECKING:
+    from cirrusmq.sending.replacing.rules import Replacement
 
 
 class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
@@ -70,6 +74,10 @@ class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
         | UnsetType
     ) = UNSET
     priority: Annotated[int, integer((1, limits.PRIORITIES[1]))] | UnsetType = UNSET
+    replace: Key | UnsetType = UNSET
+    replace_within_seconds: Annotated[int, integer((1, limits.DELAY_SECONDS[1]))] | UnsetType = (
+        UNSET
+    )
     visibility_timeout_seconds: (
         Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
         | UnsetType
@@ -94,6 +102,7 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     delay_seconds: int
     own_delay: bool
     visibility_seconds: int
+    replacement: Replacement | None
 
 
 class _Send(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +194,7 @@ def _check(
     refused: dict[int, CirrusMQError] = {}
     for place, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
         try:
-            drafts[place] = _draft(queue, given, message, f"messages[{place}]")
+            drafts[place] = _draft(queue, request, given, message, f"messages[{place}]")
         except CirrusMQError as error:
             if request.atomic:
                 raise
@@ -193,7 +202,9 @@ def _check(
     return drafts, refused
 
 
-def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _Draft:
+def _draft(
+    queue: Queue, request: SendRequest, given: SendMessage, message: Message, where: str
+) -> _Draft:
     attributes = queue.attributes
     check_size(message, attributes.max_message_bytes, where)
     check_answer_size(message, where)
@@ -215,13 +226,38 @@ def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _D
     if attributes.ordered and message.group is None:
         raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
     own = given.visibility_timeout_seconds
+    replacement = None
+    if not (
+        isinstance(given.replace, UnsetType) and isinstance(given.replace_within_seconds, UnsetType)
+    ):
+        replacement = _replacement(queue, request, given, delay_seconds)
     return _Draft(
         deduplication_id=deduplication_key(given),
         message=message,
         delay_seconds=delay_seconds,
         own_delay=not isinstance(given.delay_seconds, UnsetType),
         visibility_seconds=0 if isinstance(own, UnsetType) else own,
+        replacement=replacement,
     )
+
+
+def _replacement(
+    queue: Queue, request: SendRequest, given: SendMessage, delay_seconds: int
+) -> Replacement:
+    # Few messages replace others: the cold starts of other sends do without.
+    from cirrusmq.sending.replacing.rules import Replacement, check_replacement
+
+    if isinstance(given.replace, UnsetType):
+        raise InvalidParameter("messages[0].replace_within_seconds", "needs replace beside it")
+    within = given.replace_within_seconds
+    asked = Replacement(
+        key=given.replace,
+        within_seconds=None if isinstance(within, UnsetType) else within,
+        repeatable=not isinstance(request.attempt, UnsetType),
+    )
+    deduplicated = deduplication_key(given) is not None
+    check_replacement(queue, asked, len(request.messages), delay_seconds, deduplicated=deduplicated)
+    return asked
 
 
 def _check_priority(attributes: QueueAttributes, given: SendMessage, where: str) -> None:
@@ -283,6 +319,9 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     prefixes = dict.fromkeys(queue_prefix(queue, messages[place]) for place in sorted(met))
     earlier = find_with_earlier_delay(core, queue, sending.id, sending.begun_ms, prefixes)
     keys = {place: draft.deduplication_id for place, draft in drafts.items()}
+    first = next(iter(drafts.values()))
+    if first.replacement is not None:
+        return _write_in_place(sending, first.replacement, drafts, earlier)
     if earlier is not None:
         own = stored(sending.id, messages, earlier.sent_ms)
         deduplication.check_reminded(core, deduplication.reminders(queue.id, keys, own))
@@ -311,6 +350,30 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     taken = {_key(item) for item in earlier.items}
     met = {place for item in items.all if _key(item) in taken for place in read_positions(item)}
     return _results_after_conflict(sending, messages, earlier, met, orders)
+
+
+def _write_in_place(
+    sending: _Send,
+    replacement: Replacement,
+    drafts: Mapping[int, _Draft],
+    earlier: PreviousAttempt | None,
+) -> Mapping[int, _Result]:
+    """Stores a message that replaces another one, unless an earlier try did."""
+    from cirrusmq.sending.replacing.in_place import store_in_place, told_by
+
+    if sending.core.settings.in_process:
+        raise LeftToService
+    if earlier is not None:
+        done = told_by(earlier.items[0])
+    else:
+        items = _items(sending, drafts)
+        done = store_in_place(sending.core, sending.queue, replacement, sending.id, items)
+    if done.parcels:
+        put = map(read_parcel, done.parcels)
+        wake_receivers(sending.core, sending.queue, put, sending.now_ms)
+    messages = {place: draft.message for place, draft in drafts.items()}
+    found = stored(sending.id, messages, done.sent_ms)
+    return {place: structs.replace(each, replaced=done.replaced) for place, each in found.items()}
 
 
 def _orders(items: Items) -> dict[int, int]:

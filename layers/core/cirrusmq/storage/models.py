@@ -17,8 +17,9 @@ Modules are named below `cirrusmq`, where an item's shape is its mechanism's own
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `H#<source id>#<partition>` | `H#<hash of group>` | the mark of a fair queue's group |
 | Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `queues.wake_ups.items` |
-| Messages | `M#<source id>#<send id>` | number in the send | `receiving.lookup.locations` |
+| Messages | `M#<source id>#<send id>` | number in the send | `storage.locations` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
+| Messages | `X#<queue id>#<hash>` | `X` | `sending.replacing.items` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
 | Messages | `F#<source id>` | number of a slot, or `wake` | `invoking.slots` |
 | Messages | `P#…` | | shares that fan-out parked: `fanout.parked_items` |

@@ -17,12 +17,20 @@ class SentMessage(Body, kw_only=True):
     id: Id | UnsetType = UNSET
     body_md5: Annotated[str, Meta(description="of the body's bytes, in hex")] | UnsetType = UNSET
     sent_at: Time | UnsetType = UNSET
+    replaced: (
+        Annotated[
+            Id | None,
+            Meta(description="of a message with `replace`: the one whose place it took, or null"),
+        ]
+        | UnsetType
+    ) = UNSET
     error: Problem | UnsetType = UNSET
 
     @classmethod
     def of(cls, sent: Stored) -> Self:
         """Returns the entry for a stored message."""
-        return cls(id=sent.id, body_md5=sent.body_md5, sent_at=format_time(sent.sent_ms))
+        sent_at = format_time(sent.sent_ms)
+        return cls(id=sent.id, body_md5=sent.body_md5, sent_at=sent_at, replaced=sent.replaced)
 
 
 class SentMessages(Body):

@@ -32,10 +32,10 @@ from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import cancelled, changed
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.receiving.lookup.find import Found, found_at, locate
-from cirrusmq.receiving.lookup.locations import place_note
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
+from cirrusmq.storage.locations import place_note
 from cirrusmq.storage.parcels import parcel_key
 
 _TRIES = 4

@@ -29,11 +29,11 @@ from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
 from cirrusmq.model.priority import level_prefix
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.lookup.locations import read_place
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.making import group_hash, group_partition, group_prefix
 from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
+from cirrusmq.storage.locations import read_place
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.queries import LAST_KEY
 
