@@ -21,6 +21,8 @@ from cirrusmq_local.commands.arguments import DATA, Data, Json, Yes, ask
 from cirrusmq_local.commands.console import fail, print_json, tell
 
 MOST_MINUTES = 20.0
+LOWERED_UNITS = 50
+"""Write units a second that a table is held back to."""
 BROKEN = 3
 """The exit code if a promise was broken."""
 
@@ -42,8 +44,16 @@ def verify(
     ] = False,
     faults: Annotated[
         bool,
-        typer.Option("--faults", help="With --start: kill it, stop it, fill its disk."),
+        typer.Option(
+            "--faults",
+            help="With --start: kill it, stop it, fill its disk. With --stack: stop a function,"
+            " hold back a table, move an alias; each is set again.",
+        ),
     ] = False,
+    stack: Annotated[
+        str | None,
+        typer.Option(help="For --faults in an account: its stack; needs AWS credentials."),
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="A scene to play. May be repeated; without it, all.")
     ] = None,
@@ -75,8 +85,12 @@ def verify(
     if undo is not None:
         _undo(undo, url, data)
         return
-    if faults and not start:
-        raise typer.BadParameter("needs --start: a service of its own", param_hint="--faults")
+    if faults and not start and stack is None:
+        raise typer.BadParameter(
+            "needs --start, a service of its own, or --stack", param_hint="--faults"
+        )
+    if stack is not None and (start or not faults):
+        raise typer.BadParameter("is for --faults of a service by its URL", param_hint="--stack")
     if start and url is not None:
         raise typer.BadParameter("starts a service; a URL names another", param_hint="--start")
     from cirrusmq_local.commands.verify_plan import plan
@@ -100,7 +114,7 @@ def verify(
     drawn = secrets.randbelow(1_000_000_000) if seed is None else seed
     out.mkdir(parents=True, exist_ok=True)
     with _ending():
-        told = _run(url, start, faults, chosen, planned, minutes, drawn, out, data)
+        told = _run(url, start, faults, stack, chosen, planned, minutes, drawn, out, data)
     if key is not None:
         from cirrusmq_local.verifying.signing import sign
 
@@ -129,6 +143,7 @@ def _run(
     url: str | None,
     start: bool,
     faults: bool,
+    stack: str | None,
     chosen: dict[str, Any],
     planned: Any,
     minutes: float,
@@ -167,9 +182,9 @@ def _run(
             play_seconds=planned.play_seconds,
             scenes=chosen,
             hooks=local,
-            faults=faults,
+            faults=_faults(machine, stack, journal, planned.play_seconds) if faults else [],
         )
-        outcome = whole.run(admin, options, journal, machine, tell)
+        outcome = whole.run(admin, options, journal, tell)
     frame = {
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "service": {
@@ -188,6 +203,35 @@ def _run(
         units = told["measured"]["write_units"], told["measured"]["read_units"]
         told["measured"]["dollars"] = round(dollars(*units, made), 4)
     return told
+
+
+def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) -> list[Any]:
+    """(name, function that makes it) of each fault that can be made."""
+    if machine is not None:
+        return [
+            ("killed", machine.kill),
+            ("stopped for 3 s", machine.stop),
+            ("disk full for 3 s", machine.fill),
+        ]
+    from cirrusmq_local.verifying.account import LOWERED_SECONDS
+
+    account = _account(journal)
+    found: list[Any] = [
+        ("send stopped for 5 s", lambda: account.stop(f"{stack}-send")),
+        ("receive on the version before", lambda: account.move_alias(f"{stack}-receive")),
+    ]
+    if play_seconds > LOWERED_SECONDS:
+        function = f"{stack}-send"
+        found.append(("table held back", lambda: account.lower_of(function, LOWERED_UNITS)))
+    return found
+
+
+def _account(journal: Any) -> Any:
+    import boto3
+
+    from cirrusmq_local.verifying.account import Account
+
+    return Account(boto3.client("lambda"), boto3.client("dynamodb"), journal)
 
 
 def _bound(outcome: Any) -> int:
@@ -238,14 +282,26 @@ def _check(path: Path, as_json: bool) -> None:
     print(f"signed by the key {key}; {'its history is beside it' if matches else 'no history'}")
 
 
+_OF_ACCOUNTS = ("concurrency", "maximum", "alias")
+
+
 def _undo(path: Path, url: str | None, data: Path) -> None:
     from cirrusmq_local.verifying import machine, whole
-    from cirrusmq_local.verifying.journal import play
+
+    if not path.is_file():
+        fail(f"{path} is no journal: a run names its own undo-….jsonl")
+    from cirrusmq_local.verifying.journal import Journal, play, read_steps
 
     def remove(step: dict[str, Any]) -> None:
         whole.remove(_service(url, data), step["prefix"], step["account"])
 
-    kinds = {"continue": machine.let_go_on, "let write": machine.let_write, "remove": remove}
+    kinds: dict[str, Any] = {
+        "continue": machine.let_go_on,
+        "let write": machine.let_write,
+        "remove": remove,
+    }
+    if any(step and step["kind"] in _OF_ACCOUNTS for step in read_steps(path).values()):
+        kinds |= _account(Journal(path)).undoing()
     try:
         undone = play(path, kinds)
     except (OSError, KeyError, ValueError) as error:

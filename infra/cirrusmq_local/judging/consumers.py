@@ -39,7 +39,7 @@ class Receiver:
         self._waits, self._untried = scenario.waits, scenario.untried
         self._takes = (1,) if scenario.poisoned else scenario.takes
         self._timeouts, self._held = scenario.timeouts, scenario.held
-        self._given_back = scenario.given_back
+        self._given_back, self._thinks_ms = scenario.given_back, scenario.thinks_ms
         self._attempted, self._repeats = scenario.attempted, scenario.repeats
         self._client = Client(cast.name)
         self._choices, self._names = scenario.choices, _names_of(scenario, cast.place)
@@ -54,7 +54,7 @@ class Receiver:
         received = self._receive(draw, self._carried(number))
         for _ in range(draw.choice((1, 1, 2))):
             if received:
-                stage.pause(draw.choice((0, 5, 100, 900, 1_100, 4_000)))
+                stage.pause(draw.choice(self._thinks_ms))
                 chosen = received if draw.random() < 0.6 else draw.sample(received, 1)
                 self._act(draw.choice(_POISONED if self._poisoned else _ACTS), chosen, draw)
         if self._had and draw.random() < 0.3:

@@ -117,6 +117,8 @@ class Scenario:
     """How much longer than others a pause is."""
     choices: float = 0.0
     """The share of receives that choose: a group where there are groups, else an attribute."""
+    thinks_ms: tuple[int, ...] = (0, 5, 100, 900, 1_100, 4_000)
+    """How long a consumer is at what it received."""
     timeouts: tuple[int, ...] = (1, 1, 2, 3, 8, 30)
     """The visibility timeouts that receives ask for, in seconds."""
     held: tuple[int, ...] = (0, 1, 5, 100)

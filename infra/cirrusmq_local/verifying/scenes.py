@@ -18,6 +18,7 @@ _PLAIN: dict[str, Any] = {
 }
 _DEAD: dict[str, Any] = {"partitions": 1, "message_retention_seconds": LIFE_SECONDS}
 _SHORT: dict[str, Any] = {
+    "thinks_ms": (0, 5, 100, 300, 1_100),
     "timeouts": (1, 1, 2, 3, 5),
     "held": (0, 1, 5),
     "given_back": (None, None, 0, 3),
@@ -84,7 +85,7 @@ def _queue(
         "big_bodies": False,
         "attempts": 0.5,
         "deduplication": 0,
-        "pause_ms": 250,
+        "pause_ms": 100,
         "queues": {"orders": _PLAIN | attributes},
         **_SHORT,
         **given,

@@ -17,7 +17,6 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying import result
 from cirrusmq_local.verifying.hooks import PROMISE, Hooks
 from cirrusmq_local.verifying.journal import Journal
-from cirrusmq_local.verifying.machine import Machine
 from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.proxy import Proxy
 from cirrusmq_local.verifying.remote import LOST, Service, measure
@@ -40,7 +39,8 @@ class Options:
     scenes: dict[str, Scenario]
     hooks: bool
     """Whether a URL of this machine can be posted to."""
-    faults: bool
+    faults: Sequence[tuple[str, Callable[[], None]]]
+    """(name, function that makes a fault and undoes it), one for each wave in turn."""
 
 
 @dataclass
@@ -69,7 +69,6 @@ def run(
     admin: Service,
     options: Options,
     journal: Journal,
-    machine: Machine | None,
     tell: Callable[[str], None],
 ) -> Outcome:
     """Play everything. All that was made is removed, whatever happens."""
@@ -96,9 +95,9 @@ def run(
         for place, names in enumerate(waves(list(options.scenes))):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
             hooks = place == 0 and options.hooks
-            _wave(through, options, names, hooks, proxy, machine, place, outcome)
+            _wave(through, options, names, hooks, proxy, place, outcome)
         after = _capacity(admin)
-        if before is not None and after is not None and not (machine and options.faults):
+        if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
         was_ms = service.offset_ms
         measure(service, clock)
@@ -115,7 +114,6 @@ def _wave(
     names: Sequence[str],
     with_hooks: bool,
     proxy: Proxy,
-    machine: Machine | None,
     place: int,
     outcome: Outcome,
 ) -> None:
@@ -131,9 +129,7 @@ def _wave(
         for part in parts:
             part.make()
         proxy.on = True
-        made = threading.Thread(
-            target=_make_faults, args=(options, machine, place, outcome), daemon=True
-        )
+        made = threading.Thread(target=_make_faults, args=(options, place, outcome), daemon=True)
         made.start()
         _together([lambda part=part: part.play(options.play_seconds) for part in parts], outcome)  # type: ignore[misc]
         made.join()
@@ -153,16 +149,12 @@ def _wave(
                 outcome.errors += part.played.errors
 
 
-def _make_faults(options: Options, machine: Machine | None, place: int, outcome: Outcome) -> None:
-    """One fault of the machine in the middle of a wave."""
-    if machine is None or not options.faults:
+def _make_faults(options: Options, place: int, outcome: Outcome) -> None:
+    """One fault in the middle of a wave."""
+    if not options.faults:
         return
     time.sleep(options.play_seconds / 3)
-    kind, make = (
-        ("killed", machine.kill),
-        ("stopped for 3 s", machine.stop),
-        ("disk full for 3 s", machine.fill),
-    )[place % 3]
+    kind, make = options.faults[place % len(options.faults)]
     begun = time.time_ns() // 1_000_000
     try:
         make()
