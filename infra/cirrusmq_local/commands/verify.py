@@ -131,9 +131,8 @@ def verify(
         print_json(told)
     else:
         print(page(told))
-        tell(f"{out}/result.json, {out}/result.md and {out}/history.jsonl")
+        print(f"in {out}: result.json, result.md, history.jsonl")
     if broken:
-        tell(f"broken: {', '.join(broken)}")
         raise typer.Exit(BROKEN)
     if told["errors"]:
         fail(f"the run itself failed: {told['errors'][0]}")

@@ -45,7 +45,11 @@ def scenes() -> dict[str, Scenario]:
         "redriven": _letters("redriven", {}, more=[Cast("redriver", "redriver", DEAD, FOREVER)]),
         "untried": _letters("untried", {}, untried=0.5),
         "retried": _letters(
-            "retried", {"retry": {"policy": "custom", "waits": [0.5, 1, 2], "jitter": 0.5}}
+            "retried",
+            {
+                "retry": {"policy": "custom", "waits": [1, 1, 2, 2], "jitter": 0},
+                "dead_letter": {"queue": "dead", "max_receives": 5},
+            },
         ),
         "rewound": _queue("rewound", {"rewind_seconds": 3_600}, more=_one("rewinder")),
         "purged": _queue("purged", {}, more=_one("purger"), deduplication=0.3),

@@ -4,20 +4,54 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.local.scripted_service import run_command
 from tests.simulation.plants import PLANTS
+from tests.stack import environment
 from tests.verifying.plants_met import FIRST, FOUND, WHY_NOT
 
 from cirrusmq_local.verifying.scenes import scenes
 
+ROOT = Path(__file__).parents[2]
 SEEDS = 4
 """A run on a busy machine makes few calls, and a fault may need some that meet."""
 HERE = Path(__file__).parents[1] / "simulation"
+
+
+@pytest.fixture
+def start_planted(tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """Starts it on `tmp_path / "data"`; returns its URL."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(fault: str) -> str:
+        data = ["--data", str(tmp_path / "data"), "--port", "0", "--dialect-port", "0"]
+        with (tmp_path / "service.log").open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.verifying.planted", fault, "up", *data],
+                cwd=ROOT,
+                env=environment(),
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        started.append(process)
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        assert ready.startswith("ready "), (tmp_path / "service.log").read_text()
+        return ready.removeprefix("ready ").strip()
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def test_each_planted_fault_is_found_or_has_a_reason() -> None:
