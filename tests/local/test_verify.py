@@ -78,7 +78,7 @@ def test_faults_of_the_machine_break_no_promise(tmp_path: Path) -> None:
         (("--undo", "nothing.jsonl"), "is no journal"),
         (("http://127.0.0.1:9", "--start"), "starts a service"),
         (("--only", "nothing"), "one of singles"),
-        (("--minutes", "21"), "21"),
+        (("--minutes", "21"), "minutes"),
         (("--max-dollars", "0.001", "--start"), "is more than --max-dollars"),
     ],
 )
