@@ -30,7 +30,7 @@ BROKEN = 3
 def verify(
     url: Annotated[
         str | None,
-        typer.Argument(help="Of the service, with the key of CIRRUSMQ_ACCESS_KEY_ID."),
+        typer.Argument(help="URL of the service, with the key of CIRRUSMQ_ACCESS_KEY_ID."),
     ] = None,
     minutes: Annotated[
         float, typer.Option(help="How long it takes, about.", min=0.2, max=MOST_MINUTES)
@@ -57,7 +57,7 @@ def verify(
     only: Annotated[
         list[str] | None, typer.Option(help="A scene to play. May be repeated; without it, all.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of all that is drawn.", min=0)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", min=0)] = None,
     out: Annotated[
         Path, typer.Option(help="Folder for the result, the page and the history.", readable=False)
     ] = Path("verified"),
@@ -86,9 +86,7 @@ def verify(
         _undo(undo, url, data)
         return
     if faults and not start and stack is None:
-        raise typer.BadParameter(
-            "needs --start, a service of its own, or --stack", param_hint="--faults"
-        )
+        raise typer.BadParameter("needs --start or --stack", param_hint="--faults")
     if stack is not None and (start or not faults):
         raise typer.BadParameter("is for --faults of a service by its URL", param_hint="--stack")
     if start and url is not None:

@@ -10,9 +10,9 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.run import MOST_AT_ONCE
 
 PLAY_SHARE = 0.5
-"""Of the time of a run in which actors work; the rest is for making, draining and judging."""
+"""Share of a run in which actors work; the rest is for making, draining and judging."""
 CALLS_PER_SECOND = 4.0
-"""Of one actor, at most: it waits between its steps."""
+"""Most calls of one actor: it waits between its steps."""
 MESSAGES_PER_CALL = 1.0
 """Sent, in the mean over all calls."""
 WRITES_PER_MESSAGE, READS_PER_CALL = 8.0, 2.0
@@ -23,11 +23,11 @@ GB = 0.5
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does at most, and what that costs in an account."""
+    """The most that a run does, and its price in an account."""
 
     scenes: int
     play_seconds: float
-    """Of each scene."""
+    """Seconds of each scene."""
     calls: int
     messages: int
     write_units: int

@@ -1,6 +1,6 @@
 """Faults of a deployment in an account: a function stopped, a table held back, an older version.
 
-Each reads what is set, writes into the journal how to set it again, and only then changes it. The
+Each reads the setting, writes into the journal how to set it again, and only then changes it. The
 undoing sets exactly that: a function without reserved concurrency has none again.
 """
 
@@ -16,7 +16,7 @@ STOP_SECONDS = 5.0
 ALIAS_SECONDS = 5.0
 LOWERED_SECONDS = 60.0
 NO_MAXIMUM = -1
-"""As DynamoDB is told that a table has no maximum of units."""
+"""DynamoDB's value for a table without a maximum of units."""
 _MOST_WAITS = 60
 
 
@@ -60,7 +60,7 @@ class Account:
         self._make(step, lambda: self._limit(table, lower), LOWERED_SECONDS)
 
     def lower_of(self, function: str, write_units: int) -> None:
-        """The same of the table of messages that a function is told."""
+        """The same for the table of messages in a function's environment."""
         told = self._functions.get_function_configuration(FunctionName=function)
         self.lower(told["Environment"]["Variables"]["MESSAGES_TABLE"], write_units)
 

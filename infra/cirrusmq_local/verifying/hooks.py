@@ -1,4 +1,4 @@
-"""A URL of this machine that fails for a while, and what a topic's subscription owes it."""
+"""A URL of this machine that fails for a while, and the messages that it must get."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROUTE = "POST /topics/{topic}/messages"
 
 @dataclass
 class Posted:
-    """What was published, and when the URL took it."""
+    """The published messages, and when the URL took each."""
 
     published: dict[str, float] = field(default_factory=dict)
     """Id -> when its publish began, of answered ones."""
@@ -101,7 +101,7 @@ class Hooks:
             self.posted.violations.append((PROMISE, Violation(text)))
 
     def remove(self) -> None:
-        """Remove what it made, and listen no more."""
+        """Remove the topic and the queue, and stop listening."""
         self._service.ask("DELETE", f"/topics/{self.remote.prefix}news")
         self._service.ask("DELETE", f"/queues/{self.remote.prefix}dead")
         self._listener.__exit__(None, None, None)
@@ -138,5 +138,5 @@ class Hooks:
 
 
 def shown(hooks: Hooks) -> dict[str, Any]:
-    """What a result says of it."""
+    """The counts of a result."""
     return {"published": len(hooks.posted.published), "posts": hooks.posted.posts}

@@ -60,7 +60,7 @@ def read_steps(path: Path) -> dict[int, Step | None]:
 
 
 def play(path: Path, kinds: Mapping[str, Undo]) -> list[Step]:
-    """Undo what is left, the last first. Returns the steps; raises KeyError for an unknown kind."""
+    """Undo the steps that are left, the last first, and return them. Raises KeyError for a kind."""
     journal, undone = Journal(path), []
     for number, step in sorted(read_steps(path).items(), reverse=True):
         if step is not None:

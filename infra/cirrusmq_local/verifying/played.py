@@ -1,4 +1,4 @@
-"""What a scene did, and what was broken."""
+"""The calls of a scene, and the promises that it broke."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cirrusmq_local.verifying.remote import Remote
 
 @dataclass
 class Played:
-    """A scene that is over: what was called, what was left, what was broken."""
+    """A scene that is over: its calls, the rest, the broken promises."""
 
     name: str
     scenario: Scenario
@@ -26,4 +26,4 @@ class Played:
     judged: dict[str, int] = field(default_factory=dict)
     """Id of a promise -> calls that it was judged by."""
     errors: list[str] = field(default_factory=list)
-    """What an actor raised, which is a fault of ours."""
+    """Exceptions of actors, which are faults of ours."""

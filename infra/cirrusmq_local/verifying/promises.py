@@ -68,7 +68,7 @@ PROMISES = (
 )
 """The ids of the manual's page, in its order."""
 MOST_VIOLATIONS = 20
-"""Of one check in one scene that a result shows."""
+"""Most violations of one check in one scene that a result shows."""
 NEVER = 1 << 30
 _BRINGING = {"redriver", "rewinder"}
 _CHANGING = {*_BRINGING, "canceller", "pauser", "purger"}
@@ -176,7 +176,7 @@ NEEDS: dict[str, Callable[[Played], bool]] = {
         for each in (*played.scenario.queues.values(), *played.scenario.subscriptions.values())
     ),
 }
-"""What a scene must have so that it shows anything of a promise; the others are shown by any."""
+"""Id of a promise -> if a scene can show it; any scene can show the others."""
 
 
 def judge(played: Played) -> None:

@@ -1,10 +1,10 @@
 """A proxy that loses answers and cuts connections, in front of one server.
 
 client ── request ──> proxy ── request ──> service
-       x── closed ──        <── answer ───            the work is done, and nobody is told
+       x── closed ──        <── answer ───            the work is done, and the client hears nothing
        x── closed ──                                  or nothing arrived
 
-For HTTPS it is asked by CONNECT, and carries what it cannot read.
+For HTTPS clients ask it by CONNECT, and it carries bytes that it cannot read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self.on = False
-        """Whether it makes faults now."""
+        """True while it makes faults."""
         self.faults = {"answers lost": 0, "requests cut": 0}
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]

@@ -86,7 +86,7 @@ class Chances:
 
 @dataclass
 class Service:
-    """How a service is reached, and what its clocks are known to be."""
+    """The address and key of a service, and the bounds of its clocks."""
 
     url: str
     authorization: str
@@ -94,7 +94,7 @@ class Service:
     """The account of the key, as messages name it."""
     offset_ms: int = 0
     most_skew_ms: int = 0
-    """How far its clocks may be off from what `offset_ms` says."""
+    """How far its clocks may be off from `offset_ms`."""
     verify: Any = True
     """As httpx takes it."""
     proxy: str | None = None
@@ -142,7 +142,7 @@ class Service:
 
 
 class Remote:
-    """What one scene calls; its names have a prefix at the service, and none in the history."""
+    """A service as one scene calls it: names have a prefix there, and none in the history."""
 
     receive_seconds = 30
 

@@ -22,7 +22,7 @@ _KINDS = {
     "reordered": ("came before",),
     "late": ("hidden from a receive",),
 }
-"""What is counted -> words of the violations that show it."""
+"""A count's name -> words of the violations that show it."""
 
 
 def promises(
@@ -58,7 +58,7 @@ def _verdict(judged: int, broken: int) -> Verdict:
 
 
 def messages(played: Sequence[Played]) -> dict[str, int]:
-    """What became of the messages of all scenes."""
+    """The fates of the messages of all scenes, as counts."""
     told: Counter[str] = Counter(dict.fromkeys(("sent", "delivered", "deleted", *_KINDS), 0))
     for each in played:
         calls = each.remote.history.calls

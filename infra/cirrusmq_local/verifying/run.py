@@ -1,4 +1,4 @@
-"""Playing scenes: their actors work in threads, what is left is drained, and all is judged."""
+"""Playing scenes: their actors work in threads, the rest is drained, and all is judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_AT_ONCE = 5
 """Scenes that are played at the same time."""
 DRAIN_SECONDS = 120
 QUIET_ROUNDS = 4
-"""So often all counts are 0, and nothing comes, before a place is taken for empty."""
+"""Rounds with all counts at 0 and no message, before a place is taken for empty."""
 _ROUND_SECONDS = 0.5
 LOG_SECONDS = 7
 """Readers of a log are shown the last messages by then."""
@@ -93,7 +93,7 @@ class Scene:
         self._finish()
 
     def drain(self) -> None:
-        """Receive and delete all that is left; not emptied within the time is noted."""
+        """Receive and delete the rest; a place that is not emptied in time is noted."""
         played, remote = self.played, self.remote
         played.begun_ms = remote.stage.now_ms()
         client = Client("drain")
@@ -120,7 +120,7 @@ class Scene:
         judge(self.played)
 
     def remove(self) -> None:
-        """Remove what it made."""
+        """Remove its queues and topics."""
         prefix = self.remote.prefix
         if self._scenario.subscriptions:
             self._service.ask("DELETE", f"/topics/{prefix}news")

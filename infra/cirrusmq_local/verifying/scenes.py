@@ -1,4 +1,4 @@
-"""Scenes: what is played against a service, each with queues and topics of its own."""
+"""Scenes that are played at a service, each with its own queues and topics."""
 
 from __future__ import annotations
 

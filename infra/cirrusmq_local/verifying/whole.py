@@ -24,13 +24,13 @@ from cirrusmq_local.verifying.run import Scene, waves
 
 LOST_SHARE, CUT_SHARE = 0.02, 0.01
 MOST_DRIFT_MS = 1_000
-"""Of the service's clock against this machine's during a run; beyond, times show nothing."""
+"""Most drift of the service's clock against this machine's; beyond it times show nothing."""
 _CONNECTION = {"http": 80, "https": 443}
 
 
 @dataclass
 class Options:
-    """What is played."""
+    """The parts of a run."""
 
     id: str
     seed: int
@@ -38,14 +38,14 @@ class Options:
     play_seconds: float
     scenes: dict[str, Scenario]
     hooks: bool
-    """Whether a URL of this machine can be posted to."""
+    """True if the service can post to a URL of this machine."""
     faults: Sequence[tuple[str, Callable[[], None]]]
     """(name, function that makes a fault and undoes it), one for each wave in turn."""
 
 
 @dataclass
 class Outcome:
-    """What came out of a run, before it is judged as a whole."""
+    """The records of a run, before it is judged as a whole."""
 
     played: list[Played] = field(default_factory=list)
     hooks: Hooks | None = None
@@ -104,7 +104,7 @@ def run(
         outcome.drift_ms = abs(service.offset_ms - was_ms)
         outcome.faults.update({kind: n for kind, n in proxy.faults.items() if n})
     if outcome.drift_ms > MOST_DRIFT_MS:
-        outcome.errors.append(f"the service's clock went {outcome.drift_ms} ms away meanwhile")
+        outcome.errors.append(f"the service's clock went {outcome.drift_ms} ms away during the run")
     return outcome
 
 
@@ -200,7 +200,7 @@ def _own_account(admin: Service, account: str) -> tuple[Service, str | None]:
 
 
 def remove(admin: Service, prefix: str, account: str) -> None:
-    """Remove what a run left: its queues, its topics, its keys."""
+    """Remove the queues, topics and keys that a run left."""
     service, key = _own_account(admin, account)
     for kind in ("topics", "queues"):
         for _ in range(2):  # a queue that others name is removed behind them
@@ -263,5 +263,5 @@ def summarize(
 
 
 def machine_name() -> str:
-    """What the calls were made from."""
+    """The machine that made the calls."""
     return f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
