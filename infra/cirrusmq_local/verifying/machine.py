@@ -21,7 +21,7 @@ COMMAND = (sys.executable, "-m", "cirrusmq_local.commands")
 
 
 class Machine:
-    """`cirrusmq up` as a process on a folder of its own; it keeps its port over a restart."""
+    """`cirrusmq up` as a process on its own folder; it keeps its port over a restart."""
 
     def __init__(self, folder: Path, journal: Journal, command: Sequence[str] = COMMAND) -> None:
         self.folder, self._journal, self._command = folder, journal, tuple(command)

@@ -1,4 +1,4 @@
-"""The result of a run: one JSON, one page of it, and the history as a file of its own."""
+"""The result of a run: one JSON, one page of it, and a file of the history."""
 
 from __future__ import annotations
 
