@@ -44,6 +44,7 @@ from cirrusmq_local.commands.listen import listen
 from cirrusmq_local.commands.peeking import peek
 from cirrusmq_local.commands.signals import Ending
 from cirrusmq_local.commands.tailing import tail
+from cirrusmq_local.commands.verify import verify
 
 # The store is durable at each answer, so no data is lost if the end takes longer than this.
 END_SECONDS = 15.0
@@ -89,6 +90,7 @@ app.command("bench")(bench)
 app.command("doctor")(doctor)
 app.command("env")(env)
 app.command("iam-policy")(iam_policy)
+app.command("verify")(verify)
 app.command("wait")(background.wait)
 app.command("down")(background.down)
 

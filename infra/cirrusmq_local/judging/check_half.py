@@ -108,7 +108,7 @@ def _seen(book: Book, commits: dict[str, list[Call]]) -> Iterator[Violation]:
     """Nothing prepared is received before a commit of it, nor where it was rolled back."""
     prepared = {label: call for call in book.by_kind[PREPARE] for label in call.given["labels"]}
     of_label = {
-        label: calls for calls in commits.values() for label in calls[0].given["labels"] if calls
+        label: calls for calls in commits.values() if calls for label in calls[0].given["labels"]
     }
     for track in book.tracks.values():
         for delivery in track.deliveries:

@@ -14,7 +14,6 @@ from cirrusmq_local.judging.places import Delivery, Place, read_deliveries
 from cirrusmq_local.judging.producers import COLORS, GROUPS
 from cirrusmq_local.judging.scenario import Cast, Scenario
 
-_TIMEOUTS = (1, 1, 2, 3, 8, 30)
 _ACTS = ("delete",) * 6 + ("visibility",) * 2 + ("give back",) * 2 + ("dead letter", "nothing")
 _POISONED = ("give back", "nothing", "nothing", "delete")
 """The acts of consumers that fail at most messages."""
@@ -39,6 +38,8 @@ class Receiver:
         self._gives_up = not (scenario.rewound or scenario.longer_retries)
         self._waits, self._untried = scenario.waits, scenario.untried
         self._takes = (1,) if scenario.poisoned else scenario.takes
+        self._timeouts, self._held = scenario.timeouts, scenario.held
+        self._given_back, self._thinks_ms = scenario.given_back, scenario.thinks_ms
         self._attempted, self._repeats = scenario.attempted, scenario.repeats
         self._client = Client(cast.name)
         self._choices, self._names = scenario.choices, _names_of(scenario, cast.place)
@@ -53,7 +54,7 @@ class Receiver:
         received = self._receive(draw, self._carried(number))
         for _ in range(draw.choice((1, 1, 2))):
             if received:
-                stage.pause(draw.choice((0, 5, 100, 900, 1_100, 4_000)))
+                stage.pause(draw.choice(self._thinks_ms))
                 chosen = received if draw.random() < 0.6 else draw.sample(received, 1)
                 self._act(draw.choice(_POISONED if self._poisoned else _ACTS), chosen, draw)
         if self._had and draw.random() < 0.3:
@@ -71,7 +72,7 @@ class Receiver:
             return self._receive_where(draw, carried)
         given: dict[str, Any] = {
             "max": self._takes[0] if len(self._takes) == 1 else draw.choice(self._takes),
-            "timeout": draw.choice(_TIMEOUTS),
+            "timeout": draw.choice(self._timeouts),
             "wait": draw.choice(self._waits),
         }
         if draw.random() < self._attempted:
@@ -92,7 +93,7 @@ class Receiver:
         color = draw.choice(COLORS)
         given: dict[str, Any] = {
             "max": draw.choice(self._takes),
-            "timeout": draw.choice(_TIMEOUTS),
+            "timeout": draw.choice(self._timeouts),
             "wait": 0,
             "where": color,
         }
@@ -115,9 +116,9 @@ class Receiver:
             return
         given: dict[str, Any] = {}
         if verb == "visibility":
-            given["seconds"] = draw.choice((0, 1, 5, 100))
+            given["seconds"] = draw.choice(self._held)
         elif verb == "give back":
-            given["seconds"] = draw.choice((None, None, 0, 3, 70))
+            given["seconds"] = draw.choice(self._given_back)
             if self._untried and draw.random() < self._untried:
                 given["tried"] = False
         call = act(self._deployment, self._client, self._place, verb, deliveries, given)

@@ -25,7 +25,6 @@ Verb: TypeAlias = Literal["commit", "rollback"]
 PREPARE, CHECK, ROLL_BACK = "prepare", "check", "roll back"
 _ROUTE = "POST /topics/{topic}/half/"
 _PATH = {"topic": NEWS.name}
-_AFTER_MS = (0, 300, 2_000, 9_000, 30_000, 70_000)
 _RIVALS = 0.3
 """So many of the decisions that producers make have a rival."""
 
@@ -94,7 +93,7 @@ class HalfProducer(_Decider):
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         super().__init__(deployment, scenario, cast)
         self._sender = Sender(deployment, scenario, cast)
-        self._check_after = scenario.check_after
+        self._check_after, self._after_ms = scenario.check_after, scenario.decided_after_ms
         self._rival = _Decider(deployment, scenario, replace(cast, name=f"rival of {cast.name}"))
 
     def step(self, number: int, draw: Random) -> None:
@@ -116,7 +115,7 @@ class HalfProducer(_Decider):
         if not call.known or draw.random() < 0.2:
             return
         handle = str(call.answer)
-        stage.pause(draw.choice(_AFTER_MS))
+        stage.pause(draw.choice(self._after_ms))
         took_place = self._outcome(handle, draw.random() < 0.7)
         if draw.random() < 0.25:
             return

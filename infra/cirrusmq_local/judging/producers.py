@@ -18,7 +18,6 @@ COLORS = ("black", "white", "grey")
 PRIORITIES = (1, 1, 2, 5, 16)
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
 _KEYS = ("profile", "search")
-_REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
 
 
 class Sender:
@@ -45,7 +44,7 @@ class Sender:
             and repeats < 2
             and (not call.known or draw.random() < self._scenario.repeated)
         ):
-            pause_ms = draw.choice(_REPEATS_AFTER_MS)
+            pause_ms = draw.choice(self._scenario.repeats_after_ms)
             self._deployment.stage.pause(pause_ms)
             call = self._send(given, "send again")
             repeats += 1

@@ -119,6 +119,18 @@ class Scenario:
     """The share of sends of one message that takes the place of another one under its key."""
     choices: float = 0.0
     """The share of receives that choose: a group where there are groups, else an attribute."""
+    thinks_ms: tuple[int, ...] = (0, 5, 100, 900, 1_100, 4_000)
+    """How long a consumer is at what it received."""
+    timeouts: tuple[int, ...] = (1, 1, 2, 3, 8, 30)
+    """The visibility timeouts that receives ask for, in seconds."""
+    held: tuple[int, ...] = (0, 1, 5, 100)
+    """For how many seconds a consumer may hold a message on."""
+    given_back: tuple[int | None, ...] = (None, None, 0, 3, 70)
+    """After how many seconds a message that is given back may come again; None: by its queue."""
+    repeats_after_ms: tuple[int, ...] = (0, 500, 3_000, 30_000, 100_000, 119_000)
+    """How long after a send it may be repeated."""
+    decided_after_ms: tuple[int, ...] = (0, 300, 2_000, 9_000, 30_000, 70_000)
+    """How long after a half message its producer may decide it."""
     repeats: float = 0.2
     """The share of receives with an attempt that are repeated though they were answered."""
 

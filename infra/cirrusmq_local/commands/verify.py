@@ -1,0 +1,320 @@
+"""`cirrusmq verify`: a load with faults on a service, judged, and a signed result."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import signal
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from cirrusmq_client import find_connection
+from cirrusmq_local.commands.arguments import DATA, Data, Json, Yes, ask
+from cirrusmq_local.commands.console import fail, print_json, tell
+
+MOST_MINUTES = 20.0
+LOWERED_UNITS = 50
+"""Write units a second that a table is held back to."""
+BROKEN = 3
+"""The exit code if a promise was broken."""
+
+
+def verify(
+    url: Annotated[
+        str | None,
+        typer.Argument(help="URL of the service, with the key of CIRRUSMQ_ACCESS_KEY_ID."),
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(help="How long it takes, about.", min=0.2, max=MOST_MINUTES)
+    ] = 5.0,
+    max_dollars: Annotated[
+        float, typer.Option(help="Refuse if it may cost more in an account.", min=0)
+    ] = 1.0,
+    start: Annotated[
+        bool,
+        typer.Option("--start", help="Start a service on this machine for it, in a new folder."),
+    ] = False,
+    faults: Annotated[
+        bool,
+        typer.Option(
+            "--faults",
+            help="With --start: kill it, stop it, fill its disk. With --stack: stop a function,"
+            " hold back a table, move an alias; each is set again.",
+        ),
+    ] = False,
+    stack: Annotated[
+        str | None,
+        typer.Option(help="For --faults in an account: its stack; needs AWS credentials."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A scene to play. May be repeated; without it, all.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", min=0)] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the result, the page and the history.", readable=False)
+    ] = Path("verified"),
+    key: Annotated[
+        Path | None,
+        typer.Option(help="Ed25519 private key in PEM that signs; one that is missing is made."),
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option(help="Check the signature of a result, and do nothing else.")
+    ] = None,
+    undo: Annotated[
+        Path | None, typer.Option(help="Undo what the journal of a run that ended early says.")
+    ] = None,
+    yes: Yes = False,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Load a service, make faults, and check every promise that its calls can show.
+
+    Exits with 3 if a promise was broken. Says first what it may cost.
+    """
+    if check is not None:
+        _check(check, as_json)
+        return
+    if undo is not None:
+        _undo(undo, url, data)
+        return
+    if faults and not start and stack is None:
+        raise typer.BadParameter("needs --start or --stack", param_hint="--faults")
+    if stack is not None and (start or not faults):
+        raise typer.BadParameter("is for --faults of a service by its URL", param_hint="--stack")
+    if start and url is not None:
+        raise typer.BadParameter("starts a service; a URL names another", param_hint="--start")
+    from cirrusmq_local.commands.verify_plan import plan
+    from cirrusmq_local.verifying.scenes import scenes
+
+    known = scenes()
+    unknown = [name for name in only or () if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"one of {', '.join(known)}", param_hint="--only")
+    chosen = {name: known[name] for name in only or known}
+    planned = plan(minutes, list(chosen.values()))
+    said = (
+        f"{planned.scenes} scenes in about {minutes:g} minutes: at most {planned.calls} calls,"
+        f" {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
+        f" units, ${planned.dollars:.2f} in an account"
+    )
+    tell(said)
+    if planned.dollars > max_dollars:
+        fail(f"${planned.dollars:.2f} is more than --max-dollars {max_dollars:g}", "take --minutes")
+    ask("Go on?", yes)
+    drawn = secrets.randbelow(1_000_000_000) if seed is None else seed
+    out.mkdir(parents=True, exist_ok=True)
+    with _ending():
+        told = _run(url, start, faults, stack, chosen, planned, minutes, drawn, out, data)
+    if key is not None:
+        from cirrusmq_local.verifying.signing import sign
+
+        try:
+            sign(told, key)
+        except (OSError, ValueError) as error:
+            fail(str(error))
+    from cirrusmq_local.verifying.result import page
+
+    (out / "result.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    (out / "result.md").write_text(page(told))
+    broken = [each["id"] for each in told["promises"] if each["verdict"] == "broken"]
+    if as_json:
+        print_json(told)
+    else:
+        print(page(told))
+        print(f"in {out}: result.json, result.md, history.jsonl")
+    if broken:
+        raise typer.Exit(BROKEN)
+    if told["errors"]:
+        fail(f"the run itself failed: {told['errors'][0]}")
+
+
+def _run(
+    url: str | None,
+    start: bool,
+    faults: bool,
+    stack: str | None,
+    chosen: dict[str, Any],
+    planned: Any,
+    minutes: float,
+    seed: int,
+    out: Path,
+    data: Path,
+) -> dict[str, Any]:
+    from cirrusmq_local.verifying import whole
+    from cirrusmq_local.verifying.journal import Journal
+    from cirrusmq_local.verifying.machine import Machine
+    from cirrusmq_local.verifying.result import write_history
+
+    id_ = secrets.token_hex(4)
+    journal = Journal(out / f"undo-{id_}.jsonl")
+    with contextlib.ExitStack() as ending:
+        machine = None
+        if start:
+            folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="verify-")))
+            (folder / "data").mkdir()
+            try:
+                machine = Machine(folder / "data", journal)
+            except RuntimeError as error:
+                fail(str(error))
+            ending.callback(machine.end)
+            url, data = machine.url, folder / "data"
+        admin = _service(url, data)
+        ending.callback(admin.close)
+        health = admin.ask("GET", "/health", tries=3)
+        if health["time_scale"] != 1:
+            fail("its time runs faster than this machine's: start it without --time-scale")
+        local = admin.url.startswith(("http://127.0.0.1", "http://localhost"))
+        options = whole.Options(
+            id=id_,
+            seed=seed,
+            minutes=minutes,
+            play_seconds=planned.play_seconds,
+            scenes=chosen,
+            hooks=local,
+            faults=_faults(machine, stack, journal, planned.play_seconds) if faults else [],
+        )
+        outcome = whole.run(admin, options, journal, tell)
+    frame = {
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "service": {
+            "version": health["version"],
+            "template_sha256": _template_digest(),
+            "place": "one machine" if local else admin.url,
+        },
+        "by": {"client": whole.machine_name(), "clock_bound_ms": _bound(outcome)},
+    }
+    told = whole.summarize(outcome, options, frame, planned.as_dict())
+    told["history_sha256"] = write_history(out / "history.jsonl", outcome.histories())
+    if told["measured"]["write_units"] is not None:
+        from cirrusmq_local.commands.verify_plan import dollars
+
+        made = sum(each["made"] for each in told["calls"].values())
+        units = told["measured"]["write_units"], told["measured"]["read_units"]
+        told["measured"]["dollars"] = round(dollars(*units, made), 4)
+    return told
+
+
+def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) -> list[Any]:
+    """(name, function that makes it) of each fault that can be made."""
+    if machine is not None:
+        return [
+            ("killed", machine.kill),
+            ("stopped for 3 s", machine.stop),
+            ("disk full for 3 s", machine.fill),
+        ]
+    from cirrusmq_local.verifying.account import LOWERED_SECONDS
+
+    account = _account(journal)
+    found: list[Any] = [
+        ("send stopped for 5 s", lambda: account.stop(f"{stack}-send")),
+        ("receive on the version before", lambda: account.move_alias(f"{stack}-receive")),
+    ]
+    if play_seconds > LOWERED_SECONDS:
+        function = f"{stack}-send"
+        found.append(("table held back", lambda: account.lower_of(function, LOWERED_UNITS)))
+    return found
+
+
+def _account(journal: Any) -> Any:
+    import boto3
+
+    from cirrusmq_local.verifying.account import Account
+
+    return Account(boto3.client("lambda"), boto3.client("dynamodb"), journal)
+
+
+def _bound(outcome: Any) -> int:
+    return max((each.remote.most_skew_ms for each in outcome.played), default=0)
+
+
+def _service(url: str | None, data: Path) -> Any:
+    from cirrusmq_client.tls import trusted
+    from cirrusmq_local.verifying.remote import Service
+
+    environment = dict(os.environ) if url is None else {**os.environ, "CIRRUSMQ_URL": url}
+    given = environment if "CIRRUSMQ_ACCESS_KEY_ID" in environment else {}
+    connection = find_connection(data, given)
+    secure = connection.url.startswith("https:")
+    return Service(
+        connection.url.rstrip("/") if given or url is None else url.rstrip("/"),
+        connection.authorization,
+        verify=trusted(connection) if secure else False,
+    )
+
+
+def _template_digest() -> str:
+    from cirrusmq_local.cloud.template import TEMPLATE
+
+    return hashlib.sha256(TEMPLATE.read_bytes()).hexdigest()
+
+
+def _check(path: Path, as_json: bool) -> None:
+    from cirrusmq_local.verifying import signing
+
+    try:
+        told = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        fail(f"{path}: {error}")
+    try:
+        key = signing.check(told)
+    except signing.BadSignature as error:
+        fail(f"{path}: {error}")
+    history = path.with_name("history.jsonl")
+    matches = None
+    if history.exists():
+        matches = hashlib.sha256(history.read_bytes()).hexdigest() == told["history_sha256"]
+        if not matches:
+            fail(f"{history} is not the history of this result")
+    if as_json:
+        print_json({"public_key": key, "history": matches})
+        return
+    print(f"signed by the key {key}; {'its history is beside it' if matches else 'no history'}")
+
+
+_OF_ACCOUNTS = ("concurrency", "maximum", "alias")
+
+
+def _undo(path: Path, url: str | None, data: Path) -> None:
+    from cirrusmq_local.verifying import machine, whole
+
+    if not path.is_file():
+        fail(f"{path} is no journal: a run names its own undo-….jsonl")
+    from cirrusmq_local.verifying.journal import Journal, play, read_steps
+
+    def remove(step: dict[str, Any]) -> None:
+        whole.remove(_service(url, data), step["prefix"], step["account"])
+
+    kinds: dict[str, Any] = {
+        "continue": machine.let_go_on,
+        "let write": machine.let_write,
+        "remove": remove,
+    }
+    if any(step and step["kind"] in _OF_ACCOUNTS for step in read_steps(path).values()):
+        kinds |= _account(Journal(path)).undoing()
+    try:
+        undone = play(path, kinds)
+    except (OSError, KeyError, ValueError) as error:
+        fail(f"{path}: {error}")
+    print(f"{len(undone)} steps undone")
+
+
+@contextlib.contextmanager
+def _ending() -> Iterator[None]:
+    """SIGTERM ends it as Ctrl-C does: all that was made is removed."""
+
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

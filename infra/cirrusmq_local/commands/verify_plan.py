@@ -1,0 +1,62 @@
+"""Prices of a run before it is made: an upper bound, by the published prices."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+
+from cirrusmq_local.commands import prices
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.verifying.run import MOST_AT_ONCE
+
+PLAY_SHARE = 0.5
+"""Share of a run in which actors work; the rest is for making, draining and judging."""
+CALLS_PER_SECOND = 4.0
+"""Most calls of one actor: it waits between its steps."""
+MESSAGES_PER_CALL = 1.0
+"""Sent, in the mean over all calls."""
+WRITES_PER_MESSAGE, READS_PER_CALL = 8.0, 2.0
+"""Units: a message is sent, received, held or given back, and deleted; some are moved or copied."""
+SECONDS_PER_CALL = 0.1
+GB = 0.5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The most that a run does, and its price in an account."""
+
+    scenes: int
+    play_seconds: float
+    """Seconds of each scene."""
+    calls: int
+    messages: int
+    write_units: int
+    read_units: int
+    dollars: float
+
+    def as_dict(self) -> dict[str, float]:
+        """The plan as the result shows it."""
+        return asdict(self)
+
+
+def plan(minutes: float, chosen: Collection[Scenario]) -> Plan:
+    """The plan of a run of some scenes."""
+    waves = -(-len(chosen) // MOST_AT_ONCE)
+    seconds = round(60 * minutes * PLAY_SHARE / waves, 1)
+    actors = sum(len(each.cast) for each in chosen)
+    calls = int(actors * seconds * CALLS_PER_SECOND)
+    messages = int(calls * MESSAGES_PER_CALL)
+    written, read = int(messages * WRITES_PER_MESSAGE), int(calls * READS_PER_CALL)
+    amount = dollars(written, read, calls)
+    return Plan(len(chosen), seconds, calls, messages, written, read, round(amount, 4))
+
+
+def dollars(written: float, read: float, calls: int) -> float:
+    """Dollars for units and calls in an account."""
+    amount = (
+        written * prices.WRITE_UNITS_PER_MILLION
+        + read * prices.READ_UNITS_PER_MILLION
+        + calls * prices.HTTP_API_PER_MILLION
+        + calls * prices.LAMBDA_REQUESTS_PER_MILLION
+    ) / prices.MILLION
+    return amount + calls * SECONDS_PER_CALL * GB * prices.LAMBDA_GB_SECOND

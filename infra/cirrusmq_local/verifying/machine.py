@@ -1,0 +1,120 @@
+"""A service on this machine that is started for a run, and the faults that it can be given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cirrusmq_local.verifying.journal import Journal, Step
+
+START_SECONDS = 60
+STOP_SECONDS, FULL_SECONDS = 3.0, 3.0
+COMMAND = (sys.executable, "-m", "cirrusmq_local.commands")
+
+
+class Machine:
+    """`cirrusmq up` as a process on its own folder; it keeps its port over a restart."""
+
+    def __init__(self, folder: Path, journal: Journal, command: Sequence[str] = COMMAND) -> None:
+        self.folder, self._journal, self._command = folder, journal, tuple(command)
+        self._port = free_port()
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        kept = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
+        data = ["--data", str(self.folder), "--port", str(self._port), "--dialect-port", "0"]
+        with (self.folder.parent / "service.log").open("a") as log:
+            process = subprocess.Popen(
+                [*self._command, "up", *data],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=kept,
+                start_new_session=True,
+            )
+        assert process.stdout is not None
+        if not process.stdout.readline().startswith("ready "):
+            process.kill()
+            process.wait()
+            raise RuntimeError(f"the service did not start: see {self.folder.parent}/service.log")
+        return process
+
+    @property
+    def url(self) -> str:
+        """Its URL."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def kill(self) -> None:
+        """kill -9, and start it again on its data."""
+        self.process.kill()
+        self._restart()
+
+    def stop(self) -> None:
+        """SIGSTOP for some seconds."""
+        number = self._journal.note({"kind": "continue", "pid": self.process.pid})
+        os.kill(self.process.pid, signal.SIGSTOP)
+        time.sleep(STOP_SECONDS)
+        os.kill(self.process.pid, signal.SIGCONT)
+        self._journal.done(number)
+
+    def fill(self) -> None:
+        """Let no file of it grow for some seconds, as on a full disk; start it again if it ends."""
+        pid = self.process.pid
+        _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        number = self._journal.note({"kind": "let write", "pid": pid})
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, most))
+        time.sleep(FULL_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+        self._journal.done(number)
+        time.sleep(0.2)
+        if self.process.poll() is not None or not self._answers():
+            self.process.kill()
+            self._restart()
+
+    def end(self) -> None:
+        """End it, however it is."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def _restart(self) -> None:
+        self.end()
+        self.process = self._start()
+
+    def _answers(self) -> bool:
+        import httpx
+
+        try:
+            answer = httpx.get(f"{self.url}/health", timeout=5, trust_env=False)
+        except httpx.TransportError:
+            return False
+        return answer.status_code == 200
+
+
+def let_go_on(step: Step) -> None:
+    """Undo a SIGSTOP."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(step["pid"], signal.SIGCONT)
+
+
+def let_write(step: Step) -> None:
+    """Undo a limit of files' sizes."""
+    with contextlib.suppress(ProcessLookupError):
+        _, most = resource.prlimit(step["pid"], resource.RLIMIT_FSIZE)
+        resource.prlimit(step["pid"], resource.RLIMIT_FSIZE, (most, most))
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])

@@ -1,0 +1,29 @@
+"""The calls of a scene, and the promises that it broke."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cirrusmq_local.judging.deployment import Left
+from cirrusmq_local.judging.history import Violation
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.verifying.remote import Remote
+
+
+@dataclass
+class Played:
+    """A scene that is over: its calls, the rest, the broken promises."""
+
+    name: str
+    scenario: Scenario
+    remote: Remote
+    begun_ms: int = 0
+    left: dict[str, Left] = field(default_factory=dict)
+    undrained: list[str] = field(default_factory=list)
+    """Places that still hold something."""
+    violations: list[tuple[str, Violation]] = field(default_factory=list)
+    """(id of the promise, how it was broken)"""
+    judged: dict[str, int] = field(default_factory=dict)
+    """Id of a promise -> calls that it was judged by."""
+    errors: list[str] = field(default_factory=list)
+    """Exceptions of actors, which are faults of ours."""

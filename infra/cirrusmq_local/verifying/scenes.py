@@ -1,0 +1,153 @@
+"""Scenes that are played at a service, each with its own queues and topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq_local.judging.places import Place
+from cirrusmq_local.judging.scenario import DEAD, NEWS, ORDERS, UNTRIED, Cast, Scenario
+
+FOREVER = 1 << 30
+"""Steps of an actor: as many as the time lets it make."""
+LIFE_SECONDS = 345_600
+_PLAIN: dict[str, Any] = {
+    "partitions": 2,
+    "visibility_timeout_seconds": 5,
+    "message_retention_seconds": LIFE_SECONDS,
+    "delay_seconds": 0,
+}
+_DEAD: dict[str, Any] = {"partitions": 1, "message_retention_seconds": LIFE_SECONDS}
+_SHORT: dict[str, Any] = {
+    "thinks_ms": (0, 5, 100, 300, 1_100),
+    "timeouts": (1, 1, 2, 3, 5),
+    "held": (0, 1, 5),
+    "given_back": (None, None, 0, 3),
+    "repeats_after_ms": (0, 500, 2_000),
+    "decided_after_ms": (0, 300, 2_000),
+}
+"""Holds and waits that end while a short run lasts."""
+_GROUP = {
+    "protocol": "pull",
+    "dead_letter_queue": "dead",
+    "retry": {"policy": "custom", "waits": [0.5, 1, 2], "jitter": 0.5},
+}
+
+
+def scenes() -> dict[str, Scenario]:
+    """Name -> scene: a kind of load, and its queues, topics and actors."""
+    return {
+        "singles": _queue("singles", {"partitions": 1}, takes=(1,), attempts=0.5),
+        "batches": _queue("batches", {}, attempts=0.5, deduplication=0.2),
+        "large": _queue("large", {"max_message_bytes": 1_048_576}, big_bodies=True),
+        "delayed": _queue("delayed", {"delay_seconds": 1}),
+        "cancelled": _queue("cancelled", {"delay_seconds": 2}, more=_one("canceller")),
+        "dead letters": _letters("dead letters", {}),
+        "redriven": _letters("redriven", {}, more=[Cast("redriver", "redriver", DEAD, FOREVER)]),
+        "untried": _letters("untried", {}, untried=0.5),
+        "retried": _letters(
+            "retried",
+            {
+                "retry": {"policy": "custom", "waits": [1, 1, 2, 2], "jitter": 0},
+                "dead_letter": {"queue": "dead", "max_receives": 5},
+            },
+        ),
+        "rewound": _queue("rewound", {"rewind_seconds": 3_600}, more=_one("rewinder")),
+        "purged": _queue("purged", {}, more=_one("purger"), deduplication=0.3),
+        "paused": _queue("paused", {}, more=_one("pauser")),
+        "ordered": _queue("ordered", {"ordered": True}, attempts=0),
+        "fair": _queue(
+            "fair", {"fair": True, "max_in_flight": 4}, tenants=(None, "loud", "red", "blue")
+        ),
+        "chosen": _queue("chosen", {"partitions": 1}, choices=0.6),
+        "priorities": _queue("priorities", {"priorities": 16, "partitions": 1}),
+        "receivers": _queue(
+            "receivers",
+            {},
+            receivers=("audit",),
+            more=[Cast("auditor", "receiver", Place("orders/audit"), FOREVER)],
+        ),
+        "topics": _topic("topics", _GROUP),
+        "filtered": _topic("filtered", _GROUP | {"filter": {"tags": ["a"]}}),
+        "ordered groups": _topic(
+            "ordered groups",
+            {"protocol": "pull", "dead_letter_queue": "dead", "ordered": True},
+        ),
+        "half messages": _halves(),
+    }
+
+
+def _one(part: str) -> list[Cast]:
+    return [Cast(part, part, ORDERS, FOREVER)]
+
+
+def _queue(
+    family: str, attributes: dict[str, Any], *, more: list[Cast] | None = None, **given: Any
+) -> Scenario:
+    cast = [Cast(f"sender{number}", "sender", ORDERS, FOREVER) for number in range(2)]
+    cast += [Cast(f"receiver{number}", "receiver", ORDERS, FOREVER) for number in range(2)]
+    chosen: dict[str, Any] = {
+        "big_bodies": False,
+        "attempts": 0.5,
+        "deduplication": 0,
+        "pause_ms": 100,
+        "queues": {"orders": _PLAIN | attributes},
+        **_SHORT,
+        **given,
+    }
+    return Scenario(family=family, cast=(*cast, *(more or ())), **chosen)
+
+
+def _letters(
+    family: str, attributes: dict[str, Any], *, more: list[Cast] | None = None, **given: Any
+) -> Scenario:
+    policy = {"dead_letter": {"queue": "dead", "max_receives": 2}}
+    undertaker = Cast("undertaker", "receiver", DEAD, FOREVER)
+    features = (UNTRIED,) if "untried" in given else ()
+    return _queue(
+        family,
+        {},
+        queues={"dead": _DEAD, "orders": _PLAIN | policy | attributes},
+        more=[undertaker, *(more or ())],
+        features=features,
+        **given,
+    )
+
+
+def _topic(family: str, group: dict[str, Any], **given: Any) -> Scenario:
+    member = Place("news/group", topic=True)
+    cast = [Cast(f"publisher{number}", "publisher", NEWS, FOREVER) for number in range(2)]
+    cast += [Cast(f"member{number}", "receiver", member, FOREVER) for number in range(2)]
+    cast += [Cast("receiver0", "receiver", ORDERS, FOREVER)]
+    cast += [Cast("reader0", "log reader", NEWS, FOREVER)]
+    copy = {"protocol": "queue", "endpoint": "orders"}
+    return Scenario(
+        family=family,
+        queues={"dead": _DEAD, "orders": _PLAIN},
+        subscriptions={"copy": copy, "group": group},
+        cast=tuple(cast),
+        pause_ms=300,
+        big_bodies=False,
+        attempts=0.5,
+        deduplication=0.2,
+        **_SHORT,
+        **given,
+    )
+
+
+def _halves() -> Scenario:
+    cast = [Cast(f"producer{number}", "half producer", NEWS, FOREVER) for number in range(2)]
+    cast.append(Cast("checker0", "checker", NEWS, FOREVER))
+    cast.append(Cast("receiver0", "receiver", ORDERS, FOREVER))
+    copy = {"protocol": "queue", "endpoint": "orders"}
+    return Scenario(
+        family="half messages",
+        queues={"orders": _PLAIN},
+        subscriptions={"copy": copy},
+        cast=tuple(cast),
+        pause_ms=300,
+        big_bodies=False,
+        attempts=0.5,
+        deduplication=0,
+        halves=True,
+        **_SHORT,
+    )

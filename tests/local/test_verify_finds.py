@@ -1,0 +1,96 @@
+"""Faults planted into a running service are found by its calls."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.local.scripted_service import run_command
+from tests.simulation.plants import PLANTS
+from tests.stack import environment
+from tests.verifying.plants_met import FIRST, FOUND, WHY_NOT
+
+from cirrusmq_local.verifying.scenes import scenes
+
+ROOT = Path(__file__).parents[2]
+SEEDS = 4
+"""A run on a busy machine makes few calls, and a fault may need some that meet."""
+HERE = Path(__file__).parents[1] / "simulation"
+
+
+@pytest.fixture
+def start_planted(tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """Starts it on `tmp_path / "data"`; returns its URL."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(fault: str) -> str:
+        data = ["--data", str(tmp_path / "data"), "--port", "0", "--dialect-port", "0"]
+        with (tmp_path / "service.log").open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.verifying.planted", fault, "up", *data],
+                cwd=ROOT,
+                env=environment(),
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        started.append(process)
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        assert ready.startswith("ready "), (tmp_path / "service.log").read_text()
+        return ready.removeprefix("ready ").strip()
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_each_planted_fault_is_found_or_has_a_reason() -> None:
+    for path in HERE.glob("*_plants.py"):
+        importlib.import_module(f"tests.simulation.{path.stem}")
+    listed = Counter([*FOUND, *(name for names in WHY_NOT.values() for name in names)])
+    assert {*listed} == {*PLANTS}
+    assert max(listed.values()) == 1
+    assert len(FOUND) >= 12
+    assert {*FOUND.values()} <= {*scenes()}
+
+
+def _is_found(fault: str, start: Callable[[str], str], folder: Path) -> bool:
+    start(fault)
+    for seed in range(1, 1 + SEEDS):
+        out = folder / f"seed{seed}"
+        ran = run_command(
+            *("verify", "--minutes", "0.7", "--yes", "--only", FOUND[fault]),
+            *("--seed", str(seed), "--out", str(out), "--data", str(folder / "data")),
+            folder=folder,
+        )
+        assert (out / "result.json").exists(), ran.stderr
+        result = json.loads((out / "result.json").read_text())
+        if any(each["verdict"] == "broken" for each in result["promises"]):
+            assert ran.returncode == 3
+            assert any(each["calls"] for each in result["violations"])
+            return True
+    return False
+
+
+@pytest.mark.alone
+def test_a_planted_fault_is_found(start_planted: Callable[[str], str], tmp_path: Path) -> None:
+    assert _is_found(FIRST, start_planted, tmp_path)
+
+
+@pytest.mark.alone
+@pytest.mark.long
+@pytest.mark.parametrize("fault", sorted({*FOUND} - {FIRST}))
+def test_planted_faults_are_found(
+    fault: str, start_planted: Callable[[str], str], tmp_path: Path
+) -> None:
+    assert _is_found(fault, start_planted, tmp_path)

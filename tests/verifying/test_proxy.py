@@ -1,0 +1,72 @@
+"""The proxy carries calls, loses answers after the work is done, and cuts requests before it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+
+from cirrusmq_local.verifying.proxy import Proxy
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    asked = 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.asked += 1
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[_Server]:
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def _post(proxy: Proxy) -> httpx.Response:
+    url = f"http://127.0.0.1:{proxy.port}"
+    return httpx.post(url, content=b"x" * 300_000, trust_env=False, timeout=10)
+
+
+def test_without_faults_all_is_carried(server: _Server) -> None:
+    with Proxy("127.0.0.1", server.server_port, seed=1, lost=1, cut=1) as proxy:
+        assert len(_post(proxy).content) == 300_000
+        assert proxy.faults == {"answers lost": 0, "requests cut": 0}
+
+
+def test_a_lost_answer_is_one_of_a_call_that_was_made(server: _Server) -> None:
+    with Proxy("127.0.0.1", server.server_port, seed=1, lost=1, cut=0) as proxy:
+        proxy.on = True
+        with pytest.raises(httpx.TransportError):
+            _post(proxy)
+        assert server.asked == 1
+        assert proxy.faults["answers lost"] == 1
+
+
+def test_a_cut_request_does_not_arrive(server: _Server) -> None:
+    with Proxy("127.0.0.1", server.server_port, seed=1, lost=0, cut=1) as proxy:
+        proxy.on = True
+        with pytest.raises(httpx.TransportError):
+            _post(proxy)
+        assert server.asked == 0
+        assert proxy.faults["requests cut"] == 1
