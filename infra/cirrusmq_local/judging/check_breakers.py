@@ -1,4 +1,4 @@
-"""What a URL's breaker promises, by the posts that its endpoint saw.
+"""Promises of a URL's breaker, by the posts that its endpoint saw.
 
     20 refused within a minute ── open: 5 posts in a row take 11 s or more
     taken ── closed: a message that waits is posted soon

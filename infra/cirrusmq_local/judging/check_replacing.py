@@ -40,7 +40,7 @@ def key_of(sent: Sent) -> str | None:
 
 
 def may_be_replaced(book: Book, message_id: str) -> bool:
-    """Whether a send may have taken a message's place, by what the senders know."""
+    """Returns True if a send may have taken a message's place, by what the senders know."""
     own = [sent for sent in book.sent.values() if message_id in sent.ids]
     if not own or key_of(own[0]) is None:
         return False
@@ -105,7 +105,7 @@ def _replaced_a_newer_one(
 
 
 def _left_waiting(book: Book, sent: Sent, claims: dict[str, Any]) -> Iterator[Violation]:
-    """What waited under the key when a send began does not wait behind it."""
+    """A message that waited under the key when a send began does not wait behind it."""
     (first, *again) = sent.calls
     if again or not first.known or first.answer.replaced is not None:
         return
