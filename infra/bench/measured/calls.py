@@ -27,6 +27,7 @@ from cirrusmq_local.testing.world import World
 
 from ..counted import bodies
 from ..drawing.tables import middle, show
+from .own_calls import OwnProcess
 
 RUNS = 200
 BATCH = 16
@@ -53,6 +54,8 @@ class Row:
     of: int
     """Number of messages in each send."""
     consumes: bool
+    own: bool = False
+    """True if the client makes the calls in its own process, without functions."""
 
 
 ROWS = (
@@ -61,6 +64,10 @@ ROWS = (
     Row(name="send 16", goal=3, sends=1, of=BATCH, consumes=False),
     Row(name="receive and delete 16 of one send", goal=3, sends=1, of=BATCH, consumes=True),
     Row(name="receive and delete 16 of 16 sends", goal=1.5, sends=BATCH, of=1, consumes=True),
+    Row(name="send one, in process", goal=1.2, sends=1, of=1, consumes=False, own=True),
+    Row(
+        name="receive and delete one, in process", goal=1.7, sends=1, of=1, consumes=True, own=True
+    ),
 )
 
 
@@ -93,7 +100,7 @@ def run() -> None:
 
 def measure(row: Row, runs: int = RUNS) -> Measured:
     """Alternates our call and a bare put, so that the ratio is valid on a noisy machine."""
-    service = Service()
+    service = OwnProcess() if row.own else Service()
     put = bare_puts(service.world)
     for _ in range(_WAITING // row.of):
         service.send(row.of)
@@ -102,7 +109,7 @@ def measure(row: Row, runs: int = RUNS) -> Measured:
     gc.freeze()  # as a function does after its imports
     try:
         for number in range(_WARM + runs):
-            took, called = service.consume(row) if row.consumes else service.produce(row)
+            took, called = _call(service, row)
             began = time.process_time()
             put()
             if number >= _WARM:
@@ -112,6 +119,17 @@ def measure(row: Row, runs: int = RUNS) -> Measured:
     finally:
         gc.unfreeze()
     return Measured(cpu=middle(ours), store_calls=middle(calls), bare=middle(bare))
+
+
+def _call(service: Service | OwnProcess, row: Row) -> tuple[float, int]:
+    """Returns CPU seconds and store calls of a row; the queue's length does not change."""
+    if row.consumes:
+        for _ in range(row.sends):
+            service.send(row.of)
+        return service.take(row.sends * row.of)
+    sent = service.send(row.of)
+    service.take(row.of)
+    return sent
 
 
 @dataclass(frozen=True)
@@ -140,9 +158,17 @@ class Service:
             name: load_handler(functions[name]) for name in _PATHS
         }
 
-    def send(self, count: int) -> None:
-        """Sends `count` messages in a call."""
-        self._timed("send", {"messages": [bodies.text(_SIZE) for _ in range(count)]})
+    def send(self, count: int) -> tuple[float, int]:
+        """Sends messages in a call. Returns CPU seconds and store calls."""
+        took, calls, _ = self._timed(
+            "send", {"messages": [bodies.text(_SIZE) for _ in range(count)]}
+        )
+        return took, calls
+
+    def take(self, count: int) -> tuple[float, int]:
+        """Receives and deletes messages. Returns CPU seconds and store calls of both."""
+        received, deleted, calls = self._take(count)
+        return received + deleted, calls
 
     def life(self, count: int) -> dict[str, float]:
         """Returns CPU seconds of each call in the life of `count` messages, sent together."""
@@ -150,20 +176,6 @@ class Service:
         sent, _, _ = self._timed("send", {"messages": messages})
         received, deleted, _ = self._take(count)
         return {"send": sent, "receive": received, "delete": deleted}
-
-    def produce(self, row: Row) -> tuple[float, int]:
-        """Returns CPU seconds and store calls of a send; the queue's length does not change."""
-        messages = [bodies.text(_SIZE) for _ in range(row.of)]
-        took, calls, _ = self._timed("send", {"messages": messages})
-        self._take(row.of)
-        return took, calls
-
-    def consume(self, row: Row) -> tuple[float, int]:
-        """Returns CPU seconds and store calls of a receive and a delete."""
-        for _ in range(row.sends):
-            self.send(row.of)
-        received, deleted, calls = self._take(row.sends * row.of)
-        return received + deleted, calls
 
     def _take(self, count: int) -> tuple[float, float, int]:
         """Returns CPU seconds of a receive and of a delete, and the store calls of both."""
