@@ -2,7 +2,7 @@
 
 `history.py` has the calls with beginning, end and answer; `tracks.py` sorts them by message; each
 `check_*.py` looks for one kind of broken promise. Senders, consumers and operators make the calls:
-they know of a service what `deployment.py` says. The simulation plays them on a clock of its own.
+`deployment.py` says what they know of a service. The simulation plays them on its clock.
 """
 
 from __future__ import annotations

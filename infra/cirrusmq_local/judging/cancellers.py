@@ -1,4 +1,4 @@
-"""Senders that change their minds: they cancel what was sent, or say when it is due."""
+"""Senders that change their minds: they cancel messages, or say when they are due."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUTE = "/queues/{queue}/messages/{id}"
 
 
 class Canceller:
-    """Cancels and reschedules messages of one queue, or of one receiver of it, those sent last."""
+    """Cancels and reschedules messages of one queue, or of one receiver: the last sent ones."""
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
@@ -28,7 +28,7 @@ class Canceller:
         self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
-        """One message, and once more where its answer is lost."""
+        """One message, and once more if its answer is lost."""
         stage = self._deployment.stage
         self._client.begin(number)
         sent = [
@@ -67,7 +67,7 @@ class Canceller:
 
 
 def check_cancelled(book: Book) -> Iterator[Violation]:
-    """Nobody receives what was cancelled, nor anything before it is due."""
+    """Nobody receives a cancelled message, nor any message before it is due."""
     changed = _by_place(book.by_kind[RESCHEDULE])
     cancelled = _by_place(book.by_kind[CANCEL])
     for track in book.tracks.values():
@@ -106,8 +106,8 @@ def _due_ms(call: Call) -> int:
 
 
 def _comes_again(book: Book, track: Track, call: Call, delivery: Delivery) -> bool:
-    """Whether it may have been deleted before a call, or purged before or behind the delivery: a
-    send that is repeated stores it anew then."""
+    """Returns True if it may have been deleted before a call, or purged before or behind the
+    delivery: a send that is repeated stores it again then."""
     if any(True for _ in track.acts_before("delete", call.ended)):
         return True
     purges = [each.begun for each in book.effective("purge", track.reader)]
@@ -118,7 +118,7 @@ def _comes_again(book: Book, track: Track, call: Call, delivery: Delivery) -> bo
 
 
 def may_be_cancelled(book: Book, reader: str, message_id: str) -> bool:
-    """Whether a call may have cancelled a reader's message: each receiver has one of its own."""
+    """Returns True if a call may have cancelled a reader's message: each receiver has its copy."""
     cancels = book.effective(CANCEL, reader)
     return any(call.given["id"] == message_id for call in cancels)
 

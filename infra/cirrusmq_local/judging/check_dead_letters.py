@@ -21,9 +21,9 @@ _OF_WRITES = ("UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "Batc
 
 
 def check_dead_letters(scenario: Scenario, book: Book) -> Iterator[Violation]:
-    """Those that left for having been received too often, as long as nothing is redriven.
+    """Messages dead-lettered after too many receives, in runs without a redrive or a rewind.
 
-    Those of a function's source are checked elsewhere. What was given back untried does not count.
+    Dead letters of a function's source are checked elsewhere. Untried give-backs do not count.
     """
     if book.by_kind["redrive"] or book.by_kind["rewind"]:
         return
@@ -54,13 +54,13 @@ def _failed(book: Book, track: Track) -> list[Call]:
 
 
 def _may_have_lost(call: Call) -> bool:
-    """Whether a call may have claimed messages that it could not answer.
+    """Returns True if a call may have claimed messages that it could not answer.
 
     A refused write does not excuse it, nor bodies that cannot be read: a message that cannot be
-    answered is given back. Where the give-back is refused too, nothing can be done.
+    answered is given back. If the give-back is refused too, nothing can be done.
     """
     if call.outcome == "crashed":
-        return True  # it was ended, which needs no fault of its own: the clock may have jumped
+        return True  # it was ended, perhaps without a fault: the clock may have jumped
     kinds = [fault.partition(": ") for fault in call.faults]
     if any(fault not in _SURVIVABLE for _, _, fault in kinds):
         return True  # a claim whose answer was lost, though the receive answered the others

@@ -1,6 +1,6 @@
 """Half messages: seen only once committed, decided once, asked for until they are decided.
 
-When all is calm, each is committed once more: by then it was decided, so that this call tells how.
+When all is calm, each is committed once more: by then it was decided, and this call shows how.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _decided_once(commits: list[Call], rollbacks: list[Call]) -> Iterator[Violat
 
 
 def _asked(asked: list[tuple[Call, Asked]]) -> Iterator[Violation]:
-    # Of two calls that overlap the one that began later may be handed it first.
+    # If two calls overlap, the call that began later may get the half message first.
     counted = sorted(asked, key=lambda each: each[1].checks)
     for (call, first), (other, second) in pairwise(counted):
         if second.checks == first.checks:
@@ -105,7 +105,7 @@ def _prepared(book: Book, decision: Call) -> list[Call]:
 
 
 def _seen(book: Book, commits: dict[str, list[Call]]) -> Iterator[Violation]:
-    """Nothing prepared is received before a commit of it, nor where it was rolled back."""
+    """No prepared message is received before its commit, or at all if it was rolled back."""
     prepared = {label: call for call in book.by_kind[PREPARE] for label in call.given["labels"]}
     of_label = {
         label: calls for calls in commits.values() if calls for label in calls[0].given["labels"]

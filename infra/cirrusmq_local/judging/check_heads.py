@@ -1,11 +1,11 @@
-"""No message is hidden from who looks: neither a fresh one nor one whose hold has ended.
+"""No message is hidden from a receive: neither a fresh one nor one whose lease has ended.
 
 send ──answered──                 ended ──lease of a receiver──
           0.5 s, and the clocks' differences            30 s, and the clocks' differences
                  ── receive that looks ──> not empty             ── receive ──> not empty
 
 A receive whose bodies the store refuses has claimed its messages, and undoes that when it gives up.
-No answer and no count tells of it. Meanwhile they are held; then they are free as after a lease.
+No answer and no count shows it. Until then they are held; then they are free as after a lease.
 
     receive ──claims m── asks for its body, again and again ──undone ── failed
                             another ── looks in vain                          30 s
@@ -60,7 +60,7 @@ def check_heads(scenario: Scenario, deployment: Bounds, book: Book) -> Iterator[
 
 
 def _vain(call: Call) -> bool:
-    """Whether a call looked everywhere, undisturbed, and found nothing."""
+    """Returns True if a call scanned everything, undisturbed, and found nothing."""
     if "where" in call.given:
         walk = *call.given["walk"], call
         return call.seen_all and all(each.known and not each.faults for each in walk)
@@ -75,14 +75,14 @@ def _whole(call: Call) -> Call:
 
 
 def _is_for(call: Call, sent: Sent) -> bool:
-    """Whether a receive could have got a message, by what it asked for."""
+    """Returns True if a receive could have got a message, by its group and attribute."""
     wanted = call.given.get("group", sent.group), call.given.get("where")
     color = sent.calls[0].given["colors"][sent.place]
     return wanted in ((sent.group, None), (sent.group, color))
 
 
 def may_undo(call: Call) -> bool:
-    """Whether bodies were refused to a receive, which then undid its claims."""
+    """Returns True if bodies were refused to a receive, which then undid its claims."""
     kinds = [fault.partition(": ") for fault in call.faults]
     return any(what in _OF_BODIES and fault not in _ANSWERED for what, _, fault in kinds)
 
@@ -90,8 +90,8 @@ def may_undo(call: Call) -> bool:
 def undone_before(
     looked: Call, sent: Sent, undone: list[Call], bounds: Bounds, skew_ms: int
 ) -> bool:
-    """Whether a call looked while a receive may have held a message, or within 30 s of its undoing
-    the claim."""
+    """Returns True if a call scanned while a receive may have held a message, or within 30 s after
+    it undid the claim."""
     return any(
         sent.begun < call.ended
         and call.begun < looked.ended
@@ -101,7 +101,7 @@ def undone_before(
 
 
 def _over_ms(call: Call, bounds: Bounds) -> int:
-    """From when on a receive does nothing any more, also where its caller was not told of it."""
+    """The time from which a receive does nothing any more, even if its caller does not know it."""
     if call.haunted:
         return 1 << 60
     return min(call.ended_ms, call.begun_ms + 1_000 * bounds.receive_seconds)

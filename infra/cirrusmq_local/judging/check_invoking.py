@@ -24,16 +24,16 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import HANDED, Book, Sent, Track
 
 _WAITS_OF_GROUPS, _WAITS_OF_ORDERED = (10, 30, *range(60, 601, 60)), (1,)
-"""Of a pull group without a retry policy of its own: in seconds, the first ones."""
+"""The first waits of a pull group without a retry policy, in seconds."""
 PROMPT_MS = 10_000
-"""Of a run without faults: how long a source may be idle though one of its messages is ready.
+"""The longest idle time of a source that has a ready message, in a run without faults.
 
-A wake-up takes less than a second, a look because somebody asked another one, an execution whole
-seconds; and clocks differ. The sweep, which finds what is forgotten, comes once a minute.
+A wake-up takes less than a second, a scan because somebody asked another one, an execution whole
+seconds; and clocks differ. The sweep, which finds forgotten messages, comes once a minute.
 """
 SMALL_PAGES_MS = 70_000
-"""The same, where a page ends at a message that is to be given up: behind such a one a worker that
-claims nothing comes back ever later, but within a minute, and what is due later was not seen."""
+"""The same if a page ends at a message that will be dead-lettered. A worker that claims nothing
+there waits longer each time, up to a minute, and has not seen the messages that are due later."""
 
 
 def check_invoking(scenario: Scenario, book: Book, drain: Remaining) -> Iterator[Violation]:
@@ -81,7 +81,7 @@ class _Source:
                 yield sent
 
     def _settled_calls(self) -> set[int]:
-        """Calls whose worker was told the answer, and then did all that it does undisturbed."""
+        """Calls whose answer reached the worker, which then did all its work undisturbed."""
         settled = set()
         jumps_ms = [at_ms for at_ms, what in self._book.faults if what.endswith(": jump")]
         of_worker: defaultdict[int, list[Call]] = defaultdict(list)
@@ -135,7 +135,7 @@ class _Source:
             yield Violation("handed over before its wait was over", calls)
 
     def _disturbed_between(self, before: Delivery, after: Delivery) -> bool:
-        """Whether a worker may have had the message, and not have given it back."""
+        """Returns True if a worker may have had the message, and not have given it back."""
         return any(
             (call.disturbed or not call.known)
             and call.ended >= before.call.begun
@@ -144,7 +144,7 @@ class _Source:
         )
 
     def _came_back(self, track: Track, before: Delivery, after: Delivery) -> bool:
-        """Whether it may have been stored again since: redriven, or sent or fanned out again."""
+        """Returns True if it may have come back since: redriven, sent or fanned out again."""
         if after.sent_ms != before.sent_ms and self._book.by_kind["redrive"]:
             return True
         if self._of_the_time_before(after):
@@ -152,8 +152,8 @@ class _Source:
         return returns(self._book, track, after, self._claimed_after(before.call))
 
     def _of_the_time_before(self, delivery: Delivery) -> bool:
-        """Whether its worker read where its group's messages are, waited for a slow store, and the
-        group was rewound meanwhile."""
+        """Returns True if its worker read where its group's messages are, waited for a slow store,
+        and the group was rewound during that wait."""
         worker: Call = delivery.call.given["invocation"]
         return any(fault.endswith(": slow") for fault in worker.faults) and any(
             worker.begun < call.ended and call.begun < delivery.call.begun
@@ -176,8 +176,8 @@ class _Source:
     def _waits_ms(self, delivery: Delivery) -> tuple[int, int]:
         """The shortest and the longest wait after a failure.
 
-        What was not begun has none, behind a failure of its group; in a call that Lambda refused it
-        has the visibility timeout.
+        A message that the function did not begin has none, behind a failure of its group; in a call
+        that Lambda refused it has the visibility timeout.
         """
         timeouts_ms = self._timeouts_ms()
         if _is_untried(delivery):
@@ -281,7 +281,7 @@ class _Source:
         return False
 
     def _may_have_left(self, delivery: Delivery, call: Call) -> bool:
-        """Whether a delivery was the last one that its message may have before a call."""
+        """Returns True if a delivery was the last one that its message may have before a call."""
         return delivery.count >= self._most_receives and delivery.call.begun < call.begun
 
     def _shortest_kept_ms(self) -> float:
@@ -337,13 +337,13 @@ class _Source:
 
 
 def _done(delivery: Delivery) -> bool:
-    """Whether the function succeeded at a message."""
+    """Returns True if the function succeeded at a message."""
     call = delivery.call
     return call.outcome != "refused" and delivery.id not in call.given["failed"]
 
 
 def _is_untried(delivery: Delivery) -> bool:
-    """Whether the function did not begin a message, so that its receive does not count."""
+    """Returns True if the function did not begin a message, so that its receive does not count."""
     return delivery.id in delivery.call.given["untried"]
 
 

@@ -55,7 +55,7 @@ def _one_holder(book: Book, track: Track) -> Iterator[Violation]:
 
 
 def revived(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
-    """Whether the message may have been deleted and brought back between two deliveries."""
+    """Returns True if the message may have been deleted and brought back between two deliveries."""
     if _rewound(book, track, before, after):
         return True
     gone = [act.call.begun for act in track.acts_before("delete", after.call.ended)]
@@ -64,8 +64,8 @@ def revived(book: Book, track: Track, before: Delivery, after: Delivery) -> bool
 
 
 def _rewound(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
-    """Whether a group may have been rewound between two deliveries, which ends the first one's
-    receipt. A receive that began before may still answer as if it had not been."""
+    """Returns True if a group may have been rewound between two deliveries, which ends the first
+    one's receipt. A receive that began before may still answer as if there were no rewind."""
     return any(
         call.begun < after.call.ended
         and (before.call.begun < call.ended or after.call.begun < call.ended)
@@ -83,9 +83,9 @@ def first_gone(book: Book, track: Track, gone: int) -> int:
 
 
 def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
-    """Whether a call may have brought the message back between a moment and a delivery.
+    """Returns True if a call may have brought the message back between a moment and a delivery.
 
-    A rewind takes what was deleted before it began; a send repeated when its message is consumed
+    A rewind takes messages deleted before it began; a send repeated when its message is consumed
     stores it again; a record that is fanned out again makes a deleted parcel again.
     """
     queue = track.reader.partition("/")[0]
@@ -121,7 +121,7 @@ def _replays(book: Book) -> Iterator[Call]:
 
 
 def _may_put_late(replay: Call, gone: int) -> bool:
-    """Whether a put of a replay may take effect behind a delete that it does not know of.
+    """Returns True if a put of a replay may take effect behind a delete that it does not know of.
 
     replay          PutItem ──────── slow, for longer than its lease ────────> stored again
     next replay            the same parcel stored ──> receive ──> delete
@@ -160,13 +160,13 @@ def _receipts(book: Book, track: Track) -> Iterator[Violation]:
 
 
 def _deleted_before(track: Track, act: Act) -> bool:
-    """Whether a delete found its message deleted already, and says so where the SDK repeated it."""
+    """Returns True if a delete may have found its message deleted already, by another call."""
     earlier = track.acts_before("delete", act.call.ended)
     return act.verb == "delete" and any(each.call is not act.call for each in earlier)
 
 
 def _good(book: Book, track: Track, act: Act) -> bool:
-    """Whether a receipt was beyond doubt the newest, and its lease still running."""
+    """Returns True if a receipt was beyond doubt the newest, and its lease still running."""
     delivery, call = act.delivery, act.call
     queue = track.reader.partition("/")[0]
     ended_ms = call.ended_ms + MAX_SKEW_MS  # by the clock of a receiver that took it since

@@ -37,7 +37,7 @@ def check_lives(scenario: Scenario, book: Book, drain: Remaining) -> Iterator[Vi
 
 
 def _was_given_back(track: Track, act: Act) -> bool:
-    """Whether the act is by a receipt that its holder may have ended before."""
+    """Returns True if the act is by a receipt that its holder may have given back before."""
     ended = track.acts_before("give back", act.call.begun)
     return any(each.delivery.receipt == act.delivery.receipt for each in ended)
 
@@ -49,7 +49,7 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
         for act in track.acts
         if act.verb == "delete"
         and act.done
-        # Who gave it back deletes nothing, which a write that the SDK repeats does not tell.
+        # A receiver that gave it back deletes nothing, but a write that the SDK repeats hides it.
         and not (act.call.repeated and _was_given_back(track, act))
         # A receive makes its own deletes before it claims.
         and (act.call.ended < delivery.call.begun or act.call.begun == delivery.call.begun)
@@ -70,7 +70,7 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
 def _too_early(
     scenario: Scenario, book: Book, track: Track, delivery: Delivery
 ) -> Iterator[Violation]:
-    """A message's own delay; the queue's may change meanwhile.
+    """A message's own delay is kept; the queue's may change in the meantime.
 
     receiver, its clock ahead   receives the message, gives it back untried
     receiver, its clock behind                                       receives it: the count is 1
@@ -83,7 +83,7 @@ def _too_early(
         return
     for sent in (each for each in book.sent.values() if each.label == delivery.label):
         delay = sent.calls[0].given["delays"][sent.place]
-        # A topic's message may be sent anew into its queue, later.
+        # A topic's message may be sent again into its queue, later.
         published_ms = [sent_ms for _, sent_ms in sent.ids.values()]
         sent_ms = min([delivery.sent_ms, *published_ms])
         if sent.calls[0].given.get("bounded"):
@@ -153,13 +153,13 @@ def _dead_letter(before: Delivery, after: Delivery, free: int, counted: int) -> 
 
 
 def _consumed(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
-    """Whether a send repeated just before `after` may have found its message gone."""
+    """Returns True if a send repeated just before `after` may have found its message gone."""
     until, queue = after.call.ended, track.reader.partition("/")[0]
     if not any(call.begun > before.call.begun for call in book.sends_of(track.id)) and not any(
         call.ended > before.call.begun for call in book.sends_of(track.id)
     ):
         return False
-    # What is sent again then comes to all of the queue's receivers.
+    # A message that is sent again then comes to all of the queue's receivers.
     tracks = {each.reader: each for each in (track, book.track(queue, track.id))}.values()
     gone = any(
         True
@@ -172,7 +172,7 @@ def _consumed(book: Book, track: Track, before: Delivery, after: Delivery) -> bo
 
 
 def _purged_and_sent_again(book: Book, track: Track, after: Delivery) -> bool:
-    """Whether a repeated send found nothing left of the first one, not even its empty parcel."""
+    """Returns True if a repeated send may have found nothing of the first, not even its parcel."""
     purges = [call.begun for call in book.effective("purge", track.reader.partition("/")[0])]
     return bool(purges) and any(call.ended > min(purges) for call in book.sends_of(track.id))
 
@@ -197,7 +197,7 @@ def _ids(book: Book) -> Iterator[Violation]:
 
 
 def _purged_between(book: Book, call: Call, other: Call) -> bool:
-    """Whether a purge may have taken what one send stored before another one stored its own."""
+    """Returns True if a purge may have taken one send's message before another stored its own."""
     purges = book.effective("purge", call.place)
     # A call that is asked for again stored it when it was asked for first.
     asked = book.by_kind["send"]
@@ -206,7 +206,7 @@ def _purged_between(book: Book, call: Call, other: Call) -> bool:
 
 
 def _is_asked_again(first: Call, call: Call) -> bool:
-    """Whether two calls are the same send."""
+    """Returns True if two calls are the same send."""
     attempt = call.given["attempt"]
     return attempt is not None and first.given["attempt"] == attempt and first.place == call.place
 
@@ -236,7 +236,7 @@ def _lost(scenario: Scenario, book: Book, drain: Remaining, sent: Sent) -> Itera
             track = book.track(reader, message_id)
             if reader == LATE.name and _left_before(book, message_id):
                 continue
-            # What a purge took and a send stored again has deliveries of before.
+            # A message that a purge took and a send stored again has earlier deliveries.
             since = any(each.sent_ms >= sent_ms for each in track.deliveries)
             if not since and may_be_cancelled(book, reader, message_id):
                 continue
@@ -254,7 +254,7 @@ def _lost(scenario: Scenario, book: Book, drain: Remaining, sent: Sent) -> Itera
 
 
 def _left_before(book: Book, message_id: str) -> bool:
-    """Whether a message may have left the queue before the receiver `late` was made."""
+    """Returns True if a message may have left the queue before the receiver `late` was made."""
     opened = min(call.ended for call in book.effective(OPEN, LATE.name) if call.known)
     opened_ms = min(call.ended_ms for call in book.effective(OPEN, LATE.name) if call.known)
     track = book.track(LATE.holder, message_id)
@@ -297,10 +297,10 @@ def excused(
     sending: Call,
     sent: Sent,
 ) -> bool:
-    """Whether a message may be gone without having been received.
+    """Returns True if a message may be gone without having been received.
 
-    `sending`: the call that told its sender that it is stored. A purge takes no message that was
-    sent after its answer, also where the clocks differ.
+    `sending`: the call whose answer said that the message is stored. A purge takes no message
+    that was sent after its answer, even if the clocks differ.
     """
     if queue not in scenario.queues:
         return sent_ms + 1_000 * TOPIC_LIFE_SECONDS <= drain.begun_ms + MAX_SKEW_MS

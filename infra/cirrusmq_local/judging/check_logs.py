@@ -1,6 +1,6 @@
 """A topic's log: its readers see every published message, each under one id.
 
-No cursor is refused, whoever made it and whenever the secret was turned over since.
+No cursor is refused: from any environment, and also after the secret was turned over.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ MAX_PER_RECEIVE = 16
 def check_usage(
     scenario: Scenario, billed: Counter[tuple[str, str]], book: Book
 ) -> Iterator[Violation]:
-    """Billed counts are between those that clients know of and those that are possible.
+    """Billed counts are between the counts that clients know and the highest possible ones.
 
     billed: (place, kind of use) -> count.
     """

@@ -24,8 +24,8 @@ def check_order(book: Book, reader: str, most_receives: int) -> Iterator[Violati
 
 
 def by_group(book: Book, reader: str) -> Iterator[tuple[list[Sent], list[Delivery]]]:
-    """The messages of each group, without those that may be duplicates, and its deliveries; what
-    comes again by its id comes out of its order."""
+    """The messages of each group, without possible duplicates, and its deliveries, without
+    redeliveries by id: these come out of order."""
     groups: defaultdict[str, list[Sent]] = defaultdict(list)
     for sent in book.sent.values():
         if sent.group is not None and sent.ids and sent.key is None:
@@ -77,7 +77,7 @@ def _precedes(earlier: Sent, later: Sent) -> bool:
 def _done(book: Book, reader: str, sent: Sent, most_receives: int) -> tuple[int, int]:
     """(moment, time) from which a message may be out of the way: deleted, moved, expired, purged.
 
-    A rewound message is behind those received meanwhile: that is not checked.
+    A rewound message is behind the messages received in the meantime: that is not checked.
     """
     moment, moment_ms = _NEVER, _NEVER
     for message_id, (_, sent_ms) in sent.ids.items():

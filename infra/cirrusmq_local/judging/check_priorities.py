@@ -19,11 +19,11 @@ from cirrusmq_local.judging.tracks import Book, Sent
 
 _CHANGES = ("purge", "change", "redrive", "rewind", "pause", "cancel", "reschedule")
 _LATE_MS = 500
-"""Beside those of the heads: a message is seen a second after its send."""
+"""Added to `FIRST_MS` of the heads: a message is seen a second after its send."""
 
 
 def check_priorities(scenario: Scenario, deployment: Bounds, book: Book) -> Iterator[Violation]:
-    """Each message against the receives that got lower ones, and each answer by itself."""
+    """Each message against the receives that got lower ones, and the priorities in each answer."""
     orders = scenario.queues["orders"]
     if not orders.get("priorities"):
         return

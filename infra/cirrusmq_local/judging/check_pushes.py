@@ -28,7 +28,7 @@ def check_pushes(scenario: Scenario, book: Book) -> Iterator[Violation]:
 
 
 def _too_fast(book: Book, hook: str, rate: int | None) -> Iterator[Violation]:
-    """Within no second more posts begin than the rate says, whoever makes them."""
+    """At most `rate` posts begin within a second, from all workers together."""
     posts = sorted(
         (call for call in book.by_kind["post"] if call.place == hook),
         key=lambda call: call.begun_ms,
@@ -136,7 +136,7 @@ class _Hook:
         within, between = self._within_rounds(), self._between_rounds()
         for post in self._posts:
             push = post.given["invocation"]
-            # Who resumes has a worker begin with what waits.
+            # A resume lets a worker begin with the messages that wait.
             if push.kind != "push" or push.actor.startswith("push<pauser"):
                 continue
             retried = [
@@ -154,7 +154,7 @@ class _Hook:
                 yield Violation("attempted while another one is retried", (first, post))
 
     def _failing(self, moment: int) -> bool:
-        """Whether a message was tried and not taken by then: rounds are also of delayed ones."""
+        """Returns True if a message was tried and not taken by then: delays make rounds too."""
         tried = {post.given["id"] for post in self._posts if post.begun < moment}
         taken = {
             post.given["id"]
@@ -176,7 +176,7 @@ class _Hook:
         executions: defaultdict[str, list[Call]] = defaultdict(list)
         for call in self._rounds:
             executions[call.actor.rpartition("#")[0]].append(call)
-        # One that ends says nothing: another generation may have taken over meanwhile.
+        # A round that ends proves nothing: another generation may have taken over since.
         return [
             (before.ended, after.begun, before)
             for rounds in executions.values()
@@ -199,7 +199,7 @@ class _Hook:
             for earlier in in_order[first:]:
                 if earlier.answered > late.begun and earlier.name != late.name:
                     break
-                # Their order is that of the times in their ids, which are of their clients.
+                # Their order follows the times in their ids, which are of their clients.
                 before = min(earlier.ids) < min(late.ids)
                 if before and earlier.label not in done:
                     calls = (earlier.calls[0], late.calls[0], post)

@@ -1,4 +1,4 @@
-"""No more messages are sent or received within ten seconds than a queue's rates allow.
+"""The messages sent or received within ten seconds stay within a queue's rates.
 
 Environments take from the seconds of their own clocks, so a window has a second more, and the
 clocks' differences on both of its ends.

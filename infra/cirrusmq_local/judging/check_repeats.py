@@ -1,7 +1,7 @@
 """A receive that is repeated within the lease answers what its first try holds, same receipts.
 
 receive ──answers m1, m2, held until 12:00:05──┐        repeat ──> m1, m2
-                                               └ nobody settles them meanwhile
+                                               └ nobody settles them until then
 
 A try that lost the answer of a claim may hold more than it answered, in an earlier partition: its
 repeat answers what it finds there, and the rest comes again when its lease has ended.
@@ -38,7 +38,7 @@ def check_repeats(book: Book) -> Iterator[Violation]:
 
 
 def _held(book: Book, delivery: Delivery, repeat: Call) -> bool:
-    """Whether a message is held beyond doubt until the repeat has ended."""
+    """Returns True if a message is held beyond doubt until the repeat has ended."""
     if repeat.ended_ms + 2 * MAX_SKEW_MS >= min(delivery.visible_ms, delivery.expires_ms):
         return False
     reader = reader_of(delivery)

@@ -1,4 +1,4 @@
-"""Groups that are rewound, or begin with what was before: nothing is lost, and the order holds.
+"""Groups that are rewound, or begin with earlier messages: nothing is lost, and the order holds.
 
 rewind to m3 ──answered──> m3 m4 m5 once more, in their order; receipts for them are worth
 nothing, but while somebody may still be at one of them its group waits
@@ -17,7 +17,7 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import Book, Sent
 
 CLOCKS_MS = 6_000
-"""Two publishes that have no numbers are in order if so much is between them."""
+"""Two publishes that have no numbers are in order if this time is between them."""
 
 
 def check_rewinds(scenario: Scenario, book: Book, drain: Remaining) -> Iterator[Violation]:
@@ -117,7 +117,7 @@ def _earlier(
 def _handed_out_late(
     book: Book, earlier: Sent, message_id: str, rewinds: list[Call], sent_ms: int
 ) -> bool:
-    """Whether fan-out lagged behind a rewind to a later time: the former source was not whole."""
+    """Returns True if fan-out lagged behind a rewind to a later time: the old source had gaps."""
     before = [call for call in rewinds if call.given["to_ms"] > sent_ms]
     if not before:
         return False
@@ -135,7 +135,7 @@ def _held(
     delivery: Delivery,
     rewinds: list[Call],
 ) -> Iterator[Violation]:
-    """What a rewind gives anew waits for the end of each lease of its group from before."""
+    """A message that a rewind brings back waits for the earlier leases of its group to end."""
     if _unsure(delivery, rewinds):
         return
     for rewind in rewinds:
@@ -155,7 +155,7 @@ def _held(
 
 
 def _unsure(delivery: Delivery, rewinds: list[Call]) -> bool:
-    """Whether it cannot be told if a delivery is from before a rewind."""
+    """Returns True if a delivery may be from before a rewind or from after it."""
     return any(
         each.begun < delivery.call.ended and not each.ended < delivery.call.begun
         for each in rewinds

@@ -5,7 +5,7 @@
 
 An environment that a fault met, or whose answer is not known, may have had its turn for the group.
 
-Where a group may have so many in flight, no receive adds to those that others surely hold:
+If groups have `max_in_flight`, a receive and the leases that others surely hold stay within it:
 
     lease      held ──── 5 s ──── a receive of the group ──── 5 s ──── its end
 """
@@ -22,24 +22,24 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import Book
 
 _SHARES = 4
-"""A receive takes from so many groups, if there are as many."""
+"""The number of groups that a receive takes from, if there are as many."""
 
 SEEN_MS = 5_000
-"""A message is seen so long after it is due: clocks differ, and marks hide it for a while."""
+"""A due message is seen after this time: clocks differ, and marks hide it for a while."""
 LONGEST_DELAY_MS = 3_000
-"""That a sender gives a message."""
+"""The longest delay that a sender gives a message."""
 MAX_TURNS = 2
-"""Of another group with one environment: the one that it had just begun, and the next."""
+"""Turns of another group with one environment: the turn it had just begun, and the next."""
 
 
 def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
-    """Each first delivery against the receives that other groups had meanwhile."""
+    """Each first delivery against the receives that other groups had while it waited."""
     if book.by_kind["change"] or "max_in_flight" in scenario.queues["orders"]:
         return  # the delay is not known, or a group is passed over with reason
     delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
     calls = _by_turns(book)
     seen: set[str] = set()
-    """A message that was rewound waits anew, from a time that is not known."""
+    """The ids delivered: a rewound message waits again, from a time that is not known."""
     for call in calls:
         for delivery in call.answer if call.known else ():
             first = delivery.id not in seen
@@ -81,7 +81,7 @@ def _wait_of(waiting: Delivery, due_ms: int, calls: list[Call]) -> Iterator[Viol
 
 
 def check_shares(scenario: Scenario, book: Book) -> Iterator[Violation]:
-    """A receive that is full has no more than its share of a group while another one waits.
+    """A full receive has at most its share of a group while another group waits.
 
     wants 4, a share is 1      answered: loud loud loud loud        red: due, seen, not held
     """
@@ -114,7 +114,7 @@ def check_shares(scenario: Scenario, book: Book) -> Iterator[Violation]:
 
 
 def _alone(call: Call, book: Book) -> bool:
-    """Whether no other call runs at the same time, which may win a race against it."""
+    """Returns True if no other call runs at the same time, which may win a race against it."""
     return not any(
         other is not call and other.begun < call.ended and call.begun < other.ended
         for other in book.calls
@@ -135,7 +135,7 @@ def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
             ends = [
                 act.call.begun for act in track.acts if act.delivery.receipt == delivery.receipt
             ]
-            # What is purged is not counted any more.
+            # A purged message is not counted any more.
             purges = book.effective("purge", "orders")
             ends += [call.begun for call in purges if call.ended > delivery.call.begun]
             held.append((delivery, min(ends, default=1 << 60)))

@@ -1,4 +1,4 @@
-"""Retries: what is given back to wait by its policy is not active before that wait is over.
+"""Retries: a message given back to wait by its policy is not active before that wait is over.
 
 received: 2 ── given back ──────── the second wait, less its jitter ──────── active
 """
@@ -13,13 +13,13 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import Act, Book
 
 _NO_WAIT_LEFT_MS = 1_000_000
-"""So near the end of its life a message need not wait as long as the policy says."""
+"""In this time before its end of life a message need not wait as long as the policy says."""
 
 
 def check_waits(scenario: Scenario, book: Book) -> Iterator[Violation]:
-    """Each give-back that says no delay of its own, in places with custom waits.
+    """Each give-back without a delay in its call, in places with custom waits.
 
-    One that is used up waits no more.
+    A message without a retry left does not wait.
     """
     orders = scenario.queues["orders"]
     most = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
@@ -51,7 +51,7 @@ def _wait_ms(retry: dict[str, Any], count: int) -> int:
 
 
 def _ends_soon(scenario: Scenario, act: Act) -> bool:
-    """Whether its wait may be cut by the end of its life, or it may be too old to wait."""
+    """Returns True if the end of its life may cut its wait, or it may be too old to wait."""
     begun_ms, delivery = act.call.begun_ms, act.delivery
     most = scenario.queues["orders"].get("dead_letter", {}).get("max_age_seconds")
     too_old = most is not None and begun_ms - delivery.sent_ms > 1_000 * most - 10_000

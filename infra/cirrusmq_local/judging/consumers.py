@@ -25,7 +25,7 @@ _VERBS = {
 }
 """Our name of a call -> its name in the path, and the name of its result in the answer."""
 _CARRIED = 8
-"""One in so many receives carries deletes, if there is something to delete."""
+"""One in this number of receives carries deletes, if there is something to delete."""
 
 
 class Receiver:
@@ -63,7 +63,7 @@ class Receiver:
         self._had = (self._had + received)[-6:]
 
     def _carried(self, number: int) -> list[Delivery]:
-        """What the receive of this step deletes, by chances of its own."""
+        """The deliveries that the receive of this step deletes, drawn by separate chances."""
         chance = self._deployment.chaos.draw(self._client.name, number, 17)
         return self._had[-1 - (chance >> 8) % 2 :] if chance % _CARRIED == 0 else []
 

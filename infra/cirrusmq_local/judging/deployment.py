@@ -31,14 +31,14 @@ class Remaining(Protocol):
 
 
 class Bounds(Protocol):
-    """What a check must know of the machines behind a service."""
+    """Facts about the machines behind a service that checks need."""
 
     most_skew_ms: int
     """How far a clock of theirs can be off."""
 
     @property
     def receive_seconds(self) -> int:
-        """For how long a receive may work, which its caller need not be told of."""
+        """Seconds for which a receive may work, even after its caller has an error."""
 
 
 class Pace(Protocol):
@@ -74,7 +74,7 @@ class Deployment(Protocol):
 
     @property
     def chaos(self) -> Draws:
-        """Where chances come from."""
+        """The source of random numbers."""
 
     def http(
         self,

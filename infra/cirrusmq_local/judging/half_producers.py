@@ -1,4 +1,4 @@
-"""Producers of half messages, which die at any time; those that decide for them; and their rivals.
+"""Producers of half messages, which die at any time; checkers that decide for them; and rivals.
 
 producer   prepare ── own transaction ── commit or rollback
                    x                  x                         it dies here, or there
@@ -26,7 +26,7 @@ PREPARE, CHECK, ROLL_BACK = "prepare", "check", "roll back"
 _ROUTE = "POST /topics/{topic}/half/"
 _PATH = {"topic": NEWS.name}
 _RIVALS = 0.3
-"""So many of the decisions that producers make have a rival."""
+"""The share of the producers' decisions that have a rival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class _Decider:
         return self._call(ROLL_BACK, given, "rollback", {"handle": handle}, lambda *_: [])
 
     def receive(self, most: int, visibility_seconds: int) -> list[Asked]:
-        """What is to be decided; nothing where that is not known."""
+        """Returns the half messages to decide, or none if the call fails."""
         body = {"max": most, "visibility_timeout_seconds": visibility_seconds}
         call = self._call(CHECK, dict(body), "receive", body, _read_asked)
         return call.answer if call.known else []
 
     def _outcome(self, handle: str, otherwise: bool) -> bool:
-        """Whether a producer's transaction took place; where nobody has said, it is `otherwise`."""
+        """Returns True if a producer's transaction took place; `otherwise` if that is not noted."""
         return self._deployment.took_place.setdefault(handle, otherwise)
 
     def _call(self, kind: str, given: dict[str, Any], verb: str, body: Any, read: Any) -> Call:
@@ -88,7 +88,7 @@ class _Decider:
 
 
 class HalfProducer(_Decider):
-    """Prepares publishes of its own transactions, and decides them where it does not die."""
+    """Prepares publishes of its transactions, and decides them if it does not die."""
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         super().__init__(deployment, scenario, cast)
@@ -120,7 +120,7 @@ class HalfProducer(_Decider):
         if draw.random() < 0.25:
             return
         if draw.random() < 0.2:
-            took_place = not took_place  # whoever does not keep to it is told, at the latest
+            took_place = not took_place  # it breaks its word: the later decision is refused
         verb: Verb = "commit" if took_place else "rollback"
         if Random(f"rival {handle}").random() < _RIVALS:
             self._decide_beside_a_rival(verb, handle, request["messages"], number)
@@ -180,7 +180,7 @@ class Checker(_Decider):
             self.decide("commit" if outcome else "rollback", asked.handle, asked.messages)
 
     def probe(self) -> None:
-        """In the calm, behind all checks: commit each once more, which tells how it was decided."""
+        """In the calm, behind all checks: commit each once more, which shows how it was decided."""
         messages: dict[str, list[dict[str, Any]]] = {}
         for call in self._deployment.history.calls:
             if call.kind == PREPARE and call.known:

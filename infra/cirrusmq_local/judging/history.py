@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 MAX_SKEW_MS = 1_000
-"""Of a clock against the true time, so that two differ by 2 s at most."""
+"""The largest skew of a clock from the true time, so that two differ by 2 s at most."""
 SECRET = "GetSecretValue"
 """In place of a store's operation: the read of the secret that signs."""
 
@@ -34,47 +34,47 @@ class Call:
     skew_ms: int = 0
     """How far the clock of the environment that worked on it was ahead of the true time."""
     deleted: list[int | str] | None = None
-    """Of a receive that carried deletes: the result of each, where it was answered."""
+    """The result of each delete that a receive carried, if they were answered."""
     after: str | None = None
-    """Of a receive by an attribute: what the next one goes on behind."""
+    """The cursor in the answer of a receive by an attribute; the next one continues from it."""
     seen_all: bool = False
-    """Of the same: whether it, and the calls before it, looked at everything."""
+    """True if a receive by an attribute and the calls before it scanned everything."""
     faults: list[str] = field(default_factory=list)
     """Its faults: `<store operation>: <fault>`, or the fate of the call itself."""
 
     @property
     def repeated(self) -> bool:
-        """Whether the SDK sent one of its store calls twice."""
+        """True if the SDK sent one of its store calls twice."""
         return any(fault.endswith(": twice") for fault in self.faults)
 
     @property
     def haunted(self) -> bool:
-        """Whether one of its store calls was delayed, and may take effect after its end."""
+        """True if one of its store calls was delayed, and may take effect after its end."""
         return any(fault.endswith(": ghost") for fault in self.faults)
 
     @property
     def unanswered(self) -> bool:
-        """Whether the answer of one of its store calls was lost, which may have done its work."""
+        """True if the answer of one of its store calls was lost, which may have done its work."""
         return any(fault.endswith((": ghost", ": lost")) for fault in self.faults)
 
     @property
     def outdated(self) -> bool:
-        """Whether it may not have known the generation of the secret that signs."""
+        """True if it may not have known the generation of the secret that signs."""
         return any(fault.startswith(SECRET) for fault in self.faults)
 
     @property
     def disturbed(self) -> bool:
-        """Whether it has any fault."""
+        """True if it has any fault."""
         return bool(self.faults)
 
     @property
     def effective(self) -> bool:
-        """Whether it may have changed anything."""
+        """True if it may have changed anything."""
         return self.outcome != "refused"
 
     @property
     def known(self) -> bool:
-        """Whether its caller was told what it did."""
+        """True if its answer shows its caller what it did."""
         return self.outcome == "answered"
 
     def line(self, start_ms: int = 0) -> str:
@@ -106,7 +106,7 @@ class History:
     """(time in ms, the client and the fault of its call)."""
     moment: int = 0
     start_ms: int = 0
-    """From when on the lines of it count the time."""
+    """The time from which its lines count."""
 
     def begin(self, actor: str, kind: str, place: str, given: dict[str, Any], now_ms: int) -> Call:
         """Note that a call begins."""

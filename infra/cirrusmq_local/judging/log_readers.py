@@ -1,4 +1,4 @@
-"""Readers of a topic's log, as broadcasting consumers: each from a cursor of its own."""
+"""Readers of a topic's log, as broadcasting consumers: each keeps its cursor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LogReader:
             self._deployment.stage.pause(draw.choice((10, 1_000, 2_500)))
 
     def finish(self) -> None:
-        """Read to the end, with what is to be delivered later."""
+        """Read to the end, with the messages that are due later."""
         if self._scenario.delayed:
             self._deployment.stage.pause(LAST_DUE_MS)
         call = self._read(100)

@@ -63,13 +63,13 @@ class Operator:
         return given, given
 
     def _sent(self) -> list[str]:
-        """The ids of what was sent last."""
+        """The ids of the messages that were sent last."""
         history = self._deployment.history.calls
         sends = [call for call in history if call.kind in ("send", "send again") and call.known]
         return list(dict.fromkeys(id for call in sends[-6:] for id, _ in call.answer))
 
     def _held(self, draw: Random) -> list[Delivery]:
-        """What was received of the queue not long ago; its consumer may not hold it any more."""
+        """Messages received from the queue not long ago; consumers may not hold them any more."""
         calls = [call for call in self._deployment.history.calls if call.place == self._queue]
         received = [call for call in calls if call.kind == "receive" and call.known and call.answer]
         return list(draw.choice(received[-3:]).answer[:16]) if received else []

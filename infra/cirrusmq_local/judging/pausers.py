@@ -106,7 +106,7 @@ def _surely_paused(book: Book, place: str) -> Iterator[tuple[int, int]]:
 
 
 def _holds(book: Book, pause: Call, call: Call, after_ms: int) -> bool:
-    """Whether a pause is known to everybody when a call begins, and is not ended before its end."""
+    """Returns True if all know a pause when a call begins, and no resume begins before its end."""
     if pause.ended_ms + after_ms >= call.begun_ms:
         return False
     ends = book.effective(RESUME, pause.place)

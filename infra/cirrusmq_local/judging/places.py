@@ -11,7 +11,7 @@ from cirrusmq_local.judging.history import Call
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`queue`, `queue/receiver`, or `topic/subscription` where `topic` is true."""
+    """`queue`, `queue/receiver`, or `topic/subscription` if `topic` is true."""
 
     name: str
     topic: bool = False
@@ -23,7 +23,7 @@ class Place:
 
     @property
     def receiver(self) -> str:
-        """The receiver's name; empty where it is none."""
+        """The receiver's name; empty if it is none."""
         return "" if self.topic else self.name.partition("/")[2]
 
     def route(self, call: str) -> tuple[str, dict[str, str]]:
@@ -51,13 +51,13 @@ class Delivery:
     dead: dict[str, Any] | None
     """The source of a dead letter."""
     priority: int
-    """Its priority, as the answer says; 1 where there is none."""
+    """Its priority, as the answer says; 1 if it has none."""
     color: str | None
     """The value of its attribute `color`."""
     sender: str
     """The account that sent it, as the answer says."""
     skew_ms: int = 0
-    """Of the clock of the environment that claimed it."""
+    """The skew of the clock of the environment that claimed it."""
 
     @property
     def true_claim_ms(self) -> int:
@@ -78,7 +78,7 @@ class Delivery:
 
 
 def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
-    """The messages in a receive's answer; None where it tells an error beside its deletes."""
+    """Returns the messages in a receive's answer, or None if it has an error beside its deletes."""
     call.seen_all, call.after = answer.get("seen_all", False), answer.get("after")
     if "delete" in call.given:
         fates: dict[str, int | str] = dict.fromkeys(answer["deleted"], 0)

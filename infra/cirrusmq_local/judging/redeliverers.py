@@ -1,4 +1,4 @@
-"""An operator that has messages delivered to a subscription again, and what is promised of that.
+"""An operator that has messages delivered to a subscription again, and the promises of that.
 
 published ──> delivered, deleted ──> redeliver: answered ──> delivered once more, from a parcel
                                                              of its own, and deleted
@@ -29,7 +29,7 @@ class Redeliverer:
         self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
-        """One or some of what was taken, somewhat later; at times again if it was not answered."""
+        """One or some of the taken messages, somewhat later; at times again if not answered."""
         self._deployment.stage.pause(draw.choice((500, 3_000, 10_000)))
         self._client.begin(number)
         taken = list(dict.fromkeys(self._taken()))[-12:]
@@ -44,7 +44,7 @@ class Redeliverer:
         )
 
     def _taken(self) -> Iterator[str]:
-        """The ids of what consumers deleted, or a URL took."""
+        """The ids of the messages that consumers deleted, or a URL took."""
         hook = self._place.rpartition("/")[2]
         for call in self._deployment.history.calls:
             if call.kind == "delete" and call.known and call.place == self._place:
@@ -96,7 +96,7 @@ def _deliveries(
 def _posts(
     book: Book, hook: str, asked: defaultdict[str, list[Call]], *, loses: bool
 ) -> Iterator[Violation]:
-    """`loses`: whether what fails for long is dropped."""
+    """`loses`: True if messages that fail for long are dropped."""
     posts: defaultdict[str, list[Call]] = defaultdict(list)
     for post in book.by_kind["post"]:
         if post.place == hook:

@@ -1,4 +1,4 @@
-"""Operators: one rewinds a group, one makes a group or receiver that has what was before."""
+"""Operators: one rewinds a group, one makes a group or receiver that has earlier messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class GroupRewinder:
         self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
-        """One rewind, somewhat later than its turn; again where it is not known to have worked."""
+        """One rewind, somewhat later than its turn; again if it is not known to have worked."""
         self._deployment.stage.pause(draw.choice((500, 3_000, 10_000)))
         self._client.begin(number)
         ago_ms = draw.choice((100, 2_000, 20_000, 60_000))

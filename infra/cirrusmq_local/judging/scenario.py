@@ -9,8 +9,8 @@ from cirrusmq.storage.bodies.object import DAY_MS
 from cirrusmq_local.judging.places import Place
 
 TURNED_OVER, PURGED, OBJECTS, UNTRIED = "turned over", "purged", "objects", "untried"
-"""Scenarios of any family in which the secret is turned over; those whose queue is purged again and
-again; whose messages are in the bucket; whose consumers give back what they did not try."""
+"""Kinds of scenarios of any family: the secret is turned over; the queue is purged again and again;
+messages are in the bucket; consumers give back messages that they did not try."""
 ORDERS, DEAD = Place("orders"), Place("dead")
 LATE = Place("orders/late")
 NEWS = Place("news", topic=True)
@@ -37,9 +37,9 @@ class Scenario:
     queues: dict[str, dict[str, Any]]
     """Name -> attributes; in the order of creation."""
     receivers: tuple[str, ...] = ()
-    """Of the queue `orders`."""
+    """The receivers of the queue `orders`."""
     subscriptions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Of the topic `news`."""
+    """The subscriptions of the topic `news`, by name."""
     cast: tuple[Cast, ...]
     pause_ms: int
     """How long an actor waits between its steps, about."""
@@ -55,28 +55,28 @@ class Scenario:
     deduplication: float
     """The share of sends with deduplication ids."""
     poisoned: bool = False
-    """Whether consumers take one at a time and fail at most."""
+    """True if consumers take one message at a time and mostly fail."""
     in_flight: int = 0
     """How many parcels are held in `orders` from the beginning to the end of their lives."""
     quiet: bool = False
-    """Whether nothing fails but the functions that queues name, and no sweep runs."""
+    """True if nothing fails but the functions that queues name, and no sweep runs."""
     turned_over_ms: tuple[int, ...] = ()
     """When the secret is turned over, counted from the beginning of the run; before it: below 0."""
     late: dict[str, Any] = field(default_factory=dict)
     """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
     rewound: bool = False
-    """Whether groups are rewound; none of their members gives a message up."""
+    """True if groups are rewound; none of their members dead-letters a message."""
     longer_retries: bool = False
-    """Whether consumers give no message up, also where no group is rewound."""
+    """True if consumers dead-letter no message, even if no group is rewound."""
     halves: bool = False
-    """Whether producers publish by half messages."""
+    """True if producers publish by half messages."""
     delayed: bool = False
-    """Whether messages are published for later."""
+    """True if messages are published for later."""
     early: bool = False
-    """Whether the receiver `late` of `orders` is made in the middle of the run, with what is there
-    then."""
+    """True if the receiver `late` of `orders` is made in the middle of the run, with the queue's
+    backlog."""
     purged: bool = False
-    """Whether `orders` is purged again and again while the store takes long."""
+    """True if `orders` is purged again and again while the store takes long."""
     objects_from: int = 0
     """Packed bytes of a send from which its messages are in the bucket; 0: never."""
     object_day_ms: int = DAY_MS
@@ -88,7 +88,7 @@ class Scenario:
     takes: tuple[int, ...] = (1, 2, 4, 16)
     """How many messages a receive may ask for."""
     redrives: tuple[str, ...] = ("all",)
-    """What a redrive may name: all, ids, receipts, or a reason."""
+    """The ways of a redrive: all, ids, receipts, or a reason."""
     waits: tuple[float, ...] = (0, 0, 0.3, 2)
     """How many seconds a receive may wait."""
     sleep_ms: int = 0
@@ -98,11 +98,11 @@ class Scenario:
     check_after: tuple[int, ...] = (1, 1, 5, 20)
     """After how many seconds a producer may have its half message checked."""
     small_pages: bool = False
-    """Whether pages have a few parcels, and looks a unit: there is more than they hold."""
+    """True if pages have a few parcels, and scans a unit: there is more than they hold."""
     untried: float = 0.0
     """The share of give-backs that say that nothing was tried."""
     tenants: tuple[str | None, ...] = ()
-    """The groups that senders draw from, where `orders` is fair."""
+    """The groups that senders draw from, if `orders` is fair."""
     slow_until_ms: int = 0
     """Until when URLs answer after 14 s and may fail, from the beginning of the run on."""
     slow_pushes: int = 0
@@ -110,15 +110,15 @@ class Scenario:
     workers: int = 0
     """Workers of functions at once, which accounts share; 0: nothing bounds them."""
     notified: bool = False
-    """Whether the topic's copies in `orders` are shown as SNS's notifications."""
+    """True if the topic's copies in `orders` are shown as SNS's notifications."""
     unfailing: bool = False
-    """Whether no call of the store or of a function fails."""
+    """True if no call of the store or of a function fails."""
     paused_ms: int = 0
     """How much longer than others a pause is."""
     replacing: float = 0.0
     """The share of sends of one message that takes the place of another one under its key."""
     choices: float = 0.0
-    """The share of receives that choose: a group where there are groups, else an attribute."""
+    """The share of receives that choose: a group if the place has groups, else an attribute."""
     thinks_ms: tuple[int, ...] = (0, 5, 100, 900, 1_100, 4_000)
     """How long a consumer is at what it received."""
     timeouts: tuple[int, ...] = (1, 1, 2, 3, 8, 30)
@@ -136,8 +136,8 @@ class Scenario:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The family, those that meet, and what else may be special: `turned over`, `purged`,
-        `objects`."""
+        """The family, the families that meet, and special kinds: `turned over`, `purged`,
+        `objects`, `untried`."""
         special = {
             TURNED_OVER: bool(self.turned_over_ms),
             PURGED: self.purged,
@@ -149,12 +149,12 @@ class Scenario:
 
     @property
     def paused(self) -> tuple[Place, ...]:
-        """What is paused and resumed."""
+        """The places that are paused and resumed."""
         return tuple(cast.place for cast in self.cast if cast.part == "pauser")
 
     @property
     def grouped(self) -> bool:
-        """Whether every message has a group: some place is ordered."""
+        """True if every message has a group: some place is ordered."""
         return any(
             attributes.get("ordered")
             for attributes in (*self.queues.values(), *self.subscriptions.values(), self.late)

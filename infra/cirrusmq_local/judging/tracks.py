@@ -29,22 +29,22 @@ class Act:
     verb: str
     delivery: Delivery
     result: int | str | None
-    """Its new visible time (0: gone), or an error's code; None where it is not known."""
+    """Its new visible time (0: gone), or an error's code; None if it is not known."""
 
     @property
     def done(self) -> bool:
-        """Whether the caller was told that it is done."""
+        """True if the answer says that it is done."""
         return isinstance(self.result, int)
 
     @property
     def effective(self) -> bool:
-        """Whether it may have been done. Where the SDK sent it twice, or an answer was lost, a
+        """True if it may have been done. If the SDK sent it twice, or an answer was lost, a
         second write may have found the change of the first, and been refused for it."""
         return not isinstance(self.result, str) or self.call.repeated or self.call.unanswered
 
     @property
     def untried(self) -> bool:
-        """Whether it says that the receive was no try, which takes it off the count."""
+        """True if it says that the receive was no try, which takes it off the count."""
         return self.verb == "give back" and self.call.given.get("tried") is False
 
     @property
@@ -52,7 +52,7 @@ class Act:
         """The earliest time from which the message may be received again because of this."""
         if isinstance(self.result, int) and self.result:
             return self.result
-        if self.verb == REDRIVE:  # it is put anew: whoever meets it has it, by any clock
+        if self.verb == REDRIVE:  # it is stored again: any scan may find it, by any clock
             return self.call.begun_ms - MAX_SKEW_MS
         return (
             self.call.begun_ms
@@ -72,7 +72,7 @@ class Track:
     acts: list[Act] = field(default_factory=list)
     """In the order of their beginning."""
     again_ms: int | None = None
-    """The time of its parcel, if it was delivered again: then it has a life of its own."""
+    """The time of its parcel, if it was delivered again: then it has a separate life."""
 
     def acts_on(self, delivery: Delivery) -> list[Act]:
         """The acts with this delivery's receipt."""
@@ -101,7 +101,7 @@ class Sent:
     ids: dict[str, tuple[Call, int]] = field(default_factory=dict)
     """Id answered -> (the first call that answered it, its `sent_ms`)."""
     stored: dict[str, tuple[Call, int]] = field(default_factory=dict)
-    """The same of its latest `sent_ms`: after a purge a repetition stores it anew."""
+    """The same with its latest `sent_ms`: after a purge a repetition stores it again."""
 
     @property
     def begun(self) -> int:
@@ -128,7 +128,7 @@ class Book:
         self._of_attempt: dict[str, Call] = {}
         self._first_sent_ms: dict[tuple[str, str], int] = {}
         """(subscription, message's id) -> the time of the parcel that came with its publish, if the
-        message was asked for again: those of redeliveries are later."""
+        message was asked for again: parcels of redeliveries are later."""
         self._note_redelivered(history.calls)
         for call in history.calls:
             self.by_kind[call.kind].append(call)
@@ -150,7 +150,7 @@ class Book:
         return [call for call in self.by_kind[kind] if call.effective and call.place == queue]
 
     def track(self, reader: str, message_id: str) -> Track:
-        """A message's track; empty where the reader never met it."""
+        """A message's track; empty if the reader never met it."""
         return self.tracks.get((reader, message_id, None)) or Track(reader, message_id)
 
     def sends_of(self, message_id: str) -> list[Call]:
@@ -159,7 +159,7 @@ class Book:
         return [call for sent in self.sent.values() if sent.label == label for call in sent.calls]
 
     def sends_labelled(self, sent: Sent) -> list[Call]:
-        """All calls that sent what has this message's label."""
+        """All calls that sent a message with this message's label."""
         return [
             call for each in self.sent.values() if each.label == sent.label for call in each.calls
         ]
@@ -217,7 +217,7 @@ class Book:
         return self.tracks.setdefault((reader, delivery.id, again_ms), track)
 
     def is_again(self, reader: str, delivery: Delivery) -> bool:
-        """Whether a delivery is of a parcel that a redelivery put, by the time that it has."""
+        """Returns True if a delivery is of a parcel that a redelivery put, by its sending time."""
         first_ms = self._first_sent_ms.get((reader, delivery.id))
         return first_ms is not None and delivery.sent_ms > first_ms
 
