@@ -40,6 +40,8 @@ class Explored(NamedTuple):
     violation: Violation | None = None
     order: str = ""
     """Of the run that has the violation: `play` takes it."""
+    ended: bool = True
+    """Whether nothing was left to be played, or a violation was found."""
 
 
 class _Node:
@@ -87,16 +89,24 @@ class Setting:
         return lab
 
     def explore(
-        self, faults: int = 0, *, reduced: bool = True, ends: set[str] | None = None
+        self,
+        faults: int = 0,
+        *,
+        reduced: bool = True,
+        ends: set[str] | None = None,
+        most_runs: int | None = None,
     ) -> Explored:
         """Play every order with at most so many faults; stops at a violation.
 
         reduced: False plays orders that differ in steps that commute alone, too.
         ends: is given the end of each run: what the calls were answered, and what is stored.
+        most_runs: stops after so many, without an end; None plays all.
         """
         way: list[_Node] = []
         runs = complete = 0
         while True:
+            if runs == most_runs:
+                return Explored(runs, complete, ended=False)
             runs += 1
             lab = self.begin()
             try:

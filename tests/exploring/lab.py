@@ -10,28 +10,40 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from tests.exploring.turns import Turns, TurnWire
+from tests.exploring.turns import OF_POSTS, Turns, TurnWire
 from tests.simulation.chaos import Chaos, Profile
 from tests.simulation.checks import check
 from tests.simulation.deployment import Deployment, functions, scan
-from tests.simulation.draining import Drain
+from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.environments import Environment, Event, Fleet
+from tests.simulation.machinery import describe, running
 
 from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.base import ulid
-from cirrusmq.storage.parcels import LOG
+from cirrusmq.storage.parcels import LOG, PARCELS
 from cirrusmq_local.judging.check_replacing import read_sent
 from cirrusmq_local.judging.clients import ACCOUNT, CallName, Client
 from cirrusmq_local.judging.consumers import act, take
+from cirrusmq_local.judging.half_producers import PREPARE, Checker
 from cirrusmq_local.judging.history import Call, Outcome, Violation
 from cirrusmq_local.judging.places import Delivery, Place
-from cirrusmq_local.judging.scenario import NEWS, ORDERS, Scenario
+from cirrusmq_local.judging.scenario import NEWS, ORDERS, Cast, Scenario
+from cirrusmq_local.testing import Posting, is_signed, read_secret
 
+A = TypeVar("A")
+B = TypeVar("B")
+WEB = "web"
+_WEB = {"protocol": "http", "endpoint": "http://web.example/", "retry": {"policy": "backoff"}}
 _ROUNDS = 4
+_MINUTE_MS = 60_000
+_EXECUTE = "execute"
+"""In `Lab.asked`, in place of a function: an execution of the state machine."""
+_MAX_ROUNDS = 100
+"""Of an execution."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +55,14 @@ class Plot:
     """Attributes of the queue `orders`, but those that all have."""
     groups: tuple[str, ...] = ()
     """Pull subscriptions of the topic `news`."""
+    group: dict[str, Any] = field(default_factory=dict)
+    """Attributes of the groups."""
+    url: bool = False
+    """Whether the topic `news` is pushed to a URL, that of the subscription `web`."""
+    halves: bool = False
+    """Whether messages are published by half messages."""
+    alone: str = ""
+    """As of `Turns`."""
     set_up: Callable[[Lab], None]
     """What is there before: it may keep things in `Lab.props`."""
     clients: Mapping[str, Callable[[Lab, Client], None]]
@@ -54,13 +74,15 @@ class Plot:
         return Scenario(
             family=self.name,
             queues={"dead": dict(attributes), "orders": attributes | self.queue},
-            subscriptions={name: {"protocol": "pull"} for name in self.groups},
+            subscriptions={name: {"protocol": "pull", **self.group} for name in self.groups}
+            | ({WEB: _WEB} if self.url else {}),
             cast=(),
             pause_ms=0,
             big_bodies=False,
             attempts=0.0,
             deduplication=0.0,
             replacing=1.0,
+            halves=self.halves,
         )
 
 
@@ -101,13 +123,13 @@ class Lab(Deployment):
         now_ms = None if like is None else like.stage.now_ms()
         super().__init__(
             Chaos(0, Profile({}, (0, 0))),
-            stage=Turns() if now_ms is None else Turns(now_ms),
+            stage=Turns() if now_ms is None else Turns(now_ms, plot.alone),
             like=None if like is None else like.engine,
         )
         self.wire = TurnWire
         self.plot = plot
         self.most_skew_ms = 0
-        self.in_parallel = lambda call, values: [call(value) for value in values]
+        self.in_parallel = self.side_by_side
         self._fleets = {
             role: _OwnFleet(self, role, function) for role, function in functions().items()
         }
@@ -115,10 +137,14 @@ class Lab(Deployment):
         self.asked: list[tuple[str, Event]] = []
         """What functions have others do: role and event."""
         self.invoke = lambda _, role, event: self.asked.append((role, event))
+        self.start_execution = lambda _, name, event: self._start(name, event)
+        self.post = self._post
+        self._executions: set[str] = set()
         if like is None:
             self._set_up()
             return
         self.authorizations = dict(like.authorizations)
+        self.signing_secrets = dict(like.signing_secrets)
         self.opened_at = like.opened_at
         self.history, self.props = copy.deepcopy((like.history, like.props))
 
@@ -160,10 +186,17 @@ class Lab(Deployment):
         call = take(self, client, place, {"max": 1, "timeout": 30, "wait": 0, **given})
         return list(call.answer) if call.known and call.answer else []
 
-    def act(self, client: Client, verb: str, held: Sequence[Delivery], **given: Any) -> None:
+    def act(
+        self,
+        client: Client,
+        verb: str,
+        held: Sequence[Delivery],
+        place: Place = ORDERS,
+        **given: Any,
+    ) -> None:
         """Delete, give back or hold longer, if there is something to."""
         if held:
-            act(self, client, ORDERS, verb, list(held), given)
+            act(self, client, place, verb, list(held), given)
 
     def attempt(self, number: int = 0) -> str:
         """The attempt of a send or receive that begins now."""
@@ -181,20 +214,36 @@ class Lab(Deployment):
 
     def do(self, client: Client, role: str, event: Event) -> None:
         """Do what a function had another one do."""
+        if role == _EXECUTE:
+            self._execute(client, event)
+            return
         given = {"operation": event["operation"]["id"]} if "operation" in event else dict(event)
-        self.run(client, role, role, "", given, event)
+        kind, place = describe(role, event)
+        self.run(client, role, kind, place, given, event)
 
     def fan_out(self, client: Client) -> None:
         """Make the groups' parcels of all records of the log, as one batch of the stream."""
+        self._read_stream(client, "fan_out", f"{LOG}#")
+
+    def meter(self, client: Client) -> None:
+        """Count all parcels' records as one batch of the stream."""
+        self._read_stream(client, "meter", f"{PARCELS}#")
+
+    def _read_stream(self, client: Client, role: str, prefix: str) -> None:
+        """Give a reader the records of keys with a prefix."""
         changes = self.engine.read_stream(self.tables.messages, self.opened_at, 1_000)
         records = [
             change.as_lambda_record()
             for change in changes
-            if change.keys["pk"]["S"].startswith(f"{LOG}#") and change.new_image
+            if change.keys["pk"]["S"].startswith(prefix) and change.new_image
         ]
         shown = " ".join(change.keys["pk"]["S"] + change.keys["sk"]["S"] for change in changes)
         event = json.loads(json.dumps({"Records": records}))
-        self.run(client, "fan_out", "fan_out", "", {"records": shown}, event)
+        self.run(client, role, role, "", {"records": shown}, event)
+
+    def side_by_side(self, call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+        """Calls one by one: a client has one thread."""
+        return [call(value) for value in values]
 
     def run_asked(self, client: Client) -> None:
         """Do what functions have others do until now."""
@@ -212,6 +261,12 @@ class Lab(Deployment):
         """Drain what is left, and judge all that happened."""
         calm = Client("calm")
         self.run_asked(calm)
+        if self.history.faults:
+            self._go_on_with_operations(calm)
+        if self.plot.url:
+            self._push_on(calm)
+        if self.plot.halves:
+            self._decide_halves()
         for left in range(_ROUNDS, 0, -1):
             drain = Drain(self, self.plot.scenario)
             drain.run()
@@ -220,6 +275,104 @@ class Lab(Deployment):
             self.run_asked(calm)
             self.run(calm, "sweep", "sweep", "", {}, {})
         return check(self.plot.scenario, self, drain)
+
+    def pause_url(self, client: Client, kind: str) -> None:
+        """Pause the subscription with a URL, or resume it."""
+        route = f"POST /topics/{{topic}}/subscriptions/{{subscription}}/{kind}"
+        path = {"topic": NEWS.name, "subscription": WEB}
+        self.http(client, kind, f"{NEWS.name}/{WEB}", {}, route, path)
+
+    def prepare(self, client: Client, label: str) -> None:
+        """Prepare a publish. It is to be decided within a second and one check."""
+        terms = {"check_after_seconds": 1, "max_checks": 1}
+        messages = [{"body": f"{label} "}]
+        given = {"labels": [label], "messages": messages, **terms}
+        body = {"messages": messages, "attempt": self.attempt(), "transaction": terms}
+        call = self.http(
+            *(client, PREPARE, NEWS.name, given, "POST /topics/{topic}/messages"),
+            *({"topic": NEWS.name}, body),
+            read=lambda _, answer: str(answer["transaction"]["handle"]),
+        )
+        self.props["half"] = call.answer, messages
+
+    def decider(self, name: str) -> Checker:
+        """Who decides half messages, under a client's name."""
+        return Checker(self, self.plot.scenario, Cast(name, "checker", NEWS, 0))
+
+    def _go_on_with_operations(self, calm: Client) -> None:
+        """Have the sweep find operations whose worker died, until none is left."""
+        for _ in range(_ROUNDS):
+            if not running(self.engine, self.tables.directory):
+                return
+            self.stage.jump(_MINUTE_MS)
+            self.run(calm, "sweep", "sweep", "", {}, {})
+            self.run_asked(calm)
+
+    def _push_on(self, calm: Client) -> None:
+        """Have the sweep look for messages whose worker died, until none is left.
+
+        A call that resumes the URL may have failed.
+        """
+        if self.history.faults:
+            self.pause_url(calm, "resume")
+        auditor = self.auditor()
+        source = Place(f"{NEWS.name}/{WEB}", topic=True).source(auditor)
+        for _ in range(_ROUNDS):
+            while self.asked:
+                self.run_asked(calm)
+            if not live_parcels(auditor, source):
+                return
+            self.stage.jump(_MINUTE_MS)
+            self.run(calm, "sweep", "sweep", "", {}, {})
+
+    def _decide_halves(self) -> None:
+        """Decide what producers left, once their checks are over; then ask how it was decided."""
+        decider = self.decider("probe")
+        self.stage.jump(_MINUTE_MS)
+        decider.finish()
+        decider.probe()
+
+    def _start(self, name: str, event: Event) -> None:
+        """Start an execution, once by its name."""
+        if name not in self._executions:
+            self._executions.add(name)
+            self.asked.append((_EXECUTE, json.loads(json.dumps(event))))
+
+    def _execute(self, client: Client, state: Event) -> None:
+        """An execution of the state machine of retries, to its end."""
+        for _ in range(_MAX_ROUNDS):
+            if state["action"] == "wait":
+                self.stage.pause(1_000 * int(state["wait_seconds"]))
+            kind, place = describe("push_slow", state)
+            call = self.run(client, "push_slow", kind, place, {}, state)
+            if not call.known or call.answer["action"] not in ("wait", "again"):
+                return
+            state = json.loads(json.dumps(call.answer))
+
+    def _post(
+        self, caller: Environment, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Posting:
+        """A post that its URL takes, refuses, or takes while its answer is lost."""
+        secret = read_secret(self.signing_secrets[WEB])
+        given = {
+            "id": headers["webhook-id"],
+            "invocation": caller.under_way,
+            "claimed_ms": caller.written_ms,
+            "signed": is_signed(secret, headers, body, self.stage.now_ms() / 1_000),
+        }
+        fault = self.stage.ask("begin", "post", (), OF_POSTS)
+        caller.check_alive()
+        call = self.history.begin(caller.client.name, "post", WEB, given, self.stage.now_ms())
+        if fault:
+            caller.note(fault, "post")
+        if fault == "crash after":
+            raise caller.crash()
+        if fault == "lost":
+            self.history.end(call, "failed", None, self.stage.now_ms())
+            return Posting("timeout")
+        self._end(call, "refused" if fault else "answered", fault or "taken")
+        caller.check_alive()
+        return Posting("status 503" if fault else None)
 
     def http(self, client: Client, *given: Any, **named: Any) -> Call:
         """As everywhere; its beginning and its end are steps of their own."""
@@ -240,18 +393,22 @@ class Lab(Deployment):
         asked = {"create_admin_key": {"account": ACCOUNT}}
         made = self.run(owner, "manage", "key", "", {}, asked).answer
         self.authorizations[ACCOUNT] = f"Bearer {made['access_key_id']}:{made['secret']}"
-        for name, attributes in self.plot.scenario.queues.items():
+        scenario = self.plot.scenario
+        for name, attributes in scenario.queues.items():
             self._put(owner, "PUT /queues/{queue}", attributes, queue=name)
-        if self.plot.groups:
-            self._put(owner, "PUT /topics/{topic}", {}, topic=NEWS.name)
-        for name, attributes in self.plot.scenario.subscriptions.items():
+        if scenario.subscriptions or scenario.halves:
+            self._put(owner, "PUT /topics/{topic}", {"partitions": 1}, topic=NEWS.name)
+        for name, attributes in scenario.subscriptions.items():
             route = "PUT /topics/{topic}/subscriptions/{subscription}"
-            self._put(owner, route, attributes, topic=NEWS.name, subscription=name)
+            made = self._put(owner, route, attributes, topic=NEWS.name, subscription=name)
+            if "secret" in made:
+                self.signing_secrets[name] = made["secret"]
         self.stage.jump(5_000)
         self.opened_at = self.engine.stream_position(self.tables.messages)
         self.plot.set_up(self)
         self.stage.jump(1)  # the checks tell before and after by milliseconds
 
-    def _put(self, owner: Client, route: str, attributes: dict[str, Any], **path: str) -> None:
+    def _put(self, owner: Client, route: str, attributes: dict[str, Any], **path: str) -> Any:
         call = self.http(owner, "create", "", {}, route, path, attributes)
         assert call.known, call.line()
+        return call.answer

@@ -1,4 +1,4 @@
-"""Scenarios of few clients and few steps, each small enough for every order of its steps."""
+"""Scenarios of a queue's clients, each small enough for every order of its steps."""
 
 from __future__ import annotations
 
@@ -9,32 +9,31 @@ from tests.exploring.lab import Lab, Plot
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.judging.clients import Client
-from cirrusmq_local.judging.places import Place
-from cirrusmq_local.judging.scenario import DEAD, NEWS
+from cirrusmq_local.judging.scenario import DEAD
 
-_OWNER = Client("owner's")
-_ONE_TRY: dict[str, Any] = {"dead_letter": {"queue": DEAD.name, "max_receives": 1}}
-_RETRIES = _ONE_TRY | {"retry": {"policy": "custom", "waits": [60]}}
-_LEASE_MS = 30_000
+OWNER = Client("owner's")
+ONE_TRY: dict[str, Any] = {"dead_letter": {"queue": DEAD.name, "max_receives": 1}}
+_RETRIES = ONE_TRY | {"retry": {"policy": "custom", "waits": [60]}}
+LEASE_MS = 30_000
 
 
 def _one(lab: Lab) -> None:
-    lab.send(_OWNER, "m1")
+    lab.send(OWNER, "m1")
 
 
 def _two_in_one(lab: Lab) -> None:
-    lab.send(_OWNER, "m1", "m2")
+    lab.send(OWNER, "m1", "m2")
 
 
-def _held(lab: Lab) -> None:
+def hold_one(lab: Lab) -> None:
     """A message, held by who keeps it in `held`."""
     _one(lab)
-    lab.props["held"] = lab.receive(_OWNER)
+    lab.props["held"] = lab.receive(OWNER)
 
 
 def _held_too_long(lab: Lab) -> None:
-    _held(lab)
-    lab.stage.jump(_LEASE_MS + 1)
+    hold_one(lab)
+    lab.stage.jump(LEASE_MS + 1)
 
 
 def _used_up(lab: Lab) -> None:
@@ -46,64 +45,48 @@ def _used_up(lab: Lab) -> None:
 def _two_used_up(lab: Lab) -> None:
     """Two of one parcel; the first is in `held`."""
     _two_in_one(lab)
-    lab.props["held"] = lab.receive(_OWNER, max=2)[:1]
-    lab.stage.jump(_LEASE_MS + 1)
+    lab.props["held"] = lab.receive(OWNER, max=2)[:1]
+    lab.stage.jump(LEASE_MS + 1)
     _ask_for_the_move(lab)
 
 
 def _ask_for_the_move(lab: Lab) -> None:
-    assert lab.receive(_OWNER) == []
+    assert lab.receive(OWNER) == []
     ((_, lab.props["moves"]),) = lab.asked
     lab.asked.clear()
 
 
 def _sent_by_attempt(lab: Lab) -> None:
     lab.props["attempt"] = lab.attempt()
-    lab.send(_OWNER, "m1", attempt=lab.props["attempt"])
+    lab.send(OWNER, "m1", attempt=lab.props["attempt"])
 
 
 def _waits_for_a_retry(lab: Lab) -> None:
     """It was given back, and waits under another key."""
     _sent_by_attempt(lab)
-    lab.act(_OWNER, "give back", lab.receive(_OWNER))
+    lab.act(OWNER, "give back", lab.receive(OWNER))
 
 
 def _purge_begun(lab: Lab) -> None:
     """A message below the floor; its purge's steps are to be done."""
     _sent_by_attempt(lab)
-    lab.operate(_OWNER, "purge", {}, {})
+    lab.operate(OWNER, "purge", {}, {})
     ((_, lab.props["steps"]),) = lab.asked
     lab.asked.clear()
 
 
 def _rewind_begun(lab: Lab) -> None:
     """One of two messages is deleted, the other one held; the steps of a rewind are to be done."""
-    lab.send(_OWNER, "m1", "m2")
-    deleted, *lab.props["held"] = lab.receive(_OWNER, max=2)
-    lab.act(_OWNER, "delete", [deleted])
+    lab.send(OWNER, "m1", "m2")
+    deleted, *lab.props["held"] = lab.receive(OWNER, max=2)
+    lab.act(OWNER, "delete", [deleted])
     to_ms = lab.stage.now_ms() - 1
-    lab.operate(_OWNER, "rewind", {"to_ms": to_ms}, {"to": format_time(to_ms)})
+    lab.operate(OWNER, "rewind", {"to_ms": to_ms}, {"to": format_time(to_ms)})
     ((_, lab.props["steps"]),) = lab.asked
     lab.asked.clear()
 
 
-def _published(lab: Lab) -> None:
-    lab.send(_OWNER, "m1", place=NEWS)
-
-
-def _fan_out(lab: Lab, client: Client) -> None:
-    lab.fan_out(client)
-
-
-def _take_of_group(lab: Lab, client: Client) -> None:
-    lab.receive(client, Place("news/group", topic=True))
-
-
-def _sweep(lab: Lab, client: Client) -> None:
-    lab.run(client, "sweep", "sweep", "", {}, {})
-
-
-def _take(lab: Lab, client: Client) -> None:
+def take(lab: Lab, client: Client) -> None:
     lab.receive(client)
 
 
@@ -122,7 +105,7 @@ def _take_dead_letters(lab: Lab, client: Client) -> None:
     lab.receive(client, DEAD)
 
 
-def _delete_held(lab: Lab, client: Client) -> None:
+def delete_held(lab: Lab, client: Client) -> None:
     lab.act(client, "delete", lab.props["held"])
 
 
@@ -146,7 +129,7 @@ def _nothing(lab: Lab) -> None:
 def _replaceable(lab: Lab) -> None:
     """A message that waits under the key `k`."""
     lab.props["attempt"] = lab.attempt()
-    lab.send(_OWNER, "m1", attempt=lab.props["attempt"], replaces="k")
+    lab.send(OWNER, "m1", attempt=lab.props["attempt"], replaces="k")
 
 
 def _replace(label: str) -> Callable[[Lab, Client], None]:
@@ -181,122 +164,117 @@ def _do_steps(lab: Lab, client: Client) -> None:
 
 
 def _let_leases_end(lab: Lab, client: Client) -> None:
-    lab.stage.pause(_LEASE_MS + 1)
+    lab.stage.pause(LEASE_MS + 1)
 
 
 def _purge(lab: Lab, client: Client) -> None:
     lab.operate(client, "purge", {}, {})
 
 
-PLOTS = {
-    plot.name: plot
-    for plot in (
-        Plot(
-            name="two receivers",
-            set_up=_one,
-            clients={"r1": _take_and_delete, "r2": _take_and_delete},
-        ),
-        Plot(
-            name="two receivers, a parcel of two",
-            set_up=_two_in_one,
-            clients={"r1": _take_and_delete, "r2": _take_and_delete},
-        ),
-        Plot(
-            name="two receivers and a sender",
-            set_up=_one,
-            clients={"r1": _take, "r2": _take, "s": _send_another},
-        ),
-        Plot(
-            name="a late delete, another receives",
-            set_up=_held_too_long,
-            clients={"late": _delete_held, "r": _take_and_delete},
-        ),
-        Plot(
-            name="given back and deleted late",
-            set_up=_held,
-            clients={"late": _give_back_then_delete, "r": _take_and_delete},
-        ),
-        Plot(
-            name="a receive is repeated, another receives",
-            set_up=_one,
-            clients={"r1": _take_by_attempt, "r2": _take_and_delete},
-        ),
-        Plot(
-            name="two movers of a dead letter",
-            queue=_ONE_TRY,
-            set_up=_used_up,
-            clients={"m1": _move, "m2": _move},
-        ),
-        Plot(
-            name="a mover and a late delete",
-            queue=_ONE_TRY,
-            set_up=_two_used_up,
-            clients={"m": _move, "late": _delete_held, "r": _take_dead_letters},
-        ),
-        Plot(
-            name="a lease ends while it is extended",
-            set_up=_held,
-            clients={"late": _hold_longer, "clock": _let_leases_end, "r": _take},
-        ),
-        Plot(
-            name="a send is repeated while it is consumed",
-            set_up=_sent_by_attempt,
-            clients={"s": _send_again, "r": _take_and_delete},
-        ),
-        Plot(
-            name="a send is repeated while it waits for a retry",
-            queue=_RETRIES,
-            set_up=_waits_for_a_retry,
-            clients={"s": _send_again, "r1": _take, "r2": _take},
-        ),
-        Plot(
-            name="a held message has no try left",
-            queue=_ONE_TRY,
-            set_up=_one,
-            clients={"r1": _take, "r2": _take, "clock": _let_leases_end},
-        ),
-        Plot(
-            name="a purge and a receiver",
-            set_up=_one,
-            clients={"p": _purge, "r": _take_and_delete},
-        ),
-        Plot(
-            name="a purge's steps, the send is repeated",
-            set_up=_purge_begun,
-            clients={"p": _do_steps, "s": _send_twice_again},
-        ),
-        Plot(
-            name="a rewind's steps, a late delete",
-            queue={"rewind_seconds": 3_600},
-            set_up=_rewind_begun,
-            clients={"w": _do_steps, "late": _delete_held, "r": _take},
-        ),
-        Plot(
-            name="two replacers",
-            set_up=_replaceable,
-            clients={"a": _replace("m2"), "b": _replace("m3")},
-        ),
-        Plot(
-            name="two replacers, and nothing waits",
-            set_up=_nothing,
-            clients={"a": _replace("m1"), "b": _replace("m2")},
-        ),
-        Plot(
-            name="a replacer and a receiver",
-            set_up=_replaceable,
-            clients={"s": _replace("m2"), "r": _take_and_delete},
-        ),
-        Plot(
-            name="a replaced send is repeated while it is consumed",
-            set_up=_replaceable,
-            clients={"s": _replace_again, "b": _replace("m2"), "r": _take_and_delete},
-        ),
-        Plot(
-            name="a batch is fanned out twice, a member receives",
-            groups=("group",),
-            set_up=_published,
-            clients={"f1": _fan_out, "f2": _fan_out, "r": _take_of_group},
-        ),
-    )
-}
-"""By name."""
+QUEUE_PLOTS = (
+    Plot(
+        name="two receivers",
+        set_up=_one,
+        clients={"r1": _take_and_delete, "r2": _take_and_delete},
+    ),
+    Plot(
+        name="two receivers, a parcel of two",
+        set_up=_two_in_one,
+        clients={"r1": _take_and_delete, "r2": _take_and_delete},
+    ),
+    Plot(
+        name="two receivers and a sender",
+        set_up=_one,
+        clients={"r1": take, "r2": take, "s": _send_another},
+    ),
+    Plot(
+        name="a late delete, another receives",
+        set_up=_held_too_long,
+        clients={"late": delete_held, "r": _take_and_delete},
+    ),
+    Plot(
+        name="given back and deleted late",
+        set_up=hold_one,
+        clients={"late": _give_back_then_delete, "r": _take_and_delete},
+    ),
+    Plot(
+        name="a receive is repeated, another receives",
+        set_up=_one,
+        clients={"r1": _take_by_attempt, "r2": _take_and_delete},
+    ),
+    Plot(
+        name="two movers of a dead letter",
+        queue=ONE_TRY,
+        set_up=_used_up,
+        clients={"m1": _move, "m2": _move},
+    ),
+    Plot(
+        name="a mover and a late delete",
+        queue=ONE_TRY,
+        set_up=_two_used_up,
+        clients={"m": _move, "late": delete_held, "r": _take_dead_letters},
+    ),
+    Plot(
+        name="a lease ends while it is extended",
+        set_up=hold_one,
+        clients={"late": _hold_longer, "clock": _let_leases_end, "r": take},
+    ),
+    Plot(
+        name="a send is repeated while it is consumed",
+        set_up=_sent_by_attempt,
+        clients={"s": _send_again, "r": _take_and_delete},
+    ),
+    Plot(
+        name="a send is repeated while it waits for a retry",
+        queue=_RETRIES,
+        set_up=_waits_for_a_retry,
+        clients={"s": _send_again, "r1": take, "r2": take},
+    ),
+    Plot(
+        name="a held message has no try left",
+        queue=ONE_TRY,
+        set_up=_one,
+        clients={"r1": take, "r2": take, "clock": _let_leases_end},
+    ),
+    Plot(
+        name="a purge and a receiver",
+        set_up=_one,
+        clients={"p": _purge, "r": _take_and_delete},
+    ),
+    Plot(
+        name="a purge's steps and a receiver",
+        set_up=_purge_begun,
+        clients={"p": _do_steps, "r": _take_and_delete},
+    ),
+    Plot(
+        name="a purge's steps, the send is repeated",
+        set_up=_purge_begun,
+        clients={"p": _do_steps, "s": _send_twice_again},
+    ),
+    Plot(
+        name="a rewind's steps, a late delete",
+        queue={"rewind_seconds": 3_600},
+        set_up=_rewind_begun,
+        clients={"w": _do_steps, "late": delete_held, "r": take},
+    ),
+    Plot(
+        name="two replacers",
+        set_up=_replaceable,
+        clients={"a": _replace("m2"), "b": _replace("m3")},
+    ),
+    Plot(
+        name="two replacers, and nothing waits",
+        set_up=_nothing,
+        clients={"a": _replace("m1"), "b": _replace("m2")},
+    ),
+    Plot(
+        name="a replacer and a receiver",
+        set_up=_replaceable,
+        clients={"s": _replace("m2"), "r": _take_and_delete},
+    ),
+    Plot(
+        name="a replaced send is repeated while it is consumed",
+        set_up=_replaceable,
+        clients={"s": _replace_again, "b": _replace("m2"), "r": _take_and_delete},
+    ),
+)

@@ -5,12 +5,17 @@
 
 A client is a greenlet. Time stands still but for steps that sleep: each moves the clock to the
 time until which its client sleeps.
+
+Calls of partitions that one client alone touches depend on no step of another one. A plot may name
+them (`alone`): then they are no steps, and another client's call there fails the run. A sleep fails
+it, too: what is no step would always read the clock before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from greenlet import greenlet
 from tests.exploring.footprints import Footprint, footprint, meet
@@ -23,8 +28,12 @@ from cirrusmq_local.testing import START_MS
 Kind = Literal["begin", "end", "sleep", "call"]
 OF_READS = ("throttled", "crash before")
 OF_WRITES = ("lost", "throttled", "crash before", "crash after", "twice")
+OF_POSTS = ("refused", "lost", "crash after")
 _UNTOUCHED = frozenset({"throttled", "crash before"})
 """Faults with which a call does not reach the store."""
+
+
+B = TypeVar("B")
 
 
 class Step(NamedTuple):
@@ -56,8 +65,11 @@ class Step(NamedTuple):
 class Turns(Stage):
     """The clock, and the clients' turns."""
 
-    def __init__(self, now_ms: int = START_MS) -> None:
+    def __init__(self, now_ms: int = START_MS, alone: str = "") -> None:
+        """alone: a pattern of the partitions that one client alone touches."""
         super().__init__(now_ms)
+        self._alone = re.compile(alone) if alone else None
+        self._owners: dict[tuple[str, str], str] = {}
         self._hub = greenlet.getcurrent()
         self._clients: dict[str, greenlet] = {}
         self._names: dict[greenlet, str] = {}
@@ -78,7 +90,7 @@ class Turns(Stage):
         """Give way before a step. Returns the fault with which it is taken; none outside."""
         current = greenlet.getcurrent()
         name = self._names.get(current)
-        if name is None:
+        if name is None or self._is_alone(name, kind, touches):
             return ""
         return str(self._hub.switch(Step(name, kind, what, touches, tuple(faults))))
 
@@ -88,11 +100,29 @@ class Turns(Stage):
         self.ask("sleep")
         self._now_ms = max(self._now_ms, due_ms)
 
+    def side_by_side(self, bodies: Sequence[Callable[[], B]]) -> list[B]:
+        """Make the calls one by one: a client has one thread."""
+        return [body() for body in bodies]
+
+    def window(self, most: int) -> Any:
+        """Calls one by one, in place of calls side by side."""
+        return _OneByOne()
+
     def close(self) -> None:
         """End the clients that are not done."""
         for client in self._clients.values():
             if not client.dead:
                 client.throw()
+
+    def _is_alone(self, name: str, kind: Kind, touches: Footprint) -> bool:
+        if self._alone is None:
+            return False
+        assert kind != "sleep", "a client sleeps beside one whose calls are not all steps"
+        own = [bool(self._alone.fullmatch(each.pk)) for each in touches]
+        for each in (each for each, mine in zip(touches, own, strict=True) if mine):
+            owner = self._owners.setdefault((each.table, each.pk), name)
+            assert owner == name, f"{owner} and {name} touch {each.pk}"
+        return kind == "call" and bool(own) and all(own)
 
     def _go_on(self, name: str, fault: str) -> None:
         self.steps.pop(name, None)
@@ -100,6 +130,28 @@ class Turns(Stage):
         step = client.switch(fault) if client else client.switch()
         if isinstance(step, Step):
             self.steps[name] = step
+
+
+class _OneByOne:
+    """Calls as `Window` of the core has them, each made when it is begun."""
+
+    def __init__(self) -> None:
+        self._ended: list[Any] = []
+
+    def __enter__(self) -> _OneByOne:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Nothing is under way."""
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Make a call."""
+        self._ended.append(call())
+
+    def wait(self, seconds: float) -> list[Any]:
+        """The results since it was last asked."""
+        ended, self._ended = self._ended, []
+        return ended
 
 
 class TurnWire(Wire):

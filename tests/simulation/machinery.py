@@ -11,6 +11,7 @@ from tests.simulation.environments import Environment, Event
 from tests.simulation.wire import ENDPOINT
 
 from cirrusmq.storage.directory_keys import RUNNING
+from cirrusmq_local.engine import Engine
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Cast, Scenario
@@ -23,6 +24,27 @@ def _parked(item: Item) -> bool:
     """Whether an item is a share of a record, put aside; its reader's mark may stay longer."""
     pk = item["pk"]["S"]
     return bool(pk.startswith("P#") and pk.count("#") > 1)
+
+
+def running(engine: Engine, directory: str) -> int:
+    """How many operations are not finished, by the table that has their pointers."""
+    request = {
+        "TableName": directory,
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": {"S": RUNNING}},
+    }
+    return int(engine.execute("Query", request)["Count"])
+
+
+def describe(role: str, event: Event) -> tuple[str, str]:
+    """The kind of a function's call by its event, and the subscriptions that it is for."""
+    kind = "retry" if "retry" in event else "work" if "invoke" in event else role
+    first = event.get("retry") or event.get("deliver") or {}
+    places = [first, *event.get("others", ())]
+    return (
+        "push" if kind == "push_slow" else kind,
+        " ".join(each.get("subscription", "") for each in places),
+    )
 
 
 class Sweeper:
@@ -79,12 +101,7 @@ class Functions:
 
     def running(self) -> int:
         """How many operations are not finished."""
-        request = {
-            "TableName": self._deployment.tables.directory,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": {":pk": {"S": RUNNING}},
-        }
-        return int(self._deployment.engine.execute("Query", request)["Count"])
+        return running(self._deployment.engine, self._deployment.tables.directory)
 
     def parked(self) -> list[str]:
         """Shares that fan_out parked, and no drainer has handed out yet."""
@@ -115,11 +132,7 @@ class Functions:
         self._deployment.run(client, "replay", "replay", "", given, event, less_ms)
 
     def _run(self, name: str, role: str, event: Event) -> Call:
-        kind = "retry" if "retry" in event else "work" if "invoke" in event else role
-        kind = "push" if kind == "push_slow" else kind
-        first = event.get("retry") or event.get("deliver") or {}
-        told = [first, *event.get("others", ())]
-        place = " ".join(each.get("subscription", "") for each in told)
+        kind, place = describe(role, event)
         return self._deployment.run(Client(name), role, kind, place, {}, event)
 
     def _execute(self, name: str, given: Event) -> None:

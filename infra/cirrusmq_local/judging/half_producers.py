@@ -41,7 +41,9 @@ class Asked:
     messages: list[dict[str, Any]]
 
 
-class _Decider:
+class Decider:
+    """Asks for half messages, and decides them."""
+
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
         self._client = Client(cast.name)
@@ -87,14 +89,14 @@ class _Decider:
         )
 
 
-class HalfProducer(_Decider):
+class HalfProducer(Decider):
     """Prepares publishes of its transactions, and decides them if it does not die."""
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         super().__init__(deployment, scenario, cast)
         self._sender = Sender(deployment, scenario, cast)
         self._check_after, self._after_ms = scenario.check_after, scenario.decided_after_ms
-        self._rival = _Decider(deployment, scenario, replace(cast, name=f"rival of {cast.name}"))
+        self._rival = Decider(deployment, scenario, replace(cast, name=f"rival of {cast.name}"))
 
     def step(self, number: int, draw: Random) -> None:
         """One transaction."""
@@ -158,7 +160,7 @@ class HalfProducer(_Decider):
         )
 
 
-class Checker(_Decider):
+class Checker(Decider):
     """Asks for what producers left undecided, and decides it, most times."""
 
     def step(self, number: int, draw: Random) -> None:
