@@ -18,7 +18,7 @@ from tests.exploring.turns import OF_POSTS, Turns, TurnWire
 from tests.simulation.chaos import Chaos, Profile
 from tests.simulation.checks import check
 from tests.simulation.deployment import Deployment, functions, scan
-from tests.simulation.draining import Drain, live_parcels
+from tests.simulation.draining import Drain, live_parcels, source_of
 from tests.simulation.environments import Environment, Event, Fleet
 from tests.simulation.machinery import describe, running
 
@@ -316,7 +316,7 @@ class Lab(Deployment):
         if self.history.faults:
             self.pause_url(calm, "resume")
         auditor = self.auditor()
-        source = Place(f"{NEWS.name}/{WEB}", topic=True).source(auditor)
+        source = source_of(Place(f"{NEWS.name}/{WEB}", topic=True), auditor)
         for _ in range(_ROUNDS):
             while self.asked:
                 self.run_asked(calm)
