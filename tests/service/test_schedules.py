@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.schedules.firing import fire_due
 from cirrusmq_local.testing import Client, Reply, World
 
-MINUTE = {"every_seconds": 60}
+MINUTE: dict[str, Any] = {"every_seconds": 60}
 
 
 @pytest.fixture
@@ -457,11 +456,11 @@ class TestErrors:
 
 class TestListings:
     @pytest.fixture
-    def names(self, queue: TestQueue, alice: Client) -> Iterator[list[str]]:
+    def names(self, queue: TestQueue, alice: Client) -> list[str]:
         names = ["Days", "hours", "minutes"]
         for name in names:
             made(alice, name, queue=queue.name, every_seconds=3_600)
-        yield names
+        return names
 
     def test_pages(self, alice: Client, names: list[str]) -> None:
         first = alice.get("/schedules", "limit=2").json

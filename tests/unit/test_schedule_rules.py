@@ -76,7 +76,8 @@ class TestLocalTimes:
     ) -> None:
         rule = Rule(cron=f"{minutes} {hours} * * *", time_zone=zone)
         until_ms = from_ms + 2 * DAY_MS
-        forwards, time = [], next_after(rule, from_ms - 1)
+        forwards: list[int] = []
+        time = next_after(rule, from_ms - 1)
         while time is not None and time <= until_ms:
             assert not forwards or time > forwards[-1]
             forwards.append(time)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cirrusmq_client.answers import ScheduleAttributes
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Prefix, Yes, ask
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
@@ -52,16 +53,18 @@ def put(
 @schedules.command("list")
 def list_schedules(prefix: Prefix = "", as_json: Json = False, data: Data = DATA) -> None:
     """List the account's schedules, with their next times and their last errors."""
-    found = [
-        {
-            **each,
-            "to": each.get("queue") or each.get("topic"),
-            "times": each.get("cron") or f"every {each.get('every_seconds')} s",
-            "error": (each["last_error"] or {}).get("code", ""),
-        }
-        for each in connect(data).list_schedules(prefix or None)
-    ]
+    found = [_shown(each) for each in connect(data).list_schedules(prefix or None)]
     print_listing(found, ("name", "to", "times", "next_at", "error"), as_json, "no schedules")
+
+
+def _shown(schedule: ScheduleAttributes) -> dict[str, Any]:
+    failure = schedule["last_error"]
+    return {
+        **schedule,
+        "to": schedule.get("queue") or schedule.get("topic"),
+        "times": schedule.get("cron") or f"every {schedule.get('every_seconds')} s",
+        "error": failure["code"] if failure else "",
+    }
 
 
 @schedules.command("show")

@@ -194,7 +194,7 @@ SCHEDULED_MESSAGE_BYTES = 4_096
 CRON_CHARACTERS = 256
 EVERY_SECONDS = (60, 31_536_000)
 MISSED_TIMES = 100
-"""Most times that a schedule with `missed: all` fires of those that were missed."""
+"""Most times that a schedule with `missed: all` fires of its missed times."""
 SCHEDULE_AHEAD_MS = 120_000
 """A sweep fires times that are due within it."""
 SCHEDULE_CHANGE_MS = SCHEDULE_AHEAD_MS + 60_000

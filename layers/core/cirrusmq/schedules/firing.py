@@ -6,8 +6,8 @@ One transaction takes the mark, puts the next one, and puts the message with the
     sweep B    reads the mark ── transaction ──> refused: the mark is taken
     stopped    before it: the mark is there for the next sweep; after it: all is done
 
-A time that was over for `LATE_MS` when the sweep came is missed; `missed` of the schedule says what
-is fired of these. Marks of a definition only go forward, so a clock that was set back fires nothing
+A time that was over for `LATE_MS` when the sweep came is missed; `missed` of the schedule decides
+about these. Marks of a definition only go forward, so a clock that was set back fires nothing
 a second time.
 """
 
@@ -52,13 +52,13 @@ class Look(NamedTuple):
 
     core: Core
     horizon_ms: int
-    """Marks due until then are fired. Later than the schedules' reads by no more than 120 s, by
+    """Marks due until then are fired. Later than the schedules' reads by at most 120 s, by
     which changes take longer to be in force."""
     deadline_ms: int
 
 
 class _Step(NamedTuple):
-    """What becomes of one mark."""
+    """The step of one mark: its message and its next time."""
 
     fired: Fired | None
     """The message; None if the time is left out or could not be fired."""
@@ -68,7 +68,7 @@ class _Step(NamedTuple):
 
 
 def fire_due(core: Core, deadline_ms: int, flag_ms: int | None) -> bool:
-    """Fires what is due within 120 s, until a deadline. Returns True if it finished.
+    """Fires schedules that are due within 120 s, until a deadline. Returns True if it finished.
 
     flag_ms: when the last schedule was made, as the sweep's item has it; None if it says that there
     are none, or is not known. Then marks that are found raise it again.
@@ -109,7 +109,7 @@ def _fire_isolated(look: Look, mark: ScheduleMark) -> bool:
 
 
 def _fire(look: Look, mark: ScheduleMark) -> bool:
-    """Fires a mark, and those that follow it until the horizon. Returns True if it finished."""
+    """Fires a mark, and the marks after it until the horizon. Returns True if it finished."""
     core = look.core
     place = schedule_place(mark.account, mark.name)
     for _ in range(_STEPS):
@@ -126,7 +126,7 @@ def _fire(look: Look, mark: ScheduleMark) -> bool:
 
 
 def _step(look: Look, found: Document[Schedule] | None, mark: ScheduleMark) -> _Step:
-    """Returns what is done about a mark."""
+    """Returns the step for a mark."""
     core = look.core
     schedule = found.value if found else None
     definition = schedule.definition_of(mark.id) if schedule else None

@@ -1,4 +1,4 @@
-"""Due marks of schedules in the Directory, by which the sweep finds what is due.
+"""Due marks of schedules in the Directory, by which the sweep finds due schedules.
 
 | pk | sk | item |
 | --- | --- | --- |
@@ -95,7 +95,7 @@ def raise_flag(core: Core, now_ms: int) -> dict[str, Any]:
 
 
 def lower_flag(core: Core, seen_ms: int) -> None:
-    """Makes sweeps look no more, unless a schedule was made since `seen_ms`."""
+    """Stops the looks of sweeps, unless a schedule was made since `seen_ms`."""
     request = {
         "TableName": core.tables.usage,
         "Key": key(*ROUNDS),

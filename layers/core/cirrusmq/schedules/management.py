@@ -145,6 +145,6 @@ def delete_schedule(core: Core, account: str, name: str) -> None:
 
 
 def next_time(schedule: Schedule, now_ms: int) -> int | None:
-    """Returns when a schedule fires next, as it is defined now, or None if never again."""
+    """Returns when a schedule fires next, as it is defined now, or None."""
     definition = schedule.definition
     return next_after(definition.rule, max(now_ms, definition.since_ms - 1))

@@ -41,7 +41,7 @@ class _KeyHolder(NamedTuple):
 
 
 class Fired(NamedTuple):
-    """A message's items, and what is to be done when they are written."""
+    """A message's items, and the wake-ups after they are written."""
 
     items: Sequence[Item]
     queue: Queue | None

@@ -3,7 +3,7 @@
     a cron expression   five fields, in the local time of a zone; minutes are the finest
     every n seconds     the multiples of n since the beginning of 1970 in UTC
 
-Where clocks are set forward, a time that does not exist is the moment of the jump. Where they are
+If clocks are set forward, a time that does not exist is the moment of the jump. If they are
 set back, a time that comes twice is the first of the two. An expression with all hours goes on
 through both hours, by the local clock's minutes.
 """
@@ -108,7 +108,7 @@ def _existing(naive: datetime, zone: tzinfo) -> datetime:
     utc = moment.astimezone(UTC)
     if utc.astimezone(zone).replace(tzinfo=None) == naive:
         return utc
-    # fold=0 has the offset of before the jump: so far is it behind the jump.
+    # fold=0 has the offset of before the jump: by the difference it is behind the jump.
     before, after = moment.utcoffset(), moment.replace(fold=1).utcoffset()
     assert before is not None and after is not None
     low, high = utc - (after - before), utc

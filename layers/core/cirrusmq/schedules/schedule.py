@@ -23,7 +23,7 @@ from cirrusmq.schedules.rules import Rule
 from cirrusmq.sending.request_messages import Key
 
 Missed: TypeAlias = Literal["one", "all", "none"]
-"""What is fired of times that were over when the sweep came: the last, all, or none."""
+"""The missed times that fire: the last, all, or none."""
 _EARLIER = 5
 
 
@@ -72,7 +72,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a schedule does, and the id of its due marks: each change has another."""
+    """The work of a schedule, and the id of its due marks: each change has another."""
 
     id: str
     target: Target
@@ -116,7 +116,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_definition(given: ScheduleInput, key_id: str) -> Definition:
-    """Returns what is asked for, without an id. Raises InvalidParameter for one target too many."""
+    """Returns the definition in a request, without an id. Raises InvalidParameter."""
     if isinstance(given.queue, UnsetType) == isinstance(given.topic, UnsetType):
         raise InvalidParameter("queue", "give exactly one of queue and topic")
     if isinstance(given.queue, str):
