@@ -3,7 +3,7 @@
     rules.py       the times of a schedule: pure, with time zones
     schedule.py    the value, and what a caller gives
     items.py       due marks, by which the sweep finds due schedules
-    management.py  creating, changing, showing, listing, deleting
+    schedule_management.py  creating, changing, showing, listing, deleting
     messages.py    the items of a schedule's message
     firing.py      the sweep's part: each time once
 

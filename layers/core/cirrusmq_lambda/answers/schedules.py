@@ -7,8 +7,8 @@ from typing import Self
 from msgspec import UNSET, UnsetType
 
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.schedules.management import next_time
 from cirrusmq.schedules.schedule import Missed, Schedule, ScheduledMessage
+from cirrusmq.schedules.schedule_management import next_time
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 
 

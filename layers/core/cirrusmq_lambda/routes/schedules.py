@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 
 from cirrusmq.base.errors import ScheduleNotFound
-from cirrusmq.schedules import management
+from cirrusmq.schedules import schedule_management
 from cirrusmq.schedules.schedule import Schedule, ScheduleInput
 from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.schedules import ScheduleAttributes, SchedulePage
@@ -26,7 +26,7 @@ def put_schedule(request: Request) -> Created[ScheduleAttributes] | Ok[ScheduleA
     if caller.scope is not None:
         with contextlib.suppress(ScheduleNotFound):  # a new one
             _managed(request)
-    schedule, created = management.put_schedule(
+    schedule, created = schedule_management.put_schedule(
         core, caller.account, request.path("schedule"), given, by=caller.key_id
     )
     shown = ScheduleAttributes.of(schedule, core.now_ms())
@@ -42,7 +42,7 @@ def show_schedules(request: Request) -> Ok[SchedulePage]:
     """Returns a page of the account's schedules."""
     account, prefix = request.caller.account, request.query.get("prefix", "")
     limit, cursor = request.page()
-    listed, more = management.list_schedules(request.core, account, prefix, limit, cursor)
+    listed, more = schedule_management.list_schedules(request.core, account, prefix, limit, cursor)
     now_ms = request.core.now_ms()
     shown = [ScheduleAttributes.of(each, now_ms) for each in listed]
     return Ok(SchedulePage(schedules=shown, cursor=following(more)))
@@ -52,14 +52,16 @@ def remove_schedule(request: Request) -> NoContent:
     """Deletes a schedule."""
     if request.caller.scope is not None:
         _managed(request)
-    management.delete_schedule(request.core, request.caller.account, request.path("schedule"))
+    schedule_management.delete_schedule(
+        request.core, request.caller.account, request.path("schedule")
+    )
     return NoContent()
 
 
 def _managed(request: Request) -> Schedule:
     """Returns the schedule. Raises Forbidden without `manage` on its queue or topic."""
     account, name = request.caller.account, request.path("schedule")
-    schedule = management.find_schedule(request.core, account, name).value
+    schedule = schedule_management.find_schedule(request.core, account, name).value
     target = schedule.definition.target
     queue, topic = (target.name, "") if target.kind == "queue" else ("", target.name)
     rights.check_manages(request.caller, queue, topic)
