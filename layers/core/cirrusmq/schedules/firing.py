@@ -47,7 +47,7 @@ _SETTLED_MS = 3_600_000
 _logger = logging.getLogger(__name__)
 
 
-class Look(NamedTuple):
+class MarkLook(NamedTuple):
     """A sweep's look at the marks: until when they are due, and how long it works."""
 
     core: Core
@@ -73,7 +73,7 @@ def fire_due(core: Core, deadline_ms: int, flag_ms: int | None) -> bool:
     flag_ms: when the last schedule was made, as the sweep's item has it; None if it says that there
     are none, or is not known. Then marks that are found raise it again.
     """
-    look = Look(core, core.now_ms() + limits.SCHEDULE_AHEAD_MS, deadline_ms)
+    look = MarkLook(core, core.now_ms() + limits.SCHEDULE_AHEAD_MS, deadline_ms)
     shards = mark_shards()
     # Another one is first each minute, if a sweep does not come to the last ones.
     first = core.now_ms() // 60_000 % len(shards)
@@ -86,7 +86,7 @@ def fire_due(core: Core, deadline_ms: int, flag_ms: int | None) -> bool:
     return all(done for _, done in results)
 
 
-def _fire_shard(look: Look, shard: str) -> tuple[bool, bool]:
+def _fire_shard(look: MarkLook, shard: str) -> tuple[bool, bool]:
     """Fires a shard's marks. Returns (there are any, all that are due were fired)."""
     found, done = False, True
     for page in read_marks(look.core, shard):
@@ -101,14 +101,14 @@ def _fire_shard(look: Look, shard: str) -> tuple[bool, bool]:
     return found, done
 
 
-def _fire_isolated(look: Look, mark: ScheduleMark) -> bool:
+def _fire_isolated(look: MarkLook, mark: ScheduleMark) -> bool:
     done = False
     with log_and_continue(f"schedule {mark.name} of {mark.account} could not be fired"):
         done = _fire(look, mark)
     return done
 
 
-def _fire(look: Look, mark: ScheduleMark) -> bool:
+def _fire(look: MarkLook, mark: ScheduleMark) -> bool:
     """Fires a mark, and the marks after it until the horizon. Returns True if it finished."""
     core = look.core
     place = schedule_place(mark.account, mark.name)
@@ -125,7 +125,7 @@ def _fire(look: Look, mark: ScheduleMark) -> bool:
     return False
 
 
-def _step(look: Look, found: Document[Schedule] | None, mark: ScheduleMark) -> _Step:
+def _step(look: MarkLook, found: Document[Schedule] | None, mark: ScheduleMark) -> _Step:
     """Returns the step for a mark."""
     core = look.core
     schedule = found.value if found else None

@@ -33,7 +33,7 @@ from cirrusmq.storage.parcels import put_if_unsent, read_parcel
 from cirrusmq.subscriptions.topics import get_topic
 
 
-class _KeyHolder(NamedTuple):
+class _ScheduleSender(NamedTuple):
     """The access key that made a schedule."""
 
     account: str
@@ -66,7 +66,7 @@ def make_message(core: Core, account: str, definition: Definition, due_ms: int) 
     Raises the errors of a send or a publish: QueueNotFound, TopicNotFound, InvalidParameter,
     MessageTooLarge, LimitExceeded.
     """
-    sender = _KeyHolder(account, definition.key_id)
+    sender = _ScheduleSender(account, definition.key_id)
     if definition.target.kind == "queue":
         queue = get_queue(core, account, definition.target.name)
         return _for_queue(core, queue, sender, definition.message, due_ms)
@@ -75,7 +75,7 @@ def make_message(core: Core, account: str, definition: Definition, due_ms: int) 
 
 
 def _for_queue(
-    core: Core, queue: Queue, sender: _KeyHolder, given: ScheduledMessage, due_ms: int
+    core: Core, queue: Queue, sender: _ScheduleSender, given: ScheduledMessage, due_ms: int
 ) -> Fired:
     attributes = queue.attributes
     if attributes.ordered:
@@ -109,7 +109,7 @@ def _for_queue(
 
 
 def _for_topic(
-    core: Core, topic: Topic, sender: _KeyHolder, given: ScheduledMessage, due_ms: int
+    core: Core, topic: Topic, sender: _ScheduleSender, given: ScheduledMessage, due_ms: int
 ) -> Fired:
     now_ms = core.now_ms()
     message = PublishMessage(routing_key=given.routing_key, deliver_at=due_ms / 1000)
