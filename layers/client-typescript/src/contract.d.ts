@@ -1293,7 +1293,7 @@ export interface RotateRequest {
 export interface ScheduleAttributes {
   name: string;
   id: string;
-  message: ScheduledMessage;
+  message: ScheduledContent;
   missed: "all" | "none" | "one";
   /** RFC 3339 in UTC with milliseconds */
   in_force_from: string;
@@ -1337,6 +1337,17 @@ export interface SchedulePage {
   schedules: ScheduleAttributes[];
   /** opaque: the cursor of the next page; absent at the end of a listing */
   cursor?: string;
+}
+
+/** The message of a schedule, as it was given. */
+export interface ScheduledContent {
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  tags: string[];
+  group?: string;
+  priority?: number;
+  routing_key?: string;
 }
 
 /** The message of a schedule. */

@@ -918,28 +918,15 @@ class BacklogReport(TypedDict):
     """of each figure: the resources and labels that have most, ten at most"""
 
 
-class Base64(TypedDict):
-    """Bytes in JSON."""
-
-    base64: str
-
-
-class MessageInput(TypedDict):
-    """A message in a request; each call decides which of its fields it takes."""
+class ScheduledContent(TypedDict):
+    """The message of a schedule, as it was given."""
 
     body: NotRequired[str]
     body_base64: NotRequired[str]
-    attributes: dict[str, str | Base64]
+    attributes: dict[str, str | Bytes]
     tags: list[str]
-
-
-class ScheduledMessage(MessageInput):
-    """The message of a schedule."""
-
     group: NotRequired[str]
-    """a text of 1 to 128 characters"""
     priority: NotRequired[int]
-    """an integer from 1 to 32"""
     routing_key: NotRequired[str]
 
 
@@ -956,7 +943,7 @@ class ScheduleAttributes(TypedDict):
 
     name: str
     id: str
-    message: ScheduledMessage
+    message: ScheduledContent
     missed: Literal["one", "all", "none"]
     in_force_from: str
     created_at: str

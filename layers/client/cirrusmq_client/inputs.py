@@ -115,8 +115,8 @@ class MessageInput(TypedDict):
 
     body: NotRequired[str]
     body_base64: NotRequired[str]
-    attributes: dict[str, str | Base64]
-    tags: list[str]
+    attributes: NotRequired[dict[str, str | Base64]]
+    tags: NotRequired[list[str]]
 
 
 class ScheduledMessage(MessageInput):

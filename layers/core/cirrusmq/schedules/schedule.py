@@ -88,7 +88,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why the last time did not fire."""
+    """Why the last time did not fire; a change of the schedule clears it."""
 
     due_ms: int
     code: str
@@ -170,4 +170,5 @@ def with_definition(before: Schedule, definition: Definition, now_ms: int) -> Sc
         definition=definition,
         earlier={each.id: each for each in held},
         modified_ms=now_ms,
+        failure=None,
     )

@@ -10,6 +10,35 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq.schedules.schedule import Missed, Schedule, ScheduledMessage
 from cirrusmq.schedules.schedule_management import next_time
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
+from cirrusmq_lambda.answers.content import Bytes
+
+
+class ScheduledContent(Body, kw_only=True):
+    """The message of a schedule, as it was given."""
+
+    body: str | UnsetType = UNSET
+    body_base64: str | UnsetType = UNSET
+    attributes: dict[str, str | Bytes]
+    tags: list[str]
+    group: str | UnsetType = UNSET
+    priority: int | UnsetType = UNSET
+    routing_key: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, given: ScheduledMessage) -> Self:
+        """Returns the answer for a message."""
+        return cls(
+            body=given.body,
+            body_base64=given.body_base64,
+            attributes={
+                name: value if isinstance(value, str) else Bytes(base64=value.base64)
+                for name, value in given.attributes.items()
+            },
+            tags=given.tags,
+            group=given.group,
+            priority=given.priority,
+            routing_key=given.routing_key,
+        )
 
 
 class ScheduleFailure(Body):
@@ -25,7 +54,7 @@ class ScheduleAttributes(Body, kw_only=True):
 
     name: str
     id: str
-    message: ScheduledMessage
+    message: ScheduledContent
     missed: Missed
     in_force_from: Time
     created_at: Time
@@ -52,7 +81,7 @@ class ScheduleAttributes(Body, kw_only=True):
             cron=rule.cron or UNSET,
             time_zone=rule.time_zone if rule.cron else UNSET,
             every_seconds=rule.every_seconds or UNSET,
-            message=definition.message,
+            message=ScheduledContent.of(definition.message),
             missed=definition.missed,
             in_force_from=format_time(definition.since_ms),
             created_at=format_time(schedule.created_ms),
