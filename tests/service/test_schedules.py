@@ -370,6 +370,32 @@ class TestErrors:
         world.clock.pass_seconds(120)
         assert bodies(again)
 
+    def test_a_change_clears_the_last_error(
+        self, world: World, queue: TestQueue, make_queue: MakeQueue, alice: Client
+    ) -> None:
+        made(alice, queue=queue.name, **MINUTE)
+        assert alice.delete(queue.path).status == 204
+        world.clock.pass_seconds(120)
+        world.run("sweep")
+        assert alice.get("/schedules/ticks").json["last_error"]
+        make_queue("other")
+
+        assert made(alice, queue="other", **MINUTE)["last_error"] is None
+
+    def test_an_answer_has_the_message_as_it_was_given(
+        self, queue: TestQueue, alice: Client
+    ) -> None:
+        given = {
+            "body_base64": "AAE=",
+            "attributes": {"kind": "tick", "raw": {"base64": "AAE="}},
+            "tags": ["red"],
+        }
+
+        shown = made(alice, queue=queue.name, message=given, **MINUTE)
+
+        assert shown["message"] == given
+        assert alice.get("/schedules/ticks").json["message"] == given
+
     def test_a_store_that_does_not_answer_leaves_the_time_for_the_next_sweep(
         self, world: World, queue: TestQueue, alice: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -1321,7 +1321,9 @@ export interface ScheduleFailure {
 /** The body of `PUT /schedules/{schedule}`. */
 export interface ScheduleInput {
   message: ScheduledMessage;
+  /** a queue of the account, not an ordered one */
   queue?: string;
+  /** or a topic of the account */
   topic?: string;
   /** minute, hour, day of month, month and day of week, such as 0 8 * * 1-5 */
   cron?: string;

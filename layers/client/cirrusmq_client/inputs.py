@@ -134,7 +134,9 @@ class ScheduleInput(TypedDict):
 
     message: ScheduledMessage
     queue: NotRequired[str]
+    """a queue of the account, not an ordered one"""
     topic: NotRequired[str]
+    """or a topic of the account"""
     cron: NotRequired[str]
     """minute, hour, day of month, month and day of week, such as 0 8 * * 1-5"""
     time_zone: NotRequired[str]

@@ -39,8 +39,10 @@ class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The body of `PUT /schedules/{schedule}`."""
 
     message: ScheduledMessage
-    queue: str | UnsetType = UNSET
-    topic: str | UnsetType = UNSET
+    queue: (
+        Annotated[str, Meta(description="a queue of the account, not an ordered one")] | UnsetType
+    ) = UNSET
+    topic: Annotated[str, Meta(description="or a topic of the account")] | UnsetType = UNSET
     cron: (
         Annotated[
             str,
