@@ -22,6 +22,7 @@ from cirrusmq_lambda.routes import (
     rates,
     receivers,
     reports,
+    schedules,
     service,
     topics,
 )
@@ -29,7 +30,7 @@ from cirrusmq_lambda.routes import (
 ADMIN = KeyRights(admin=True, manages_keys=True)
 MODULES = (
     *(queues, receivers, consumers, operations, access, changes),
-    *(topics, rates, reports, service),
+    *(topics, rates, reports, schedules, service),
 )
 ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items()}
 

@@ -57,6 +57,7 @@ small service whose caches are warm: `x-units`. Work that follows it, as a purge
 _TAGS = {
     "Queues": "Making, changing and emptying queues.",
     "Messages": "Sending, receiving and ending messages of a queue.",
+    "Schedules": "Messages at times of a cron expression, or every n seconds.",
     "Receivers": "Receivers of a queue that each get every message.",
     "Topics": "Publishing to all who subscribe.",
     "Subscriptions": "Who gets what is published, and how.",
@@ -70,6 +71,7 @@ _PATH_PARAMETERS = {
     "topic": "a topic's name, or `account:topic`",
     "subscription": "a subscription's name",
     "receiver": "a receiver's name",
+    "schedule": "a schedule's name",
     "account": "an account's name",
     "id": "an id",
     "asset": "a file's name",
@@ -79,6 +81,7 @@ _NOT_FOUND = {
     "topic": "TopicNotFound",
     "subscription": "SubscriptionNotFound",
     "receiver": "ReceiverNotFound",
+    "schedule": "ScheduleNotFound",
 }
 _QUERY_TEXTS = {
     "prefix": "only names that begin with this, in its case",

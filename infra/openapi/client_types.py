@@ -167,7 +167,8 @@ def _member(
     hint: Any, field: msgspec.structs.FieldInfo, struct: Any, objects: Mapping[str, str]
 ) -> str:
     absent = UnsetType in get_args(hint)
-    left_out = struct.__struct_config__.omit_defaults and not field.required
+    # Attributes that are given may be left out if they have a default.
+    left_out = (struct.__struct_config__.omit_defaults or objects) and not field.required
     shown = _shown(hint, objects.get(field.encode_name))
     return f"NotRequired[{shown}]" if absent or left_out else shown
 

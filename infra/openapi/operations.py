@@ -16,6 +16,7 @@ from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.receiving.lookup.cancel import RescheduleRequest
 from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive import ReceiveRequest
+from cirrusmq.schedules.schedule import ScheduleInput
 from cirrusmq.sending.send import SendRequest
 from cirrusmq.settlement.dead_letter import DeadLetterRequest
 from cirrusmq.settlement.delete import DeleteRequest
@@ -228,6 +229,38 @@ _OPERATIONS = {
         summary="Show how far an operation is",
         problems=("OperationNotFound",),
     ),
+}
+
+_SCHEDULES = {
+    "PUT /schedules/{schedule}": Operation(
+        tag="Schedules",
+        summary="Send a message at times of a cron expression, or every n seconds",
+        body=ScheduleInput,
+        examples={
+            "each working day at 8": {
+                "queue": "orders",
+                "cron": "0 8 * * 1-5",
+                "time_zone": "Europe/Berlin",
+                "message": {"body": "report"},
+            },
+            "every five minutes": {
+                "queue": "orders",
+                "every_seconds": 300,
+                "message": {"body": "look"},
+            },
+        },
+        problems=(
+            *("AlreadyExists", "LimitExceeded", "MessageTooLarge", "QueueNotFound"),
+            "TopicNotFound",
+        ),
+    ),
+    "GET /schedules/{schedule}": Operation(
+        tag="Schedules", summary="Show a schedule, its next time and its last error"
+    ),
+    "GET /schedules": Operation(
+        tag="Schedules", summary="List the account's schedules", query=("prefix", *PAGE)
+    ),
+    "DELETE /schedules/{schedule}": Operation(tag="Schedules", summary="Delete a schedule"),
 }
 
 _RECEIVERS = {
@@ -578,5 +611,13 @@ _SERVICE = {
 }
 
 OPERATIONS: dict[str, Operation] = (
-    _QUEUES | _MESSAGES | _RECEIVERS | _TOPICS | _SUBSCRIPTIONS | _OPERATIONS | _ACCESS | _SERVICE
+    _QUEUES
+    | _MESSAGES
+    | _SCHEDULES
+    | _RECEIVERS
+    | _TOPICS
+    | _SUBSCRIPTIONS
+    | _OPERATIONS
+    | _ACCESS
+    | _SERVICE
 )

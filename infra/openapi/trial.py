@@ -99,6 +99,8 @@ class _Stage:
         _done(client.put("/queues/orders", {"partitions": 1, **dead}))
         _done(client.put("/queues/kept", {"rewind_seconds": 3_600}))
         _done(client.put("/queues/kept/receivers/copy"))
+        weekly = {"queue": "orders", "cron": "0 8 * * 1", "message": {"body": "week"}}
+        _done(client.put("/schedules/weekly", weekly))
         _done(client.put("/queues/orders/grants/carol", {"permission": "send"}))
         _done(client.put("/topics/news", {"partitions": 1}))
         _done(client.put("/topics/news/grants/carol", {"permission": "publish"}))
@@ -148,6 +150,7 @@ class _Stage:
         names = {
             "queue": "kept" if logged else "orders",
             "receiver": "copy",
+            "schedule": "weekly",
             "account": "carol",
             "topic": "news",
             "subscription": _SUBSCRIPTION_OF.get(words[-1], "all"),

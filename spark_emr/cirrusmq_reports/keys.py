@@ -23,7 +23,7 @@ from pyspark.sql import functions as sf
 KINDS: Mapping[str, frozenset[str]] = {
     "Messages": frozenset(["A", "D", "F", "H", "L", "M", "N", "P", "Q", "R", "S", "T", "W"]),
     "Usage": frozenset(["C", "T", "U", "V", "gauges", "sweep"]),
-    "Directory": frozenset(["A", "E", "G", "I", "K", "Q", "T", "deployment"]),
+    "Directory": frozenset(["A", "D", "E", "G", "I", "K", "Q", "T", "deployment"]),
 }
 """Table → the first parts of its items' pk, up to the first `#`."""
 

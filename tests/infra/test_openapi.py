@@ -184,6 +184,11 @@ def use_queues(call: Checked) -> None:
     assert call("PUT", "/queues/orders", {"partitions": 8}).status == 409
     assert call("PUT", "/queues/orders", {"partitions": 0}).status == 400
     assert call("PATCH", "/queues/orders", {"retry": {"policy": "unordered"}}).status == 200
+    weekly = {"queue": "orders", "cron": "0 8 * * 1", "message": {"body": "week"}}
+    call("PUT", "/schedules/weekly", weekly)
+    call("GET", "/schedules/weekly")
+    call("GET", "/schedules", query="prefix=w")
+    call("DELETE", "/schedules/weekly")
     call("PUT", "/queues/orders/receivers/audit", {"filter": {"tags": ["order"]}})
     call("PATCH", "/queues/orders/receivers/audit", {"paused": False})
     call("GET", "/queues/orders/receivers/audit")

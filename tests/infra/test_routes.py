@@ -68,6 +68,8 @@ MANAGED = [
     f"GET {TOPIC}/grants",
     *(f"{method} {TOPIC}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
     "GET /grants",
+    "GET /schedules",
+    *(f"{method} /schedules/{{schedule}}" for method in ("PUT", "GET", "DELETE")),
     "POST /keys",
     "GET /keys",
     "DELETE /keys/{id}",

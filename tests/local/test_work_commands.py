@@ -155,6 +155,7 @@ def test_work_that_failed_exits_with_1(run: Run, service: Service, tmp_path: Pat
 
 # These print nothing, or what they print is a format already; `up` runs until it is ended.
 WITHOUT_JSON = {
+    "schedule delete",
     *("queue cancel", "queue delete", "queue remove-receiver", "queue revoke"),
     *("topic confirm", "topic delete", "topic retry", "topic revoke", "unsubscribe", "key delete"),
     *("queue wait-empty", "queue export", "data export", "up", "wait", "down", "admin", "env"),

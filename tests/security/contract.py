@@ -95,6 +95,11 @@ class Stage:
     def body(self, call: Call) -> Any:
         """A body that the call takes; None where it takes none."""
         special = {
+            "PUT /schedules/{schedule}": {
+                "queue": "orders",
+                "cron": "0 8 * * 1",
+                "message": {"body": "week"},
+            },
             "PUT /queues/{queue}": {"rewind_seconds": 3_600},
             "POST /queues/{queue}/rewind": {"to": format_time(self.world.clock.now_ms() - 1_000)},
             "PUT /topics/{topic}/subscriptions/{subscription}": {"protocol": "pull"},
@@ -142,6 +147,8 @@ def _first_stage() -> Stage:
     for name, attributes in (("failed", {}), ("orders", {"rewind_seconds": 3_600})):
         assert owner.put(f"/queues/{name}", attributes).status == 201
     assert owner.put("/queues/orders/receivers/copy").status == 201
+    weekly = {"queue": "orders", "cron": "0 8 * * 1", "message": {"body": "week"}}
+    assert owner.put("/schedules/weekly", weekly).status == 201
     assert owner.put("/queues/orders/grants/carol", {"permission": "send"}).status == 200
     assert owner.put("/topics/news").status == 201
     assert owner.put("/topics/news/grants/carol", {"permission": "publish"}).status == 200
@@ -165,6 +172,7 @@ def _first_stage() -> Stage:
     stage.names = {
         "queue": "orders",
         "receiver": "copy",
+        "schedule": "weekly",
         "account": "carol",
         "topic": "news",
         "subscription": "all",

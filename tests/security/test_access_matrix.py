@@ -96,7 +96,7 @@ account has made."""
 OPEN = {"GET /health", "GET /openapi.json", "GET /docs/api", "GET /docs/api/{asset}"}
 WITH_A_TOKEN = {"POST /topics/{topic}/subscriptions/{subscription}/confirm"}
 CALLERS_OWN = {
-    "GET /queues", "GET /topics", "GET /grants", "GET /keys", "POST /keys",
+    "GET /queues", "GET /topics", "GET /grants", "GET /schedules", "GET /keys", "POST /keys",
     "GET /reports/billing", "GET /reports/backlog", "GET /endpoints", "GET /operations",
     "GET /audit",
 }  # fmt: skip
@@ -106,6 +106,7 @@ IN_QUERY = {"GET /rates": READERS}
 BY_ID = {
     "GET /operations/{id}": "OperationNotFound",
     "DELETE /keys/{id}": "KeyNotFound",
+    **{f"{method} /schedules/{{schedule}}": "ScheduleNotFound" for method in ("GET", "DELETE")},
     "POST /keys/{id}/rotate": "KeyNotFound",
 }
 

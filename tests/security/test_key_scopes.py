@@ -65,9 +65,10 @@ NEEDS: dict[str, set[str]] = {
     },
     "GET /operations/{id}": {"manage"},
     "GET /rates": {"send", "receive", "manage"},
+    **{f"{method} /schedules/{{schedule}}": {"manage"} for method in ("PUT", "GET", "DELETE")},
 }
 """Call of a queue or topic -> the rights of which one on it is enough."""
-OF_ACCOUNT = {"GET /queues", "GET /topics", "GET /grants"} | {
+OF_ACCOUNT = {"GET /queues", "GET /topics", "GET /grants", "GET /schedules"} | {
     f"GET /reports/{name}" for name in ("billing", "backlog")
 }
 OF_KEYS = {"GET /keys", "POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"}

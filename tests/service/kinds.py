@@ -39,6 +39,12 @@ KINDS = (
     Kind("key in a list", "directory", f"A#{_ID}", "key#.*"),
     Kind("queue", "directory", f"A#{_ID}", "queue#.*"),
     Kind("topic", "directory", f"A#{_ID}", "topic#.*"),
+    Kind("schedule", "directory", f"A#{_ID}", "schedule#.*"),
+    Kind("count of schedules", "directory", f"A#{_ID}", "schedules"),
+    Kind(
+        *("mark of a schedule", "directory", r"D#\d"),
+        hint="names a schedule, which has what is known of it; the next one is made of it",
+    ),
     Kind("operation", "directory", "A#[^#]*", "operation#.*"),
     Kind(
         *("change", "directory", f"E#{_ID}"),

@@ -68,6 +68,11 @@ def resources(alice: Client) -> None:
     alice.send("two", "x")
     alice.receive("two")
     alice.patch("/queues/two", {"dead_letter": None})
+    for name in ("daily", "hourly"):
+        for seconds in (120, 60):
+            ticks = {"queue": "one", "every_seconds": seconds, "message": {"body": "tick"}}
+            assert alice.put(f"/schedules/{name}", ticks).status in (200, 201)
+    alice.delete("/schedules/daily")
     alice.delete("/topics/two")
     alice.delete("/queues/two")
     alice.world.settle()

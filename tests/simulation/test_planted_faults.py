@@ -80,7 +80,7 @@ LAST_FOUND_BY = {
     "a_redrive_to_a_url_is_a_delete": 8210013,
     "a_redriven_dead_letter_of_a_group_arrives_nowhere": 8190008,
     "a_release_forgets_that_the_breaker_is_open": 8430002,
-    "a_replaced_message_vanishes_at_once": 7700001,
+    "a_replaced_message_vanishes_at_once": 7700186,
     "a_replacement_does_not_ask_who_received": 7700006,
     "a_replacement_leaves_the_old_message": 7700000,
     "a_replay_ends_before_the_last_record": 2000009,

@@ -48,6 +48,7 @@ class EveryFeature:
         self._use_urls()
         self._park_shares()
         self._use_keys_grants_and_rates()
+        self._make_a_schedule()
         self._wait_with_a_wake_up()
         self.world.run("sweep")
         self.world.settle()
@@ -244,6 +245,11 @@ class EveryFeature:
         for place in ("/queues/plain", "/topics/news"):
             reply = self.client.put(f"{place}/grants/bob", {"permission": "info"})
             assert reply.status == 200, reply.text
+
+    def _make_a_schedule(self) -> None:
+        daily = {"queue": "plain", "every_seconds": DAY_SECONDS, "message": {"body": "day"}}
+        reply = self.client.put("/schedules/daily", daily)
+        assert reply.status == 201, reply.text
 
     def _wait_with_a_wake_up(self) -> None:
         queue = self.queue("waited-for", partitions=16)

@@ -18,6 +18,7 @@ _HINTS = {
     "TopicNotFound": "cirrusmq topic list shows all topics",
     "SubscriptionNotFound": "cirrusmq topic show <topic> lists its subscriptions",
     "ReceiverNotFound": "cirrusmq queue receivers <queue> lists them",
+    "ScheduleNotFound": "cirrusmq schedule list shows the schedules there are",
     "GrantNotFound": "cirrusmq queue grants <queue>, or topic grants <topic>, lists them",
     "AlreadyExists": "change what differs (queue change, topic change), or choose another name",
     "MessageTooLarge": "send less at once, or make a queue with a higher max_message_bytes",

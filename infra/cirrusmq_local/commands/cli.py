@@ -29,6 +29,7 @@ from cirrusmq_local.commands import (
     rates,
     receivers,
     reports,
+    schedules,
     secret,
     subscriptions,
     topics,
@@ -77,6 +78,7 @@ app.command("publish")(publishing.publish)
 app.command("subscribe")(subscriptions.subscribe)
 app.command("unsubscribe")(subscriptions.unsubscribe)
 app.command("listen")(listen)
+app.add_typer(schedules.schedules, name="schedule")
 app.add_typer(operations.operations, name="operation")
 app.command("shared")(grants.shared)
 app.add_typer(reports.reports, name="report")

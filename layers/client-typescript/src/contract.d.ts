@@ -1289,6 +1289,82 @@ export interface RotateRequest {
   grace_seconds?: number;
 }
 
+/** A schedule: when it fires, and its message. */
+export interface ScheduleAttributes {
+  name: string;
+  id: string;
+  message: ScheduledContent;
+  missed: "all" | "none" | "one";
+  /** RFC 3339 in UTC with milliseconds */
+  in_force_from: string;
+  /** RFC 3339 in UTC with milliseconds */
+  created_at: string;
+  /** RFC 3339 in UTC with milliseconds */
+  modified_at: string;
+  queue?: string;
+  topic?: string;
+  cron?: string;
+  time_zone?: string;
+  every_seconds?: number;
+  next_at: string | null;
+  last_error: ScheduleFailure | null;
+}
+
+/** Why the last time of a schedule did not fire; it is tried again at the next time. */
+export interface ScheduleFailure {
+  /** RFC 3339 in UTC with milliseconds */
+  due_at: string;
+  code: string;
+  detail: string;
+}
+
+/** The body of `PUT /schedules/{schedule}`. */
+export interface ScheduleInput {
+  message: ScheduledMessage;
+  /** a queue of the account, not an ordered one */
+  queue?: string;
+  /** or a topic of the account */
+  topic?: string;
+  /** minute, hour, day of month, month and day of week, such as 0 8 * * 1-5 */
+  cron?: string;
+  /** a time zone of IANA, such as Europe/Berlin */
+  time_zone?: string;
+  /** an integer from 60 to 31,536,000 seconds, a multiple of 60 */
+  every_seconds?: number;
+  missed?: "all" | "none" | "one";
+}
+
+/** A page of the account's schedules, by name. */
+export interface SchedulePage {
+  schedules: ScheduleAttributes[];
+  /** opaque: the cursor of the next page; absent at the end of a listing */
+  cursor?: string;
+}
+
+/** The message of a schedule, as it was given. */
+export interface ScheduledContent {
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  tags: string[];
+  group?: string;
+  priority?: number;
+  routing_key?: string;
+}
+
+/** The message of a schedule. */
+export interface ScheduledMessage {
+  body?: string;
+  body_base64?: string;
+  attributes?: Record<string, string | Base64>;
+  tags?: string[];
+  /** a text of 1 to 128 characters */
+  group?: string;
+  /** an integer from 1 to 32 */
+  priority?: number;
+  routing_key?: string;
+}
+
 /** For each right the queues and topics that a key has it on; `all` of the account, or some. */
 export interface Scope {
   send?: "all" | Listed;
@@ -1813,6 +1889,34 @@ export interface Calls {
     query?: {};
     body: DeadLetterRequest;
     answer: DeletedReceipts;
+  };
+  /** Send a message at times of a cron expression, or every n seconds */
+  "PUT /schedules/{schedule}": {
+    path: { schedule: string };
+    query?: {};
+    body: ScheduleInput;
+    answer: ScheduleAttributes;
+  };
+  /** Show a schedule, its next time and its last error */
+  "GET /schedules/{schedule}": {
+    path: { schedule: string };
+    query?: {};
+    body?: undefined;
+    answer: ScheduleAttributes;
+  };
+  /** Delete a schedule */
+  "DELETE /schedules/{schedule}": {
+    path: { schedule: string };
+    query?: {};
+    body?: undefined;
+    answer: null;
+  };
+  /** List the account's schedules */
+  "GET /schedules": {
+    path?: {};
+    query?: { prefix?: string; limit?: number; cursor?: string };
+    body?: undefined;
+    answer: SchedulePage;
   };
   /** Add an independent receiver to a queue */
   "PUT /queues/{queue}/receivers/{receiver}": {

@@ -918,6 +918,53 @@ class BacklogReport(TypedDict):
     """of each figure: the resources and labels that have most, ten at most"""
 
 
+class ScheduledContent(TypedDict):
+    """The message of a schedule, as it was given."""
+
+    body: NotRequired[str]
+    body_base64: NotRequired[str]
+    attributes: dict[str, str | Bytes]
+    tags: list[str]
+    group: NotRequired[str]
+    priority: NotRequired[int]
+    routing_key: NotRequired[str]
+
+
+class ScheduleFailure(TypedDict):
+    """Why the last time of a schedule did not fire; it is tried again at the next time."""
+
+    due_at: str
+    code: str
+    detail: str
+
+
+class ScheduleAttributes(TypedDict):
+    """A schedule: when it fires, and its message."""
+
+    name: str
+    id: str
+    message: ScheduledContent
+    missed: Literal["one", "all", "none"]
+    in_force_from: str
+    created_at: str
+    modified_at: str
+    queue: NotRequired[str]
+    topic: NotRequired[str]
+    cron: NotRequired[str]
+    time_zone: NotRequired[str]
+    every_seconds: NotRequired[int]
+    next_at: str | None
+    last_error: ScheduleFailure | None
+
+
+class SchedulePage(TypedDict):
+    """A page of the account's schedules, by name."""
+
+    schedules: list[ScheduleAttributes]
+    cursor: NotRequired[str]
+    """opaque: the cursor of the next page; absent at the end of a listing"""
+
+
 class Health(TypedDict):
     """That the service answers."""
 

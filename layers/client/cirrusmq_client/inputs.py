@@ -104,6 +104,48 @@ class QueueInput(TypedDict):
     sender: NotRequired[Literal["account", "key"]]
 
 
+class Base64(TypedDict):
+    """Bytes in JSON."""
+
+    base64: str
+
+
+class MessageInput(TypedDict):
+    """A message in a request; each call decides which of its fields it takes."""
+
+    body: NotRequired[str]
+    body_base64: NotRequired[str]
+    attributes: NotRequired[dict[str, str | Base64]]
+    tags: NotRequired[list[str]]
+
+
+class ScheduledMessage(MessageInput):
+    """The message of a schedule."""
+
+    group: NotRequired[str]
+    """a text of 1 to 128 characters"""
+    priority: NotRequired[int]
+    """an integer from 1 to 32"""
+    routing_key: NotRequired[str]
+
+
+class ScheduleInput(TypedDict):
+    """The body of `PUT /schedules/{schedule}`."""
+
+    message: ScheduledMessage
+    queue: NotRequired[str]
+    """a queue of the account, not an ordered one"""
+    topic: NotRequired[str]
+    """or a topic of the account"""
+    cron: NotRequired[str]
+    """minute, hour, day of month, month and day of week, such as 0 8 * * 1-5"""
+    time_zone: NotRequired[str]
+    """a time zone of IANA, such as Europe/Berlin"""
+    every_seconds: NotRequired[int]
+    """an integer from 60 to 31,536,000 seconds, a multiple of 60"""
+    missed: NotRequired[Literal["one", "all", "none"]]
+
+
 class ReceiverInput(TypedDict):
     """The body of `PUT …/receivers/{receiver}`."""
 

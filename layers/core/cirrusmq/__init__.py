@@ -37,6 +37,7 @@ The words that it is written in, and the file that defines each:
     share           what an account may have at work at once         access/shares.py
     history         the latest posts of a message to its URL         model/post_history.py
     half message    a publish that nobody sees before its commit     publishing/half_messages
+    schedule        a message at times; its mark has the next one    schedules
     due mark        when a message is posted again                   subscriptions/due_marks.py
     lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py

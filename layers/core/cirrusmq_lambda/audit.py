@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 SERVICE = "audit"
 """The value of `service` that marks the audit's lines."""
 CHANGES = frozenset(
-    route for route in rights.MANAGES | rights.OF_KEYS if not route.startswith("GET ")
+    route
+    for route in rights.MANAGES | rights.OF_KEYS | rights.CHANGES_SCHEDULES
+    if not route.startswith("GET ")
 )
 REFUSALS = (401, 403)
 _KEY_ID = re.compile(r"CK[0-9a-z]{18}|AKID[0-9a-z]{32}", re.ASCII)

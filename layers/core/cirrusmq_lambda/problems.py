@@ -27,6 +27,7 @@ _STATUS = {
     "OperationNotFound": 404,
     "ReceiverNotFound": 404,
     "GrantNotFound": 404,
+    "ScheduleNotFound": 404,
     "KeyNotFound": 404,
     "ReportNotFound": 404,
     "MethodNotAllowed": 405,

@@ -14,6 +14,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "PUT /topics/{topic}/subscriptions/{subscription}": _PUT,
     "GET /queues": _PAGE | {"prefix"},
     "GET /topics": _PAGE | {"prefix"},
+    "GET /schedules": _PAGE | {"prefix"},
     "GET /keys": _PAGE | {"account"},
     "GET /grants": _PAGE,
     "GET /operations": _PAGE | {"state", "kind", "queue", "topic"},

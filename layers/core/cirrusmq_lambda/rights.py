@@ -67,14 +67,18 @@ MANAGES = frozenset(
         *(f"POST {_SUBSCRIPTION}/{work}" for work in _WORK),
     }
 )
+CHANGES_SCHEDULES = frozenset(f"{method} /schedules/{{schedule}}" for method in ("PUT", "DELETE"))
 OF_ACCOUNT = frozenset(
     {
-        *("GET /queues", "GET /topics", "GET /grants"),
+        *("GET /queues", "GET /topics", "GET /grants", "GET /schedules"),
         *("GET /reports/billing", "GET /reports/backlog", "GET /audit"),
     }
 )
 """They show everything in the account: `manage` on all is needed."""
-CHECKED_LATER = frozenset({"GET /operations/{id}", "GET /operations", "GET /rates"})
+CHECKED_LATER = CHANGES_SCHEDULES | {
+    *("GET /operations/{id}", "GET /operations", "GET /rates"),
+    "GET /schedules/{schedule}",
+}
 """The route checks the right after it knows the queues and topics."""
 OF_ANY_RIGHT = frozenset({"GET /endpoints"})
 """They show nothing of the account; any right is enough."""

@@ -112,6 +112,10 @@ class ReceiverNotFound(CirrusMQError):
     """The queue has no receiver of this name."""
 
 
+class ScheduleNotFound(CirrusMQError):
+    """The account has no schedule of this name."""
+
+
 class GrantNotFound(CirrusMQError):
     """The queue or topic has no grant for this account."""
 

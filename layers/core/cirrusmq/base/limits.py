@@ -187,3 +187,20 @@ HALF_LIFE_MS = 86_400_000
 """A half message that is not decided by then is rolled back, asked for or not."""
 DECIDED_MS = 86_400_000
 """Time for which the state of a half message is kept after the decision."""
+
+SCHEDULES_PER_ACCOUNT = 1_000
+SCHEDULED_MESSAGE_BYTES = 4_096
+"""Most bytes of a schedule's message: a sweep reads the schedule at each of its times."""
+CRON_CHARACTERS = 256
+EVERY_SECONDS = (60, 31_536_000)
+MISSED_TIMES = 100
+"""Most times that a schedule with `missed: all` fires of its missed times."""
+SCHEDULE_AHEAD_MS = 120_000
+"""A sweep fires times that are due within it."""
+SCHEDULE_CHANGE_MS = SCHEDULE_AHEAD_MS + 60_000
+"""A change of a schedule is in force for later times: what a sweep that read the schedule before
+the change may have fired, and the time of a call with the difference of two clocks."""
+SCHEDULE_LATE_MS = 60_000
+"""A time that is over for longer when a sweep comes was missed."""
+SCHEDULE_RETENTION_SECONDS = 300
+"""The least retention of a queue with schedules: a message is put 120 s before its time."""

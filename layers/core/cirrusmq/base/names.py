@@ -33,6 +33,7 @@ TOPIC_NAME = NameRule(1, 256, letter_first=False, fifo=True)
 SUBSCRIPTION_NAME = NameRule(3, 64)
 ACCOUNT_NAME = NameRule(1, 64)
 RECEIVER_NAME = NameRule(1, 64)
+SCHEDULE_NAME = NameRule(1, 80, letter_first=False)
 PRODUCERS_NAME = NameRule(1, 64)
 """A group of producers, whose half messages are checked together."""
 

@@ -44,6 +44,17 @@ class SweepResult(msgspec.Struct, kw_only=True):
     """Time since the part that is furthest behind finished last."""
 
 
+class _Scheduled:
+    """If there are schedules, by the item that the last sweep of this environment wrote.
+
+    A new environment does not know, and looks.
+    """
+
+    def __init__(self) -> None:
+        self.known = self.looked = False
+        self.flag_ms: int | None = None
+
+
 Part = Callable[[Core, int, SweepResult], bool]
 """Works until a deadline. Returns True if it finished."""
 
@@ -58,6 +69,7 @@ def sweep(core: Core, most_ms: int) -> SweepResult:
     parts = list(_PARTS.items())
     core.random.shuffle(parts)
     parts.append(("halves", _end_halves))  # a single query if there are none
+    parts.insert(0, ("schedules", _fire_schedules))  # first: they have times
     finished = {}
     for left, (name, part) in zip(range(len(parts), 0, -1), parts, strict=True):
         now_ms = core.now_ms()
@@ -65,6 +77,11 @@ def sweep(core: Core, most_ms: int) -> SweepResult:
         with log_and_continue(f"the sweep's {name} failed"):
             finished[name] = part(core, now_ms + (deadline_ms - now_ms) // left, swept)
     swept.behind_ms = _note_rounds(core, finished)
+    known = core.memory(_Scheduled)
+    if known.flag_ms is not None and not known.looked:
+        # The first schedule was made since the last sweep: it may be due before the next one.
+        with log_and_continue("the sweep's first schedules failed"):
+            _fire_schedules(core, deadline_ms, swept)
     return swept
 
 
@@ -87,6 +104,8 @@ def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
         },
     )
     assert rounds is not None
+    flag = rounds.get("scheduled")
+    core.memory(_Scheduled).flag_ms = int(flag["N"]) if flag else None
     return now_ms - min(int(rounds[name]["N"]) for name in finished)
 
 
@@ -160,6 +179,19 @@ def _visit(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
 
 def _write_gauges(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     return write_gauges(core, deadline_ms)
+
+
+def _fire_schedules(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
+    """Fires schedules, if there are any."""
+    known = core.memory(_Scheduled)
+    known.looked = known.flag_ms is not None or not known.known
+    if not known.looked:
+        return True
+    known.known = True
+    # Few deployments have schedules: the others load nothing of time zones.
+    from cirrusmq.schedules.firing import fire_due
+
+    return fire_due(core, deadline_ms, known.flag_ms)
 
 
 def _note_formats(core: Core, deadline_ms: int, swept: SweepResult) -> bool:

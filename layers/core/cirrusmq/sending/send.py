@@ -94,7 +94,7 @@ class SendRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     attempt: str | UnsetType = UNSET
 
 
-class _Draft(msgspec.Struct, frozen=True, kw_only=True):
+class SendDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A checked message of a request."""
 
     deduplication_id: str | None
@@ -102,7 +102,7 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     delay_seconds: int
     own_delay: bool
     visibility_seconds: int
-    replacement: Replacement | None
+    replacement: Replacement | None = None
 
 
 class _Send(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ def send(
         queue.attributes.sender,
     )
     drafts, refused = _check(queue, request, contents)
-    _check_room(core, queue, len(drafts))
+    check_room(core, queue, len(drafts))
     rate = queue.attributes.send_rate
     if rate is not None and drafts:
         # Few queues have a rate: the others' cold starts do without.
@@ -188,13 +188,15 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float
 
 def _check(
     queue: Queue, request: SendRequest, contents: Sequence[Message]
-) -> tuple[dict[int, _Draft], dict[int, CirrusMQError]]:
+) -> tuple[dict[int, SendDraft], dict[int, CirrusMQError]]:
     """The messages by their places in the request; without `atomic` the errors of others."""
-    drafts: dict[int, _Draft] = {}
+    drafts: dict[int, SendDraft] = {}
     refused: dict[int, CirrusMQError] = {}
     for place, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
         try:
-            drafts[place] = _draft(queue, request, given, message, f"messages[{place}]")
+            where = f"messages[{place}]"
+            draft = check_message(queue, given, message, where)
+            drafts[place] = _with_replacement(queue, request, given, draft)
         except CirrusMQError as error:
             if request.atomic:
                 raise
@@ -202,9 +204,8 @@ def _check(
     return drafts, refused
 
 
-def _draft(
-    queue: Queue, request: SendRequest, given: SendMessage, message: Message, where: str
-) -> _Draft:
+def check_message(queue: Queue, given: SendMessage, message: Message, where: str) -> SendDraft:
+    """Returns a message of a request, checked by its queue's rules. `where`: its place there."""
     attributes = queue.attributes
     check_size(message, attributes.max_message_bytes, where)
     check_answer_size(message, where)
@@ -226,38 +227,35 @@ def _draft(
     if attributes.ordered and message.group is None:
         raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
     own = given.visibility_timeout_seconds
-    replacement = None
-    if not (
-        isinstance(given.replace, UnsetType) and isinstance(given.replace_within_seconds, UnsetType)
-    ):
-        replacement = _replacement(queue, request, given, delay_seconds)
-    return _Draft(
+    return SendDraft(
         deduplication_id=deduplication_key(given),
         message=message,
         delay_seconds=delay_seconds,
         own_delay=not isinstance(given.delay_seconds, UnsetType),
         visibility_seconds=0 if isinstance(own, UnsetType) else own,
-        replacement=replacement,
     )
 
 
-def _replacement(
-    queue: Queue, request: SendRequest, given: SendMessage, delay_seconds: int
-) -> Replacement:
+def _with_replacement(
+    queue: Queue, request: SendRequest, given: SendMessage, draft: SendDraft
+) -> SendDraft:
+    within = given.replace_within_seconds
+    if isinstance(given.replace, UnsetType):
+        if isinstance(within, UnsetType):
+            return draft
+        raise InvalidParameter("messages[0].replace_within_seconds", "needs replace beside it")
     # Few messages replace others: the cold starts of other sends do without.
     from cirrusmq.sending.replacing.rules import Replacement, check_replacement
 
-    if isinstance(given.replace, UnsetType):
-        raise InvalidParameter("messages[0].replace_within_seconds", "needs replace beside it")
-    within = given.replace_within_seconds
     asked = Replacement(
         key=given.replace,
         within_seconds=None if isinstance(within, UnsetType) else within,
         repeatable=not isinstance(request.attempt, UnsetType),
     )
-    deduplicated = deduplication_key(given) is not None
-    check_replacement(queue, asked, len(request.messages), delay_seconds, deduplicated=deduplicated)
-    return asked
+    deduplicated = draft.deduplication_id is not None
+    count = len(request.messages)
+    check_replacement(queue, asked, count, draft.delay_seconds, deduplicated=deduplicated)
+    return structs.replace(draft, replacement=asked)
 
 
 def _check_priority(attributes: QueueAttributes, given: SendMessage, where: str) -> None:
@@ -272,7 +270,8 @@ def _check_priority(attributes: QueueAttributes, given: SendMessage, where: str)
         )
 
 
-def _check_room(core: Core, queue: Queue, count: int) -> None:
+def check_room(core: Core, queue: Queue, count: int) -> None:
+    """Raises LimitExceeded if the queue has no room for `count` messages more."""
     most = queue.attributes.max_messages
     if not core.tables.usage:
         return  # a client's own process: its calls by the URL ask, once a minute
@@ -298,7 +297,7 @@ def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> s
 
 
 def _store(
-    sending: _Send, drafts: Mapping[int, _Draft], places: Sequence[int]
+    sending: _Send, drafts: Mapping[int, SendDraft], places: Sequence[int]
 ) -> dict[int, _Result]:
     """Stores the messages at `places`, unless an earlier try of the send has."""
     results: dict[int, _Result] = {}
@@ -307,7 +306,7 @@ def _store(
     return results
 
 
-def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result]:
+def _write(sending: _Send, drafts: Mapping[int, SendDraft]) -> Mapping[int, _Result]:
     """Stores the messages, all or none.
 
     Returns the results that are settled then: for all messages, if they were stored, else for the
@@ -355,7 +354,7 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
 def _write_in_place(
     sending: _Send,
     replacement: Replacement,
-    drafts: Mapping[int, _Draft],
+    drafts: Mapping[int, SendDraft],
     earlier: PreviousAttempt | None,
 ) -> Mapping[int, _Result]:
     """Stores a message that replaces another one, unless an earlier try did."""
@@ -385,7 +384,7 @@ def _orders(items: Items) -> dict[int, int]:
     }
 
 
-def _items(sending: _Send, drafts: Mapping[int, _Draft]) -> Items:
+def _items(sending: _Send, drafts: Mapping[int, SendDraft]) -> Items:
     core, queue, now_ms = sending.core, sending.queue, sending.now_ms
     entries = [
         Entry(

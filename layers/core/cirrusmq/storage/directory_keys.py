@@ -102,6 +102,16 @@ def resource_place(resource_id: str) -> ItemKey:
     return ItemKey(shard_key(RESOURCES, resource_id), resource_id)
 
 
+def schedule_place(account: str, name: str) -> ItemKey:
+    """Returns the key of a schedule; case of the name is ignored."""
+    return ItemKey(f"A#{account}", f"schedule#{name.lower()}")
+
+
+def schedules_count_place(account: str) -> ItemKey:
+    """Returns the key of the count of an account's schedules."""
+    return ItemKey(f"A#{account}", "schedules")
+
+
 def operation_place(account: str, operation_id: str) -> ItemKey:
     """Returns the key of an operation of an account."""
     return ItemKey(f"A#{account}", f"operation#{operation_id}")
