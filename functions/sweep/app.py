@@ -24,11 +24,10 @@ def handler(event: dict[str, Any], context: Context) -> None:
     swept = sweep(core, context.get_remaining_time_in_millis() - SAVE_MS)
     told: dict[figures.Figure, float] = {
         figures.STUCK: swept.stuck,
+        figures.BREAKERS: swept.open_breakers,
         figures.OLDEST: swept.oldest_age_ms // 1000,
         figures.BEHIND: swept.behind_ms // 1000,
     }
-    if swept.open_breakers:
-        told[figures.BREAKERS] = swept.open_breakers
     if swept.undecided:
         told[figures.UNDECIDED] = swept.undecided
     figures.tell(told)

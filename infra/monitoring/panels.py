@@ -10,6 +10,7 @@ from cirrusmq_lambda.figures import (
     ATTEMPTS,
     BACKLOG,
     BEHIND,
+    BREAKERS,
     CALLS,
     ERRORS,
     HAPPENED,
@@ -113,7 +114,11 @@ PANELS = (
     Panel(
         "Posts to URLs a minute",
         "Attempts above deliveries are retries.",
-        [Line(ATTEMPTS, "attempts"), Line(STUCK, "retries without a worker")],
+        [
+            Line(ATTEMPTS, "attempts"),
+            Line(STUCK, "retries without a worker"),
+            Line(BREAKERS, "open breakers"),
+        ],
     ),
     Panel(
         "Calls a minute",

@@ -14,7 +14,7 @@ OTHERS = {
     *("console", "sh", "text", "json", "yaml", "sql"),
     *("fields", "errors", "troubleshooting", "parameters", "calculator"),
 }
-ELSEWHERE = {"coming-from-sqs.md", "testing.md"}
+ELSEWHERE = {"coming-from-emq.md", "coming-from-sqs.md", "testing.md"}
 """Pages with one program more, of settings or of a few lines, beside the file's."""
 # A link to a file in tests/, and the first block behind it.
 _SHOWN = re.compile(

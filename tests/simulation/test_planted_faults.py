@@ -176,7 +176,7 @@ LAST_FOUND_BY = {
     "what_moves_leaves_its_group": 6000000,
     "what_moves_loses_its_priority": 8390000,
     "what_was_just_sent_is_not_looked_for": 43,
-    "what_was_moved_since_is_copied_as_well": 7000005,
+    "what_was_moved_since_is_copied_as_well": 7000432,
     "what_was_not_begun_counts": 1002,
     "what_was_received_before_has_company": 4,
     "who_has_no_time_left_does_not_tell_what_failed": 7500002,

@@ -54,7 +54,10 @@ export function statesTable(caption, states, hours) {
     caption,
     [
       { head: t("subscription"), cell: (held) => nameLink(held) },
-      { head: t("state"), cell: (held) => h("span", {}, stateBadge(held.state), " ", breakerBadge(held)) },
+      {
+        head: t("state"),
+        cell: (held) => h("span", {}, stateBadge(held.state), " ", breakerBadge(held)),
+      },
       { head: t("backlog"), number: true, cell: (held) => counted(held.counts, "active") },
       { head: t("in_flight"), number: true, cell: (held) => counted(held.counts, "inactive") },
       { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },

@@ -50,7 +50,15 @@ function card(held, place, live) {
   return h(
     "article",
     { class: "message", "aria-label": `${held.topic} / ${held.name}` },
-    h("h2", {}, h("a", { href: to }, `${held.topic} / ${held.name}`), " ", stateBadge(held.state), " ", breakerBadge(held)),
+    h(
+      "h2",
+      {},
+      h("a", { href: to }, `${held.topic} / ${held.name}`),
+      " ",
+      stateBadge(held.state),
+      " ",
+      breakerBadge(held),
+    ),
     held.endpoint && h("p", { class: "break" }, held.endpoint),
     retryFigures(held),
     retryButtons(held, place, () => live.now()),

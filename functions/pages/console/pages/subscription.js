@@ -56,7 +56,9 @@ export async function subscriptionPage({ parts, live }) {
       figures,
       tiles([
         [t("state"), h("span", {}, stateBadge(held.state), " ", breakerBadge(held))],
-        held.breaker_state === "open" && [t("breaker.since"), time(held.breaker_open_since)],
+        ...(held.breaker_state === "open"
+          ? [[t("breaker.since"), time(held.breaker_open_since)]]
+          : []),
         ...(held.counts
           ? [
               [t("backlog"), counted(held.counts, "active")],
