@@ -107,6 +107,8 @@ BY_ID = {
     "GET /operations/{id}": "OperationNotFound",
     "DELETE /keys/{id}": "KeyNotFound",
     **{f"{method} /schedules/{{schedule}}": "ScheduleNotFound" for method in ("GET", "DELETE")},
+    # A schedule names a queue of its own account alone.
+    "PUT /schedules/{schedule}": "QueueNotFound",
     "POST /keys/{id}/rotate": "KeyNotFound",
 }
 
