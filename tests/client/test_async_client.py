@@ -131,6 +131,11 @@ def use_everything(client: Any, name: str) -> None:
     client.list_keys("nobody")
     client.list_changes(key_id=key["access_key_id"])
     client.delete_key(key["access_key_id"])
+    weekly = {"queue": dead, "cron": "0 8 * * 1", "message": {"body": "week"}}
+    client.put_schedule(name, weekly)
+    client.show_schedule(name)
+    client.list_schedules(prefix=name)
+    client.delete_schedule(name)
     client.create_topic(topic)
     client.change_topic(topic, {"description": "news"})
     client.show_topic(topic)
