@@ -127,6 +127,9 @@ class EveryFeature:
         queue.send(LARGE)
         queue.delete(queue.receive(1)[0])
         queue.send("later", delay_seconds=3_600)
+        for body in ("replaced", "replaces"):
+            message = {"body": body, "replace": "profile", "delay_seconds": 3_600}
+            assert queue.try_send([message]).status == 201
         cancelled, changed = queue.send("cancelled", "changed", delay_seconds=3_600)
         place = f"{queue.path}/messages"
         assert self.client.delete(f"{place}/{cancelled['id']}").status == 204
