@@ -101,13 +101,14 @@ class _OwnFleet(Fleet):
 
     def take(self, name: CallName) -> Environment:
         """The client's environment."""
-        own: dict[str, Environment] = self.__dict__.setdefault("own", {})
-        found = own.get(name.actor)
-        if found is None or found.ended:
-            unique = f"{self._role}~{name.actor}.{name.step}.{name.call}"
-            found = own[name.actor] = Environment(self._deployment, unique, self._handler)
-            found.core.memories[KeyCache] = _Noted()
-        return found
+        own: dict[str, list[Environment]] = self.__dict__.setdefault("own", {})
+        had = own.setdefault(name.actor, [])
+        if not had or had[-1].ended:
+            # Its draws follow from its name: not from calls that other labs made in this process.
+            unique = f"{self._role}~{name.actor}.{len(had)}"
+            had.append(Environment(self._deployment, unique, self._handler))
+            had[-1].core.memories[KeyCache] = _Noted()
+        return had[-1]
 
     def give_back(self, environment: Environment, name: CallName) -> None:
         """It stays the client's."""

@@ -49,7 +49,7 @@ COMPLETE: dict[str, dict[int, int]] = {
     "a poster, and a resume": {0: 90},
     "a poster, a pause and its end": {0: 1199},
     "a poster and a publisher": {0: 357},
-    "a sweep finds an old message, a late delete": {0: 48},
+    "a sweep finds an old message, a late delete": {0: 55},
     "a sweep finds an old message, another receives": {0: 5, 1: 156},
     "a sweep ends a half message that is committed": {0: 7, 1: 172},
     "a half message is committed and rolled back": {0: 6, 1: 120},
