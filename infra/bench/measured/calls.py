@@ -12,7 +12,7 @@ import gc
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import botocore.session
@@ -28,10 +28,10 @@ from cirrusmq_local.testing.world import World
 from ..counted import bodies
 from ..drawing.tables import middle, show
 from .own_calls import OwnProcess
+from .timed_calls import SIZE, TimedCalls
 
 RUNS = 200
 BATCH = 16
-_SIZE = 1_024
 _WARM = 20
 _WAITING = 32
 """Waiting messages in the queue, from other sends of the same size."""
@@ -100,7 +100,7 @@ def run() -> None:
 
 def measure(row: Row, runs: int = RUNS) -> Measured:
     """Alternates our call and a bare put, so that the ratio is valid on a noisy machine."""
-    service = OwnProcess() if row.own else Service()
+    service: TimedCalls = OwnProcess() if row.own else Service()
     put = bare_puts(service.world)
     for _ in range(_WAITING // row.of):
         service.send(row.of)
@@ -121,7 +121,7 @@ def measure(row: Row, runs: int = RUNS) -> Measured:
     return Measured(cpu=middle(ours), store_calls=middle(calls), bare=middle(bare))
 
 
-def _call(service: Service | OwnProcess, row: Row) -> tuple[float, int]:
+def _call(service: TimedCalls, row: Row) -> tuple[float, int]:
     """Returns CPU seconds and store calls of a row; the queue's length does not change."""
     if row.consumes:
         for _ in range(row.sends):
@@ -142,75 +142,30 @@ class Context:
         return 30_000
 
 
-@dataclass
-class Service:
-    """Calls the functions of a queue with one partition, as Lambda's runtime does."""
+class Service(TimedCalls):
+    """Calls the functions of a queue, as Lambda's runtime does."""
 
-    world: World = field(default_factory=lambda: World(by_sdk=True))
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        super().__init__(World(by_sdk=True))
         client = self.world.client("alice")
         client.put(_QUEUE, {"partitions": 1})
         self._authorization = client.authorization
-        self._calls = _count_calls(self.world)
         functions = {each.folder.name: each for each in load(TEMPLATE).functions}
         self._handlers: dict[str, Handler] = {
             name: load_handler(functions[name]) for name in _PATHS
         }
 
-    def send(self, count: int) -> tuple[float, int]:
-        """Sends messages in a call. Returns CPU seconds and store calls."""
-        took, calls, _ = self._timed(
-            "send", {"messages": [bodies.text(_SIZE) for _ in range(count)]}
-        )
-        return took, calls
-
-    def take(self, count: int) -> tuple[float, int]:
-        """Receives and deletes messages. Returns CPU seconds and store calls of both."""
-        received, deleted, calls = self._take(count)
-        return received + deleted, calls
-
-    def life(self, count: int) -> dict[str, float]:
-        """Returns CPU seconds of each call in the life of `count` messages, sent together."""
-        messages = [bodies.text(_SIZE) for _ in range(count)]
-        sent, _, _ = self._timed("send", {"messages": messages})
-        received, deleted, _ = self._take(count)
-        return {"send": sent, "receive": received, "delete": deleted}
-
-    def _take(self, count: int) -> tuple[float, float, int]:
-        """Returns CPU seconds of a receive and of a delete, and the store calls of both."""
-        # Messages sent in one millisecond are in the order of random ids.
-        self.world.clock.pass_seconds(0.001)
-        asked = {"max": count, "wait_seconds": 0}
-        receive, reads, received = self._timed("receive", asked)
-        receipts = [message["receipt"] for message in received["messages"]]
-        delete, deletes, gone = self._timed("delete", {"receipts": receipts})
-        assert len(gone["deleted"]) == count
-        return receive, delete, reads + deletes
-
-    def _timed(self, name: str, body: Any) -> tuple[float, int, Any]:
-        """Returns CPU seconds, store calls and answer of a call."""
+    def timed(self, name: str, body: Any) -> tuple[float, int, Any]:
+        """As `TimedCalls.timed`."""
         headers = {"authorization": self._authorization, "content-type": "application/json"}
         _, event, _ = self.world.event("POST", _PATHS[name], msgspec.json.encode(body), headers)
-        before = self._calls()
+        before = self.store_calls
         with bootstrap.serving(self.world.core):
             began = time.process_time()
             answer = self._handlers[name](event, Context())
             took = time.process_time() - began
         assert answer["statusCode"] in (200, 201), answer["body"]
-        return took, self._calls() - before, msgspec.json.decode(answer["body"])
-
-
-def _count_calls(world: World) -> Callable[[], int]:
-    called, execute = 0, world.engine.execute
-
-    def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal called
-        called += 1
-        return execute(*arguments, **named)
-
-    world.engine.execute = counted  # type: ignore[method-assign]
-    return lambda: called
+        return took, self.store_calls - before, msgspec.json.decode(answer["body"])
 
 
 def bare_puts(world: World) -> Callable[[], object]:
@@ -218,7 +173,7 @@ def bare_puts(world: World) -> Callable[[], object]:
     session = botocore.session.Session()
     client = session.create_client("dynamodb", region_name="us-east-1")
     attach(world.engine, client)
-    content, numbers = bodies.text(_SIZE)["body"].encode(), itertools.count()
+    content, numbers = bodies.text(SIZE)["body"].encode(), itertools.count()
 
     def put() -> object:
         return client.put_item(
