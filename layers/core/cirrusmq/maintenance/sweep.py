@@ -22,11 +22,10 @@ from cirrusmq.queues import operations
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import key
+from cirrusmq.schedules.items import FLAG, ROUNDS
 from cirrusmq.storage.counters import read_all_counters
 from cirrusmq.storage.deployment_formats import note_formats
 from cirrusmq.subscriptions import delivery_state
-
-_ROUNDS = ("sweep", "rounds")
 
 
 class SweepResult(msgspec.Struct, kw_only=True):
@@ -96,7 +95,7 @@ def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
         "UpdateItem",
         {
             "TableName": core.tables.usage,
-            "Key": key(*_ROUNDS),
+            "Key": key(*ROUNDS),
             "UpdateExpression": "SET " + ", ".join(changes),
             "ExpressionAttributeNames": {f"#{name}": name for name in finished},
             "ExpressionAttributeValues": {":now": {"N": str(now_ms)}},
@@ -104,7 +103,7 @@ def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
         },
     )
     assert rounds is not None
-    flag = rounds.get("scheduled")
+    flag = rounds.get(FLAG)
     core.memory(_Scheduled).flag_ms = int(flag["N"]) if flag else None
     return now_ms - min(int(rounds[name]["N"]) for name in finished)
 

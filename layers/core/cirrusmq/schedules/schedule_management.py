@@ -33,13 +33,10 @@ def put_schedule(
     given: ScheduleInput,
     *,
     by: str = "",
-    resource_id: str | None = None,
-    only_new: bool = False,
 ) -> tuple[Schedule, bool]:
     """Creates a schedule, or gives it another definition. Returns (schedule, created).
 
-    by: the access key that asks for it. resource_id: the id of a new one, never used before; None
-    draws one. only_new: one with another definition is refused with AlreadyExists.
+    by: the access key that asks for it.
 
     It is in force for times more than 3 minutes away. Raises the errors of a send of the message.
     """
@@ -50,7 +47,7 @@ def put_schedule(
     check_rule(wanted.rule, core.now_ms())
     # As it will be a minute before its time.
     make_message(core, account, wanted, core.now_ms() + 60_000)
-    return change(core, lambda: _put(core, account, name, wanted, resource_id, only_new))
+    return change(core, lambda: _put(core, account, name, wanted))
 
 
 def _put(
@@ -58,8 +55,6 @@ def _put(
     account: str,
     name: str,
     wanted: Definition,
-    resource_id: str | None,
-    only_new: bool,
 ) -> DirectoryChange[tuple[Schedule, bool]]:
     place, now_ms = schedule_place(account, name), core.now_ms()
     found = directory.read(core, place, Schedule)
@@ -67,8 +62,6 @@ def _put(
         raise AlreadyExists(f"schedule {found.value.name} exists")
     if found is not None and is_same(found.value.definition, wanted):
         return DirectoryChange(result=(found.value, False))
-    if found is not None and only_new:
-        raise AlreadyExists(f"schedule {name} exists with another definition")
     definition = replace(
         wanted, id=new_id(core.random), since_ms=now_ms + limits.SCHEDULE_CHANGE_MS
     )
@@ -80,7 +73,7 @@ def _put(
         schedule = Schedule(
             account=account,
             name=name,
-            id=resource_id or new_id(core.random),
+            id=new_id(core.random),
             definition=definition,
             created_ms=now_ms,
             modified_ms=now_ms,

@@ -48,6 +48,11 @@ class Duplicate(Exception):
         self.found = found
 
 
+def key_digest(key: str) -> str:
+    """Returns a key of a caller's as items have it in their own keys: 40 hexadecimal digits."""
+    return hashlib.sha256(key.encode()).hexdigest()[:40]
+
+
 def reminders(
     target_id: str,
     keys: Mapping[int, str | None],
@@ -63,7 +68,7 @@ def reminders(
         key = keys[place]
         if key is None:
             continue
-        digest = hashlib.sha256(key.encode()).hexdigest()[:40]
+        digest = key_digest(key)
         sent_ms = message.sent_ms
         item = reminder_item(
             *(target_id, digest, message.id, message.body_md5, sent_ms, sent_ms + life_ms),

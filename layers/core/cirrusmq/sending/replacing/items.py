@@ -7,14 +7,13 @@ a reader compares the parcel itself.
 
 from __future__ import annotations
 
-import hashlib
-
 import msgspec
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.model.parcel import Parcel, send_and_position
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
+from cirrusmq.sending.deduplication import key_digest
 from cirrusmq.storage.parcels import ttl_seconds
 
 _KEYS = "X"
@@ -134,8 +133,7 @@ def waiting_of(parcel: Parcel, first_ms: int) -> Waiting:
 
 
 def _key(queue_id: str, text: str) -> tuple[str, str]:
-    digest = hashlib.sha256(text.encode()).hexdigest()[:40]
-    return f"{_KEYS}#{queue_id}#{digest}", _KEYS
+    return f"{_KEYS}#{queue_id}#{key_digest(text)}", _KEYS
 
 
 def _entries(past: bytes) -> list[bytes]:
