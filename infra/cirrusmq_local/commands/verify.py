@@ -20,7 +20,7 @@ from cirrusmq_client import find_connection
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Yes, ask
 from cirrusmq_local.commands.console import fail, print_json, tell
 
-MOST_MINUTES = 20.0
+MAX_MINUTES = 20.0
 LOWERED_UNITS = 50
 """Write units a second that a table is held back to."""
 BROKEN = 3
@@ -33,7 +33,7 @@ def verify(
         typer.Argument(help="URL of the service, with the key of CIRRUSMQ_ACCESS_KEY_ID."),
     ] = None,
     minutes: Annotated[
-        float, typer.Option(help="How long it takes, about.", min=0.2, max=MOST_MINUTES)
+        float, typer.Option(help="How long it takes, about.", min=0.2, max=MAX_MINUTES)
     ] = 5.0,
     max_dollars: Annotated[
         float, typer.Option(help="Refuse if it may cost more in an account.", min=0)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from cirrusmq_local.commands import prices
 from cirrusmq_local.judging.scenario import Scenario
-from cirrusmq_local.verifying.run import MOST_AT_ONCE
+from cirrusmq_local.verifying.run import MAX_AT_ONCE
 
 PLAY_SHARE = 0.5
 """Share of a run in which actors work; the rest is for making, draining and judging."""
@@ -41,7 +41,7 @@ class Plan:
 
 def plan(minutes: float, chosen: Collection[Scenario]) -> Plan:
     """The plan of a run of some scenes."""
-    waves = -(-len(chosen) // MOST_AT_ONCE)
+    waves = -(-len(chosen) // MAX_AT_ONCE)
     seconds = round(60 * minutes * PLAY_SHARE / waves, 1)
     actors = sum(len(each.cast) for each in chosen)
     calls = int(actors * seconds * CALLS_PER_SECOND)

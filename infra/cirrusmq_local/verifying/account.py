@@ -17,7 +17,7 @@ ALIAS_SECONDS = 5.0
 LOWERED_SECONDS = 60.0
 NO_MAXIMUM = -1
 """DynamoDB's value for a table without a maximum of units."""
-_MOST_WAITS = 60
+_MAX_WAITS = 60
 
 
 class Account:
@@ -118,7 +118,7 @@ class Account:
 
     def _limit(self, table: str, most: Mapping[str, int]) -> None:
         """Set the maximum units of a table, as soon as no other change of it is under way."""
-        for _ in range(_MOST_WAITS):
+        for _ in range(_MAX_WAITS):
             try:
                 self._tables.update_table(TableName=table, OnDemandThroughput=dict(most))
                 return

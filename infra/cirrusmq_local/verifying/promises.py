@@ -67,7 +67,7 @@ PROMISES = (
     "invoices",
 )
 """The ids of the manual's page, in its order."""
-MOST_VIOLATIONS = 20
+MAX_VIOLATIONS = 20
 """Most violations of one check in one scene that a result shows."""
 NEVER = 1 << 30
 _BRINGING = {"redriver", "rewinder"}
@@ -189,7 +189,7 @@ def judge(played: Played) -> None:
         played.judged[promise] = len(played.remote.history.calls)
         for _, check in checks:
             for number, violation in enumerate(check(played, book)):
-                if number >= MOST_VIOLATIONS:
+                if number >= MAX_VIOLATIONS:
                     break
                 played.violations.append((_promise_of(promise, played, violation), violation))
     if played.scenario.subscriptions:

@@ -24,7 +24,7 @@ from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.promises import judge
 from cirrusmq_local.verifying.remote import Remote, Service
 
-MOST_AT_ONCE = 5
+MAX_AT_ONCE = 5
 """Scenes that are played at the same time."""
 DRAIN_SECONDS = 120
 QUIET_ROUNDS = 4
@@ -193,5 +193,5 @@ class Scene:
 
 def waves(names: list[str]) -> Iterator[list[str]]:
     """Scenes in groups that are played together."""
-    for first in range(0, len(names), MOST_AT_ONCE):
-        yield names[first : first + MOST_AT_ONCE]
+    for first in range(0, len(names), MAX_AT_ONCE):
+        yield names[first : first + MAX_AT_ONCE]

@@ -23,7 +23,7 @@ from cirrusmq_local.verifying.remote import LOST, Service, measure
 from cirrusmq_local.verifying.run import Scene, waves
 
 LOST_SHARE, CUT_SHARE = 0.02, 0.01
-MOST_DRIFT_MS = 1_000
+MAX_DRIFT_MS = 1_000
 """Most drift of the service's clock against this machine's; beyond it times show nothing."""
 _CONNECTION = {"http": 80, "https": 443}
 
@@ -103,7 +103,7 @@ def run(
         measure(service, clock)
         outcome.drift_ms = abs(service.offset_ms - was_ms)
         outcome.faults.update({kind: n for kind, n in proxy.faults.items() if n})
-    if outcome.drift_ms > MOST_DRIFT_MS:
+    if outcome.drift_ms > MAX_DRIFT_MS:
         outcome.errors.append(f"the service's clock went {outcome.drift_ms} ms away during the run")
     return outcome
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIELDS = 5
-_MOST_SHIFT = timedelta(days=2)
+_MAX_SHIFT = timedelta(days=2)
 """More than any clock was ever set back or forward."""
 _ALL_HOURS = frozenset(range(24))
 
@@ -97,7 +97,7 @@ def _times(rule: Rule, around_ms: int, *, backwards: bool = False) -> Iterator[i
         for moment in _read(expression, start, backwards=backwards):
             yield _ms(moment)
         return
-    naive = start.replace(tzinfo=None) + (_MOST_SHIFT if backwards else -_MOST_SHIFT)
+    naive = start.replace(tzinfo=None) + (_MAX_SHIFT if backwards else -_MAX_SHIFT)
     for moment in _read(rule.cron, naive, backwards=backwards):
         yield _ms(_existing(moment, zone))
 

@@ -22,7 +22,7 @@ from cirrusmq_dialects.signing import ExpiredError, authenticate
 
 _TYPE = "application/x-thrift-binary"
 _PLAIN = re.compile(r"[A-Za-z]+", re.ASCII)
-_MOST_BYTES = 1_048_576
+_MAX_BYTES = 1_048_576
 
 
 def serve(call: Call) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
     code = "Ok"
     try:
         progress.caller = caller = _authenticate(call, progress)
-        if len(call.body) > _MOST_BYTES:
-            raise invalid("the request", f"has at most {_MOST_BYTES:,} bytes")
+        if len(call.body) > _MAX_BYTES:
+            raise invalid("the request", f"has at most {_MAX_BYTES:,} bytes")
         request = reader.argument(method.argument)
         progress.resource = str(getattr(request, "queueName", None) or "")[:150]
         asked = Asked(call=call, caller=caller, request=request, progress=progress)
