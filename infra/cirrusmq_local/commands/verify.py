@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import secrets
 import signal
 import tempfile
@@ -16,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from cirrusmq_client import find_connection
+from cirrusmq_local.commands import verify_files
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Yes, ask
 from cirrusmq_local.commands.console import fail, print_json, tell
 
@@ -54,6 +53,16 @@ def verify(
         str | None,
         typer.Option(help="For --faults in an account: its stack; needs AWS credentials."),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare the embedded DynamoDB with another, and nothing else: aws, or a URL."
+        ),
+    ] = None,
+    narrow: Annotated[
+        bool,
+        typer.Option("--narrow", help="With --engine: leave out what moto does differently."),
+    ] = False,
     only: Annotated[
         list[str] | None, typer.Option(help="A scene to play. May be repeated; without it, all.")
     ] = None,
@@ -77,13 +86,22 @@ def verify(
 ) -> None:
     """Load a service, make faults, and check every promise that its calls can show.
 
-    Exits with 3 if a promise was broken. Says first what it may cost.
+    Exits with 3 if a promise was broken. Says first what it may cost. With --engine it compares
+    the embedded DynamoDB with a real one, and exits with 3 if they differ.
     """
     if check is not None:
-        _check(check, as_json)
+        verify_files.check(check, as_json)
         return
     if undo is not None:
-        _undo(undo, url, data)
+        verify_files.undo(undo, url, data)
+        return
+    if narrow and engine is None:
+        raise typer.BadParameter("needs --engine", param_hint="--narrow")
+    drawn = secrets.randbelow(1_000_000_000) if seed is None else seed
+    if engine is not None:
+        if url is not None or start or faults or only:
+            raise typer.BadParameter("plays no scenes of a service", param_hint="--engine")
+        _beside(engine, minutes, not narrow, drawn, out, max_dollars, key, yes, as_json)
         return
     if faults and not start and stack is None:
         raise typer.BadParameter("needs --start or --stack", param_hint="--faults")
@@ -109,17 +127,10 @@ def verify(
     if planned.dollars > max_dollars:
         fail(f"${planned.dollars:.2f} is more than --max-dollars {max_dollars:g}", "take --minutes")
     ask("Go on?", yes)
-    drawn = secrets.randbelow(1_000_000_000) if seed is None else seed
     out.mkdir(parents=True, exist_ok=True)
     with _ending():
         told = _run(url, start, faults, stack, chosen, planned, minutes, drawn, out, data)
-    if key is not None:
-        from cirrusmq_local.verifying.signing import sign
-
-        try:
-            sign(told, key)
-        except (OSError, ValueError) as error:
-            fail(str(error))
+    verify_files.sign(told, key)
     from cirrusmq_local.verifying.result import page
 
     (out / "result.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -134,6 +145,40 @@ def verify(
         raise typer.Exit(BROKEN)
     if told["errors"]:
         fail(f"the run itself failed: {told['errors'][0]}")
+
+
+def _beside(
+    where: str,
+    minutes: float,
+    wide: bool,
+    seed: int,
+    out: Path,
+    max_dollars: float,
+    key: Path | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    from cirrusmq_local.commands import verify_engine
+
+    with _ending():
+        told = verify_engine.compare(
+            where,
+            minutes=minutes,
+            wide=wide,
+            seed=seed,
+            out=out,
+            max_dollars=max_dollars,
+            yes=yes,
+        )
+    verify_files.sign(told, key)
+    (out / "engine.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        print_json(told)
+    else:
+        print(verify_engine.page(told))
+        print(f"in {out}: engine.json")
+    if told["differences"]:
+        raise typer.Exit(BROKEN)
 
 
 def _run(
@@ -166,7 +211,7 @@ def _run(
                 fail(str(error))
             ending.callback(machine.end)
             url, data = machine.url, folder / "data"
-        admin = _service(url, data)
+        admin = verify_files.service(url, data)
         ending.callback(admin.close)
         health = admin.ask("GET", "/health", tries=3)
         if health["time_scale"] != 1:
@@ -212,7 +257,7 @@ def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) 
         ]
     from cirrusmq_local.verifying.account import LOWERED_SECONDS
 
-    account = _account(journal)
+    account = verify_files.account(journal)
     found: list[Any] = [
         ("send stopped for 5 s", lambda: account.stop(f"{stack}-send")),
         ("receive on the version before", lambda: account.move_alias(f"{stack}-receive")),
@@ -223,87 +268,14 @@ def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) 
     return found
 
 
-def _account(journal: Any) -> Any:
-    import boto3
-
-    from cirrusmq_local.verifying.account import Account
-
-    return Account(boto3.client("lambda"), boto3.client("dynamodb"), journal)
-
-
 def _bound(outcome: Any) -> int:
     return max((each.remote.most_skew_ms for each in outcome.played), default=0)
-
-
-def _service(url: str | None, data: Path) -> Any:
-    from cirrusmq_client.tls import trusted
-    from cirrusmq_local.verifying.remote import Service
-
-    environment = dict(os.environ) if url is None else {**os.environ, "CIRRUSMQ_URL": url}
-    given = environment if "CIRRUSMQ_ACCESS_KEY_ID" in environment else {}
-    connection = find_connection(data, given)
-    secure = connection.url.startswith("https:")
-    return Service(
-        connection.url.rstrip("/") if given or url is None else url.rstrip("/"),
-        connection.authorization,
-        verify=trusted(connection) if secure else False,
-    )
 
 
 def _template_digest() -> str:
     from cirrusmq_local.cloud.template import TEMPLATE
 
     return hashlib.sha256(TEMPLATE.read_bytes()).hexdigest()
-
-
-def _check(path: Path, as_json: bool) -> None:
-    from cirrusmq_local.verifying import signing
-
-    try:
-        told = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        fail(f"{path}: {error}")
-    try:
-        key = signing.check(told)
-    except signing.BadSignature as error:
-        fail(f"{path}: {error}")
-    history = path.with_name("history.jsonl")
-    matches = None
-    if history.exists():
-        matches = hashlib.sha256(history.read_bytes()).hexdigest() == told["history_sha256"]
-        if not matches:
-            fail(f"{history} is not the history of this result")
-    if as_json:
-        print_json({"public_key": key, "history": matches})
-        return
-    print(f"signed by the key {key}; {'its history is beside it' if matches else 'no history'}")
-
-
-_OF_ACCOUNTS = ("concurrency", "maximum", "alias")
-
-
-def _undo(path: Path, url: str | None, data: Path) -> None:
-    from cirrusmq_local.verifying import machine, whole
-
-    if not path.is_file():
-        fail(f"{path} is no journal: a run names its own undo-….jsonl")
-    from cirrusmq_local.verifying.journal import Journal, play, read_steps
-
-    def remove(step: dict[str, Any]) -> None:
-        whole.remove(_service(url, data), step["prefix"], step["account"])
-
-    kinds: dict[str, Any] = {
-        "continue": machine.let_go_on,
-        "let write": machine.let_write,
-        "remove": remove,
-    }
-    if any(step and step["kind"] in _OF_ACCOUNTS for step in read_steps(path).values()):
-        kinds |= _account(Journal(path)).undoing()
-    try:
-        undone = play(path, kinds)
-    except (OSError, KeyError, ValueError) as error:
-        fail(f"{path}: {error}")
-    print(f"{len(undone)} steps undone")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,102 @@
+"""What `cirrusmq verify` does with files of a run: signs, checks, undoes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from cirrusmq_client import find_connection
+from cirrusmq_local.commands.console import fail, print_json
+
+_OF_ACCOUNTS = ("concurrency", "maximum", "alias")
+
+
+def service(url: str | None, data: Path) -> Any:
+    """The service at a URL, by the key of the environment; without one, that of a folder."""
+    from cirrusmq_client.tls import trusted
+    from cirrusmq_local.verifying.remote import Service
+
+    environment = dict(os.environ) if url is None else {**os.environ, "CIRRUSMQ_URL": url}
+    given = environment if "CIRRUSMQ_ACCESS_KEY_ID" in environment else {}
+    connection = find_connection(data, given)
+    secure = connection.url.startswith("https:")
+    return Service(
+        connection.url.rstrip("/") if given or url is None else url.rstrip("/"),
+        connection.authorization,
+        verify=trusted(connection) if secure else False,
+    )
+
+
+def account(journal: Any) -> Any:
+    """The account of the AWS credentials."""
+    import boto3
+
+    from cirrusmq_local.verifying.account import Account
+
+    return Account(boto3.client("lambda"), boto3.client("dynamodb"), journal)
+
+
+def sign(told: dict[str, Any], key: Path | None) -> None:
+    """Signs a result in place, if there is a key. Exits if the key cannot be used."""
+    if key is None:
+        return
+    from cirrusmq_local.verifying import signing
+
+    try:
+        signing.sign(told, key)
+    except (OSError, ValueError) as error:
+        fail(str(error))
+
+
+def check(path: Path, as_json: bool) -> None:
+    """Checks the signature of a result, and its history. Exits if one is wrong."""
+    from cirrusmq_local.verifying import signing
+
+    try:
+        told = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        fail(f"{path}: {error}")
+    try:
+        key = signing.check(told)
+    except signing.BadSignature as error:
+        fail(f"{path}: {error}")
+    history, digest = path.with_name("history.jsonl"), told.get("history_sha256")
+    matches = None
+    if digest is not None and history.exists():
+        matches = hashlib.sha256(history.read_bytes()).hexdigest() == digest
+        if not matches:
+            fail(f"{history} is not the history of this result")
+    if as_json:
+        print_json({"public_key": key, "history": matches})
+        return
+    print(f"signed by the key {key}; {'its history is beside it' if matches else 'no history'}")
+
+
+def undo(path: Path, url: str | None, data: Path) -> None:
+    """Plays the steps of a journal that are left. Exits if one fails."""
+    from cirrusmq_local.commands import verify_engine
+    from cirrusmq_local.verifying import machine, whole
+
+    if not path.is_file():
+        fail(f"{path} is no journal: a run names its own undo-….jsonl")
+    from cirrusmq_local.verifying.journal import Journal, play, read_steps
+
+    def remove(step: dict[str, Any]) -> None:
+        whole.remove(service(url, data), step["prefix"], step["account"])
+
+    kinds: dict[str, Any] = {
+        "continue": machine.let_go_on,
+        "let write": machine.let_write,
+        "remove": remove,
+        "table": verify_engine.remove,
+    }
+    if any(step and step["kind"] in _OF_ACCOUNTS for step in read_steps(path).values()):
+        kinds |= account(Journal(path)).undoing()
+    try:
+        undone = play(path, kinds)
+    except (OSError, KeyError, ValueError) as error:
+        fail(f"{path}: {error}")
+    print(f"{len(undone)} steps undone")
