@@ -35,12 +35,13 @@ def compare(
     units = operations * MAX_UNITS
     dollars = units * prices.WRITE_UNITS_PER_MILLION / prices.MILLION
     place = "the account of your AWS credentials" if where == AWS else where
-    tell(
+    said = (
         f"at most {operations} operations on a new table, {units} write units, ${dollars:.2f}, in"
         f" {place}, for {minutes:g} minutes at most"
     )
+    tell(said)
     if dollars > max_dollars:
-        fail(f"${dollars:.2f} is more than --max-dollars {max_dollars:g}")
+        fail(f"${dollars:.2f} is more than --max-dollars {max_dollars:g}", "raise it")
     ask("Go on?", yes)
     out.mkdir(parents=True, exist_ok=True)
     told = _compare(where, minutes, wide, seed, out)

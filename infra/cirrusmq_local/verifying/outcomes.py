@@ -36,8 +36,8 @@ def call(client: Any, method: str, request: Mapping[str, Any]) -> tuple[Outcome,
         told = _units(answer.get("ConsumedCapacity"))
         units = units if told is None else (units or 0) + told
         _add(whole, {name: canonical(each) for name, each in answer.items() if name not in _ADDED})
-        left = answer.get(rest) if rest else None
-        if not left:
+        left = answer.get(rest) if rest is not None else None
+        if rest is None or not left:
             return whole, units
         whole.pop(rest)
         asked = {**asked, "RequestItems": left}
