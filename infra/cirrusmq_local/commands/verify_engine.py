@@ -23,7 +23,7 @@ _CHARACTERS = 1_000
 def compare(
     where: str, *, minutes: float, wide: bool, seed: int, out: Path, max_dollars: float, yes: bool
 ) -> dict[str, Any]:
-    """Plays rounds on both for some minutes at most. Returns what was compared, as plain values.
+    """Plays rounds on both for some minutes at most. Returns the comparison as plain values.
 
     where: `aws`, by the credentials and region of the environment; or the URL of a DynamoDB that
     answers calls of tables and of streams. Asks first, with the price; exits if it is too high.

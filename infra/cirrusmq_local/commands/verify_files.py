@@ -1,4 +1,4 @@
-"""What `cirrusmq verify` does with files of a run: signs, checks, undoes."""
+"""Files of a run of `cirrusmq verify`: signing, checking, undoing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_ACCOUNTS = ("concurrency", "maximum", "alias")
 
 
 def service(url: str | None, data: Path) -> Any:
-    """The service at a URL, by the key of the environment; without one, that of a folder."""
+    """The service at a URL, by the key of the environment, or else the service of a folder."""
     from cirrusmq_client.tls import trusted
     from cirrusmq_local.verifying.remote import Service
 

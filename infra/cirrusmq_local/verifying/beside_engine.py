@@ -1,7 +1,7 @@
 """The embedded engine beside a DynamoDB: the same random operations on both, compared.
 
 Compared are answers, errors, consumed units, items, and the order of each item's stream records.
-Every round has partitions of its own, so that a difference of one says nothing about the next.
+Every round has its own partitions, so that a difference in one says nothing about the next.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cirrusmq_local.verifying.drawn_operations import Operation, Operations
 from cirrusmq_local.verifying.outcomes import call, canonical, same
 
 OPERATIONS = 30
-"""Of a round, besides the batch that it begins with."""
+"""Operations of a round after its first batch."""
 MAX_DIFFERENCES = 50
-"""A run ends there: what differs so often has one cause."""
+"""A run ends there: more differences have the same cause."""
 _STREAM_SECONDS = 60.0
 _STREAM_PAUSE = 1.0
 
@@ -45,7 +45,7 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """What a run compared, and what differed."""
+    """The sums of a run, and its differences."""
 
     seed: int
     wide: bool
@@ -78,7 +78,7 @@ class BesideEngine:
         self.told = Comparison(seed, wide)
 
     def play(self, rounds: int, *, until: Callable[[], bool] = lambda: False) -> Comparison:
-        """Plays rounds, at most so many, and none after `until` is true."""
+        """Plays rounds, at most `rounds`, and none after `until` is true."""
         for number in range(rounds):
             if until() or len(self.told.differences) >= MAX_DIFFERENCES:
                 break
@@ -134,7 +134,7 @@ class BesideEngine:
     def _compare_items(
         self, drawn: Operations, number: int, index: int, operation: Operation, equal: bool
     ) -> None:
-        """Compares what is stored, and makes it the same, so that the round goes on from there."""
+        """Compares the stored items, and makes them equal, so that the round goes on from there."""
         ours, theirs = (self._items(client, drawn) for client in (self._ours, self._theirs))
         if ours == theirs:
             return
@@ -251,7 +251,7 @@ def read_changes(streams: Any, tables: Any, table: str, expected: int) -> Change
 
 
 def _is_half(record: Any, after: Any) -> bool:
-    """True for moto's own record of the bare key, before that of the update that makes an item."""
+    """True for moto's own record of the bare key, before the record of the update that makes an item."""
     return after is not None and record[0] == after[0] == "INSERT"
 
 

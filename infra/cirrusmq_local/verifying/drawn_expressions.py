@@ -1,8 +1,7 @@
 """Random values, conditions and updates of DynamoDB's expressions, drawn from a seed.
 
 `wide` draws all that DynamoDB's documents define and CirrusMQ could meet. Without it, draws leave
-out what moto does otherwise than those documents say: `MOTO_DIFFERS` has each, with its place in
-moto's code.
+out what moto does differently: `MOTO_DIFFERS` lists each, with its place in moto's code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a DynamoDB call came to, in a form in which two services can be compared."""
+"""Outcomes of DynamoDB calls, in a form in which two services can be compared."""
 
 from __future__ import annotations
 
