@@ -251,7 +251,7 @@ def read_changes(streams: Any, tables: Any, table: str, expected: int) -> Change
 
 
 def _is_half(record: Any, after: Any) -> bool:
-    """True for moto's own record of the bare key, before the record of the update that makes an item."""
+    """True for moto's own record of the bare key, before the record of an inserting update."""
     return after is not None and record[0] == after[0] == "INSERT"
 
 
