@@ -60,7 +60,9 @@ class Spans(Protocol):
 
 
 def open_spans(tracing: bool | Tracing, url: str = "") -> Spans | None:
-    """Returns the spans of a client, or None if it has none. Raises NotConfigured without OpenTelemetry.
+    """Returns the spans of a client, or None if it has none.
+
+    Raises NotConfigured if OpenTelemetry is not installed.
 
     url: of the service, for the spans' `server.address`.
     """
