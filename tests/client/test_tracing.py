@@ -24,6 +24,7 @@ from cirrusmq_client import (
     Consumer,
     DeadLetter,
     Message,
+    NoProgress,
     Producer,
     Queue,
     Received,
@@ -290,6 +291,36 @@ def test_half_messages_carry_the_context_of_their_preparation(
     assert message.attributes == {"traceparent": traceparent(span)}
     received = traced.one("receive")
     assert told(received, "messaging.destination.subscription.name") == ["group"]
+
+
+def test_a_broadcasting_member_handles_within_the_trace(
+    own: Client, traced: Traced, topic: str, wait_until: Wait
+) -> None:
+    own.create_subscription(topic, "log", {"protocol": "pull", "mode": "broadcasting"})
+    seen: list[int] = []
+
+    def handle(message: Received) -> None:
+        seen.append(trace.get_current_span().get_span_context().trace_id)
+
+    with Consumer(topic, handle, client=own, broadcasting=NoProgress()):
+        own.publish(topic, [Message("x")])
+        wait_until(lambda: seen)
+
+    span = traced.one("process")
+    assert (seen, parent_of(span)) == ([trace_of(span)], id_of(traced.one("publish")))
+    assert told(span, "messaging.destination.name") == [topic]
+
+
+def test_a_receive_by_an_attribute_links_too(
+    own: Client, traced: Traced, new_queue: NewQueue
+) -> None:
+    queue = new_queue(partitions=1)
+    own.send(queue, [Message("x", attributes={"shop": "bonn"})])
+
+    selected = own.receive_where(queue, "shop", "bonn")
+
+    assert [message.text for message in selected.messages] == ["x"]
+    assert links_of(traced.one("receive")) == [id_of(traced.one("send"))]
 
 
 def test_a_receiver_of_a_queue_is_named(own: Client, traced: Traced, new_queue: NewQueue) -> None:
