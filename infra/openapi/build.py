@@ -23,6 +23,7 @@ from cirrusmq.base.limits import (
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.queue import QueueAttributes, QueueInput, ReceiverInput
 from cirrusmq.model.topic import Subscription, SubscriptionInput, TopicAttributes, TopicInput
+from cirrusmq.model.trace_context import TRACEPARENT, TRACESTATE
 from cirrusmq.queues.operations import Kind, State
 from cirrusmq.queues.receiver_log import LATEST
 from cirrusmq_lambda import problems
@@ -83,6 +84,13 @@ _NOT_FOUND = {
     "receiver": "ReceiverNotFound",
     "schedule": "ScheduleNotFound",
 }
+_TRACE_HEADERS = [
+    {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+    for name, text in (
+        (TRACEPARENT, "W3C's trace context, an attribute of each message that has none and room"),
+        (TRACESTATE, "beside it; over 512 characters it is left out"),
+    )
+]
 _QUERY_TEXTS = {
     "prefix": "only names that begin with this, in its case",
     "cursor": "the cursor of the page before",
@@ -238,7 +246,11 @@ def _operation(key: str, route: Route, units: Mapping[str, Units]) -> dict[str, 
         "tags": [operation.tag],
         "summary": operation.summary,
         "operationId": _operation_id(method, path),
-        "parameters": [*_path_parameters(path), *(_query(n, path) for n in operation.query)],
+        "parameters": [
+            *_path_parameters(path),
+            *(_query(n, path) for n in operation.query),
+            *(_TRACE_HEADERS if operation.traced else ()),
+        ],
         "responses": {str(status): _answer(shape) for status, shape in answers_of(route).items()}
         | _problems(path, operation),
     }

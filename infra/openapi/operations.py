@@ -55,6 +55,8 @@ class Operation:
     query: Sequence[str] = ()
     asked: Mapping[str, str] = field(default_factory=dict)
     """A query that is worth trying, of a call that answers nothing without one."""
+    traced: bool = False
+    """True if its messages take the trace context of the call's headers."""
     problems: Sequence[str] = ()
     """Codes that follow neither from its path nor from its body."""
     needs_key: bool | None = True
@@ -303,6 +305,7 @@ _MESSAGES = {
         tag="Messages",
         summary="Send messages",
         body=SendRequest,
+        traced=True,
         examples={
             "one": {"messages": [MESSAGE]},
             "later": {"messages": [{"body": "hello", "delay_seconds": 60}]},
@@ -364,6 +367,7 @@ _TOPICS = {
         tag="Topics",
         summary="Publish messages to all subscriptions that they match",
         body=PublishRequest,
+        traced=True,
         examples={
             "tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]},
             "later": {"messages": [{**MESSAGE, "delay_seconds": 3_600}]},
@@ -375,6 +379,7 @@ _TOPICS = {
         tag="Topics",
         summary="Show which subscriptions would get messages, or which of them a filter lets pass",
         body=MatchRequest,
+        traced=True,
         examples={
             "tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]},
             "a filter that is tried": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq.model.trace_context import TRACEPARENT, TRACESTATE
 from cirrusmq.webhooks.client import TIMEOUT_SECONDS
 from cirrusmq.webhooks.requests import (
     ATTRIBUTE_HEADER_BYTES,
@@ -45,6 +46,8 @@ def webhooks() -> dict[str, Any]:
                 **_SIGNATURE,
                 "x-cmq-message-id": "the message's id",
                 "x-cmq-message-tag": "its tags, if it has any, separated by commas",
+                TRACEPARENT: "its attribute of this name, if that is one of W3C's Trace Context",
+                TRACESTATE: "the same, beside a `traceparent`",
                 f"{ATTRIBUTE_PREFIX}<name>": "of `simplified`: an attribute; all together have at"
                 f" most {ATTRIBUTE_HEADER_BYTES:,} bytes, with the tags {MESSAGE_HEADER_BYTES:,}",
                 ATTRIBUTES_LEFT_OUT: "of `simplified`: how many attributes did not fit",

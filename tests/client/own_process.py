@@ -11,12 +11,15 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import botocore.client
 import httpx
+from opentelemetry.sdk.trace import TracerProvider
 
 from cirrusmq_client import AsyncClient, Client, InProcess, Message
+from cirrusmq_client.tracing import Tracing
 
 paths: Counter[str] = Counter()
 operations: Counter[str] = Counter()
@@ -79,9 +82,30 @@ async def by_asyncio(queue: str) -> list[str]:
     return taken
 
 
+def with_spans(queue: str) -> list[str]:
+    """Attributes of messages that were sent within one span, and how often they have its trace."""
+    provider = TracerProvider()
+    held: list[str] = []
+    with Client(in_process=True, tracing=Tracing(tracer_provider=provider)) as client:
+        with provider.get_tracer("app").start_as_current_span("order") as span:
+            for number in range(3):
+                client.send(queue, [Message(str(number))])
+        while len(held) < 3:
+            for message in client.receive(queue, 16, wait_seconds=5):
+                held.append(str(message.attributes["traceparent"])[3:35])
+    assert set(held) == {f"{span.get_span_context().trace_id:032x}"}
+    return held
+
+
+WAYS: dict[str, Callable[[str], list[str]]] = {
+    "threads": by_threads,
+    "tasks": lambda queue: asyncio.run(by_asyncio(queue)),
+    "spans": with_spans,
+}
+
 if __name__ == "__main__":
     note_calls()
     way, queue = sys.argv[1:]
-    bodies = by_threads(queue) if way == "threads" else asyncio.run(by_asyncio(queue))
+    bodies = WAYS[way](queue)
     told = {"taken": sorted(bodies), "paths": paths, "operations": operations}
     print(json.dumps(told))

@@ -247,7 +247,7 @@ def test_a_consumer_of_batches_makes_one_call_for_sixteen(
 class Service:
     """The calls of a consumer; the first one that deletes never answers."""
 
-    server_seconds = 0.0
+    server_seconds, spans = 0.0, None
 
     def __init__(self, ordered: bool) -> None:
         self._ordered = ordered

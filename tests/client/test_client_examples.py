@@ -88,6 +88,18 @@ def test_what_is_sent_soon_is_sent(start: Start, client: Client) -> None:
     assert client.show_queue("orders")["counts"]["active"] == 1_000
 
 
+def test_a_message_is_sent_and_handled_in_one_trace(start: Start, wait_until: Wait) -> None:
+    traced = start("traced")
+    wait_until(lambda: any("delete orders" in line for line in traced.lines))
+    traced.end()
+
+    names = defaultdict(set)
+    for line in traced.lines:
+        trace_id, name = line.split(" ", 1)
+        names[trace_id].add(name)
+    assert {"order", "send orders", "process orders", "invoice"} in names.values()
+
+
 def test_what_is_produced_is_consumed_by_any_number(start: Start, wait_until: Wait) -> None:
     producing = start("produce")
     assert producing.process.wait(30) == 0

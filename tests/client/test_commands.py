@@ -286,7 +286,9 @@ def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
     (matched,) = client.match(topic, [Message("hello", tags=["other"])])
     assert [each["name"] for each in matched["subscriptions"]] == ["web"]
     assert client.pause_subscription(topic, "paid")["paused"] is True
-    (published,) = client.publish(topic, [Message("hello")])
+    trace_id = uuid.uuid4().hex
+    noted = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+    (published,) = client.publish(topic, [Message("hello", attributes=noted)])
     traced = json.loads(run_command("topic", "trace", topic, published.id, "--json").stdout)
     assert [each["subscription"] for each in traced["deliveries"]] == ["web"]
     assert "hello" in run_command("topic", "trace", topic, published.id, "--body").stdout
@@ -295,6 +297,7 @@ def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
     assert traced["history"][0]["error"] == "connection"
     shown = run_command("topic", "trace", topic, published.id).stdout
     assert "latest attempts" in shown
+    assert f"trace id: {trace_id}\n" in shown
     assert traced["history"][0]["at"] in shown
     client.delete_topic(topic)
 

@@ -135,6 +135,15 @@ def test_so_does_one_with_an_event_loop(own: OwnStack) -> None:
     assert told["operations"]["PutItem"] >= 19
 
 
+def test_messages_of_a_second_process_carry_its_trace(own: OwnStack) -> None:
+    own.allow(new_queue(own, "spans"))
+
+    told, logged = own.run("spans", "spans")
+
+    assert (len(told["taken"]), logged) == (3, "")
+    assert told["operations"]["PutItem"] >= 2
+
+
 def test_without_the_right_all_goes_by_the_url(own: OwnStack) -> None:
     new_queue(own, "forbidden")
     own.allow("none")

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.console.browsing import Console
 
 CLOSED = "http://127.0.0.1:9/"
+TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 """Nothing answers there."""
 
 
@@ -126,7 +127,11 @@ def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
     service.put(f"/queues/{name}", json={})
     subscribe(service, name, "readers", protocol="pull")
     subscribe(service, name, "copies", protocol="queue", endpoint=name)
-    sent = service.post(f"/topics/{name}/messages", json={"messages": [{"body": "once more"}]})
+    sent = service.post(
+        f"/topics/{name}/messages",
+        json={"messages": [{"body": "once more"}]},
+        headers={"traceparent": f"00-{TRACE_ID}-00f067aa0ba902b7-01"},
+    )
     message_id = sent.json()["messages"][0]["id"]
     path = f"/topics/{name}/subscriptions/readers/messages"
 
@@ -139,6 +144,8 @@ def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
     assert len(take()) == 1
     page = console.show(f"topics/{name}/trace?id={message_id}")
     console.press("Trace")
+    traced = page.locator("dl.facts").filter(has_text="Trace id (W3C)")
+    expect(traced.get_by_role("code").first).to_have_text(TRACE_ID)
     readers = page.get_by_role("listitem").filter(has_text="readers")
     expect(readers).to_contain_text("delivered")
     copies = page.get_by_role("listitem").filter(has_text="copies")

@@ -37,6 +37,7 @@ RARELY_NEEDED = {
     "lifecycle.former_sources",
     "lifecycle.dead_letters.ordered_age_limit",
     "lifecycle.transfer",
+    "model.trace_context",
     "publishing.half_messages.half",
     "publishing.half_messages.checks",
     "publishing.half_messages.decide",

@@ -37,6 +37,22 @@ await client.send("ordered", { body: "1", group: "g" }, { body: "2", group: "g" 
 const inOrder = await client.receive({ queue: "ordered" }, { max: 16, waitSeconds: 5 });
 assert.deepEqual(inOrder.map((each) => each.text), ["1", "2"]);
 
+// What has a value of an attribute, text or bytes, bit by bit.
+await client.createQueue("chosen", { partitions: 1 });
+for (const shop of ["berlin", "bonn", "berlin"]) {
+  await client.send("chosen", { body: shop, attributes: { shop, raw: bytes } });
+}
+const first = await client.receiveWhere("chosen", "shop", "berlin");
+assert.deepEqual(first.messages.map((each) => each.text), ["berlin"]);
+assert.equal(first.seenAll, false);
+const { after } = first;
+const rest = await client.receiveWhere({ queue: "chosen" }, "shop", "berlin", { max: 16, after });
+assert.deepEqual(rest.messages.map((each) => each.text), ["berlin"]);
+assert.deepEqual([rest.seenAll, rest.after], [true, undefined]);
+const byBytes = await client.receiveWhere("chosen", "raw", bytes, { max: 16 });
+assert.deepEqual(byBytes.messages.map((each) => each.text), ["bonn"]);
+await rejects(client.receiveWhere("ordered", "shop", "berlin"), "InvalidParameter");
+
 // A topic with a group of consumers.
 await client.createTopic("news");
 await client.createSubscription("news", "group", { protocol: "pull" });

@@ -31,6 +31,7 @@ MISTAKES = {
     "delay_seconds: 5": 'delay_seconds: "5"',
     'tags: ["paid"]': 'tags: "paid"',
     "max: 16": "most: 16",
+    'receiveWhere("orders", "shop"': 'receiveWhere("orders", 3',
     'new DeadLetter("too often")': "new DeadLetter(3)",
     'message.text === "" ? new Retry(5) : undefined': '"again"',
     '"GET /queues/{queue}"': '"GET /queue/{queue}"',

@@ -6,6 +6,8 @@ export async function program(client: Client): Promise<number> {
   await client.send(queue.name, "two coffees", { body: new Uint8Array([1]), delay_seconds: 5 });
   await client.publish("news", { body: "headline", tags: ["paid"] });
   const held: Received[] = await client.receive({ queue: "orders" }, { max: 16 });
+  const chosen = await client.receiveWhere("orders", "shop", "berlin", { visibilityTimeoutSeconds: 60 });
+  held.push(...chosen.messages);
   await client.delete("orders", ...held.map((message) => message.receipt));
   const consumer = new Consumer("orders", (message) => {
     if (message.receive_count > 3) return new DeadLetter("too often");

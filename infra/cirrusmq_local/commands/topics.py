@@ -104,6 +104,8 @@ def trace(
         print_record(traced["message"], as_json)
     rows = [[each.get(column) for column in _TRACE_COLUMNS] for each in traced["deliveries"]]
     print_table(_TRACE_COLUMNS, rows, title=f"{message_id}, sent {traced['sent_at']}")
+    if "trace_id" in traced:
+        print(f"trace id: {traced['trace_id']}")
     attempts = [
         [each["subscription"], *(made.get(column) for column in _ATTEMPT_COLUMNS[1:])]
         for each in traced["deliveries"]

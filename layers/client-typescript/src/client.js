@@ -1,6 +1,6 @@
 // The calls: each by its method and path, and those of messages by name.
 
-import { fromJson, toJson } from "./messages.js";
+import { fromJson, toJson, valueToJson } from "./messages.js";
 import { sourceOf } from "./sources.js";
 import { Transport } from "./transport.js";
 
@@ -60,6 +60,24 @@ export class Client {
     const bodyOf = (attempt, repeat) => ({ ...wanted, attempt, ...(repeat && { repeat }) });
     const answer = await this.#transport.callWithAttempt("POST", `${path}/receive`, bodyOf, signal);
     return answer.messages.map(fromJson);
+  }
+
+  /** Not by an attempt: messages of a lost answer come again when their leases end. */
+  async receiveWhere(
+    source,
+    name,
+    value,
+    { max = 1, after, visibilityTimeoutSeconds, signal } = {},
+  ) {
+    const { path, body } = sourceOf(source);
+    const wanted = { ...body, max, where: { name, value: valueToJson(value) } };
+    if (after !== undefined) wanted.after = after;
+    if (visibilityTimeoutSeconds !== undefined) {
+      wanted.visibility_timeout_seconds = visibilityTimeoutSeconds;
+    }
+    const answer = await this.#transport.call("POST", `${path}/receive`, wanted, { signal });
+    const { messages, seen_all: seenAll, after: next } = answer;
+    return { messages: messages.map(fromJson), seenAll, after: next };
   }
 
   async delete(source, ...receipts) {

@@ -669,6 +669,8 @@ export interface MessageTrace {
   /** RFC 3339 in UTC with milliseconds */
   sent_at: string;
   deliveries: DeliveryState[];
+  /** of its traceparent */
+  trace_id?: string;
   /** with `body=true`: as it was published */
   message?: LoggedMessage;
 }

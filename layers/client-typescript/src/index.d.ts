@@ -67,6 +67,25 @@ export interface ReceiveOptions {
   signal?: AbortSignal;
 }
 
+export interface ReceiveWhereOptions {
+  /** 1 to 16; 1 unless given. */
+  max?: number;
+  /** `after` of the answer before, to go on behind it. */
+  after?: string;
+  /** How long the messages are held, 1 to 43,200; the message's or the source's unless given. */
+  visibilityTimeoutSeconds?: number;
+  /** Ends the call. What it holds by then comes again when its lease ends. */
+  signal?: AbortSignal;
+}
+
+export interface Selected {
+  messages: Received[];
+  /** Whether these calls looked at everything that could be received when they came by. */
+  seenAll: boolean;
+  /** For the next call; undefined when all was seen. */
+  after: string | undefined;
+}
+
 /** The path's and query's values and the body of a call. */
 export type CallOptions<K extends keyof Calls> = Omit<Calls[K], "answer"> & { signal?: AbortSignal };
 
@@ -94,6 +113,16 @@ export class Client {
   publish(topic: string, ...messages: Publishing[]): Promise<PublishedMessage[]>;
   /** Receives 0 to 16 messages; none when the wait is over. */
   receive(source: Source, options?: ReceiveOptions): Promise<Received[]>;
+  /**
+   * Receives up to 16 messages whose attribute has this value, of a queue without groups. A call looks
+   * at a bounded part of the queue, and waits for nothing: give `after` to the next call.
+   */
+  receiveWhere(
+    source: Source,
+    name: string,
+    value: string | Uint8Array,
+    options?: ReceiveWhereOptions,
+  ): Promise<Selected>;
   /** Acknowledges: the messages are done. */
   delete(source: Source, ...receipts: string[]): Promise<DeletedReceipts>;
   /** Not done: they come again, at once or later. `tried: false` counts no receive. */

@@ -9,11 +9,16 @@ export function toJson(message) {
     made.attributes = Object.fromEntries(
       Object.entries(attributes).map(([name, value]) => [
         name,
-        value instanceof Uint8Array ? { base64: toBase64(value) } : value,
+        valueToJson(value),
       ]),
     );
   }
   return made;
+}
+
+/** An attribute's value as a call takes it. */
+export function valueToJson(value) {
+  return value instanceof Uint8Array ? { base64: toBase64(value) } : value;
 }
 
 /** A received message with its body as `text` and `bytes`. */

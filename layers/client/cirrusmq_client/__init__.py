@@ -26,6 +26,7 @@ from cirrusmq_client.producer import PartlySent, Producer
 from cirrusmq_client.progress import CallbackProgress, FileProgress, NoProgress
 from cirrusmq_client.results import Ack, BatchResult, DeadLetter, HandlerResult, Retry
 from cirrusmq_client.sources import Queue, Subscription
+from cirrusmq_client.tracing import Tracing
 from cirrusmq_client.transactions import TakenOver, Transaction
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ __all__ = [
     "SqlTransactions",
     "Subscription",
     "TakenOver",
+    "Tracing",
     "Transaction",
     "Undecided",
     "batch_response",

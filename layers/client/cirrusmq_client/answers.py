@@ -779,6 +779,8 @@ class MessageTrace(TypedDict):
     id: str
     sent_at: str
     deliveries: list[DeliveryState]
+    trace_id: NotRequired[str]
+    """of its traceparent"""
     message: NotRequired[LoggedMessage]
     """with `body=true`: as it was published"""
 

@@ -21,6 +21,7 @@ from cirrusmq_client.progress import Progress
 from cirrusmq_client.sources import Subscription, Topic
 from cirrusmq_client.steps import Steps, driven
 from cirrusmq_client.times import just_before
+from cirrusmq_client.tracing import detached
 from cirrusmq_client.upkeep import MISSING, MISSING_SECONDS, Upkeep
 
 logger = logging.getLogger("cirrusmq_client")
@@ -71,7 +72,8 @@ class Broadcasting:
 
         Raises the error that made the start impossible.
         """
-        self._workers = [self._kind.spawn("cirrusmq-broadcast", self._work, self._die)]
+        with detached(self._client.spans):
+            self._workers = [self._kind.spawn("cirrusmq-broadcast", self._work, self._die)]
         try:
             # In short waits: the service may be unreachable for longer than a `stop` may take.
             while not self._begun.is_set() and not self.stopping.is_set():

@@ -15,6 +15,7 @@ from cirrusmq_client.queue_calls import QueueCalls
 from cirrusmq_client.schedule_calls import ScheduleCalls
 from cirrusmq_client.steps import Blocking
 from cirrusmq_client.topic_calls import TopicCalls
+from cirrusmq_client.tracing import Tracing, open_spans
 from cirrusmq_client.transport import BaseTransport, Transport
 
 
@@ -31,10 +32,14 @@ class BaseClient(QueueCalls, MessageCalls, TopicCalls, ScheduleCalls, AccountCal
         retry: Backoff | None = None,
         direct: bool = True,
         in_process: bool | InProcess = False,
+        tracing: bool | Tracing = False,
     ) -> None:
         found = find_connection(data) if connection is None else connection
         options = {"direct": direct, "in_process": in_process}
         super().__init__(self._make_transport(found, retry=retry or Backoff(), **options))
+        self.spans = open_spans(tracing, found.url)
+        if self.spans is not None:
+            self.spans.wrap_calls(self)
 
     @property
     def url(self) -> str:
@@ -61,6 +66,9 @@ class Client(Blocking, BaseClient):
     - `in_process`: True if this process makes the calls of plain queues itself, on the service's
       tables, by its AWS credentials; `InProcess` says how. Raises NotConfigured without the extra
       package.
+    - `tracing`: True makes spans of OpenTelemetry for calls on messages and for consumers'
+      handlers, and messages carry their context; `Tracing` says how. Raises NotConfigured without
+      the extra package.
     """
 
     _make_transport = Transport

@@ -28,6 +28,7 @@ from cirrusmq_client.results import Ack, Result, Retry, Untried
 from cirrusmq_client.settling import Settler
 from cirrusmq_client.sources import Source
 from cirrusmq_client.steps import Steps, driven
+from cirrusmq_client.tracing import detached
 from cirrusmq_client.upkeep import MISSING, MISSING_SECONDS, Upkeep
 
 logger = logging.getLogger("cirrusmq_client")
@@ -69,16 +70,17 @@ class Clustering:
     @driven
     def start(self) -> Steps[None]:
         """Starts to receive and to handle."""
-        self._leases.start()
-        self._settler.start()
-        self._workers = [
-            self._kind.spawn(f"cirrusmq-worker-{number}", self._work, self._die)
-            for number in range(self._options.workers)
-        ]
-        self._receivers = [
-            self._kind.spawn(f"cirrusmq-receiver-{number}", self._receive, self._die)
-            for number in range(self._options.receivers)
-        ]
+        with detached(self._client.spans):
+            self._leases.start()
+            self._settler.start()
+            self._workers = [
+                self._kind.spawn(f"cirrusmq-worker-{number}", self._work, self._die)
+                for number in range(self._options.workers)
+            ]
+            self._receivers = [
+                self._kind.spawn(f"cirrusmq-receiver-{number}", self._receive, self._die)
+                for number in range(self._options.receivers)
+            ]
         yield from ()
 
     @driven

@@ -191,8 +191,14 @@ def make_mode(
     wrap = one_by_one if options.batches is None else together
     if progress is None:
         shared = source_of(source)
+        call = _traced(client, shared, call)
         return Clustering(client, shared, wrap(handler, none, shared, call), options, kind)
     if not isinstance(source, str | Subscription):
         raise ValueError("broadcasting reads a topic or a subscription, not a queue")
     log = Topic(source) if isinstance(source, str) else source
+    call = _traced(client, log, call)
     return Broadcasting(client, source, wrap(handler, none, log, call), options, progress, kind)
+
+
+def _traced(client: BaseClient, source: object, call: Attempt) -> Attempt:
+    return call if client.spans is None else client.spans.processing(source, call)

@@ -36,6 +36,7 @@ from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.messages import Message
 from cirrusmq_client.soon import Failures, Soon
 from cirrusmq_client.steps import Steps, driven
+from cirrusmq_client.tracing import Spans, detached
 
 logger = logging.getLogger("cirrusmq_client")
 WAITING_MESSAGES = 10_000
@@ -112,6 +113,7 @@ class Lingering:
         self._linger_seconds, self._kind, self._run = linger_seconds, kind, kind.run
         self._sends = sends
         self._closed = False
+        self._spans: Spans | None = getattr(client, "spans", None)
         self._place: object = None
         self.renew()
         self._peers = _peers.setdefault(client, WeakSet())
@@ -145,6 +147,8 @@ class Lingering:
 
         shared: True if another producer of the client may send it along.
         """
+        if self._spans is not None:  # by the caller's context, not by a worker's
+            message = self._spans.created(name, message)
         size, future = size_of(message), Soon[Any](self._failures)
         waits = not self._kind.is_one_of(self._workers)
         with self._work:
@@ -225,10 +229,11 @@ class Lingering:
             return
         self._kind.at_exit(self._at_exit)
         self._place = self._kind.place()
-        self._workers = [
-            self._kind.spawn(f"cirrusmq-sender-{number}", self._work_on, self._die)
-            for number in range(self._sends)
-        ]
+        with detached(self._spans):
+            self._workers = [
+                self._kind.spawn(f"cirrusmq-sender-{number}", self._work_on, self._die)
+                for number in range(self._sends)
+            ]
 
     def _die(self, error: BaseException) -> None:
         """Fails waiting messages with NotSent, because an exception ended a worker."""

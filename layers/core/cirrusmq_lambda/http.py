@@ -141,6 +141,17 @@ class Request:
         return self.body(shape, self.core.settings.messages_request_bytes)
 
     @property
+    def trace(self) -> Mapping[str, str]:
+        """The caller's trace context as attributes; empty if there is none, or an invalid one."""
+        headers = self.event.get("headers", {})
+        if "traceparent" not in headers:
+            return {}
+        # Few callers send one: the others' cold starts do without.
+        from cirrusmq.model.trace_context import read_headers
+
+        return read_headers(headers)
+
+    @property
     def takes_gzip(self) -> bool:
         """True if the caller accepts a gzipped answer."""
         return takes_gzip(self.event)

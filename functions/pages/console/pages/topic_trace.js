@@ -8,7 +8,7 @@ import { number, time } from "../format.js";
 import { t, translated } from "../i18n.js";
 import { messageCard } from "../messages.js";
 import { holdsMessages, waitsOf } from "../retry_actions.js";
-import { act, badge, button, confirm, outcome, section } from "../ui.js";
+import { act, badge, button, confirm, facts, outcome, section } from "../ui.js";
 
 const TONES = {
   delivered: "good",
@@ -52,7 +52,12 @@ export async function traceTab(topic, { query, live }) {
       ENDED.includes(held.state) &&
       holders.has(held.subscription) &&
       deliverAgain(topic, held.subscription, trace.id, place, live);
-    replace(result, timeline(trace, waits, again), trace.message && messageCard(trace.message));
+    replace(
+      result,
+      trace.trace_id && facts([[t("trace.id"), h("code", {}, trace.trace_id)]]),
+      timeline(trace, waits, again),
+      trace.message && messageCard(trace.message),
+    );
   };
   const onsubmit = (event) => {
     event.preventDefault();

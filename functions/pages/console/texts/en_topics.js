@@ -47,6 +47,7 @@ export const EN_TOPICS = {
   "match.gets": "Gets it",
   "trace": "Trace",
   "trace.text": "How a message went, subscription by subscription. Each publish shows the id.",
+  "trace.id": "Trace id (W3C)",
   "trace.published": "Published",
   "trace.fanned_out": "Handed out to {count} subscriptions",
   "trace.again": "Deliver again",

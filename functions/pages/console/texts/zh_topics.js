@@ -47,6 +47,7 @@ export const ZH_TOPICS = {
   "match.gets": "会收到",
   "trace": "查询轨迹",
   "trace.text": "消息在每个订阅的投递过程。每次发布都会显示 ID。",
+  "trace.id": "链路追踪 ID（W3C）",
   "trace.published": "已发布",
   "trace.fanned_out": "已分发到 {count} 个订阅",
   "trace.again": "重新投递",

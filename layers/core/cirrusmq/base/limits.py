@@ -69,6 +69,10 @@ ATTRIBUTES_BYTES = 262_144
 """Most bytes of the names and values of all attributes of a call. If the messages are in an object,
 these are in the log's record, an item of at most 400 KB, which readers of the stream unpack by the
 dozen."""
+TRACESTATE_BYTES = 512
+"""W3C lets a system leave out a longer one."""
+TRACED_BYTES = 262_144
+"""A larger message gets no trace context from a header: its answer or event is near its limit."""
 RECEIPT_CHARACTERS = 2_048
 
 SCOPE_NAMES = 50

@@ -31,6 +31,7 @@ from cirrusmq.model.parcel import (
 )
 from cirrusmq.model.post_history import Post
 from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.model.trace_context import trace_id_of
 from cirrusmq.publishing.log_reader import Logged, read_logged
 from cirrusmq.publishing.records import (
     Delivery,
@@ -75,6 +76,8 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     sent_ms: int
     states: dict[str, TracedState]
     """By the subscription's name."""
+    trace_id: str | None = None
+    """The trace in the message's `traceparent`, or None."""
     message: Logged | None = None
     """The message, if its body was asked for and can be read."""
 
@@ -94,7 +97,13 @@ def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> T
         if subscription is not None and place in delivery.places:
             states[subscription.name] = _state(core, subscription, record, delivery, position)
     message = read_logged(core, topic, record, place) if body else None
-    return Trace(id=message_id, sent_ms=record.sent_ms, states=states, message=message)
+    return Trace(
+        id=message_id,
+        sent_ms=record.sent_ms,
+        states=states,
+        trace_id=trace_id_of(record.messages[place].attributes),
+        message=message,
+    )
 
 
 def find_logged(core: Core, topic: Topic, message_id: str) -> tuple[TopicRecord, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.publish import PublishRequest, check_messages
 from cirrusmq.publishing.recipients import Draft, confirmed_subscriptions
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.request_messages import read_contents
+from cirrusmq.sending.request_messages import NO_TRACE, read_contents
 
 
 class MatchRequest(PublishRequest, forbid_unknown_fields=True, frozen=True):
@@ -34,14 +35,15 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 def match(
-    core: Core, topic: Topic, request: PublishRequest
+    core: Core, topic: Topic, request: PublishRequest, trace: Mapping[str, str] = NO_TRACE
 ) -> list[tuple[Subscription, ...] | CirrusMQError]:
     """Returns for each message the subscriptions that get it if it is published now, by name.
 
     A publish chooses the subscriptions by the same code; fan-out follows the record.
-    An `attempt` is checked, and of no effect.
+    An `attempt` is checked, and of no effect. `trace`: as a publish has it, of messages that have
+    none: a filter may name it.
     """
-    drafts = _drafts(core, topic, request, confirmed_subscriptions(core, topic))
+    drafts = _drafts(core, topic, request, confirmed_subscriptions(core, topic), trace)
     return [each.subscriptions if isinstance(each, Draft) else each for each in drafts]
 
 
@@ -58,11 +60,15 @@ def try_filter(
 
 
 def _drafts(
-    core: Core, topic: Topic, request: PublishRequest, subscriptions: list[Subscription]
+    core: Core,
+    topic: Topic,
+    request: PublishRequest,
+    subscriptions: list[Subscription],
+    trace: Mapping[str, str] = NO_TRACE,
 ) -> list[Draft | CirrusMQError]:
     if not isinstance(request.attempt, UnsetType):
         check_attempt(request.attempt, core.now_ms(), core.clock.scale)
-    contents = read_contents(request.messages, core.settings.batch_bytes)
+    contents = read_contents(request.messages, core.settings.batch_bytes, trace=trace)
     drafts, refused = check_messages(core, topic, request, contents, subscriptions)
     results: dict[int, Draft | CirrusMQError] = {**refused, **drafts}
     return [results[place] for place in range(len(request.messages))]

@@ -51,6 +51,7 @@ from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.deduplication import PreviousAttempt
 from cirrusmq.sending.request_messages import (
+    NO_TRACE,
     BatchMessage,
     deduplication_key,
     read_contents,
@@ -138,17 +139,18 @@ def publish(
     caller: Caller,
     request: PublishRequest,
     most: ContentLimits = CONTRACT,
+    trace: Mapping[str, str] = NO_TRACE,
 ) -> list[Published | CirrusMQError]:
     """Publishes the messages. Returns a result for each, in the order given.
 
     caller: who sends them, and whose account's rate the copies count against. `most`: of each
-    message beside its body.
+    message beside its body. `trace`: the trace context of messages that have none.
     """
     now_ms = begun_ms = core.now_ms()
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     contents = with_sender(
-        read_contents(request.messages, core.settings.batch_bytes, most),
+        read_contents(request.messages, core.settings.batch_bytes, most, trace),
         caller,
         topic.account,
         topic.attributes.sender,

@@ -32,6 +32,9 @@ Key: TypeAlias = Annotated[
 ]
 
 
+NO_TRACE: Mapping[str, str] = MappingProxyType({})
+
+
 class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
     """A message of a batch."""
 
@@ -40,9 +43,16 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
 
 
 def read_contents(
-    given: Sequence[BatchMessage], most_bytes: int, most: ContentLimits = CONTRACT
+    given: Sequence[BatchMessage],
+    most_bytes: int,
+    most: ContentLimits = CONTRACT,
+    trace: Mapping[str, str] = NO_TRACE,
 ) -> list[Message]:
-    """Returns the messages of a batch, checked. `most`: limits for attributes and tags of each."""
+    """Returns the messages of a batch, checked. `most`: limits for attributes and tags of each.
+
+    trace: a trace context for messages that have none. It is no part of the request, so that a
+    repetition of an `attempt` may have another one: the first one's is stored.
+    """
     if len(given) > limits.BATCH_MESSAGES:
         raise BatchTooLarge(f"a batch has 1 to {limits.BATCH_MESSAGES} messages")
     contents = []
@@ -65,7 +75,12 @@ def read_contents(
             f"the attributes of the batch have {of_attributes} bytes; at most"
             f" {limits.ATTRIBUTES_BYTES} are taken"
         )
-    return contents
+    if not trace:
+        return contents
+    # Few callers send one: the others' cold starts do without.
+    from cirrusmq.model.trace_context import with_context
+
+    return with_context(contents, trace, most_bytes)
 
 
 def deduplication_key(given: BatchMessage) -> str | None:

@@ -40,6 +40,7 @@ from cirrusmq.sending.conditional_writes import (
 from cirrusmq.sending.deduplication import PreviousAttempt, Stored
 from cirrusmq.sending.making import Entry, Items, items_for, queue_prefix
 from cirrusmq.sending.request_messages import (
+    NO_TRACE,
     BatchMessage,
     Key,
     deduplication_key,
@@ -126,17 +127,24 @@ _Result: TypeAlias = Stored | CirrusMQError
 
 
 def send(
-    core: Core, queue: Queue, request: SendRequest, caller: Caller, most: ContentLimits = CONTRACT
+    core: Core,
+    queue: Queue,
+    request: SendRequest,
+    caller: Caller,
+    most: ContentLimits = CONTRACT,
+    trace: Mapping[str, str] = NO_TRACE,
 ) -> list[_Result]:
     """Stores the messages. Returns a result for each, in the order sent.
 
     With `atomic` all are stored or an error is raised. Without, a message that its own size,
     delay or group rules out has its error in the list. `most`: of each beside its body.
+    `trace`: the trace context of messages that have none.
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
+    plain = read_contents(request.messages, core.settings.batch_bytes, most, trace)
     contents = with_sender(
-        _with_priorities(request, read_contents(request.messages, core.settings.batch_bytes, most)),
+        _with_priorities(request, plain),
         caller,
         queue.account,
         queue.attributes.sender,

@@ -65,6 +65,7 @@ def delivery(
         "x-cmq-message-id": message_id,
         **signature.headers(secrets, message_id, now_s, body),
     }
+    headers |= trace_headers(message)
     if message.tags:
         headers[_TAG_HEADER] = ", ".join(map(_escaped, message.tags))
     if simplified and message.attributes:
@@ -107,6 +108,16 @@ def confirmation(
         **signature.headers(secrets, request_id, now_s, body),
     }
     return headers, body
+
+
+def trace_headers(message: Message) -> dict[str, str]:
+    """Returns the message's trace context as headers; empty if it has none, or an invalid one."""
+    if "traceparent" not in message.attributes:
+        return {}
+    # Few messages have one: the cold starts of others do without.
+    from cirrusmq.model.trace_context import context_of
+
+    return context_of(message.attributes)
 
 
 def _json_body(

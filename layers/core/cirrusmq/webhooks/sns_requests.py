@@ -16,6 +16,7 @@ from cirrusmq.model.message import Message
 from cirrusmq.model.notification import notification, notifier_of, uuid_of
 from cirrusmq.model.topic import Subscription
 from cirrusmq.webhooks import signature
+from cirrusmq.webhooks.requests import trace_headers
 
 CONTENT_TYPE = "text/plain; charset=UTF-8"
 _CONFIRMATION = "SubscriptionConfirmation"
@@ -39,6 +40,7 @@ def delivery(
     headers = {
         "Content-Type": CONTENT_TYPE,
         **headers_of(subscription, message_id),
+        **trace_headers(message),
         **signature.headers(secrets, message_id, now_s, body),
     }
     return headers, body

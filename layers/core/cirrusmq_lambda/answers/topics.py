@@ -161,6 +161,7 @@ class MessageTrace(Body):
     id: Id
     sent_at: Time
     deliveries: list[DeliveryState]
+    trace_id: Annotated[str, Meta(description="of its traceparent")] | UnsetType = UNSET
     message: (
         Annotated[LoggedMessage, Meta(description="with `body=true`: as it was published")]
         | UnsetType
@@ -173,6 +174,7 @@ class MessageTrace(Body):
             id=traced.id,
             sent_at=format_time(traced.sent_ms),
             deliveries=[DeliveryState.of(*entry) for entry in sorted(traced.states.items())],
+            trace_id=traced.trace_id or UNSET,
             message=UNSET
             if traced.message is None
             else LoggedMessage.logged(traced.message, seen_by),

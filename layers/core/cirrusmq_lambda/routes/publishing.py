@@ -38,13 +38,15 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
     if not isinstance(body.transaction, UnsetType):
         from cirrusmq.publishing.half_messages.prepare import prepare
 
-        half = prepare(request.core, topic, request.caller, body, body.transaction)
+        half = prepare(
+            *(request.core, topic, request.caller, body, body.transaction), trace=request.trace
+        )
         return Created(PublishedMessages(messages=[], transaction=Prepared.of(half)))
     entries = [
         PublishedMessage(error=describe(each, request.id))
         if isinstance(each, CirrusMQError)
         else PublishedMessage.of(each)
-        for each in publish(request.core, topic, request.caller, body)
+        for each in publish(request.core, topic, request.caller, body, trace=request.trace)
     ]
     shown = PublishedMessages(messages=entries)
     return Created(shown) if body.atomic else Ok(shown)
@@ -57,7 +59,8 @@ def match_messages(request: Request) -> Ok[MatchedMessages]:
     topic = topic_of(request, "info")
     body = request.body_with_messages(MatchRequest)
     if isinstance(body.filter, UnsetType):
-        return _matched(request, match(request.core, topic, body), MatchedMessage.of)
+        matches = match(request.core, topic, body, request.trace)
+        return _matched(request, matches, MatchedMessage.of)
     trials = try_filter(request.core, topic, body, body.filter)
     return _matched(request, trials, MatchedMessage.tried)
 

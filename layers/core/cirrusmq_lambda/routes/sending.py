@@ -19,7 +19,7 @@ def send_messages(request: Request) -> Created[SentMessages] | Ok[SentMessages]:
         SentMessage(error=describe(sent, request.id))
         if isinstance(sent, CirrusMQError)
         else SentMessage.of(sent)
-        for sent in send(request.core, queue, body, request.caller)
+        for sent in send(request.core, queue, body, request.caller, trace=request.trace)
     ]
     shown = SentMessages(messages=entries)
     return Created(shown) if body.atomic else Ok(shown)

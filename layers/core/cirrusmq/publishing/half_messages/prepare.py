@@ -8,7 +8,7 @@ finds the half message of the first one: it is kept for longer than an attempt i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import UnsetType
 
@@ -33,6 +33,7 @@ from cirrusmq.publishing.publish import PublishRequest, TransactionInput, read_r
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending.request_messages import (
+    NO_TRACE,
     deduplication_key,
     new_send_id,
     read_contents,
@@ -48,10 +49,11 @@ def prepare(
     request: PublishRequest,
     transaction: TransactionInput,
     most: ContentLimits = CONTRACT,
+    trace: Mapping[str, str] = NO_TRACE,
 ) -> Half:
     """Stores all messages of a caller's publish, seen by nobody before their commit.
 
-    `most`: of each message beside its body.
+    `most`: of each message beside its body. `trace`: the trace context of messages without one.
     """
     now_ms = begun_ms = core.now_ms()
     if not request.atomic:
@@ -63,7 +65,7 @@ def prepare(
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     # A check gets all of them in one answer.
-    plain = read_contents(request.messages, limits.TABLE_BATCH_BYTES, most)
+    plain = read_contents(request.messages, limits.TABLE_BATCH_BYTES, most, trace)
     account = caller.account
     contents = with_sender(plain, caller, topic.account, topic.attributes.sender)
     terms = _read_terms(topic, account, request, transaction)
