@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
 import pytest
 from opentelemetry import trace
 from opentelemetry.trace import NoOpTracerProvider, SpanKind, StatusCode
@@ -100,6 +101,31 @@ def test_one_trace_from_a_topic_to_a_queue_a_group_and_a_url(
     assert posted.content["msgAttributes"] == {"traceparent": traceparent(send)}
     shown = client.trace(topic, published.id)
     assert shown["trace_id"] == f"{trace_of(order):032x}"
+
+
+def test_a_consumer_is_in_the_trace_of_a_producer_without_the_library(
+    own: Client, stack: Any, traced: Traced, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    queue = new_queue()
+    key = stack.connection
+    headers = {
+        "authorization": f"Bearer {key.access_key_id}:{key.secret}",
+        "traceparent": OTHER,
+    }
+    sent = httpx.post(
+        f"{own.url}/queues/{queue}/messages",
+        json={"messages": [{"body": "x"}]},
+        headers=headers,
+        trust_env=False,
+    )
+    assert sent.status_code == 201
+
+    traces = handle_all(own, queue, 1, wait_until)
+
+    assert [f"{trace_id:032x}" for trace_id in traces] == [OTHER[3:35]]
+    parent = traced.one("process").parent
+    assert parent is not None
+    assert f"{parent.span_id:016x}" == OTHER[36:52]
 
 
 def test_spans_say_what_the_conventions_want(

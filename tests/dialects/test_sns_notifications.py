@@ -280,6 +280,21 @@ def test_a_url_gets_notifications(world: World, sns: Any, arn: str) -> None:
     assert (body, headers["x-amz-sns-rawdelivery"]) == (b"raw", "true")
 
 
+@pytest.mark.parametrize("raw", ["false", "true"])
+def test_a_post_has_the_trace_context_of_its_message(
+    world: World, sns: Any, arn: str, raw: str
+) -> None:
+    subscribe(sns, arn, HOOK, RawMessageDelivery=raw)
+    parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    given = {"traceparent": {"DataType": "String", "StringValue": parent}}
+    sns.publish(TopicArn=arn, Message="tea", MessageAttributes=given)
+    world.settle()
+
+    ((_, headers, _),) = world.posts
+
+    assert headers["traceparent"] == parent
+
+
 def test_a_urls_dead_letter_is_a_notification(
     world: World, sns: Any, sqs: Any, shop: Client, arn: str
 ) -> None:

@@ -15,66 +15,57 @@ messages links to each context; a `process` span of one message is its child, an
 from __future__ import annotations
 
 import inspect
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 from urllib.parse import urlsplit
 
-from opentelemetry.context import Context, attach, detach, get_current
+from opentelemetry.context import attach, detach
 from opentelemetry.trace import (
     INVALID_SPAN,
     Link,
     Span,
-    SpanContext,
     SpanKind,
     StatusCode,
-    get_current_span,
     get_tracer,
     set_span_in_context,
 )
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from cirrusmq_client.handling import Attempt, Raised
 from cirrusmq_client.messages import Message, Received, messages_of
+from cirrusmq_client.otel_contexts import (
+    HeldContexts,
+    context_of,
+    creation_context,
+    injected,
+    links_of,
+)
 from cirrusmq_client.outcomes import Exchanged, Outcome, Selected
 from cirrusmq_client.results import Ack, DeadLetter, Retry, for_each, read_result
 from cirrusmq_client.sources import Queue, Source, Subscription, Topic, source_of
 from cirrusmq_client.steps import Steps
-from cirrusmq_client.tracing import NAMES, TRACESTATE, TRACESTATE_BYTES, Tracing, find_room
+from cirrusmq_client.tracing import Tracing, find_room, has_context
 
+__all__ = ["OtelSpans", "context_of"]
 SYSTEM = "cirrusmq"
 LEFT_OUT = "cirrusmq.trace_context.left_out"
 """Attribute of a span: messages that carry no context, because they had no room for it."""
 RESULT = "cirrusmq.result"
 """Attribute of a `process` span: the handler's result, if that is `Retry` or `DeadLetter`."""
-HELD_CONTEXTS = 10_000
-"""Most contexts of received messages that are kept until they are settled, for links."""
-
-_propagator = TraceContextTextMapPropagator()
 _Attributes = dict[str, Any]
 
 
-def context_of(message: Received | Message) -> Context:
-    """Returns the context to continue a message's trace, for handlers without a consumer.
-
-    tracer.start_as_current_span("work", context=context_of(message))
-    """
-    return _propagator.extract(_carrier(message), get_current())
-
-
 class OtelSpans:
-    """The spans of one client, or of a function's handler. Safe for several threads."""
+    """The spans of one client. Safe for several threads."""
 
     def __init__(self, options: Tracing, url: str) -> None:
         from cirrusmq_client import __version__
 
         self._tracer = get_tracer("cirrusmq_client", __version__, options.tracer_provider)
         self._server = _server(url)
-        self._contexts = _HeldContexts()
+        self._contexts = HeldContexts()
 
     def wrap_calls(self, client: Any) -> None:
         """Makes the client's calls on messages with a span each."""
@@ -89,7 +80,7 @@ class OtelSpans:
 
     def created(self, destination: str, message: Message) -> Message:
         """Returns a message that is sent later, with the context of the caller's `create` span."""
-        if any(name in message.attributes for name in NAMES):
+        if has_context(message):
             return message
         (fits,) = find_room([message])
         told = self._told("create", "create", destination)
@@ -98,7 +89,7 @@ class OtelSpans:
         )
         with _current(span):
             if fits:
-                return _injected(message, span)
+                return injected(message, span)
             span.set_attribute(LEFT_OUT, 1)
             return message
 
@@ -141,9 +132,11 @@ class OtelSpans:
     ) -> Steps[Any]:
         given = messages_of(messages)
         room = find_room(given)
-        links = _links(given)
+        links = links_of(given)
         told = self._told("send", _SENDS.get(name, name), destination, count=len(given))
-        left_out = sum(not (fits or _has_own(each)) for fits, each in zip(room, given, strict=True))
+        left_out = sum(
+            not (fits or has_context(each)) for fits, each in zip(room, given, strict=True)
+        )
         if left_out:
             told[LEFT_OUT] = left_out
         span = self._tracer.start_span(
@@ -154,7 +147,7 @@ class OtelSpans:
         )
         with _current(span):
             carried = [
-                _injected(each, span) if fits else each
+                injected(each, span) if fits else each
                 for fits, each in zip(room, given, strict=True)
             ]
             found = yield partial(plain, destination, carried, **options)
@@ -223,12 +216,12 @@ class OtelSpans:
             return
         told = self._told("receive", "receive", source, count=len(messages))
         told |= _id_of_one(messages)
-        links = _links(messages)
+        links = links_of(messages)
         span = self._tracer.start_span(
             _named(told), kind=SpanKind.CLIENT, attributes=told, links=links, start_time=began
         )
         for message in messages:
-            self._contexts.put(message.receipt, _context(message))
+            self._contexts.put(message.receipt, creation_context(message))
         if error is not None:
             _fail(span, error)
         span.end()
@@ -268,7 +261,7 @@ class OtelSpans:
             context=context_of(messages[0]) if single else None,
             kind=SpanKind.CONSUMER,
             attributes=told,
-            links=_links(messages),
+            links=links_of(messages),
         )
         with _current(span):
             yield span
@@ -290,26 +283,6 @@ class OtelSpans:
 
 _SENDS = {"send_each": "send"}
 """Names of operations that differ from the method's."""
-
-
-class _HeldContexts:
-    """Contexts of received messages by their receipts; the oldest ones go first."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held: dict[str, SpanContext] = {}
-
-    def put(self, receipt: str, context: SpanContext | None) -> None:
-        if context is None or not receipt:
-            return
-        with self._lock:
-            self._held[receipt] = context
-            if len(self._held) > HELD_CONTEXTS:
-                del self._held[next(iter(self._held))]
-
-    def take(self, receipt: str) -> SpanContext | None:
-        with self._lock:
-            return self._held.pop(receipt, None)
 
 
 def _wrapped(
@@ -336,44 +309,6 @@ def _current(span: Span) -> Iterator[None]:
     finally:
         detach(token)
         span.end()
-
-
-def _injected(message: Message, span: Span) -> Message:
-    """Returns the message with the span's context, or as it was if the span has none."""
-    carrier: dict[str, str] = {}
-    _propagator.inject(carrier, set_span_in_context(span))
-    if len(carrier.get(TRACESTATE, "")) > TRACESTATE_BYTES:
-        del carrier[TRACESTATE]  # W3C lets a system leave out a longer one
-    return replace(message, attributes={**message.attributes, **carrier}) if carrier else message
-
-
-def _carrier(message: Received | Message) -> dict[str, str]:
-    attributes = message.attributes
-    given = {name: attributes.get(name) for name in NAMES}
-    return {name: value for name, value in given.items() if isinstance(value, str)}
-
-
-def _has_own(message: Message) -> bool:
-    return any(name in message.attributes for name in NAMES)
-
-
-def _context(message: Received | Message) -> SpanContext | None:
-    """Returns a message's creation context, or None if it has none."""
-    carrier = _carrier(message)
-    if not carrier:
-        return None
-    found = get_current_span(_propagator.extract(carrier, Context())).get_span_context()
-    return found if found.is_valid else None
-
-
-def _links(messages: Iterable[Received | Message]) -> list[Link]:
-    links = []
-    for message in messages:
-        context = _context(message)
-        if context is not None:
-            told = {"messaging.message.id": message.id} if isinstance(message, Received) else None
-            links.append(Link(context, told))
-    return links
 
 
 def _note_sent(span: Span, found: object) -> None:

@@ -40,7 +40,7 @@ class Tracing:
 
 
 class Spans(Protocol):
-    """The spans of one client, or of a function's handler."""
+    """The spans of one client, made by OpenTelemetry."""
 
     def wrap_calls(self, client: Any) -> None:
         """Makes the client's calls on messages with a span each."""
@@ -99,9 +99,14 @@ def find_room(messages: Sequence[Message]) -> list[bool]:
     return room
 
 
+def has_context(message: Message) -> bool:
+    """Returns True if the message has a context of its sender's, valid or not."""
+    return any(name in message.attributes for name in NAMES)
+
+
 def _takes(message: Message) -> bool:
     return (
-        not any(name in message.attributes for name in NAMES)
+        not has_context(message)
         and len(message.attributes) <= ATTRIBUTES - len(NAMES)
         and message.size_bytes + ROOM_BYTES <= MESSAGE_BYTES
     )
