@@ -12,7 +12,6 @@ from typing import Any
 
 from cirrusmq_local.judging.check_leases import first_gone, returns
 from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, Violation
-from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import AWAIT, REPLY, Book
 
 WAITING, TIMED_OUT = "waiting", "timed_out"
@@ -23,10 +22,8 @@ def read_state(call: Call, answer: Any) -> str:
     return str(answer["reply"]["body"] if "reply" in answer else answer["state"])
 
 
-def check_replies(scenario: Scenario, book: Book) -> Iterator[Violation]:
+def check_replies(book: Book) -> Iterator[Violation]:
     """Yields what breaks the promises above."""
-    if not scenario.asking:
-        return
     replies: defaultdict[str, list[Call]] = defaultdict(list)
     for call in book.by_kind[REPLY]:
         replies[call.given["id"]].append(call)
@@ -34,7 +31,7 @@ def check_replies(scenario: Scenario, book: Book) -> Iterator[Violation]:
     for call in book.by_kind[AWAIT]:
         if call.known:
             looks[call.given["id"]].append(call)
-    for message_id in {*replies, *looks}:
+    for message_id in dict.fromkeys([*replies, *looks]):
         yield from _one_end(replies[message_id], looks[message_id])
         yield from _received_since(book, message_id, replies[message_id], looks[message_id])
     for message_id, calls in looks.items():

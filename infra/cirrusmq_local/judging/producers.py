@@ -64,16 +64,8 @@ class Sender:
             if not left:
                 stage.pause(max(0, due_ms + 2 * MAX_SKEW_MS - stage.now_ms()))
             wait = draw.choice((0, 0.3, 3, 20))
-            look = self._deployment.http(
-                self._client,
-                AWAIT,
-                self._target,
-                {"id": message_id, "due_ms": due_ms, "wait": wait},
-                "GET /queues/{queue}/messages/{id}/reply",
-                {"queue": self._ref, "id": message_id},
-                query={"reply_by": format_time(due_ms), "wait_seconds": str(wait)},
-                read=read_state,
-            )
+            given = {"id": message_id, "due_ms": due_ms, "wait": wait}
+            look = look_for_reply(self._deployment, self._client, self._target, self._ref, given)
             if look.known and look.answer != WAITING and draw.random() < 0.7:
                 return
             stage.pause(draw.choice((0, 100, 2_000)))
@@ -159,6 +151,19 @@ class Sender:
             *(route, path, given["request"]),
             read=read_sent,
         )
+
+
+def look_for_reply(
+    deployment: Deployment, client: Client, target: str, ref: str, given: dict[str, Any]
+) -> Call:
+    """One look of an asker, which may wait."""
+    query = {"reply_by": format_time(given["due_ms"]), "wait_seconds": str(given["wait"])}
+    return deployment.http(
+        *(client, AWAIT, target, given, "GET /queues/{queue}/messages/{id}/reply"),
+        {"queue": ref, "id": given["id"]},
+        query=query,
+        read=read_state,
+    )
 
 
 def read_stored(call: Call, answer: Any) -> list[tuple[str, int]]:
