@@ -474,6 +474,22 @@ class TestOtherFeatures:
         assert look(queue, sent).json["reply"]["body"] == sent["reply_by"]
         assert queue.counts() == {}
 
+    def test_a_clients_own_process_leaves_the_send_to_the_service(self) -> None:
+        world = World(in_process=True)
+        alice = world.client("alice")
+        alice.put("/queues/orders")
+        queue = TestQueue(alice, "orders")
+        queue.send("plain")
+        sent = ask(queue)
+        received = {each["id"]: each for each in queue.receive_all()}[sent["id"]]
+        queue.give_back(received, delay_seconds=2)
+        world.clock.pass_seconds(2)
+        assert answer(queue, queue.receive()[0]).status == 200
+        assert state(queue, sent) == "replied"
+        assert world.own is not None
+        assert world.own.refused == []
+        world.engine.close()
+
     def test_it_is_billed_as_a_message(self, world: World, queue: TestQueue) -> None:
         ask(queue)
         answer(queue, queue.receive()[0])
