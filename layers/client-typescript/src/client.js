@@ -62,6 +62,26 @@ export class Client {
     return answer.messages.map(fromJson);
   }
 
+  async ask(queue, message, seconds, { signal } = {}) {
+    const bare = typeof message === "string" || message instanceof Uint8Array;
+    const given = bare ? { body: message } : message;
+    const [sent] = await this.send(queue, { ...given, reply: { seconds } });
+    const path = { queue, id: sent.id };
+    const query = { reply_by: sent.reply_by, wait_seconds: 20 };
+    for (;;) {
+      const key = "GET /queues/{queue}/messages/{id}/reply";
+      const answer = await this.call(key, { path, query, signal });
+      if (answer.state === "replied") return fromJson(answer.reply);
+      if (answer.state === "timed_out") return null;
+    }
+  }
+
+  async reply(queue, message, reply) {
+    const path = { queue, id: message.id };
+    const body = { receipt: message.receipt, reply: toJson(reply) };
+    return this.call("POST /queues/{queue}/messages/{id}/reply", { path, body });
+  }
+
   async delete(source, ...receipts) {
     return this.#settle(source, "delete", { receipts });
   }
