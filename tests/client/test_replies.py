@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -155,6 +157,26 @@ def test_a_lambda_function_has_no_client_to_reply_with() -> None:
     handler = batch_response(double)
     record = {"messageId": "m", "body": "x"}
     assert handler({"Records": [record]}, None) == {"batchItemFailures": [{"itemIdentifier": "m"}]}
+
+
+def test_an_asker_without_a_wait_pauses(
+    client: Client, new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, call = new_queue(), client._transport.call
+    looks: list[float] = []
+
+    def at_once(method: str, path: str, *given: Any, **options: Any) -> Any:
+        """As for an account with as many waits as it may have."""
+        if method == "GET":
+            looks.append(time.monotonic())
+            options["query"] = {**options["query"], "wait_seconds": "0"}
+        return call(method, path, *given, **options)
+
+    monkeypatch.setattr(client._transport, "call", at_once)
+    with pytest.raises(ReplyTimedOut):
+        client.ask(queue, Message("x"), 3)
+    assert len(looks) <= 7
+    assert all(after - before > 0.9 for before, after in pairwise(looks))
 
 
 def test_commands_ask_and_reply(
