@@ -1,4 +1,5 @@
-"""POST …/messages/{delete,visibility,give-back,dead-letter}, for queues and pull subscriptions"""
+"""POST …/messages/{delete,visibility,give-back,dead-letter}, for queues and pull subscriptions;
+POST …/messages/{id}/reply of a queue"""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from cirrusmq.base.limits import (
     PAGE_ENTRIES_DEFAULT,
     RATES_HOURS,
     RATES_NAMES,
+    RECEIVE_WAIT_SECONDS,
     REPORT_LINES,
 )
 from cirrusmq.model.invoke import Invoke, InvokeInput
@@ -302,6 +303,12 @@ def _query(name: str, path: str) -> dict[str, Any]:
         }
     elif name == "body":
         text, schema = "whether to answer the body", {"type": "boolean", "default": False}
+    elif name == "reply_by":
+        text, schema = "as the answer to the send has it", msgspec.json.schema(Time)
+    elif name == "wait_seconds":
+        least, most = RECEIVE_WAIT_SECONDS
+        text = "how long to wait for the reply"
+        schema = {"type": "number", "minimum": least, "maximum": most, "default": 0}
     elif name == "exact":
         text = "whether an attribute that is not given must be at its default; else it may be any"
         schema = {"type": "boolean", "default": False}

@@ -16,6 +16,7 @@ from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.receiving.lookup.cancel import RescheduleRequest
 from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive import ReceiveRequest
+from cirrusmq.receiving.replies.answer import ReplyRequest
 from cirrusmq.schedules.schedule import ScheduleInput
 from cirrusmq.sending.send import SendRequest
 from cirrusmq.settlement.dead_letter import DeadLetterRequest
@@ -334,6 +335,26 @@ _MESSAGES = {
         },
         query=("receiver", "group"),
         problems=("MessageNotFound", "ReceiverNotFound", "Conflict"),
+    ),
+    f"POST {QUEUE}/messages/{{id}}/reply": Operation(
+        tag="Messages",
+        summary="Reply to a message that asks for it, and delete the message",
+        body=ReplyRequest,
+        examples={
+            "a reply": {"receipt": "l6wwYzVncXZz", "reply": {"body": "4"}},
+            "with attributes": {
+                "receipt": "l6wwYzVncXZz",
+                "reply": {"body": "none", "attributes": {"error": "no such order"}},
+            },
+        },
+        problems=("ReceiptExpired", "ReplyTooLate", "Conflict", "MessageTooLarge"),
+    ),
+    f"GET {QUEUE}/messages/{{id}}/reply": Operation(
+        tag="Messages",
+        summary="Wait for the reply to a message that the caller's account sent with `reply`",
+        query=("reply_by", "wait_seconds"),
+        asked={"reply_by": "2026-11-20T08:00:00.000Z"},
+        problems=("ReplyNotFound",),
     ),
     **_of_messages(QUEUE, "Messages"),
 }

@@ -80,7 +80,8 @@ class _Stage:
         if route.endswith("half/receive"):
             self._world.clock.pass_seconds(_UNDECIDED_SECONDS)
         path = re.sub(r"{(\w+)}", lambda found: self._name(found[1], call), route)
-        query = urlencode(OPERATIONS[call].asked)
+        asked = OPERATIONS[call].asked
+        query = urlencode(self._reply_by if "reply_by" in asked else asked)
         given = self._meant(body, route)
 
         def make() -> None:
@@ -119,8 +120,10 @@ class _Stage:
         self._token = json.loads(world.posts[-1][2])["token"]
         half = {"messages": [{"body": "half"}], "transaction": {}}
         self._handle = client.post("/topics/news/messages", half).json["transaction"]["handle"]
-        client.send("orders", "held")
+        (asked,) = client.send("orders", "held", reply={"seconds": 3_600})
         (received,) = client.receive("orders", 1)
+        self._asked: str = asked["id"]
+        self._reply_by = {"reply_by": asked["reply_by"]}
         (self._waiting,) = client.send("orders", "waiting")
         two = {"messages": [{"body": "news"}, {"body": "more"}]}
         published = client.post("/topics/news/messages", two)
@@ -139,6 +142,8 @@ class _Stage:
         words = route.split("/")
         if method == "PUT" and words[-1] == f"{{{name}}}" and name != "account":
             return "new"
+        if name == "id" and words[-1] == "reply":
+            return self._asked
         if name == "id":
             ids: dict[str, str] = {
                 "operations": self._operation,
@@ -162,6 +167,7 @@ class _Stage:
         kind = route.split("/")[1]
         meant = {
             "receipts": [self._receipts.get(kind)],
+            "receipt": self._receipts.get(kind),
             "delete": [self._receipts.get(kind)],
             "handle": self._handle,
             "token": self._token,

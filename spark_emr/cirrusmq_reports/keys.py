@@ -21,7 +21,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 KINDS: Mapping[str, frozenset[str]] = {
-    "Messages": frozenset(["A", "D", "F", "H", "L", "M", "N", "P", "Q", "R", "S", "T", "W", "X"]),
+    "Messages": frozenset("ADFHLMNPQRSTWXY"),
     "Usage": frozenset(["C", "T", "U", "V", "gauges", "sweep"]),
     "Directory": frozenset(["A", "D", "E", "G", "I", "K", "Q", "T", "deployment"]),
 }

@@ -81,6 +81,18 @@ def shape(answer: Any) -> Any:
     return type(answer).__name__
 
 
+def request_and_reply(client: Any, name: str) -> None:
+    client.create_queue(name)
+    (sent,) = client.send(name, [Message("2+2", reply_seconds=60)])
+    client.await_reply(name, sent, 0)
+    (received,) = client.receive(name, wait_seconds=5)
+    client.reply(name, received, "4", {"unit": b"kg"})
+    client.await_reply(name, sent)
+    with suppress(errors.ReplyTimedOut):
+        client.ask(name, Message("3+3"), 1)
+    client.delete_queue(name)
+
+
 def use_everything(client: Any, name: str) -> None:
     """Every call of the contract at least once."""
     dead, topic = f"{name}-dead", f"{name}-topic"
@@ -114,6 +126,7 @@ def use_everything(client: Any, name: str) -> None:
     client.show_operation(ended[-1]["id"])
     client.list_operations(queue=name, kind="purge")
     redrive(client, dead, name)
+    request_and_reply(client, f"{name}-asked")
     client.create_receiver(name, "audit", {"start": "latest"})
     client.show_receiver(name, "audit")
     client.list_receivers(name)

@@ -75,6 +75,12 @@ def start(stack: Any, tmp_path: Path, orders: str) -> Iterator[Start]:
             example.end()
 
 
+def test_a_request_has_its_reply(start: Start, wait_until: Wait) -> None:
+    asked = start("request_reply")
+    wait_until(lambda: asked.lines == ["4"])
+    assert asked.process.wait(30) == 0
+
+
 def test_a_first_program_sends_and_handles(start: Start, wait_until: Wait) -> None:
     hello = start("hello")
     wait_until(lambda: hello.lines == ["hello"])

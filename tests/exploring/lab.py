@@ -157,13 +157,17 @@ class Lab(Deployment):
         attempt: str | None = None,
         again: bool = False,
         replaces: str | None = None,
+        asks: int | None = None,
     ) -> Call:
-        """Send messages, or publish them, in one call. `replaces`: the key of a single one."""
+        """Send messages, or publish them, in one call. `replaces`: the key of a single one, and
+        `asks`: the seconds for which it waits for a reply."""
         request: dict[str, Any] = {"messages": [{"body": f"{label} "} for label in labels]}
         if attempt is not None:
             request["attempt"] = attempt
         if replaces is not None:
             request["messages"][0]["replace"] = replaces
+        if asks is not None:
+            request["messages"][0]["reply"] = {"seconds": asks}
         nothing = [None for _ in labels]
         shown: dict[str, Any] = {
             "labels": list(labels),
@@ -171,6 +175,7 @@ class Lab(Deployment):
             "attempt": attempt,
             "groups": nothing,
             "replaces": replaces,
+            "asks": asks,
         }
         shown |= dict.fromkeys(("keys", "delays", "colors"), nothing)
         shown |= {"tags": [[] for _ in labels], "priorities": [1 for _ in labels]}

@@ -9,7 +9,9 @@ from tests.exploring.lab import Lab, Plot
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.judging.clients import Client
-from cirrusmq_local.judging.scenario import DEAD
+from cirrusmq_local.judging.consumers import reply
+from cirrusmq_local.judging.producers import look_for_reply
+from cirrusmq_local.judging.scenario import DEAD, ORDERS
 
 OWNER = Client("owner's")
 ONE_TRY: dict[str, Any] = {"dead_letter": {"queue": DEAD.name, "max_receives": 1}}
@@ -144,6 +146,35 @@ def _replace_again(lab: Lab, client: Client) -> None:
     lab.send(client, "m1", attempt=lab.props["attempt"], again=True, replaces="k")
 
 
+def _ask(lab: Lab) -> None:
+    """A request of a minute, held by who keeps it in `held`."""
+    ((lab.props["asked"], sent_ms),) = lab.send(OWNER, "m1", asks=60).answer
+    lab.props["due_ms"] = sent_ms + 60_000
+    lab.props["held"] = lab.receive(OWNER)
+
+
+def _ask_for_too_long(lab: Lab) -> None:
+    _ask(lab)
+    lab.stage.jump(LEASE_MS + 1)
+
+
+def _reply(lab: Lab, client: Client) -> None:
+    reply(lab, client, ORDERS, lab.props["held"][0], f"of {client.name}")
+
+
+def _take_and_reply(lab: Lab, client: Client) -> None:
+    for delivery in lab.receive(client):
+        reply(lab, client, ORDERS, delivery, f"of {client.name}")
+
+
+def _give_up(lab: Lab, client: Client) -> None:
+    """Looks before the deadline, and behind it."""
+    given = {"id": lab.props["asked"], "due_ms": lab.props["due_ms"], "wait": 0}
+    look_for_reply(lab, client, ORDERS.name, ORDERS.name, given)
+    lab.stage.jump(64_000)
+    look_for_reply(lab, client, ORDERS.name, ORDERS.name, given)
+
+
 def _send_twice_again(lab: Lab, client: Client) -> None:
     """Later, the second time: its messages would be under another key."""
     _send_again(lab, client)
@@ -276,5 +307,16 @@ QUEUE_PLOTS = (
         name="a replaced send is repeated while it is consumed",
         set_up=_replaceable,
         clients={"s": _replace_again, "b": _replace("m2"), "r": _take_and_delete},
+    ),
+    Plot(name="two repliers", set_up=_ask, clients={"a": _reply, "b": _reply}),
+    Plot(
+        name="a late reply, another receives and replies",
+        set_up=_ask_for_too_long,
+        clients={"late": _reply, "r": _take_and_reply},
+    ),
+    Plot(
+        name="a reply, its asker gives up",
+        set_up=_ask,
+        clients={"r": _reply, "asker": _give_up},
     ),
 )

@@ -18,6 +18,7 @@ from tests.simulation import (
     half_plants,
     pair_plants,
     replace_plants,
+    reply_plants,
     topic_plants,
 )
 from tests.simulation.deployment import listening
@@ -44,6 +45,9 @@ COMPLETE: dict[str, dict[int, int]] = {
     "two replacers, and nothing waits": {0: 6, 1: 146},
     "a replacer and a receiver": {0: 15, 1: 344},
     "a replaced send is repeated while it is consumed": {0: 271},
+    "two repliers": {0: 6, 1: 88},
+    "a late reply, another receives and replies": {0: 20, 1: 304},
+    "a reply, its asker gives up": {0: 10, 1: 194},
     "a batch is fanned out twice, a member receives": {0: 50, 1: 1186},
     "two posters of a URL": {0: 16, 1: 1206},
     "a poster, and a resume": {0: 90},
@@ -99,6 +103,9 @@ FOUND: dict[str, tuple[str, int, int]] = {
     "checks_are_not_compared": ("two producers are asked for a half message", 0, 1),
     "a_commit_does_not_look_at_the_state": ("a half message is committed and rolled back", 0, 1),
     "a_rollback_does_not_look_at_the_state": ("a half message is committed and rolled back", 0, 6),
+    "a_reply_leaves_its_message": ("two repliers", 0, 1),
+    "a_reply_takes_any_receipt": ("a late reply, another receives and replies", 0, 35),
+    "an_asker_gives_up_without_a_write": ("a reply, its asker gives up", 0, 9),
     "fan_out_leaves_the_last_parcel_out": ("a batch is fanned out twice, a member receives", 0, 1),
 }
 """Planted fault -> the scenario that finds it, the faults it takes, and at which run at most."""
@@ -131,6 +138,7 @@ def test_every_scenario_is_played_without_a_fault() -> None:
     assert cloud_plants.__doc__
     assert topic_plants.__doc__
     assert replace_plants.__doc__
+    assert reply_plants.__doc__
     assert half_plants.__doc__
     assert pair_plants.__doc__
 

@@ -226,6 +226,19 @@ def use_messages(call: Checked) -> None:
     assert call("PATCH", f"{path}/{sent['id']}", {}).status == 400
     assert call("DELETE", f"{path}/{sent['id']}").status == 204
     assert call("DELETE", f"{path}/Msg-0").status == 404
+    call("PUT", "/queues/asked")
+    of_asked = "/queues/asked/messages"
+    question = {"messages": [{"body": "2+2", "reply": {"seconds": 60}}]}
+    (asked,) = call("POST", of_asked, question).json["messages"]
+    place, query = f"{of_asked}/{asked['id']}/reply", f"reply_by={asked['reply_by']}"
+    assert call("GET", place, query=query).json["state"] == "waiting"
+    (request,) = call("POST", f"{of_asked}/receive", {}).json["messages"]
+    answer = {"receipt": request["receipt"], "reply": {"body": "4", "attributes": {"a": "b"}}}
+    assert call("POST", place, answer).status == 200
+    other = {"receipt": request["receipt"], "reply": {"body": "5"}}
+    assert call("POST", place, other).status == 409
+    assert call("GET", place, query=f"{query}&wait_seconds=1.5").json["state"] == "replied"
+    assert call("GET", place, query="reply_by=2020-11-20T08:00:00Z").status == 404
     held = call("POST", f"{path}/receive", {"max": 8}).json["messages"]
     receipts = [message["receipt"] for message in held]
     entry = {"receipt": receipts[0], "visibility_timeout_seconds": 90}

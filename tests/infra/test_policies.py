@@ -259,16 +259,16 @@ def test_the_trial_of_versions_changes_its_own_account_and_key_alone(
 
 
 OTHERS_ITEMS = {
-    "Send": "AFHPRST",
+    "Send": "AFHPRSTY",
     "Receive": "FPSTX",
     "Delete": "FPSTX",
-    "Publish": "AFHMPQRSX",
-    "FanOut": "FHRTX",
-    "Push": "FHPTX",
-    "PushSlow": "FHPTX",
-    "Call": "PSTX",
-    "Replay": "FTX",
-    "Sweep": "FX",
+    "Publish": "AFHMPQRSXY",
+    "FanOut": "FHRTXY",
+    "Push": "FHPTXY",
+    "PushSlow": "FHPTXY",
+    "Call": "PSTXY",
+    "Replay": "FTXY",
+    "Sweep": "FXY",
 }
 """Beginnings of partition keys of Messages that a function neither reads nor writes: items of other
 mechanisms (`cirrusmq.storage.models` lists them)."""

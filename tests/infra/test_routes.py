@@ -26,12 +26,16 @@ EXPECTED = {
     ],
     "receive": [
         *(f"{method} {MESSAGES}/{{id}}" for method in ("GET", "DELETE", "PATCH")),
+        f"GET {MESSAGES}/{{id}}/reply",
         *(f"POST {holder}/messages/{call}" for holder in HOLDERS for call in ("receive", "peek")),
     ],
     "delete": [
-        f"POST {holder}/messages/{call}"
-        for holder in HOLDERS
-        for call in ("delete", "visibility", "give-back", "dead-letter")
+        f"POST {MESSAGES}/{{id}}/reply",
+        *(
+            f"POST {holder}/messages/{call}"
+            for holder in HOLDERS
+            for call in ("delete", "visibility", "give-back", "dead-letter")
+        ),
     ],
     "subscribe": [
         *(f"{method} {SUBSCRIPTION}" for method in ("PUT", "PATCH", "GET", "DELETE")),

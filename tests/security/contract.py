@@ -85,10 +85,14 @@ class Stage:
     names: dict[str, str] = field(default_factory=dict)
     handles: list[str] = field(default_factory=list)
     """Of half messages, to be decided."""
+    asked: dict[str, str] = field(default_factory=dict)
+    """The receipt and the deadline of a message that asks for a reply."""
 
     def make(self, client: Client, call: Call, names: Mapping[str, str]) -> Reply:
         """The call with a good body and query."""
         query = "queues={queue}&topics={topic}" if call.route == "/rates" else ""
+        if call.route.endswith("/reply") and call.method == "GET":
+            query = f"reply_by={self.asked['reply_by']}"
         body = self.body(call)
         return client.call(call.method, call.path(names), body, query.format_map(names))
 
@@ -110,6 +114,10 @@ class Stage:
                 "ids": [self.names["/topics/{topic}/messages/{id}"]]
             },
             "POST /topics/{topic}/subscriptions/{subscription}/confirm": {},
+            "POST /queues/{queue}/messages/{id}/reply": {
+                "receipt": self.asked["receipt"],
+                "reply": {"body": "4"},
+            },
             "POST /topics/{topic}/half/commit": {"handle": self.handles[0]},
             "POST /topics/{topic}/half/rollback": {"handle": self.handles[1]},
         }
@@ -135,7 +143,9 @@ def set_stage() -> Stage:
     owner, foreigner = (
         Client(world, each.authorization) for each in (first.owner, first.foreigner)
     )
-    return Stage(world, owner, foreigner, dict(first.names), list(first.handles))
+    return Stage(
+        *(world, owner, foreigner, dict(first.names), list(first.handles), dict(first.asked))
+    )
 
 
 @cache
@@ -146,6 +156,9 @@ def _first_stage() -> Stage:
     stage = Stage(world, owner, foreigner)
     for name, attributes in (("failed", {}), ("orders", {"rewind_seconds": 3_600})):
         assert owner.put(f"/queues/{name}", attributes).status == 201
+    owner.send("orders", "2+2", reply={"seconds": 3_600})
+    (asked,) = owner.receive("orders", 1)
+    stage.asked = {name: asked[name] for name in ("receipt", "reply_by")}
     assert owner.put("/queues/orders/receivers/copy").status == 201
     weekly = {"queue": "orders", "cron": "0 8 * * 1", "message": {"body": "week"}}
     assert owner.put("/schedules/weekly", weekly).status == 201
@@ -181,6 +194,7 @@ def _first_stage() -> Stage:
         "/keys/{id}": key,
         "/keys/{id}/rotate": key,
         "/queues/{queue}/messages/{id}": sent[2]["id"],  # which nobody received
+        "/queues/{queue}/messages/{id}/reply": asked["id"],
         "/topics/{topic}/messages/{id}": published.json["messages"][0]["id"],
     }
     return stage

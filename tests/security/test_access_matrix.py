@@ -34,6 +34,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "GET /queues/{queue}/messages/{id}": RECEIVERS,
     "DELETE /queues/{queue}/messages/{id}": SENDERS,
     "PATCH /queues/{queue}/messages/{id}": SENDERS,
+    "GET /queues/{queue}/messages/{id}/reply": SENDERS,
+    "POST /queues/{queue}/messages/{id}/reply": RECEIVERS,
     "POST /queues/{queue}/messages/delete": RECEIVERS,
     "POST /queues/{queue}/messages/visibility": RECEIVERS,
     "POST /queues/{queue}/messages/give-back": RECEIVERS,

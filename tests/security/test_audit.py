@@ -55,7 +55,7 @@ def stage() -> Iterator[Stage]:
 
 def changes(call: Call) -> bool:
     """Whether the call changes more than messages."""
-    of_message = call.route == "/queues/{queue}/messages/{id}"
+    of_message = call.route.startswith("/queues/{queue}/messages/{id}")
     return call.method != "GET" and call.route.rpartition("/")[2] not in DATA and not of_message
 
 

@@ -24,6 +24,8 @@ NEEDS: dict[str, set[str]] = {
     f"GET {Q}/messages/{{id}}": {"receive"},
     f"DELETE {Q}/messages/{{id}}": {"send"},
     f"PATCH {Q}/messages/{{id}}": {"send"},
+    f"GET {Q}/messages/{{id}}/reply": {"send"},
+    f"POST {Q}/messages/{{id}}/reply": {"receive"},
     f"GET {T}/messages": {"receive"},
     f"GET {T}/messages/{{id}}": {"receive"},
     f"GET {S}/messages": {"receive"},

@@ -85,6 +85,7 @@ KINDS = (
         *("message under a key", "messages", f"X#{_ID}#[0-9a-f]{{40}}", "X"),
         hint="made whole with each message under the key, and names a parcel, which has the rest",
     ),
+    Kind("end of a request", "messages", r"Y#Msg-[0-9A-Z]+", rf"{_ID}#{_ID}", once=True),
     Kind("reminder", "messages", f"D#{_ID}#[0-9a-f]{{40}}", "D", others=True, once=True),
     Kind(
         *("due mark", "messages", rf"D#{_ID}#\d+"),

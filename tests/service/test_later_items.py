@@ -112,6 +112,11 @@ def messages(alice: Client) -> None:
     for _ in range(2):
         alice.send("ordered", "e", group="g")
         alice.send("plain", "f", replace="k")
+    alice.send("plain", "g", reply={"seconds": 600})
+    held = {each["id"]: each for each in plain.receive_all() if "reply_by" in each}
+    for id, asked in held.items():
+        given = {"receipt": asked["receipt"], "reply": {"body": "h"}}
+        assert alice.post(f"/queues/plain/messages/{id}/reply", given).status == 200
 
 
 def published(alice: Client) -> None:

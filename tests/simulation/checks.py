@@ -28,6 +28,7 @@ from cirrusmq_local.judging.check_pushes import check_pushes
 from cirrusmq_local.judging.check_rates import check_rates
 from cirrusmq_local.judging.check_repeats import check_repeats
 from cirrusmq_local.judging.check_replacing import check_replacing
+from cirrusmq_local.judging.check_replies import check_replies
 from cirrusmq_local.judging.check_rewinds import check_rewinds
 from cirrusmq_local.judging.check_senders import check_senders
 from cirrusmq_local.judging.check_turns import check_in_flight, check_shares, check_turns
@@ -85,6 +86,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         yield from check_overdue(deployment, book)
     yield from check_cancelled(book)
     yield from check_replacing(scenario, book)
+    yield from check_replies(book)
     yield from check_senders(book)
     yield from check_choices(book)
     yield from check_rates(scenario, book)
@@ -103,7 +105,7 @@ def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]
     """The counts of the calm equal the messages that could be received then."""
     if scenario.queues["orders"]["message_retention_seconds"] < 1_000 or book.by_kind["change"]:
         return
-    if scenario.in_flight:
+    if scenario.in_flight or any(each.calls[0].given.get("asks") for each in book.sent.values()):
         return  # they expire meanwhile
     kept = sum(left.kept for left in drain.left.values())
     received = sum(left.received for left in drain.left.values())

@@ -24,6 +24,7 @@ from tests.simulation.scenario import (
     FLOW,
     HALF,
     REPLACED,
+    REPLIES,
     REWOUND,
     SLOW,
 )
@@ -148,6 +149,34 @@ def replaced_scenario(draw: random.Random) -> Scenario:
         repeated=0.5,
         deduplication=0,
         replacing=draw.choice((0.8, 1.0)),
+    )
+    return in_objects(draw, scenario) if draw.random() < 0.2 else scenario
+
+
+def replies_scenario(draw: random.Random) -> Scenario:
+    """A queue whose senders ask for replies, wait, and give up while others still work."""
+    orders: dict[str, Any] = {
+        "partitions": draw.choice((1, 1, 2)),
+        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
+        "message_retention_seconds": 345_600,
+        "delay_seconds": draw.choice((0, 0, 2)),
+    }
+    if draw.random() < 0.3:
+        orders["rewind_seconds"] = 3_600
+    cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((3, 6))) for n in range(2)]
+    cast += [Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((6, 12))) for n in range(2)]
+    cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
+    cast.append(Cast("meter", "meter", ORDERS, 0))
+    scenario = Scenario(
+        family=REPLIES,
+        queues={"orders": orders},
+        cast=tuple(cast),
+        pause_ms=draw.choice((0, 300, 1_500, 4_000)),
+        big_bodies=draw.random() < 0.3,
+        attempts=draw.choice((0.3, 0.8)),
+        repeated=0.5,
+        deduplication=0,
+        asking=draw.choice((0.8, 1.0)),
     )
     return in_objects(draw, scenario) if draw.random() < 0.2 else scenario
 
@@ -288,4 +317,5 @@ OWN_FAMILIES: dict[str, Callable[[random.Random], Scenario]] = {
     EARLY: early_scenario,
     SLOW: slow_scenario,
     REPLACED: replaced_scenario,
+    REPLIES: replies_scenario,
 }

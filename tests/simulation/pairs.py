@@ -26,6 +26,7 @@ from tests.simulation.own_families import (
     fair_scenario,
     half_scenario,
     replaced_scenario,
+    replies_scenario,
     rewound_scenario,
 )
 from tests.simulation.scenario import PAIRS
@@ -662,6 +663,44 @@ def _replaced_functions(draw: Draw) -> Scenario:
     return _with(scenario, orders={"delay_seconds": draw.choice((0, 2, 5))})
 
 
+def _asked_fair(draw: Draw) -> Scenario:
+    """A fair queue whose messages ask for replies."""
+    orders: dict[str, Any] = {"fair": True}
+    if draw.random() < 0.3:
+        orders["max_in_flight"] = draw.choice((1, 2))
+    return _with(replies_scenario(draw), orders=orders, tenants=_TENANTS)
+
+
+def _asked_letters(draw: Draw) -> Scenario:
+    """Messages that ask for replies, beside dead letters, retries and redrives."""
+    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
+    if draw.random() < 0.5:
+        orders["retry"] = draw_retry(draw)
+    undertaker = Cast("undertaker", "receiver", DEAD, 4)
+    return _with(replies_scenario(draw), undertaker, orders=orders)
+
+
+def _asked_priorities(draw: Draw) -> Scenario:
+    """A queue with priorities whose messages ask for replies."""
+    return _with(replies_scenario(draw), orders=_PRIORITIES)
+
+
+def _asked_operated(draw: Draw) -> Scenario:
+    """A queue whose messages ask for replies, and that is rewound, changed or purged."""
+    return _operated(draw, replies_scenario(draw), rewound=0.5, purged=0.4)
+
+
+def _asked_cancelled(draw: Draw) -> Scenario:
+    """Requests that are cancelled or put off before anybody receives them."""
+    cast = [Cast(f"canceller{n}", "canceller", ORDERS, draw.choice((5, 9))) for n in range(2)]
+    return _with(replies_scenario(draw), *cast)
+
+
+def _asked_granted(draw: Draw) -> Scenario:
+    """Requests of another account, by a grant."""
+    return _with_guest(replies_scenario(draw))
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -713,4 +752,10 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "replaced cancelled": _replaced_cancelled,
     "replaced operated": _replaced_operated,
     "replaced functions": _replaced_functions,
+    "asked fair": _asked_fair,
+    "asked letters": _asked_letters,
+    "asked priorities": _asked_priorities,
+    "asked operated": _asked_operated,
+    "asked cancelled": _asked_cancelled,
+    "asked granted": _asked_granted,
 }

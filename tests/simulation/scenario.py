@@ -14,6 +14,8 @@ CANCELLED = "cancelled"
 """The family whose senders cancel and reschedule."""
 REPLACED = "replaced"
 """The family whose messages replace those that wait under their keys."""
+REPLIES = "replies"
+"""The family whose messages ask for a reply."""
 EARLY = "early receivers"
 """The family whose queue gets a receiver that begins with the earliest message."""
 FAIR = "fair"
@@ -45,6 +47,7 @@ FIRST_SEEDS = {
     EARLY: 7_000_000,
     SLOW: 7_500_000,
     REPLACED: 7_700_000,
+    REPLIES: 7_800_000,
 }
 """Of the families that have seeds of their own, each up to the first one of the next."""
 PAIRS: dict[str, tuple[str, ...]] = {
@@ -98,6 +101,12 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "replaced cancelled": (REPLACED, CANCELLED),
     "replaced operated": (REPLACED,),
     "replaced functions": (REPLACED, TRIGGERS),
+    "asked fair": (REPLIES, FAIR),
+    "asked letters": (REPLIES,),
+    "asked priorities": (REPLIES, PRIORITY),
+    "asked operated": (REPLIES,),
+    "asked cancelled": (REPLIES, CANCELLED),
+    "asked granted": (REPLIES, GRANTED),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -17,6 +17,7 @@ from tests.simulation import (
     object_plants,
     pair_plants,
     replace_plants,
+    reply_plants,
     secret_plants,
     slow_plants,
     topic_plants,
@@ -39,6 +40,9 @@ LAST_FOUND_BY = {
     "a_batch_counts_again_when_it_comes_again": 21,
     "a_bound_leaves_no_tombstone": 7700065,
     "a_breaker_never_opens": 8430002,
+    "a_reply_takes_any_receipt": 7800003,
+    "an_asker_gives_up_without_a_write": 7800018,
+    "a_dead_letter_asks_for_nothing": 8510002,
     "a_cancellation_does_not_compare_what_it_read": 3000035,
     "a_claim_does_not_compare_what_it_read": 13,
     "a_commit_does_not_look_at_the_state": 1000018,
@@ -231,6 +235,7 @@ def test_the_planted_faults_are_there() -> None:
     assert pair_plants.__doc__
     assert slow_plants.__doc__
     assert replace_plants.__doc__
+    assert reply_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

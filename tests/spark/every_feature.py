@@ -135,6 +135,11 @@ class EveryFeature:
         assert self.client.delete(f"{place}/{cancelled['id']}").status == 204
         reply = self.client.patch(f"{place}/{changed['id']}", {"delay_seconds": 7_200})
         assert reply.status == 200, reply.text
+        asked = self.queue("asked")
+        (sent,) = asked.send("2+2", reply={"seconds": 3_600})
+        (request,) = asked.receive()
+        given = {"receipt": request["receipt"], "reply": {"body": "4"}}
+        assert self.client.post(f"{asked.path}/messages/{sent['id']}/reply", given).status == 200
         purged = self.queue("purged")
         purged.send("a", "b")
         self.world.clock.pass_seconds(60)

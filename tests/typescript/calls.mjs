@@ -31,6 +31,18 @@ const { failed } = await client.deadLetter("calls", [again.receipt], "bad");
 assert.equal(failed[0].code, "NoDeadLetterQueue");
 assert.equal((await client.delete("calls", again.receipt)).deleted.length, 1);
 
+// A request and its reply; null if nobody replies in time.
+await client.createQueue("asked");
+const asked = client.ask("asked", { body: "2+2", attributes: { unit: "kg" } }, 30);
+const [request] = await client.receive("asked", { waitSeconds: 20 });
+assert.ok(request.reply_by);
+await client.reply("asked", request, { body: bytes, attributes: { raw: bytes } });
+await rejects(client.reply("asked", request, "other"), "Conflict");
+const reply = await asked;
+assert.deepEqual(reply.bytes, bytes);
+assert.equal(reply.attributes.raw.base64, "AP8K");
+assert.equal(await client.ask("asked", "nobody", 1), null);
+
 // Ordered queues: groups keep their order.
 await client.createQueue("ordered", { ordered: true });
 await client.send("ordered", { body: "1", group: "g" }, { body: "2", group: "g" });

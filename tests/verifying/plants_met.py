@@ -32,6 +32,7 @@ _EARLY, _URLS = (
     SCENE + "receivers that begin with the backlog",
     SCENE + "judging of posts in their order",
 )
+_REPLIES = SCENE + "requests and their replies"
 RARE = "its calls are played, but a minute on a busy machine did not show it when it was tried"
 UNTRIED = "its calls are played; it was not tried yet whether a minute shows it"
 WHY_NOT: dict[str, tuple[str, ...]] = {
@@ -68,6 +69,16 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "the_ring_does_not_go_on",
         "the_ring_ends_at_its_last_group",
         "what_is_given_back_untried_counts",
+    ),
+    _REPLIES: (
+        "a_dead_letter_asks_for_nothing",
+        "a_deadline_is_known_as_another_one",
+        "a_reply_leaves_its_message",
+        "a_reply_takes_any_receipt",
+        "a_reply_writes_over_another_one",
+        "a_request_outlives_its_deadline",
+        "an_asker_gives_up_without_a_write",
+        "the_same_reply_again_is_any_reply",
     ),
     STORE: (
         "reminders_are_written_after_the_messages",

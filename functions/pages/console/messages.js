@@ -27,6 +27,7 @@ export function messageCard(message, ...actions) {
         message.receive_count !== undefined && [t("receive_count"), number(message.receive_count)],
         message.visible_at && [t("visible_at"), time(message.visible_at)],
         message.expires_at && [t("expires_at"), time(message.expires_at)],
+        message.reply_by && [t("reply_by"), time(message.reply_by)],
         message.group && [t("group"), message.group],
         message.priority && [t("priority"), number(message.priority)],
         message.sender && [

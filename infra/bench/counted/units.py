@@ -34,12 +34,16 @@ from .turns import turn_rows
 _S3 = ("Put", "Get", "Copy")
 
 
+_REQUEST = {"body": "x" * 100, "reply": {"seconds": 60}}
+
+
 def run() -> None:
     """Prints the tables."""
     _show_lives()
     _show_objects()
     _show_failures()
     _show_replaced()
+    _show_replies()
     _show_reads()
     _show_published()
     _show_pushed()
@@ -184,6 +188,50 @@ def replace_units(case: str) -> tuple[float, float]:
     replaced = send("a", **bound)
     if (replaced is None) is (case in ("waits", "bounded")):
         raise RuntimeError(f"{case}: replaced {replaced}")
+    used = world.engine.capacity()["by_table"][world.tables.messages]
+    return float(used["write_units"]), float(used["read_units"])
+
+
+def _show_replies() -> None:
+    """Prints units of the calls about one request and its reply."""
+    cases = {
+        "a request of 100 bytes": reply_units("ask"),
+        "a look of its asker": reply_units("look"),
+        "a wait of 20 s": reply_units("wait"),
+        "a reply of 100 bytes": reply_units("reply"),
+        "a reply of 10 KB, which packs to half": reply_units("reply", 10_240),
+        "giving up": reply_units("give up"),
+    }
+    show(
+        "Units of a request and its reply",
+        ["call", "write units", "read units"],
+        [(name, *units) for name, units in cases.items()],
+    )
+
+
+def reply_units(case: str, size: int = 100) -> tuple[float, float]:
+    """Returns (write units, read units) of one call about a request. size: bytes of its reply."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1})
+    (sent,) = alice.send("work", "x" * 100, reply={"seconds": 60})
+    (received,) = alice.receive("work")
+    path = f"/queues/work/messages/{sent['id']}/reply"
+    body = world.random.randbytes(size // 2).hex()
+    reply = {"receipt": received["receipt"], "reply": {"body": body}}
+    if case == "give up":
+        world.clock.pass_seconds(63)
+    alice.send("work", "y")  # attributes are cached
+    world.engine.reset_capacity()
+    wait = 20 if case == "wait" else 0
+    if case == "ask":
+        done = alice.post("/queues/work/messages", {"messages": [_REQUEST]})
+    elif case == "reply":
+        done = alice.post(path, reply)
+    else:
+        done = alice.get(path, f"reply_by={sent['reply_by']}&wait_seconds={wait}")
+    if done.status >= 300:
+        raise RuntimeError(f"{case}: {done.text}")
     used = world.engine.capacity()["by_table"][world.tables.messages]
     return float(used["write_units"]), float(used["read_units"])
 

@@ -18,6 +18,7 @@ _HINTS = {
     "TopicNotFound": "cirrusmq topic list shows all topics",
     "SubscriptionNotFound": "cirrusmq topic show <topic> lists its subscriptions",
     "ReceiverNotFound": "cirrusmq queue receivers <queue> lists them",
+    "ReplyTimedOut": "a consumer must reply: cirrusmq receive --json, then cirrusmq reply",
     "ScheduleNotFound": "cirrusmq schedule list shows the schedules there are",
     "GrantNotFound": "cirrusmq queue grants <queue>, or topic grants <topic>, lists them",
     "AlreadyExists": "change what differs (queue change, topic change), or choose another name",

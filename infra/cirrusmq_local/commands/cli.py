@@ -29,6 +29,7 @@ from cirrusmq_local.commands import (
     rates,
     receivers,
     reports,
+    requests,
     schedules,
     secret,
     subscriptions,
@@ -71,6 +72,8 @@ app = typer.Typer(
 app.add_typer(queue, name="queue")
 app.command("send")(messages.send)
 app.command("receive")(messages.receive)
+app.command("ask")(requests.ask)
+app.command("reply")(requests.reply)
 app.command("peek")(peek)
 app.command("tail")(tail)
 app.add_typer(topic, name="topic")

@@ -310,10 +310,12 @@ def excused(
         for call in book.effective("change", queue)
         if "message_retention_seconds" in call.given
     ]
+    if asks := sent.calls[0].given.get("asks"):
+        lives.append(asks)  # its life ends at its deadline
     # A message may wait for its retry to the end of its life, or for one of its group that does.
     wait_seconds = max(scenario.queues[queue].get("retry", {}).get("waits", [0]))
     waits = wait_seconds or scenario.queues[queue].get("ordered")
-    slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if waits else 0
+    slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if waits or asks else 0
     # Under a rate the last message that the drain receives waits for all the others.
     if rate := scenario.queues[queue].get("receive_rate"):
         slack_seconds += -(-drain.left[queue].kept // rate)

@@ -13,6 +13,7 @@ from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.places import Delivery, Place, read_deliveries
 from cirrusmq_local.judging.producers import COLORS, GROUPS
 from cirrusmq_local.judging.scenario import Cast, Scenario
+from cirrusmq_local.judging.tracks import REPLY
 
 _ACTS = ("delete",) * 6 + ("visibility",) * 2 + ("give back",) * 2 + ("dead letter", "nothing")
 _POISONED = ("give back", "nothing", "nothing", "delete")
@@ -45,6 +46,7 @@ class Receiver:
         self._choices, self._names = scenario.choices, _names_of(scenario, cast.place)
         self._walks: dict[str, list[Call]] = {}
         """By what a receive asks for: the calls of which the next one goes on behind the last."""
+        self._asked = bool(scenario.asking)
         self._had: list[Delivery] = []
 
     def step(self, number: int, draw: Random) -> None:
@@ -112,6 +114,10 @@ class Receiver:
         return list(call.answer) if call.known else []
 
     def _act(self, verb: str, deliveries: list[Delivery], draw: Random) -> None:
+        asked = [each for each in deliveries if each.asks] if self._asked else []
+        if asked and verb == "delete" and draw.random() < 0.8:
+            self._reply(draw.choice(asked), draw)
+            return
         if verb == "nothing" or (verb == "dead letter" and not self._gives_up):
             return
         given: dict[str, Any] = {}
@@ -124,6 +130,16 @@ class Receiver:
         call = act(self._deployment, self._client, self._place, verb, deliveries, given)
         if call.outcome in ("failed", "crashed") and draw.random() < 0.6:
             act(self._deployment, self._client, self._place, verb, deliveries, given)
+
+    def _reply(self, delivery: Delivery, draw: Random) -> None:
+        """Reply to one message; after a lost answer perhaps once more, or otherwise."""
+        body = f"{self._client.name}.{draw.randrange(1 << 30)}"
+        for _ in range(2):
+            call = reply(self._deployment, self._client, self._place, delivery, body)
+            if call.outcome not in ("failed", "crashed") and draw.random() < 0.8:
+                return
+            if draw.random() < 0.3:
+                body += "!"
 
 
 def _names_of(scenario: Scenario, place: Place) -> tuple[str, ...]:
@@ -160,6 +176,21 @@ def take(deployment: Deployment, client: Client, place: Place, given: dict[str, 
     if call.known and call.deleted is not None and call.answer is None:
         call.outcome = "failed"  # the deletes alone were answered
     return call
+
+
+def reply(
+    deployment: Deployment, client: Client, place: Place, delivery: Delivery, body: str
+) -> Call:
+    """One reply to a message."""
+    return deployment.http(
+        client,
+        REPLY,
+        place.name,
+        {"id": delivery.id, "messages": [delivery], "body": body},
+        "POST /queues/{queue}/messages/{id}/reply",
+        {"queue": place.holder, "id": delivery.id},
+        {"receipt": delivery.receipt, "reply": {"body": body}},
+    )
 
 
 def act(

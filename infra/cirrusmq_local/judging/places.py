@@ -56,6 +56,8 @@ class Delivery:
     """The value of its attribute `color`."""
     sender: str
     """The account that sent it, as the answer says."""
+    asks: bool = False
+    """True if its sender waits for a reply."""
     skew_ms: int = 0
     """The skew of the clock of the environment that claimed it."""
 
@@ -101,6 +103,7 @@ def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
             priority=each.get("priority", 1),
             color=each["attributes"].get("color"),
             sender=each["sender"],
+            asks="reply_by" in each,
             skew_ms=call.skew_ms,
         )
         for each in answer["messages"]

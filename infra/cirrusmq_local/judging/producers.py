@@ -6,18 +6,22 @@ from random import Random
 from typing import Any
 
 from cirrusmq.base import ulid
-from cirrusmq.base.timestamps import parse_time
+from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq_local.judging.check_replacing import read_sent
+from cirrusmq_local.judging.check_replies import WAITING, read_state
 from cirrusmq_local.judging.clients import ACCOUNT, GUEST, Client
 from cirrusmq_local.judging.deployment import Deployment
-from cirrusmq_local.judging.history import Call
+from cirrusmq_local.judging.history import MAX_SKEW_MS, Call
 from cirrusmq_local.judging.scenario import Cast, Scenario
+from cirrusmq_local.judging.tracks import AWAIT
 
 GROUPS = ("red", "blue")
 COLORS = ("black", "white", "grey")
 PRIORITIES = (1, 1, 2, 5, 16)
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
 _KEYS = ("profile", "search")
+_ASKED_SECONDS = (5, 20, 20, 60, 600)
+"""Seconds that a request waits for its reply."""
 
 
 class Sender:
@@ -48,6 +52,23 @@ class Sender:
             self._deployment.stage.pause(pause_ms)
             call = self._send(given, "send again")
             repeats += 1
+        if given["asks"] and call.known:
+            self._await(call, given["asks"], draw)
+
+    def _await(self, sent: Call, seconds: int, draw: Random) -> None:
+        """Look for the reply a few times, the last one behind the deadline."""
+        stage = self._deployment.stage
+        ((message_id, sent_ms),) = sent.answer
+        due_ms = sent_ms + 1_000 * seconds
+        for left in range(draw.choice((1, 2, 4)), -1, -1):
+            if not left:
+                stage.pause(max(0, due_ms + 2 * MAX_SKEW_MS - stage.now_ms()))
+            wait = draw.choice((0, 0.3, 3, 20))
+            given = {"id": message_id, "due_ms": due_ms, "wait": wait}
+            look = look_for_reply(self._deployment, self._client, self._target, self._ref, given)
+            if look.known and look.answer != WAITING and draw.random() < 0.7:
+                return
+            stage.pause(draw.choice((0, 100, 2_000)))
 
     def _draw(self, number: int, draw: Random) -> dict[str, Any]:
         scenario = self._scenario
@@ -55,7 +76,10 @@ class Sender:
         replaces = None
         if scenario.replacing and draw.random() < scenario.replacing:
             replaces = draw.choice(_KEYS)
-        count = 1 if replaces else draw.choice((1, 1, 2, 3, 5))
+        asks = None
+        if scenario.asking and not self._topic and draw.random() < scenario.asking:
+            asks = draw.choice(_ASKED_SECONDS)
+        count = 1 if replaces or asks else draw.choice((1, 1, 2, 3, 5))
         deduplicated = draw.random() < scenario.deduplication
         messages: list[dict[str, Any]] = []
         for place in range(count):
@@ -86,6 +110,8 @@ class Sender:
                 message["replace"] = replaces
                 if draw.random() < 0.5:
                     message["replace_within_seconds"] = draw.choice((10, 10, 12, 20))
+            if asks:
+                message["reply"] = {"seconds": asks}
             messages.append(message)
         request: dict[str, Any] = {"messages": messages}
         with_attempt = draw.random() < scenario.attempts
@@ -97,11 +123,12 @@ class Sender:
             "request": request,
             "repeatable": with_attempt or deduplicated,
             "replaces": replaces,
+            "asks": asks,
             "name": f"{self._name}.{number}",
         }
 
     def _send(self, given: dict[str, Any], kind: str) -> Call:
-        shown = {key: given[key] for key in ("labels", "name", "replaces")} | {
+        shown = {key: given[key] for key in ("labels", "name", "replaces", "asks")} | {
             "attempt": given["request"].get("attempt"),
             "groups": [message.get("group") for message in given["request"]["messages"]],
             "keys": [message.get("deduplication_id") for message in given["request"]["messages"]],
@@ -124,6 +151,19 @@ class Sender:
             *(route, path, given["request"]),
             read=read_sent,
         )
+
+
+def look_for_reply(
+    deployment: Deployment, client: Client, target: str, ref: str, given: dict[str, Any]
+) -> Call:
+    """One look of an asker, which may wait."""
+    query = {"reply_by": format_time(given["due_ms"]), "wait_seconds": str(given["wait"])}
+    return deployment.http(
+        *(client, AWAIT, target, given, "GET /queues/{queue}/messages/{id}/reply"),
+        {"queue": ref, "id": given["id"]},
+        query=query,
+        read=read_state,
+    )
 
 
 def read_stored(call: Call, answer: Any) -> list[tuple[str, int]]:

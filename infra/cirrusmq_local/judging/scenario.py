@@ -117,6 +117,8 @@ class Scenario:
     """How much longer than others a pause is."""
     replacing: float = 0.0
     """The share of sends of one message that takes the place of another one under its key."""
+    asking: float = 0.0
+    """The share of sends of one message that asks for a reply."""
     choices: float = 0.0
     """The share of receives that choose: a group if the place has groups, else an attribute."""
     thinks_ms: tuple[int, ...] = (0, 5, 100, 900, 1_100, 4_000)

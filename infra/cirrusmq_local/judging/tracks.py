@@ -14,6 +14,7 @@ from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, History
 from cirrusmq_local.judging.places import Delivery
 
 REDRIVE, REDELIVER = "redrive", "redeliver"
+REPLY, AWAIT = "reply", "await"
 HANDED = "hand over"
 """In place of a call: a function that a queue names is given messages."""
 ENDING = frozenset({"delete", "give back", "dead letter", REDRIVE})
@@ -134,6 +135,8 @@ class Book:
             self.by_kind[call.kind].append(call)
             if "delete" in call.given:
                 self._add_carried(call)
+            if call.kind == REPLY:
+                self._add_reply(call)
             if call.kind in ("send", "send again") and call.effective:
                 self._add_send(call)
             elif call.kind == "receive" and call.known:
@@ -198,6 +201,16 @@ class Book:
             deletes.outcome, deletes.answer = "answered", call.deleted
         self.by_kind["delete"].append(deletes)
         self._add_acts(deletes)
+
+    def _add_reply(self, call: Call) -> None:
+        """A reply, as the delete of its message."""
+        shown = replace(call, kind="delete", given={"messages": call.given["messages"]})
+        if call.outcome == "refused":
+            shown.outcome, shown.answer = "answered", [str(call.answer).split(" ")[0]]
+        elif call.known:
+            shown.answer = [0]
+        self.by_kind["delete"].append(shown)
+        self._add_acts(shown)
 
     def _add_acts(self, call: Call) -> None:
         for number, delivery in enumerate(call.given["messages"]):

@@ -80,6 +80,29 @@ export class Client {
     return { messages: messages.map(fromJson), seenAll, after: next };
   }
 
+  async ask(queue, message, seconds, { signal } = {}) {
+    const bare = typeof message === "string" || message instanceof Uint8Array;
+    const given = bare ? { body: message } : message;
+    const [sent] = await this.send(queue, { ...given, reply: { seconds } });
+    const path = { queue, id: sent.id };
+    const query = { reply_by: sent.reply_by, wait_seconds: 20 };
+    for (;;) {
+      const began = Date.now();
+      const key = "GET /queues/{queue}/messages/{id}/reply";
+      const answer = await this.call(key, { path, query, signal });
+      if (answer.state === "replied") return fromJson(answer.reply);
+      if (answer.state === "timed_out") return null;
+      // Answered at once: the account has as many waits as it may have.
+      if (Date.now() - began < 1_000) await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  }
+
+  async reply(queue, message, reply) {
+    const path = { queue, id: message.id };
+    const body = { receipt: message.receipt, reply: toJson(reply) };
+    return this.call("POST /queues/{queue}/messages/{id}/reply", { path, body });
+  }
+
   async delete(source, ...receipts) {
     return this.#settle(source, "delete", { receipts });
   }

@@ -8,6 +8,19 @@ export interface AnsweredHeader {
   value: string;
 }
 
+/** The wish of a message for a reply. */
+export interface AskedReply {
+  /** an integer from 1 to 43,200 */
+  seconds: number;
+}
+
+/** The state of a request, for its sender. */
+export interface AwaitedReply {
+  /** `timed_out`: no reply came before the deadline, and none is taken now */
+  state: "replied" | "timed_out" | "waiting";
+  reply?: GivenReply;
+}
+
 /** The backlog of the account's queues and subscriptions at one time. */
 export interface BacklogReport {
   /** RFC 3339 in UTC with milliseconds */
@@ -389,6 +402,15 @@ export interface GiveBackRequest {
 export interface GivenBackReceipts {
   given_back: HeldReceipt[];
   failed: Failure[];
+}
+
+/** A reply as it was given: `body` as `body`, `body_base64` as `body_base64`. */
+export interface GivenReply {
+  body?: string;
+  body_base64?: string;
+  attributes: Record<string, string | Bytes>;
+  /** RFC 3339 in UTC with milliseconds */
+  replied_at: string;
 }
 
 /** A page of the grants on a queue, by account. */
@@ -814,6 +836,8 @@ export interface PeekedMessage {
   /** RFC 3339 in UTC with milliseconds */
   first_received_at?: string;
   dead_letter?: DeadLetterNote;
+  /** until when its sender waits for a reply, if it does */
+  reply_by?: string;
 }
 
 /** Messages of one state; none is claimed. A page may be empty and have a cursor. */
@@ -1120,6 +1144,8 @@ export interface ReceivedMessage {
   /** RFC 3339 in UTC with milliseconds */
   first_received_at?: string;
   dead_letter?: DeadLetterNote;
+  /** until when its sender waits for a reply, if it does */
+  reply_by?: string;
   /** opaque: deletes the message, or changes its lease */
   receipt: string;
 }
@@ -1224,6 +1250,30 @@ export interface RedriveRequest {
   ids?: string[];
   /** an array of 1 to 16 receipts, alone or beside to */
   receipts?: string[];
+}
+
+/** A reply that is stored; its message is deleted. */
+export interface Replied {
+  id: string;
+  /** RFC 3339 in UTC with milliseconds */
+  replied_at: string;
+}
+
+/** A reply's content. */
+export interface ReplyInput {
+  /** a text of at least one byte */
+  body?: string;
+  /** bytes, in the place of `body` */
+  body_base64?: string;
+  /** at most 10, with values of at most 1,024 bytes */
+  attributes?: Record<string, string | Base64>;
+}
+
+/** The body of a reply. */
+export interface ReplyRequest {
+  /** a receipt of 1 to 2,048 characters */
+  receipt: string;
+  reply: ReplyInput;
 }
 
 /** The body of a change of a message's due time: one of the two. */
@@ -1396,6 +1446,7 @@ export interface SendMessage {
   replace?: string;
   /** an integer from 1 to 1,296,000 */
   replace_within_seconds?: number;
+  reply?: AskedReply;
   /** an integer from 1 to 43,200 seconds */
   visibility_timeout_seconds?: number;
 }
@@ -1420,6 +1471,8 @@ export interface SentMessage {
   sent_at?: string;
   /** of a message with `replace`: the one whose place it took, or null */
   replaced?: string | null;
+  /** of a message with `reply`: its deadline */
+  reply_by?: string;
   error?: Problem;
 }
 
@@ -1849,6 +1902,20 @@ export interface Calls {
     query?: { receiver?: string; group?: string };
     body?: RescheduleRequest;
     answer: FoundMessage;
+  };
+  /** Reply to a message that asks for it, and delete the message */
+  "POST /queues/{queue}/messages/{id}/reply": {
+    path: { queue: string; id: string };
+    query?: {};
+    body: ReplyRequest;
+    answer: Replied;
+  };
+  /** Wait for the reply to a message that the caller's account sent with `reply` */
+  "GET /queues/{queue}/messages/{id}/reply": {
+    path: { queue: string; id: string };
+    query?: { reply_by?: string; wait_seconds?: number };
+    body?: undefined;
+    answer: AwaitedReply;
   };
   /** Receive messages and hold them for a while; before that, delete others */
   "POST /queues/{queue}/messages/receive": {

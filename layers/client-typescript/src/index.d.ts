@@ -5,12 +5,15 @@ import type {
   ChangedReceipts,
   DeletedReceipts,
   GivenBackReceipts,
+  GivenReply,
   NewSubscription,
   PublishedMessage,
   PublishMessage,
   QueueAttributes,
   QueueInput,
   ReceivedMessage,
+  Replied,
+  ReplyInput,
   SendMessage,
   SentMessage,
   SubscriptionAttributes,
@@ -37,6 +40,14 @@ export type Source =
 
 /** A message that is held until `visible_at`. */
 export interface Received extends ReceivedMessage {
+  /** The body's bytes. */
+  readonly bytes: Uint8Array;
+  /** The body as text; throws where it is not UTF-8. */
+  readonly text: string;
+}
+
+/** The reply to a request. */
+export interface Reply extends GivenReply {
   /** The body's bytes. */
   readonly bytes: Uint8Array;
   /** The body as text; throws where it is not UTF-8. */
@@ -123,6 +134,19 @@ export class Client {
     value: string | Uint8Array,
     options?: ReceiveWhereOptions,
   ): Promise<Selected>;
+  /** Sends a message and waits for its reply; null if none came in so many seconds. */
+  ask(
+    queue: string,
+    message: Outgoing,
+    seconds: number,
+    options?: { signal?: AbortSignal },
+  ): Promise<Reply | null>;
+  /** Replies to a message that asks for it, which is deleted then. */
+  reply(
+    queue: string,
+    message: Received,
+    reply: string | Uint8Array | WithContent<ReplyInput>,
+  ): Promise<Replied>;
   /** Acknowledges: the messages are done. */
   delete(source: Source, ...receipts: string[]): Promise<DeletedReceipts>;
   /** Not done: they come again, at once or later. `tried: false` counts no receive. */

@@ -15,7 +15,7 @@ from cirrusmq_client.client import Client
 from cirrusmq_client.connection import Connection, find_connection
 from cirrusmq_client.consumer import Consumer
 from cirrusmq_client.dynamodb_transactions import DynamoDBTransactions
-from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.errors import CirrusMQError, ReplyTimedOut
 from cirrusmq_client.exactly_once import AlreadyConsumed, ExactlyOnce
 from cirrusmq_client.in_process import InProcess
 from cirrusmq_client.lingering import NotSent
@@ -24,7 +24,7 @@ from cirrusmq_client.options import Batches
 from cirrusmq_client.outcomes import Undecided
 from cirrusmq_client.producer import PartlySent, Producer
 from cirrusmq_client.progress import CallbackProgress, FileProgress, NoProgress
-from cirrusmq_client.results import Ack, BatchResult, DeadLetter, HandlerResult, Retry
+from cirrusmq_client.results import Ack, BatchResult, DeadLetter, HandlerResult, Reply, Retry
 from cirrusmq_client.sources import Queue, Subscription
 from cirrusmq_client.tracing import Tracing
 from cirrusmq_client.transactions import TakenOver, Transaction
@@ -63,6 +63,8 @@ __all__ = [
     "Producer",
     "Queue",
     "Received",
+    "Reply",
+    "ReplyTimedOut",
     "Retry",
     "SqlDecisions",
     "SqlTransactions",

@@ -33,6 +33,8 @@ class SentMessage(TypedDict):
     sent_at: NotRequired[str]
     replaced: NotRequired[str | None]
     """of a message with `replace`: the one whose place it took, or null"""
+    reply_by: NotRequired[str]
+    """of a message with `reply`: its deadline"""
     error: NotRequired[Problem]
 
 
@@ -87,6 +89,8 @@ class PeekedMessage(Content):
     expires_at: str
     first_received_at: NotRequired[str]
     dead_letter: NotRequired[DeadLetterNote]
+    reply_by: NotRequired[str]
+    """until when its sender waits for a reply, if it does"""
 
 
 class ReceivedMessage(PeekedMessage):
@@ -156,6 +160,23 @@ class FoundMessage(MessageState):
     redriven"""
 
 
+class GivenReply(TypedDict):
+    """A reply as it was given: `body` as `body`, `body_base64` as `body_base64`."""
+
+    body: NotRequired[str]
+    body_base64: NotRequired[str]
+    attributes: dict[str, str | Bytes]
+    replied_at: str
+
+
+class AwaitedReply(TypedDict):
+    """The state of a request, for its sender."""
+
+    state: Literal["waiting", "replied", "timed_out"]
+    """`timed_out`: no reply came before the deadline, and none is taken now"""
+    reply: NotRequired[GivenReply]
+
+
 class DeletedReceipts(TypedDict):
     """The messages that were deleted, and the receipts that could not be used."""
 
@@ -182,6 +203,13 @@ class GivenBackReceipts(TypedDict):
 
     given_back: list[HeldReceipt]
     failed: list[Failure]
+
+
+class Replied(TypedDict):
+    """A reply that is stored; its message is deleted."""
+
+    id: str
+    replied_at: str
 
 
 class PublishedMessage(TypedDict):

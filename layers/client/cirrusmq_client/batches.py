@@ -61,13 +61,13 @@ def size_of(message: Message) -> Size:
 def split(messages: Iterable[Message]) -> Iterator[list[Message]]:
     """Yields the messages in order, in batches for one call.
 
-    A too large message is alone, and so is one that replaces another one.
+    A too large message is alone, and so is one that replaces another one or asks for a reply.
     """
     batch: list[Message] = []
     held = Size()
     for message in messages:
         size = size_of(message)
-        alone = message.replace is not None or (batch and batch[0].replace is not None)
+        alone = message.is_alone or (batch and batch[0].is_alone)
         if batch and (alone or not held.plus(size).fits):
             yield batch
             batch, held = [], Size()

@@ -10,8 +10,8 @@ from cirrusmq_client.account_calls import AccountCalls
 from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.connection import DATA, Connection, find_connection
 from cirrusmq_client.in_process import InProcess
-from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.queue_calls import QueueCalls
+from cirrusmq_client.reply_calls import ReplyCalls
 from cirrusmq_client.schedule_calls import ScheduleCalls
 from cirrusmq_client.steps import Blocking
 from cirrusmq_client.topic_calls import TopicCalls
@@ -19,7 +19,7 @@ from cirrusmq_client.tracing import Tracing, open_spans
 from cirrusmq_client.transport import BaseTransport, Transport
 
 
-class BaseClient(QueueCalls, MessageCalls, TopicCalls, ScheduleCalls, AccountCalls):
+class BaseClient(QueueCalls, ReplyCalls, TopicCalls, ScheduleCalls, AccountCalls):
     """Every call, in steps; a subclass has the driver and the transport."""
 
     _make_transport: ClassVar[Callable[..., BaseTransport]]

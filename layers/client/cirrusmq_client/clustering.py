@@ -24,7 +24,7 @@ from cirrusmq_client.leases import Held, Leases
 from cirrusmq_client.messages import Received
 from cirrusmq_client.options import Options
 from cirrusmq_client.outcomes import Exchanged
-from cirrusmq_client.results import Ack, Result, Retry, Untried
+from cirrusmq_client.results import Ack, Reply, Result, Retry, Untried
 from cirrusmq_client.settling import Settler
 from cirrusmq_client.sources import Source
 from cirrusmq_client.steps import Steps, driven
@@ -270,7 +270,7 @@ class Clustering:
         """Settles results; a group's next message starts only after this one is deleted."""
         done: set[str] = yield partial(self._settler.settle, results)
         for held, result in results:
-            if held.message.receipt not in done or not isinstance(result, Ack):
+            if held.message.receipt not in done or not isinstance(result, Ack | Reply):
                 yield from self._give_back_untried(self._inbox.fail(held))
             self._inbox.done(held)
 

@@ -45,6 +45,7 @@ class Consumer:
     of the source, or without a policy after 1, 2, 4, … 300 seconds by its receive count, of which
     up to half is left out at random.
     - `DeadLetter(reason)`: it is moved to the dead-letter queue.
+    - `Reply(body)`: its sender, who waits for it, gets the reply, and it is deleted.
     - an exception, `SystemExit` too, or any other value: a failure, which is like `Retry()`.
 
     Parameters:

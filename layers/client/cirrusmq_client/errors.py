@@ -123,6 +123,14 @@ class ScheduleNotFound(CirrusMQError):
     """The account has no schedule of this name."""
 
 
+class ReplyNotFound(CirrusMQError):
+    """Replies are kept until 5 minutes after their request's deadline, which are over."""
+
+
+class ReplyTimedOut(CirrusMQError):
+    """No reply came before the request's deadline, and none is taken any more."""
+
+
 class GrantNotFound(CirrusMQError):
     """The queue or topic has no grant for this account."""
 
@@ -145,6 +153,10 @@ class ReceiptExpired(CirrusMQError):
 
 class Conflict(CirrusMQError):
     """The present state does not allow this change."""
+
+
+class ReplyTooLate(CirrusMQError):
+    """Nobody waits for this reply: the deadline of its request is over."""
 
 
 class InUse(CirrusMQError):

@@ -95,8 +95,8 @@ class _Lane:
             joins = beside is not None or batch
             if joins and (len(delays) > 1 or not held.plus(entry.size).fits):
                 break
-            if batch and entry.message.replace is not None:
-                break  # a message that replaces another one is alone in its call
+            if batch and (entry.message.is_alone or batch[-1].message.is_alone):
+                break
             batch.append(self.entries.popleft())
             held = held.plus(entry.size)
         self.size = self.size.minus(held.minus(begun))

@@ -43,7 +43,7 @@ class MessageCalls(Calls):
         A call whose answer was lost is repeated, and stores nothing twice.
         """
         reply = yield from self._send(queue, messages, {})
-        return [_sent(entry) for entry in reply.json["messages"]]
+        return [sent_of(entry) for entry in reply.json["messages"]]
 
     @driven
     def send_each(
@@ -52,7 +52,7 @@ class MessageCalls(Calls):
         """Sends the valid messages. Returns each one's id and time, or its error, in order."""
         reply = yield from self._send(queue, messages, {"atomic": False})
         return [
-            error_of(entry["error"]) if "error" in entry else _sent(entry)
+            error_of(entry["error"]) if "error" in entry else sent_of(entry)
             for entry in reply.json["messages"]
         ]
 
@@ -347,8 +347,15 @@ def _identify(message: Message) -> Message:
     return replace(message, deduplication_id=uuid.uuid4().hex)
 
 
-def _sent(entry: Mapping[str, Any]) -> Sent:
-    return Sent(entry["id"], entry["body_md5"], entry["sent_at"], entry.get("replaced"))
+def sent_of(entry: Mapping[str, Any]) -> Sent:
+    """Returns the entry of a sent message in an answer as its outcome."""
+    return Sent(
+        entry["id"],
+        entry["body_md5"],
+        entry["sent_at"],
+        entry.get("replaced"),
+        entry.get("reply_by"),
+    )
 
 
 def _wanted(

@@ -37,6 +37,7 @@ class MessageFields(TypedDict, total=False):
     priority: int | None
     replace: str | None
     replace_within_seconds: int | None
+    reply_seconds: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,8 @@ class _Content:
     """Only for queues: it takes the place of the message that waits under the same key."""
     replace_within_seconds: int | None = None
     """How long after the first message under the key it is due at the latest; None: no bound."""
+    reply_seconds: int | None = None
+    """Only for queues: it asks for a reply within this time, 1 to 43,200, and ends with it."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,16 @@ class Message(_Content):
             value = getattr(self, name)
             if value is not None:
                 shown[name] = value
+        if self.reply_seconds is not None:
+            shown["reply"] = {"seconds": self.reply_seconds}
         if self.deliver_at is not None:
             shown["deliver_at"] = to_moment(self.deliver_at)
         return shown
+
+    @property
+    def is_alone(self) -> bool:
+        """True if its send has no other message: it replaces one, or asks for a reply."""
+        return self.replace is not None or self.reply_seconds is not None
 
     @property
     def size_bytes(self) -> int:
@@ -161,6 +171,7 @@ _CHECKS: tuple[tuple[str, Callable[[str, object], None]], ...] = (
     ("priority", check_number),
     ("replace", check_text),
     ("replace_within_seconds", check_number),
+    ("reply_seconds", check_number),
 )
 
 
@@ -265,6 +276,12 @@ class Received:
     def expires_at(self) -> datetime | None:
         """End of its retention, or None if it is not known."""
         text = self.json.get("expires_at")
+        return None if text is None else datetime.fromisoformat(text)
+
+    @property
+    def reply_by(self) -> datetime | None:
+        """The time until which its sender waits for a reply, or None if it asks for none."""
+        text = self.json.get("reply_by")
         return None if text is None else datetime.fromisoformat(text)
 
     @property

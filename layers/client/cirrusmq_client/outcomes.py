@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cirrusmq_client.errors import CirrusMQError
@@ -17,6 +18,22 @@ class Sent:
     sent_at: str
     replaced: str | None = None
     """Id of the message whose place it took, by its `replace` key."""
+    reply_by: str | None = None
+    """The deadline, if it asks for a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The reply to a request. The body is text or bytes, as it was given."""
+
+    body: str | bytes
+    attributes: Mapping[str, str | bytes]
+    replied_at: str
+
+    @property
+    def text(self) -> str:
+        """The body as text. Raises UnicodeDecodeError if it is not UTF-8."""
+        return self.body if isinstance(self.body, str) else self.body.decode()
 
 
 @dataclass(frozen=True, slots=True)

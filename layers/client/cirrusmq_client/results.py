@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Coroutine, Generator, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from numbers import Real
 from typing import TypeAlias
@@ -81,8 +81,19 @@ class DeadLetter:
             object.__setattr__(self, "reason", _text(self.reason))
 
 
-Result: TypeAlias = Ack | Retry | DeadLetter
-HandlerResult: TypeAlias = Ack | Retry | DeadLetter | None
+@dataclass(frozen=True, slots=True, eq=False)
+class Reply:
+    """The message, which asks for a reply, gets this one, and is deleted.
+
+    Body and attributes have at most 256 KB. Only for messages of queues with a `reply_by`.
+    """
+
+    body: str | bytes
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
+
+
+Result: TypeAlias = Ack | Retry | DeadLetter | Reply
+HandlerResult: TypeAlias = Ack | Retry | DeadLetter | Reply | None
 """Result of a handler of single messages. None is `Ack`, or `Retry` with `none_means_retry`."""
 BatchResult: TypeAlias = HandlerResult | Sequence[HandlerResult]
 """Result of a handler of lists: one result for all messages, or a list with one for each."""
@@ -93,7 +104,9 @@ class UnknownResult(TypeError):
 
     def __init__(self, value: object) -> None:
         told = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
-        super().__init__(f"its handler returned {told}, not None, Ack(), Retry() or DeadLetter()")
+        super().__init__(
+            f"its handler returned {told}, not None, Ack(), Retry(), DeadLetter() or Reply()"
+        )
 
 
 def check_result(value: object) -> HandlerResult:
@@ -101,7 +114,7 @@ def check_result(value: object) -> HandlerResult:
 
     Closes a coroutine in its place, so that Python does not warn about it, too.
     """
-    if value is None or isinstance(value, Ack | Retry | DeadLetter):
+    if value is None or isinstance(value, Ack | Retry | DeadLetter | Reply):
         return value
     _close(value)
     raise UnknownResult(value)

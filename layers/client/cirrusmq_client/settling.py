@@ -11,10 +11,16 @@ from typing import Any, TypeVar
 
 from cirrusmq_client.client import BaseClient
 from cirrusmq_client.concurrency import THREADS, Concurrency
-from cirrusmq_client.errors import CirrusMQError, NoDeadLetterQueue, ReceiptExpired
+from cirrusmq_client.errors import (
+    CirrusMQError,
+    Conflict,
+    NoDeadLetterQueue,
+    ReceiptExpired,
+    ReplyTooLate,
+)
 from cirrusmq_client.leases import BATCH, Held, Leases
 from cirrusmq_client.outcomes import Failed, Outcome
-from cirrusmq_client.results import Ack, DeadLetter, Result, Retry, Untried
+from cirrusmq_client.results import Ack, DeadLetter, Reply, Result, Retry, Untried
 from cirrusmq_client.sources import Source
 from cirrusmq_client.steps import Step, Steps, driven
 from cirrusmq_client.upkeep import Upkeep
@@ -197,14 +203,38 @@ class Settler:
             self._changed.notify_all()
             return taken
 
+    def _reply(self, group: Sequence[Held], result: Reply) -> Steps[Outcome]:
+        """Replies to messages. A message with another reply, or that nobody waits for, is deleted.
+
+        One that asks for no reply is a failure: it stays held until its lease expires.
+        """
+        outcome = Outcome({}, [])
+        name = self._source.name
+        for held in group:
+            message = held.message
+            try:
+                yield partial(self._client.reply, name, message, result.body, result.attributes)
+                outcome.done[message.receipt] = None
+            except (Conflict, ReplyTooLate) as error:
+                outcome.failed.append(Failed(message.receipt, error.code, error.detail))
+                ended: Outcome = yield partial(self._client.delete, self._source, [message.receipt])
+                outcome.done.update(ended.done)
+            except CirrusMQError as error:
+                outcome.failed.append(Failed(message.receipt, error.code, error.detail))
+        return outcome
+
     def _settle(self, group: Sequence[Held], result: Result) -> Steps[set[str]]:
         homeless: list[Held] = []
         try:
-            outcome: Outcome = yield self._call([held.message.receipt for held in group], result)
+            outcome: Outcome
+            if isinstance(result, Reply):
+                outcome = yield from self._reply(group, result)
+            else:
+                outcome = yield self._call([held.message.receipt for held in group], result)
             homeless = [held for held in group if _has_no_queue(held, outcome)]
             done = set(outcome.done)
             self._warn(group, [each for each in outcome.failed if not _passes(each, result)])
-            if homeless:
+            if homeless and not isinstance(result, Reply):
                 done |= yield from self._settle_homeless(homeless, result)
         except Exception as error:
             # They are delivered again when their leases expire.
@@ -214,7 +244,9 @@ class Settler:
             self._leases.drop(group)
         return done
 
-    def _settle_homeless(self, group: Sequence[Held], result: Result) -> Steps[set[str]]:
+    def _settle_homeless(
+        self, group: Sequence[Held], result: Ack | DeadLetter | Retry
+    ) -> Steps[set[str]]:
         """Makes a missing dead-letter queue for dead letters, or gives them back."""
         done: set[str] = set()
         if (yield self._upkeep.make_dead_letter_queue):
@@ -243,7 +275,7 @@ class Settler:
         trace = None if isinstance(error, CirrusMQError) else error
         logger.warning(line, len(group), self._source, error, ids, exc_info=trace)
 
-    def _call(self, receipts: Sequence[str], result: Result) -> Step:
+    def _call(self, receipts: Sequence[str], result: Ack | DeadLetter | Retry) -> Step:
         client, source = self._client, self._source
         match result:
             case Ack():

@@ -56,6 +56,8 @@ def send(core: Core, caller: Caller, name: str, body: Body) -> Done:
             raise LeftToService  # its reminder is under another key
         if message.replace is not msgspec.UNSET:
             raise LeftToService  # it cancels a message in the same transaction
+        if message.reply is not msgspec.UNSET:
+            raise LeftToService  # its parcel has a note that no other one has
     entries = [
         SentMessage(error=describe(each, uuid.uuid4().hex))
         if isinstance(each, CirrusMQError)

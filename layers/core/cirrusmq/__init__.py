@@ -31,6 +31,8 @@ The words that it is written in, and the file that defines each:
     backlog         what was in a queue before its log was on        queues/reader_backlog.py
     parked          put aside while a reader's key takes no writes   fanout/parked.py
     replacement     a message takes the place of the one that waits  sending/replacing
+    request         a message that asks for a reply by a deadline    model/reply_note.py
+    request's end   its reply, or that its asker gave up             receiving/replies
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     pace            a subscription's rate, as its poster keeps it    push/rate_limiter.py
     slow            a post took over a second: push_slow posts       push/slowness.py

@@ -3,6 +3,7 @@ reply into an answer."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
@@ -18,7 +19,12 @@ from cirrusmq.base.errors import (
     Unauthenticated,
     Unavailable,
 )
-from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
+from cirrusmq.base.limits import (
+    PAGE_ENTRIES,
+    PAGE_ENTRIES_DEFAULT,
+    RECEIVE_WAIT_SECONDS,
+    REQUEST_BYTES,
+)
 from cirrusmq.base.shapes import decode
 from cirrusmq.runtime.core import Core
 from cirrusmq.wiring import bootstrap
@@ -193,6 +199,15 @@ def read_integer(query: Mapping[str, str], name: str, bounds: tuple[int, int]) -
     if not bounds[0] <= number <= bounds[1]:
         raise InvalidParameter(name, f"must be an integer from {bounds[0]} to {bounds[1]:,}")
     return number
+
+
+def read_seconds(query: Mapping[str, str], name: str) -> float:
+    """Returns a wait of 0 to 30 seconds; 0 if it is missing."""
+    text, (least, most) = query.get(name, "0"), RECEIVE_WAIT_SECONDS
+    seconds = float(text) if re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,3})?", text) else -1.0
+    if not least <= seconds <= most:
+        raise InvalidParameter(name, f"must be a number from {least} to {most} seconds")
+    return seconds
 
 
 def read_flag(query: Mapping[str, str], name: str) -> bool:

@@ -20,6 +20,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "GET /operations": _PAGE | {"state", "kind", "queue", "topic"},
     "GET /audit": _PAGE | {"from", "to", "key_id", "resource"},
     "GET /queues/{queue}/messages/{id}": frozenset({"receiver", "group", "body"}),
+    "GET /queues/{queue}/messages/{id}/reply": frozenset({"reply_by", "wait_seconds"}),
     "DELETE /queues/{queue}/messages/{id}": frozenset({"receiver", "group"}),
     "PATCH /queues/{queue}/messages/{id}": frozenset({"receiver", "group"}),
     "GET /topics/{topic}/messages/{id}": frozenset({"body"}),

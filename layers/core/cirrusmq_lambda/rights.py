@@ -22,6 +22,7 @@ SENDS = frozenset(
     {
         f"POST {_QUEUE}/messages",
         *(f"{method} {_QUEUE}/messages/{{id}}" for method in ("DELETE", "PATCH")),
+        f"GET {_QUEUE}/messages/{{id}}/reply",
         f"POST {_TOPIC}/messages",
         *(f"POST {_TOPIC}/half/{call}" for call in ("commit", "rollback", "receive")),
     }
@@ -34,6 +35,7 @@ RECEIVES = frozenset(
             for call in MESSAGE_CALLS
         ),
         f"GET {_QUEUE}/messages/{{id}}",
+        f"POST {_QUEUE}/messages/{{id}}/reply",
         f"GET {_TOPIC}/messages",
         f"GET {_TOPIC}/messages/{{id}}",
         f"GET {_SUBSCRIPTION}/messages",

@@ -146,6 +146,7 @@ export const EN = {
   "priority": "Priority",
   "visible_at": "Visible",
   "expires_at": "Expires",
+  "reply_by": "Reply awaited until",
   "send": "Send",
   "send.one": "Send a message",
   "send.sent": "Sent:",

@@ -146,6 +146,7 @@ export const ZH = {
   "priority": "优先级",
   "visible_at": "可见时间",
   "expires_at": "过期时间",
+  "reply_by": "等待回复至",
   "send": "发送",
   "send.one": "发送一条消息",
   "send.sent": "已发送：",

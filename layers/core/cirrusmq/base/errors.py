@@ -116,6 +116,10 @@ class ScheduleNotFound(CirrusMQError):
     """The account has no schedule of this name."""
 
 
+class ReplyNotFound(CirrusMQError):
+    """Replies are kept until 5 minutes after their request's deadline, which are over."""
+
+
 class GrantNotFound(CirrusMQError):
     """The queue or topic has no grant for this account."""
 
@@ -134,6 +138,10 @@ class AlreadyExists(CirrusMQError):
 
 class ReceiptExpired(CirrusMQError):
     """The receipt is not the message's newest, or the message is gone."""
+
+
+class ReplyTooLate(CirrusMQError):
+    """Nobody waits for this reply: the deadline of its request is over."""
 
 
 class InUse(CirrusMQError):

@@ -27,6 +27,12 @@ LARGEST_ANSWER_BYTES = MESSAGES_REQUEST_BYTES
 """Most bytes of JSON of a single message, before it is gzipped."""
 CALLED_BYTES = 6_200_000
 """Most bytes of the event of a function that a queue names: Lambda takes 6,291,456."""
+REPLY_SECONDS = (1, 43_200)
+"""From a request to its deadline."""
+REPLY_BYTES = 262_144
+"""Most bytes of a reply's body and attributes: it is one item of a table."""
+REPLY_KEPT_MS = 300_000
+"""Time after a request's deadline for which its reply can be read."""
 ESCAPED_BYTES = 6
 """Most bytes of JSON for one byte of text: `\\u0001`."""
 TEXT_ANSWER_BYTES = 1_000_000

@@ -21,6 +21,7 @@ from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.invoke import EventSource
 from cirrusmq.model.parcel import NOTIFICATION, order_number, sequence_number
+from cirrusmq.model.reply_note import reply_note
 from cirrusmq.model.sender import sender_of
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received
@@ -152,6 +153,9 @@ def _state(received: Received) -> dict[str, Any]:
         "expires_at": format_time(parcel.expires_ms),
         "first_received_at": format_time(parcel.first_received_ms[place]),
     }
+    asked = reply_note(parcel.others)
+    if asked is not None:
+        state["reply_by"] = format_time(asked.due_ms)
     noted = parcel.dead_letter
     if noted:
         state["dead_letter"] = noted | {"dead_at": format_time(noted["dead_at"])}

@@ -30,6 +30,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """In an ordered queue, a number that grows in each group."""
     replaced: str | msgspec.UnsetType | None = msgspec.UNSET
     """Id of the message that it replaced, None if there was none; unset if it has no key for it."""
+    reply_by_ms: int | None = None
+    """The deadline, if it asks for a reply."""
 
 
 class PreviousAttempt(msgspec.Struct, frozen=True):

@@ -32,6 +32,7 @@ from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending import deduplication
+from cirrusmq.sending.asking import AskedReply, check_asking, note_of, with_deadline
 from cirrusmq.sending.conditional_writes import (
     find_with_earlier_delay,
     is_orphan_record,
@@ -79,6 +80,7 @@ class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
     replace_within_seconds: Annotated[int, integer((1, limits.DELAY_SECONDS[1]))] | UnsetType = (
         UNSET
     )
+    reply: AskedReply | UnsetType = UNSET
     visibility_timeout_seconds: (
         Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
         | UnsetType
@@ -104,6 +106,7 @@ class SendDraft(msgspec.Struct, frozen=True, kw_only=True):
     own_delay: bool
     visibility_seconds: int
     replacement: Replacement | None = None
+    asked: AskedReply | None = None
 
 
 class _Send(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +114,8 @@ class _Send(msgspec.Struct, frozen=True, kw_only=True):
 
     core: Core
     queue: Queue
+    caller: str
+    """The account that sends."""
     id: str
     begun_ms: int
     """The time in the id."""
@@ -162,6 +167,7 @@ def send(
     sending = _Send(
         core=core,
         queue=queue,
+        caller=caller.account,
         id=send_id,
         begun_ms=begun_ms,
         now_ms=now_ms,
@@ -173,6 +179,8 @@ def send(
     keys = {place: draft.deduplication_id for place, draft in drafts.items()}
     fresh, duplicates = store_once(keys, partial(_store, sending, drafts))
     results: dict[int, _Result] = {**refused, **fresh, **duplicates}
+    if 0 in drafts and drafts[0].asked is not None:
+        results[0] = with_deadline(results[0], drafts[0].asked)
     return [results[place] for place in range(len(request.messages))]
 
 
@@ -204,6 +212,10 @@ def _check(
         try:
             where = f"messages[{place}]"
             draft = check_message(queue, given, message, where)
+            if draft.asked is not None:
+                replaces = not isinstance(given.replace, UnsetType)
+                count = len(request.messages)
+                check_asking(queue, draft.asked, count, draft.delay_seconds, replaces=replaces)
             drafts[place] = _with_replacement(queue, request, given, draft)
         except CirrusMQError as error:
             if request.atomic:
@@ -235,12 +247,14 @@ def check_message(queue: Queue, given: SendMessage, message: Message, where: str
     if attributes.ordered and message.group is None:
         raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
     own = given.visibility_timeout_seconds
+    asked = None if isinstance(given.reply, UnsetType) else given.reply
     return SendDraft(
         deduplication_id=deduplication_key(given),
         message=message,
         delay_seconds=delay_seconds,
         own_delay=not isinstance(given.delay_seconds, UnsetType),
         visibility_seconds=0 if isinstance(own, UnsetType) else own,
+        asked=asked,
     )
 
 
@@ -394,6 +408,7 @@ def _orders(items: Items) -> dict[int, int]:
 
 def _items(sending: _Send, drafts: Mapping[int, SendDraft]) -> Items:
     core, queue, now_ms = sending.core, sending.queue, sending.now_ms
+    asked = next(iter(drafts.values())).asked
     entries = [
         Entry(
             position=place,
@@ -412,6 +427,7 @@ def _items(sending: _Send, drafts: Mapping[int, SendDraft]) -> Items:
         take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
         object_days=sending.placed.days,
         packed=sending.placed.packed if len(drafts) == sending.count else None,
+        others=None if asked is None else note_of(asked, queue.id, sending.caller, now_ms),
     )
     if queue.attributes.ordered:
         return items

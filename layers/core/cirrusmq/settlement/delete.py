@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import tombstones
-from cirrusmq.model.parcel import DELETED, key_in_group
+from cirrusmq.model.parcel import DELETED, Parcel, key_in_group
 from cirrusmq.model.receipt import lease_end_ms
 from cirrusmq.model.source import kept_until
 from cirrusmq.model.transitions import changed, deleted
@@ -33,7 +33,7 @@ from cirrusmq.settlement.settle import (
     settle,
 )
 from cirrusmq.storage.changes import Condition, all_of, as_read, change, removal
-from cirrusmq.storage.parcels import archive_item, read_parcel
+from cirrusmq.storage.parcels import archive_item, parcel_key, read_parcel
 
 _logger = logging.getLogger(__name__)
 
@@ -97,17 +97,27 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results
     until_ms = kept_until(first.source, parcel)
     if until_ms <= now_ms:
         return _delete_part(core, together, now_ms)  # nobody will ask for it
+    still = _hold_still(together, now_ms)
+    try:
+        core.store.transact(archiving(core, parcel, still, until_ms, now_ms))
+    except TransactionRefused:
+        return _delete_part(core, together, now_ms)
+    return {held.text: 0 for held in together}
+
+
+def archiving(
+    core: Core, parcel: Parcel, still: Condition, until_ms: int, now_ms: int
+) -> list[dict[str, Any]]:
+    """Returns the writes that delete a whole parcel and put it into the archive.
+
+    until_ms: how long it is kept there.
+    """
     gone = changed(parcel, dict.fromkeys(range(parcel.count), deleted(now_ms)))
     put = {"TableName": core.tables.messages, "Item": archive_item(gone, until_ms)}
     # The archive gets the parcel as it was read.
     seen = as_read(parcel, range(parcel.count), "visible_ms")
-    still = all_of([_hold_still(together, now_ms), seen])
-    removed = removal(core.tables.messages, first.key, still)
-    try:
-        core.store.transact([{"Delete": removed}, {"Put": put}])
-    except TransactionRefused:
-        return _delete_part(core, together, now_ms)
-    return {held.text: 0 for held in together}
+    removed = removal(core.tables.messages, parcel_key(parcel), all_of([still, seen]))
+    return [{"Delete": removed}, {"Put": put}]
 
 
 def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Results:

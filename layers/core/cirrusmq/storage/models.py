@@ -20,6 +20,7 @@ Modules are named below `cirrusmq`, where an item's shape is its mechanism's own
 | Messages | `M#<source id>#<send id>` | number in the send | `storage.locations` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `X#<queue id>#<hash>` | `X` | `sending.replacing.items` |
+| Messages | `Y#<message id>` | `<account>#<queue id>` | `receiving.replies.items` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
 | Messages | `F#<source id>` | number of a slot, or `wake` | `invoking.slots` |
 | Messages | `P#…` | | shares that fan-out parked: `fanout.parked_items` |

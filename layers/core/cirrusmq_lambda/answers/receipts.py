@@ -7,7 +7,7 @@ from typing import Self
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.settlement.settle import Results
-from cirrusmq_lambda.answers.body import Body, Time
+from cirrusmq_lambda.answers.body import Body, Id, Time
 
 
 class Failure(Body):
@@ -31,6 +31,13 @@ class DeletedReceipts(Body):
             text for text, result in results.items() if not isinstance(result, CirrusMQError)
         ]
         return cls(deleted=deleted, failed=_failures(results))
+
+
+class Replied(Body):
+    """A reply that is stored; its message is deleted."""
+
+    id: Id
+    replied_at: Time
 
 
 class HeldReceipt(Body):

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.reply_note import reply_note
 from cirrusmq.model.sender import Onlooker
 from cirrusmq_lambda.answers.body import Body, Cursor, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Content
@@ -41,6 +42,11 @@ def _note(parcel: Parcel) -> DeadLetterNote | UnsetType:
     return DeadLetterNote(**noted | {"dead_at": format_time(noted["dead_at"])})
 
 
+def _reply_by(parcel: Parcel) -> Time | UnsetType:
+    note = reply_note(parcel.others)
+    return UNSET if note is None else format_time(note.due_ms)
+
+
 class PeekedMessage(Content, kw_only=True):
     """A message in the state that was asked for, not claimed."""
 
@@ -49,6 +55,10 @@ class PeekedMessage(Content, kw_only=True):
     expires_at: Time
     first_received_at: Time | UnsetType = UNSET
     dead_letter: DeadLetterNote | UnsetType = UNSET
+    reply_by: (
+        Annotated[Time, Meta(description="until when its sender waits for a reply, if it does")]
+        | UnsetType
+    ) = UNSET
 
     @classmethod
     def at(
@@ -69,6 +79,7 @@ class PeekedMessage(Content, kw_only=True):
             expires_at=format_time(parcel.expires_ms),
             first_received_at=format_time(first_ms) if first_ms else UNSET,
             dead_letter=_note(parcel),
+            reply_by=_reply_by(parcel),
             **more,
         )
 

@@ -24,13 +24,22 @@ class SentMessage(Body, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
+    reply_by: (
+        Annotated[Time, Meta(description="of a message with `reply`: its deadline")] | UnsetType
+    ) = UNSET
     error: Problem | UnsetType = UNSET
 
     @classmethod
     def of(cls, sent: Stored) -> Self:
         """Returns the entry for a stored message."""
-        sent_at = format_time(sent.sent_ms)
-        return cls(id=sent.id, body_md5=sent.body_md5, sent_at=sent_at, replaced=sent.replaced)
+        due_ms = sent.reply_by_ms
+        return cls(
+            id=sent.id,
+            body_md5=sent.body_md5,
+            sent_at=format_time(sent.sent_ms),
+            replaced=sent.replaced,
+            reply_by=UNSET if due_ms is None else format_time(due_ms),
+        )
 
 
 class SentMessages(Body):

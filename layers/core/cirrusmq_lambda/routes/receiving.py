@@ -10,6 +10,7 @@ from msgspec import UNSET
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import InvalidParameter, MethodNotAllowed, Throttled
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
+from cirrusmq.base.timestamps import parse_time
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
@@ -24,7 +25,8 @@ from cirrusmq_lambda.answers.received import (
     ReceivedMessage,
     ReceivedMessages,
 )
-from cirrusmq_lambda.http import Request, Route, following, read_flag
+from cirrusmq_lambda.answers.replying import AwaitedReply
+from cirrusmq_lambda.http import Request, Route, following, read_flag, read_seconds
 from cirrusmq_lambda.latencies import note_receive
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.receipt_sources import source_of
@@ -97,6 +99,21 @@ def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
     group = _group(request, source)
     found = reschedule(request.core, queue, source, message_id, body, group)
     return Ok(FoundMessage.found(found, Onlooker(queue.account, request.caller.account)))
+
+
+def await_reply_in_queue(request: Request) -> Ok[AwaitedReply]:
+    """Waits for the reply to a message that the caller's account sent."""
+    # Few messages ask for a reply: the other calls' cold starts do without.
+    from cirrusmq.receiving.replies.wait import await_reply
+
+    queue = find_queue(request.core, request.caller, request.path("queue"), "send")
+    if "reply_by" not in request.query:
+        raise InvalidParameter("reply_by", "is needed: the time that the answer to the send has")
+    due_ms = parse_time("reply_by", request.query["reply_by"])
+    left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
+    wait_seconds = min(read_seconds(request.query, "wait_seconds"), left_seconds)
+    end = await_reply(request.core, queue, request.caller, request.path("id"), due_ms, wait_seconds)
+    return Ok(AwaitedReply.of(end))
 
 
 def _group(request: Request, source: Source) -> str | None:
@@ -188,6 +205,7 @@ ROUTES: dict[str, Route] = {
     "POST /queues/{queue}/messages/receive": receive_of_queue,
     "POST /queues/{queue}/messages/peek": peek_at_queue,
     "GET /queues/{queue}/messages/{id}": look_up_in_queue,
+    "GET /queues/{queue}/messages/{id}/reply": await_reply_in_queue,
     "DELETE /queues/{queue}/messages/{id}": cancel_in_queue,
     "PATCH /queues/{queue}/messages/{id}": reschedule_in_queue,
     f"POST {SUBSCRIPTION}/messages/receive": receive_of_subscription,
