@@ -932,6 +932,7 @@ export interface QueueAttributes {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  rate: number | null;
   priorities: number | null;
   send_rate: number | null;
   receive_rate: number | null;
@@ -968,6 +969,7 @@ export interface QueueInput {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  rate?: number | null;
   priorities?: number | null;
   send_rate?: number | null;
   receive_rate?: number | null;
@@ -1002,6 +1004,7 @@ export interface QueueInputChange {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  rate?: number | null;
   priorities?: number | null;
   send_rate?: number | null;
   receive_rate?: number | null;
@@ -1038,6 +1041,7 @@ export interface QueueWithCounts {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  rate: number | null;
   priorities: number | null;
   send_rate: number | null;
   receive_rate: number | null;

@@ -445,6 +445,7 @@ class QueueAttributes(TypedDict):
     ordered: bool
     fair: bool
     max_in_flight: int | None
+    rate: int | None
     priorities: int | None
     send_rate: int | None
     receive_rate: int | None

@@ -85,6 +85,8 @@ class QueueInput(TypedDict):
     fair: NotRequired[bool]
     max_in_flight: NotRequired[int | None]
     """an integer from 1 to 256"""
+    rate: NotRequired[int | None]
+    """an integer from 1 to 10,000 messages a second"""
     priorities: NotRequired[int | None]
     """an integer from 2 to 32"""
     send_rate: NotRequired[int | None]

@@ -62,6 +62,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     fair: bool = False
     max_in_flight: int | None = None
+    rate: int | None = None
     priorities: int | None = None
     send_rate: int | None = None
     receive_rate: int | None = None
@@ -96,6 +97,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ordered: bool | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
+    rate: _Rate | UnsetType | None = UNSET
     priorities: Annotated[int, integer(limits.PRIORITIES)] | UnsetType | None = UNSET
     send_rate: _Rate | UnsetType | None = UNSET
     receive_rate: _Rate | UnsetType | None = UNSET
@@ -280,6 +282,8 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
             raise InvalidParameter("partitions", "must be 1 in a queue with priorities")
     if attributes.max_in_flight is not None and not attributes.fair:
         raise InvalidParameter("max_in_flight", "is of each group of a fair queue: this is none")
+    if attributes.rate is not None and not attributes.fair:
+        raise InvalidParameter("rate", "is of each group of a fair queue: this is none")
     retention = attributes.message_retention_seconds
     if attributes.delay_seconds >= retention:
         raise InvalidParameter(

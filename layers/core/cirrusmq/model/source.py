@@ -34,6 +34,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Number of priorities of its messages; None: they have groups, or neither."""
     max_in_flight: int | None = None
     """Largest number of held messages of a group of a fair source, about; None: any number."""
+    group_rate: int | None = None
+    """Largest number of messages of a fair source's group received within a second; None: any."""
     receive_rate: int | None = None
     """Largest number of messages received within a second; None: any number."""
     grown: bool = False
@@ -216,6 +218,7 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         fair=attributes.fair or attributes.priorities is not None,
         priorities=attributes.priorities,
         max_in_flight=attributes.max_in_flight,
+        group_rate=attributes.rate,
         receive_rate=attributes.receive_rate,
         grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,

@@ -16,13 +16,18 @@ group is. A message that is due later ends the scan of a group, since keys have 
 If groups have a limit in flight, as many parcels of a group are read as messages may be held, and a
 few more, and the held messages in them count. So the limit is approximate: concurrent scans do not
 see each other's claims, nor messages that are held behind those parcels.
+
+If groups have a rate, each claim takes from it first. A group that has nothing left of the second
+is passed (`group_rates`), and the scan takes from the others.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -45,6 +50,9 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
 
+if TYPE_CHECKING:
+    from cirrusmq.receiving.group_rates import GroupRate
+
 _SHARES = 4
 """A receive takes from this number of groups, if there are as many."""
 _FEW, _MAX_PER_PAGE = 4, 80
@@ -64,6 +72,22 @@ class _GroupSlice(msgspec.Struct):
 
     parcels: deque[Parcel]
     room: int
+    rate: GroupRate | None = None
+    """Limits what is claimed within a second; None: nothing does."""
+
+    def allow(self, quota: int) -> int:
+        """Returns how many of a quota of messages may be claimed now, by the group's rate."""
+        if self.rate is None:
+            return quota
+        allowed = self.rate.allow(quota)
+        if allowed < quota:
+            self.room = allowed
+        return allowed
+
+    def give_back(self, count: int, second: int) -> None:
+        """Returns to the rate what a claim that was allowed in `second` did not get."""
+        if self.rate is not None:
+            self.rate.give_back(count, second)
 
 
 def take_in_turn(
@@ -149,24 +173,39 @@ def _claim_shares(
     lost: list[Lost] = []
     while any(lot.parcels for lot in lots) and not batch.full:
         now_ms, most = core.now_ms(), batch.wanted.most - batch.count
-        counts = [_count(core, source, lot, now_ms, most) for lot in lots]
+        second = now_ms // 1_000
+        shares = quotas([_count(core, source, lot, now_ms, most) for lot in lots], most)
+        allowed = _allowed(core, source, lots, shares)
         plans = []
-        for lot, quota in zip(lots, quotas(counts, most), strict=True):
+        for lot, quota in zip(lots, allowed, strict=True):
             before = batch.count
             batch.most = before + quota
             plans += plan(core, source, lot.parcels, batch)
             lot.room -= batch.count - before
+            lot.give_back(quota - (batch.count - before), second)
         batch.most = batch.wanted.most
-        if not plans:
+        if not plans and allowed == shares:
             break
         lost_now = claim_all(core, source, pk, plans, batch)
         for each in lost_now:
-            by_group[each.parcel.key_prefix].room += _released(source, each, now_ms)
+            lot = by_group[each.parcel.key_prefix]
+            lot.room += _released(source, each, now_ms)
+            lot.give_back(len(each.places), second)
         lost += lost_now
     for each in lost:
         if each.left is not None:
             by_group[each.parcel.key_prefix].parcels.append(each.left)
     return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
+
+
+def _allowed(
+    core: Core, source: Source, lots: list[_GroupSlice], shares: list[int]
+) -> list[int]:
+    """Returns the part of each share that the rate of its group has room for."""
+    if source.group_rate is None:
+        return shares
+    pairs = zip(lots, shares, strict=True)
+    return core.in_parallel(lambda pair: pair[0].allow(pair[1]), list(pairs))
 
 
 def _released(source: Source, lost: Lost, now_ms: int) -> int:
@@ -200,6 +239,14 @@ class _RoundRobin:
         self._at_once = core.memory(TurnMemory).at_once(pk)
         self._parcels = 0
         """Parcels that were read, of all groups."""
+        self._pages = 0
+        """Pages with parcels, and groups that were passed."""
+        self._passed: list[str] = []
+        """Prefixes of groups that have nothing left of their rate, and are not read."""
+        if source.group_rate is not None:
+            from cirrusmq.receiving.group_rates import passed_groups
+
+            self._passed = passed_groups(core, source)
         self._around = self._groups()
 
     def lots(self) -> list[_GroupSlice]:
@@ -228,18 +275,34 @@ class _RoundRobin:
         return lots
 
     def lot_of(self, prefix: str) -> _GroupSlice | None:
-        """The first messages of one group; None if it has none to claim."""
+        """The first messages of one group; None if it has none to claim, or may give none now."""
+        if (rate := self._rate(prefix)) is not None and rate.is_full():
+            return None
         limit = _FEW if self._most == 1 else FEWEST_PER_PAGE
         page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
         return next((self._lot(*each) for each in self._by_group(page)), None)
 
     def _lot(self, prefix: str, page: ParcelPage) -> _GroupSlice | None:
+        rate = self._rate(prefix)
+        if rate is not None and rate.is_full():
+            if page.more_after is not None:
+                rate.pass_by()
+            return None
         page = self._as_many_as_may_be_held(prefix, page)
         room = self._room(page)
         claimable = self._hopeful(prefix, page) if room > 0 else []
         if not claimable:
             return None
-        return _GroupSlice(deque(spread(self._core, self._pk, claimable)), room)
+        room = room if rate is None else min(room, rate.rate)
+        return _GroupSlice(deque(spread(self._core, self._pk, claimable)), room, rate)
+
+    def _rate(self, prefix: str) -> GroupRate | None:
+        if self._source.group_rate is None:
+            return None
+        # Few sources have a rate: the others' cold starts do without.
+        from cirrusmq.receiving.group_rates import GroupRate
+
+        return GroupRate(self._core, self._source, prefix, self._source.group_rate)
 
     def _note_full_pass(self, *, barren: bool) -> None:
         """Notes if the next scan reads the partition at once: it is small, or gave nothing."""
@@ -299,7 +362,8 @@ class _RoundRobin:
         turns, pk = self._core.memory(TurnMemory), self._pk
         limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
         turn = turns.turn(pk) or f"{self._walk.start}{LAST_KEY}"
-        if self._at_once <= self._walk.units_left * _PARCELS_PER_UNIT and self._at_once:
+        reads_at_once = self._at_once and not self._passed
+        if reads_at_once and self._at_once <= self._walk.units_left * _PARCELS_PER_UNIT:
             page = self._read(FIRST_KEY, LAST_KEY, max(limit, self._at_once))
             self._parcels = len(page.parcels)
             if page.more_after is None:
@@ -312,15 +376,26 @@ class _RoundRobin:
         for begin, until in ((turn, LAST_KEY), (FIRST_KEY, turn)):
             after: str | None = begin
             while after is not None and after < until:
-                if self._parcels and self._walk.units_left <= 0:
+                if self._pages and self._walk.units_left <= 0:
                     return
                 paid = int(self._walk.units_left * _PARCELS_PER_UNIT)
-                page = self._read(after, until, max(_FEW, min(limit, paid)))
+                passed = self._next_passed(after, until)
+                page = self._read(after, passed or until, max(_FEW, min(limit, paid)))
+                self._pages += bool(page.parcels or passed)
                 yield from self._by_group(page)
                 after = behind_group(page)
+                if after is None and passed is not None:
+                    yield passed, ParcelPage([], None, 0)
+                    after = f"{passed}{LAST_KEY}"
                 if page.parcels:
                     limit = min(4 * limit, _MAX_PER_PAGE)
                     self._parcels += len(page.parcels)
+
+    def _next_passed(self, after: str, until: str) -> str | None:
+        """Returns the prefix of the next group between two keys that is not read, or None."""
+        index = bisect_right(self._passed, after)
+        following = self._passed[index : index + 1]
+        return following[0] if following and following[0] < until else None
 
     def _read(self, after: str, until: str, limit: int) -> ParcelPage:
         page = read_page(
