@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,6 +81,42 @@ def each_environment_has_the_whole_rate(patch: pytest.MonkeyPatch) -> None:
     """What others took of a second does not count."""
     patch.setattr(source_rates, "_begin", lambda *_: None)
     patch.setattr(source_rates, "_add", lambda *_: None)
+
+
+@plant("rated groups")
+def each_environment_has_the_whole_rate_of_a_group(patch: pytest.MonkeyPatch) -> None:
+    """What others took of a group's second does not count; of a queue's it does."""
+    for name in ("_begin", "_add"):
+        patch.setattr(source_rates, name, partial(_unless_of_a_group, getattr(source_rates, name)))
+
+
+def _unless_of_a_group(write: Any, core: Any, place: tuple[str, str], *given: Any) -> Any:
+    return None if "#" in place[0] else write(core, place, *given)
+
+
+@plant("rated groups")
+def a_full_group_ends_the_look(patch: pytest.MonkeyPatch) -> None:
+    """The groups behind it are not looked at."""
+    lot = fair._RoundRobin._lot
+
+    def impatient(self: Any, prefix: str, page: Any) -> Any:
+        found = lot(self, prefix, page)
+        if (rate := self._rate(prefix)) is not None and rate.is_full():
+            self._around.close()
+        return found
+
+    patch.setattr(fair._RoundRobin, "_lot", impatient)
+
+
+@plant("rated groups", "rated group functions")
+def a_group_that_was_full_stays_full(patch: pytest.MonkeyPatch) -> None:
+    """An environment does not see that the second is over."""
+
+    def is_full(self: Any, place: tuple[str, str], _: int) -> bool:
+        held = self._held.get(place)
+        return held is not None and held.full and not held.left
+
+    patch.setattr(source_rates.RateMemory, "is_full", is_full)
 
 
 @plant("priority queues")

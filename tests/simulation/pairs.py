@@ -662,6 +662,29 @@ def _replaced_functions(draw: Draw) -> Scenario:
     return _with(scenario, orders={"delay_seconds": draw.choice((0, 2, 5))})
 
 
+def _rated_groups(draw: Draw) -> Scenario:
+    """A fair queue whose groups have a rate, of which more is sent and asked for."""
+    kinds = ("plain", "plain", "plain", "retries", "dead", "rewinding", "receivers")
+    orders: dict[str, Any] = {"rate": draw.choice((1, 1, 2))}
+    if draw.random() < 0.15:
+        orders["receive_rate"] = 5
+    made = _with(_busier(fair_scenario(draw, kinds)), orders=orders)
+    return replace(
+        made,
+        tenants=(*("loud",) * 12, "red", None),
+        pause_ms=draw.choice((0, 0, 300)),
+        choices=draw.choice((0, 0, 0.3)),
+        unfailing=draw.random() < 0.4,
+    )
+
+
+def _rated_group_functions(draw: Draw) -> Scenario:
+    """A fair queue whose groups have a rate, and that names a function."""
+    made = _fair_functions(draw)
+    rate = draw.choice((1, 2, 5))
+    return _with(made, orders={"rate": rate}, tenants=(*("loud",) * 6, "red"))
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -713,4 +736,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "replaced cancelled": _replaced_cancelled,
     "replaced operated": _replaced_operated,
     "replaced functions": _replaced_functions,
+    "rated groups": _rated_groups,
+    "rated group functions": _rated_group_functions,
 }
