@@ -47,6 +47,7 @@ RARELY_NEEDED = {
     "queues.receiver_management",
     "receiving.lookup.find",
     "receiving.by_priority",
+    "receiving.group_rates",
     "receiving.peek",
     "receiving.selected",
     "receiving.idempotent",

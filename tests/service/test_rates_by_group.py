@@ -174,7 +174,8 @@ class TestEnvironments:
         fill(queue, "loud", 1)
         next_second(world)
         loser: dict[type, Any] = {}
-        write, raced = world.core.store.write, []
+        write = world.core.store.write
+        raced: list[dict[str, Any]] = []
 
         def race(call: str, request: dict[str, Any]) -> Any:
             if call == "UpdateItem" and request["Key"]["pk"]["S"].startswith("Q#") and not raced:

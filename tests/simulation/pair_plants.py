@@ -95,17 +95,15 @@ def _unless_of_a_group(write: Any, core: Any, place: tuple[str, str], *given: An
 
 
 @plant("rated groups")
-def a_full_group_ends_the_look(patch: pytest.MonkeyPatch) -> None:
-    """The groups behind it are not looked at."""
-    lot = fair._RoundRobin._lot
+def a_receive_of_a_group_does_not_see_its_rate(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is taken of the rate if the group is named."""
+    lot_of = fair._RoundRobin.lot_of
 
-    def impatient(self: Any, prefix: str, page: Any) -> Any:
-        found = lot(self, prefix, page)
-        if (rate := self._rate(prefix)) is not None and rate.is_full():
-            self._around.close()
-        return found
+    def careless(self: Any, prefix: str) -> Any:
+        self._source = replace(self._source, group_rate=None)
+        return lot_of(self, prefix)
 
-    patch.setattr(fair._RoundRobin, "_lot", impatient)
+    patch.setattr(fair._RoundRobin, "lot_of", careless)
 
 
 @plant("rated groups", "rated group functions")

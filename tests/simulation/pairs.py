@@ -673,7 +673,7 @@ def _rated_groups(draw: Draw) -> Scenario:
         made,
         tenants=(*("loud",) * 12, "red", None),
         pause_ms=draw.choice((0, 0, 300)),
-        choices=draw.choice((0, 0, 0.3)),
+        choices=draw.choice((0, 0, 0.9)),
         unfailing=draw.random() < 0.4,
     )
 

@@ -73,7 +73,7 @@ class _GroupSlice(msgspec.Struct):
     parcels: deque[Parcel]
     room: int
     rate: GroupRate | None = None
-    """Limits what is claimed within a second; None: nothing does."""
+    """The rate of the group; None if it has none."""
 
     def allow(self, quota: int) -> int:
         """Returns how many of a quota of messages may be claimed now, by the group's rate."""
@@ -198,14 +198,12 @@ def _claim_shares(
     return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
 
 
-def _allowed(
-    core: Core, source: Source, lots: list[_GroupSlice], shares: list[int]
-) -> list[int]:
+def _allowed(core: Core, source: Source, lots: list[_GroupSlice], shares: list[int]) -> list[int]:
     """Returns the part of each share that the rate of its group has room for."""
     if source.group_rate is None:
         return shares
     pairs = zip(lots, shares, strict=True)
-    return core.in_parallel(lambda pair: pair[0].allow(pair[1]), list(pairs))
+    return list(core.in_parallel(lambda pair: pair[0].allow(pair[1]), list(pairs)))
 
 
 def _released(source: Source, lost: Lost, now_ms: int) -> int:

@@ -3,8 +3,8 @@
     group    acme ── takes 2 of 5 ── claims 2 ── takes 3 ── claims 3 ── full, to the second's end
     a look   passes acme: without a page of it, if it has more than one ── takes from other groups
 
-What a claim did not use, since others were faster or an answer was full, goes to the next one of
-the environment in that second.
+A claim that gets less, since others were faster or the answer is full, gives the rest back to its
+environment for the same second.
 """
 
 from __future__ import annotations
