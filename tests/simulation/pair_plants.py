@@ -26,7 +26,7 @@ from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.push import lease_session, poster_lease
 from cirrusmq.push.lease_session import Turn
-from cirrusmq.receiving import by_priority, fair, ordered, receive, selected
+from cirrusmq.receiving import by_priority, fair, group_slices, ordered, receive, selected
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
@@ -272,7 +272,8 @@ def a_late_copy_keeps_an_object_that_ends_before_it(patch: pytest.MonkeyPatch) -
 @plant(FAIR)
 def a_fair_receive_takes_all_from_one_group(patch: pytest.MonkeyPatch) -> None:
     """A group's share of a receive is the whole."""
-    patch.setattr(fair, "fair_share", lambda most: most)
+    for module in (fair, group_slices):
+        patch.setattr(module, "fair_share", lambda most: most)
 
 
 @plant("rewound functions")

@@ -29,14 +29,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.group_slices import GroupSlice, claimable_count, fair_share, take_from
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Head,
@@ -45,7 +44,7 @@ from cirrusmq.receiving.heads.scan import (
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
-from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of, plan, spread
+from cirrusmq.receiving.unordered import claimed_of, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
@@ -53,8 +52,6 @@ from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_pag
 if TYPE_CHECKING:
     from cirrusmq.receiving.group_rates import GroupRate
 
-_SHARES = 4
-"""A receive takes from this number of groups, if there are as many."""
 _FEW, _MAX_PER_PAGE = 4, 80
 """Half a read unit pays for a few parcels; a receive of one message begins with those."""
 _MAX_AT_ONCE = 64
@@ -65,29 +62,6 @@ _PARCELS_PER_UNIT = 8
 """Parcels of 1 KiB that one unit reads with eventual consistency."""
 _SEARCH_UNITS = 1.0
 """Most units of a scan's budget that the search in one group takes."""
-
-
-class _GroupSlice(msgspec.Struct):
-    """Parcels of one group with messages to claim, and the number that may be claimed."""
-
-    parcels: deque[Parcel]
-    room: int
-    rate: GroupRate | None = None
-    """The rate of the group; None if it has none."""
-
-    def allow(self, quota: int) -> int:
-        """Returns how many of a quota of messages may be claimed now, by the group's rate."""
-        if self.rate is None:
-            return quota
-        allowed = self.rate.allow(quota)
-        if allowed < quota:
-            self.room = allowed
-        return allowed
-
-    def give_back(self, count: int, second: int) -> None:
-        """Returns to the rate what a claim that was allowed in `second` did not get."""
-        if self.rate is not None:
-            self.rate.give_back(count, second)
 
 
 def take_in_turn(
@@ -102,7 +76,7 @@ def take_in_turn(
     ring = _RoundRobin(core, source, pk, batch, walk)
     try:
         while not batch.claims and (lots := ring.lots()):
-            _take_from(core, source, pk, lots, batch)
+            take_from(core, source, pk, lots, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
@@ -117,106 +91,10 @@ def take_of_group(
     try:
         lot = _RoundRobin(core, source, pk, batch, walk).lot_of(f"{walk.start}#")
         if lot is not None:
-            _take_from(core, source, pk, [lot], batch)
+            take_from(core, source, pk, [lot], batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
-
-
-def fair_share(most: int) -> int:
-    """Returns the number of messages that a receive first takes from a group."""
-    return -(-most // _SHARES)
-
-
-def quotas(counts: list[int], most: int) -> list[int]:
-    """Returns the messages to take from groups that have `counts`: their shares, then the rest."""
-    share = fair_share(most)
-    taken = [0] * len(counts)
-    while most and taken != counts:
-        for number, count in enumerate(counts):
-            more = min(share, count - taken[number], most)
-            taken[number] += more
-            most -= more
-    return taken
-
-
-def _take_from(core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch) -> None:
-    """Claims parcels of all lots in parallel, until the batch is full or nothing is left.
-
-    If others were faster at all of them, their groups are read further, as the head of a plain
-    partition is:
-
-        this receive   reads a page of g ─────────────────── claims it: refused    reads on in g
-        others              read it, too ──── claim it
-    """
-    lost = _claim_shares(core, source, pk, lots, batch)
-    if lost and not batch.full:
-        # Once more, for parcels of which a faster receiver may have left some messages.
-        _claim_shares(core, source, pk, lots, batch)
-    for prefix, lot in lost.items():
-        head, most = Head(pk, prefix), batch.wanted.most
-        pages = pages_with_something(core, source, head, most, batch=batch)
-        while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
-            lot.parcels = deque(spread(core, pk, parcels))
-            _claim_shares(core, source, pk, [lot], batch)
-
-
-def _claim_shares(
-    core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch
-) -> dict[str, _GroupSlice]:
-    """Claims the share of each lot, and then more of them, until the batch is full.
-
-    Returns the lots in which others were faster, by the prefix of their group, with the parcels
-    that still have messages.
-    """
-    by_group = {lot.parcels[0].key_prefix: lot for lot in lots if lot.parcels}
-    lost: list[Lost] = []
-    while any(lot.parcels for lot in lots) and not batch.full:
-        now_ms, most = core.now_ms(), batch.wanted.most - batch.count
-        second = now_ms // 1_000
-        shares = quotas([_count(core, source, lot, now_ms, most) for lot in lots], most)
-        allowed = _allowed(core, source, lots, shares)
-        plans = []
-        for lot, quota in zip(lots, allowed, strict=True):
-            before = batch.count
-            batch.most = before + quota
-            plans += plan(core, source, lot.parcels, batch)
-            lot.room -= batch.count - before
-            lot.give_back(quota - (batch.count - before), second)
-        batch.most = batch.wanted.most
-        if not plans and allowed == shares:
-            break
-        lost_now = claim_all(core, source, pk, plans, batch)
-        for each in lost_now:
-            lot = by_group[each.parcel.key_prefix]
-            lot.room += _released(source, each, now_ms)
-            lot.give_back(len(each.places), second)
-        lost += lost_now
-    for each in lost:
-        if each.left is not None:
-            by_group[each.parcel.key_prefix].parcels.append(each.left)
-    return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
-
-
-def _allowed(core: Core, source: Source, lots: list[_GroupSlice], shares: list[int]) -> list[int]:
-    """Returns the part of each share that the rate of its group has room for."""
-    if source.group_rate is None:
-        return shares
-    pairs = zip(lots, shares, strict=True)
-    return list(core.in_parallel(lambda pair: pair[0].allow(pair[1]), list(pairs)))
-
-
-def _released(source: Source, lost: Lost, now_ms: int) -> int:
-    """Returns how many messages of a lost claim nobody else holds, so that they have room again."""
-    if source.max_in_flight is None or lost.left is None:
-        return len(lost.places)
-    return sum(not lost.left.held(place, now_ms) for place in lost.places)
-
-
-def _count(core: Core, source: Source, lot: _GroupSlice, now_ms: int, most: int) -> int:
-    """Returns the number of a lot's messages to claim, at most `most`."""
-    places = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
-    return min(most, lot.room, sum(places))
 
 
 class _RoundRobin:
@@ -247,16 +125,16 @@ class _RoundRobin:
             self._passed = passed_groups(core, source)
         self._around = self._groups()
 
-    def lots(self) -> list[_GroupSlice]:
+    def lots(self) -> list[GroupSlice]:
         """Returns the next groups with messages to claim: enough, or as far as the units go."""
-        lots: list[_GroupSlice] = []
+        lots: list[GroupSlice] = []
         first, last, count = "", "", 0
         for prefix, page in self._around:
             lot = self._lot(prefix, page)
             if lot is not None:
                 first = first or prefix
                 lots.append(lot)
-                found = _count(self._core, self._source, lot, self._now_ms, self._most)
+                found = claimable_count(self._core, self._source, lot, self._now_ms, self._most)
                 count += min(fair_share(self._most), found)
             last = prefix
             if count >= self._most:
@@ -272,7 +150,7 @@ class _RoundRobin:
             self._core.memory(TurnMemory).take_turn(self._pk, f"{last}{LAST_KEY}")
         return lots
 
-    def lot_of(self, prefix: str) -> _GroupSlice | None:
+    def lot_of(self, prefix: str) -> GroupSlice | None:
         """The first messages of one group; None if it has none to claim, or may give none now."""
         if (rate := self._rate(prefix)) is not None and rate.is_full():
             return None
@@ -280,7 +158,7 @@ class _RoundRobin:
         page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
         return next((self._lot(*each) for each in self._by_group(page)), None)
 
-    def _lot(self, prefix: str, page: ParcelPage) -> _GroupSlice | None:
+    def _lot(self, prefix: str, page: ParcelPage) -> GroupSlice | None:
         rate = self._rate(prefix)
         if rate is not None and rate.is_full():
             if page.more_after is not None:
@@ -292,7 +170,7 @@ class _RoundRobin:
         if not claimable:
             return None
         room = room if rate is None else min(room, rate.rate)
-        return _GroupSlice(deque(spread(self._core, self._pk, claimable)), room, rate)
+        return GroupSlice(deque(spread(self._core, self._pk, claimable)), room, rate)
 
     def _rate(self, prefix: str) -> GroupRate | None:
         if self._source.group_rate is None:
