@@ -26,7 +26,7 @@ from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.push import lease_session, poster_lease
 from cirrusmq.push.lease_session import Turn
-from cirrusmq.receiving import by_priority, fair, group_slices, ordered, receive, selected
+from cirrusmq.receiving import ageing, by_priority, fair, group_slices, ordered, receive, selected
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
@@ -140,6 +140,19 @@ def what_moves_loses_its_priority(patch: pytest.MonkeyPatch) -> None:
     """A message that is re-keyed, or comes back, has the lowest level."""
     patch.setattr(making, "priority_of", lambda _: 1)
     patch.setattr(send, "with_priority", lambda message, _: message)
+
+
+@plant("aged priorities")
+def ages_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """A lower level waits as long as a higher one has messages."""
+    patch.setattr(ageing.AgeMemory, "older", lambda *_: [])
+
+
+@plant("aged priorities")
+def a_level_is_taken_whole_for_its_oldest_message(patch: pytest.MonkeyPatch) -> None:
+    """What came just now passes all that is higher, behind an old one of its level."""
+    patch.setattr(ageing.Rank, "old_enough_ms", lambda *_: 1 << 60)
+    patch.setattr(ageing.AgeMemory, "note", lambda *_: None)
 
 
 @plant("chosen groups")

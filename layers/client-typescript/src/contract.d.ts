@@ -934,6 +934,7 @@ export interface QueueAttributes {
   max_in_flight: number | null;
   rate: number | null;
   priorities: number | null;
+  ageing_seconds: number | null;
   send_rate: number | null;
   receive_rate: number | null;
   partitions: number;
@@ -971,6 +972,7 @@ export interface QueueInput {
   max_in_flight?: number | null;
   rate?: number | null;
   priorities?: number | null;
+  ageing_seconds?: number | null;
   send_rate?: number | null;
   receive_rate?: number | null;
   /** an integer from 1 to 255; 4 unless given */
@@ -1006,6 +1008,7 @@ export interface QueueInputChange {
   max_in_flight?: number | null;
   rate?: number | null;
   priorities?: number | null;
+  ageing_seconds?: number | null;
   send_rate?: number | null;
   receive_rate?: number | null;
   /** an integer from 1 to 255 */
@@ -1043,6 +1046,7 @@ export interface QueueWithCounts {
   max_in_flight: number | null;
   rate: number | null;
   priorities: number | null;
+  ageing_seconds: number | null;
   send_rate: number | null;
   receive_rate: number | null;
   partitions: number;

@@ -9,7 +9,8 @@ plain partition is, with its own mark; the next page begins behind the level.
     a look     ├── passed ───┤├─ passed ──┤├ claims ┤   not read, unless 5 has no more
 
 A lower level is taken from only when nothing is left to claim above it: an answer that has messages
-of a level which has more ends there.
+of a level which has more ends there. With `ageing_seconds`, messages of a lower level that have
+waited long enough go before a higher one (`ageing`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
 
+import msgspec
+
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
@@ -45,13 +49,57 @@ def take_by_priority(
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     levels = _Levels(core, source, pk, batch, walk)
+    order: Iterator[_Turn] = levels.from_highest()
+    if source.ageing_seconds is not None:
+        order = _by_age(core, source, pk, levels, source.ageing_seconds * 1_000)
     try:
-        for prefix, page in levels:
-            if not levels.take(prefix, page):
+        for turn in order:
+            if not levels.take(turn):
                 break
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    """A level whose turn it is, with its first parcels; `more_after` if there may be more of it."""
+
+    prefix: str
+    page: ParcelPage
+    until_ms: int | None = None
+    """Only messages that became active by then are taken; None means all of the level."""
+
+
+def _by_age(
+    core: Core, source: Source, pk: str, levels: _Levels, ageing_ms: int
+) -> Iterator[_Turn]:
+    """Yields the highest levels first, before each the lower ones that are old enough for it."""
+    # Few queues have ageing: the others' cold starts do without.
+    from cirrusmq.receiving.ageing import AgeMemory, Rank, oldest_of
+
+    ages, now_ms = core.memory(AgeMemory), core.now_ms()
+    if ages.is_due(pk, now_ms):
+        ages.note_all(pk, now_ms, levels.all_oldest())
+    served: set[str] = set()
+    for turn in levels.from_highest():
+        if turn.prefix in served:
+            return  # what is left of it is for the next answer: the page was read before
+        oldest_ms = oldest_of(core, source, turn.page.parcels, now_ms)
+        if oldest_ms is None:
+            oldest_ms = ages.oldest_ms(pk, turn.prefix)
+        rank = Rank(turn.prefix, now_ms if oldest_ms is None else oldest_ms)
+        for older in ages.older(pk, rank, ageing_ms):
+            if older.prefix in served:
+                continue
+            page = levels.first_page(older.prefix)
+            oldest_ms = oldest_of(core, source, page.parcels, now_ms)
+            if oldest_ms is not None or page.more_after is None:
+                ages.note(pk, older.prefix, oldest_ms)
+            before = levels.count
+            yield _Turn(older.prefix, page, older.old_enough_ms(rank, ageing_ms))
+            if levels.count > before:
+                served.add(older.prefix)
+        yield turn
 
 
 class _Levels:
@@ -61,10 +109,46 @@ class _Levels:
         self._core, self._source, self._pk, self._batch = core, source, pk, batch
         self._walk = walk
 
-    def __iter__(self) -> Iterator[tuple[str, ParcelPage]]:
-        """Each level with its first parcels; `more_after` if there may be more of it."""
+    @property
+    def count(self) -> int:
+        """Messages that were claimed of all levels."""
+        return self._batch.count
+
+    def all_oldest(self) -> dict[str, int]:
+        """Returns when the oldest claimable message of each level became active, by its prefix."""
+        from cirrusmq.receiving.ageing import oldest_of
+
+        core, source, now_ms = self._core, self._source, self._core.now_ms()
+        found: dict[str, int] = {}
+        for turn in self._pages(_FEW, _FEW):
+            oldest_ms = oldest_of(core, source, turn.page.parcels, now_ms)
+            if oldest_ms is None and turn.page.more_after is not None:
+                head = Head(self._pk, turn.prefix)
+                behind = pages_with_something(core, source, head, 1, turn.page, self._pay)
+                oldest_ms = oldest_of(core, source, next(behind, []), now_ms)
+            if oldest_ms is not None:
+                found[turn.prefix] = oldest_ms
+        return found
+
+    def first_page(self, prefix: str) -> ParcelPage:
+        """Returns the first parcels of a level, out of its turn."""
+        until = until_key(self._source, self._core.now_ms(), prefix)
+        page = read_page(
+            *(self._core, self._pk, prefix, until, FEWEST_PER_PAGE),
+            from_exclusive=True,
+            consistent=False,
+        )
+        self._pay(page.units)
+        return page
+
+    def from_highest(self) -> Iterator[_Turn]:
+        """Yields the levels from the highest one on."""
+        first = _FEW if self._batch.wanted.most == 1 else FEWEST_PER_PAGE
+        return self._pages(first, FEWEST_PER_PAGE)
+
+    def _pages(self, limit: int, further: int) -> Iterator[_Turn]:
+        """Yields the levels with keys, by pages of `limit` parcels and then of `further` ones."""
         source, now_ms = self._source, self._core.now_ms()
-        limit = _FEW if self._batch.wanted.most == 1 else FEWEST_PER_PAGE
         after: str | None = FIRST_KEY
         while after is not None:
             page = read_page(
@@ -78,26 +162,39 @@ class _Levels:
                 last = held[-1].sort_key
                 ends = last != page.more_after or last > until_key(source, now_ms, prefix)
                 more = None if ends else last
-                yield prefix, ParcelPage(held, more, page.units * len(held) / len(page.parcels))
-            after, limit = behind_group(page), FEWEST_PER_PAGE
+                units = page.units * len(held) / len(page.parcels)
+                yield _Turn(prefix, ParcelPage(held, more, units))
+            after, limit = behind_group(page), further
 
-    def take(self, prefix: str, page: ParcelPage) -> bool:
+    def take(self, turn: _Turn) -> bool:
         """Claim what a level has; whether nothing more of it can be claimed, so that the next one
         may be taken from."""
-        core, source, batch = self._core, self._source, self._batch
+        core, source, batch, page = self._core, self._source, self._batch, turn.page
         now_ms, before = core.now_ms(), batch.count
         seen = sum(len(claimable_indexes(core, source, each, now_ms)) for each in page.parcels)
         pages = pages_with_something(
-            *(core, source, Head(self._pk, prefix), batch.wanted.most, page, self._pay, batch)
+            *(core, source, Head(self._pk, turn.prefix), batch.wanted.most, page, self._pay, batch)
         )
         for parcels in pages:
-            claim_from(core, source, self._pk, deque(spread(core, self._pk, parcels)), batch)
+            chosen = self._old_enough(parcels, turn.until_ms, now_ms)
+            claim_from(core, source, self._pk, deque(spread(core, self._pk, chosen)), batch)
+            if len(chosen) < len(parcels):
+                return not (batch.refused is not None or batch.full)
             if batch.ends:
                 break
         if batch.refused is not None or batch.full:
             return False
         taken = batch.count - before
         return not taken or (page.more_after is None and taken == seen)
+
+    def _old_enough(self, parcels: list[Parcel], until_ms: int | None, now_ms: int) -> list[Parcel]:
+        """Returns the parcels with a message that became active by a time; None means all."""
+        if until_ms is None:
+            return parcels
+        from cirrusmq.receiving.ageing import first_ready_ms
+
+        core, source = self._core, self._source
+        return [each for each in parcels if first_ready_ms(core, source, each, now_ms) <= until_ms]
 
     def _pay(self, units: float) -> None:
         self._walk.units += units

@@ -34,6 +34,7 @@ class QueueAttributes(Body):
     max_in_flight: int | None
     rate: int | None
     priorities: int | None
+    ageing_seconds: int | None
     send_rate: int | None
     receive_rate: int | None
     partitions: int
