@@ -10,8 +10,11 @@ from tests.service.test_looking_up import read_units
 from tests.service.test_priorities import bodies, send
 from tests.service.test_rates_by_group import environment
 
+from cirrusmq.model.priority import level_prefix
 from cirrusmq.receiving.ageing import MAX_PARTITIONS, AgeMemory, Rank
 from cirrusmq_local.testing import World
+
+LEVEL_1, LEVEL_2 = level_prefix(1), level_prefix(2)
 
 
 @pytest.fixture
@@ -174,22 +177,22 @@ class TestCosts:
             units.append((first, look_attributes))
         (strict, strict_later), (aged, aged_later) = units
         assert aged == strict
-        assert (
-            aged_later - strict_later == 8.5
-        )  # half a unit for each of 16 levels, and for the end
+        # Half a unit for each of 16 levels, and for the end.
+        assert aged_later - strict_later == 8.5
 
 
 def test_an_environment_remembers_a_bounded_number_of_partitions() -> None:
     ages = AgeMemory()
     for number in range(2 * MAX_PARTITIONS):
-        ages.note_all(f"Q#{number}#0", 5, {"1f#": 3})
+        ages.note_all(f"Q#{number}#0", 5, {LEVEL_1: 3})
     assert len(ages._seen) == MAX_PARTITIONS
-    assert ages.oldest_ms("Q#0#0", "1f#") is None
-    assert ages.oldest_ms(f"Q#{2 * MAX_PARTITIONS - 1}#0", "1f#") == 3
+    fresh = Rank(LEVEL_2, 100_000)
+    assert ages.older("Q#0#0", fresh, 10_000) == []
+    assert ages.older(f"Q#{2 * MAX_PARTITIONS - 1}#0", fresh, 10_000) == [Rank(LEVEL_1, 3)]
 
 
 def test_ranks_compare_by_age_and_level() -> None:
-    low, high = Rank("00000000000000000000001f#", 1_000), Rank("00000000000000000000001e#", 61_000)
+    low, high = Rank(LEVEL_1, 1_000), Rank(LEVEL_2, 61_000)
     assert low.served_ms(60_000) == high.served_ms(60_000)
     assert low.old_enough_ms(high, 60_000) == 1_000
     ages = AgeMemory()

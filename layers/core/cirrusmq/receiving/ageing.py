@@ -68,12 +68,6 @@ class AgeMemory:
             else:
                 seen.oldest_ms[prefix] = oldest_ms
 
-    def oldest_ms(self, pk: str, prefix: str) -> int | None:
-        """Returns what was noted of a level; None if it had no active message."""
-        with self._lock:
-            seen = self._seen.get(pk)
-            return None if seen is None else seen.oldest_ms.get(prefix)
-
     def older(self, pk: str, level: Rank, ageing_ms: int) -> list[Rank]:
         """Returns the lower levels that count more than `level`, the first one to serve first."""
         with self._lock:
@@ -104,16 +98,16 @@ class Rank(msgspec.Struct, frozen=True):
         return higher.served_ms(ageing_ms) + priority_in(self.prefix) * ageing_ms
 
 
-def first_ready_ms(core: Core, source: Source, parcel: Parcel, now_ms: int) -> int:
-    """Returns when the first claimable message of a parcel became active; it must have one."""
-    return min(map(parcel.ready_ms, claimable_indexes(core, source, parcel, now_ms)))
-
-
 def oldest_of(core: Core, source: Source, parcels: list[Parcel], now_ms: int) -> int | None:
-    """Returns when the oldest claimable message of parcels became active, None without any."""
-    ready = (
-        parcel.ready_ms(place)
-        for parcel in parcels
-        for place in claimable_indexes(core, source, parcel, now_ms)
+    """Returns when the oldest claimable message of parcels became active, None without any.
+
+    A send that is repeated late has the time of its first attempt in its key: it was not there yet.
+    """
+    return min(
+        (
+            max(parcel.ready_ms(place), parcel.sent_ms)
+            for parcel in parcels
+            for place in claimable_indexes(core, source, parcel, now_ms)
+        ),
+        default=None,
     )
-    return min(ready, default=None)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 
 import msgspec
 
@@ -66,6 +66,8 @@ class _Turn(msgspec.Struct, frozen=True):
 
     prefix: str
     page: ParcelPage
+    found: tuple[list[Parcel], Iterator[list[Parcel]]] | None = None
+    """Parcels with something to claim, and the pages behind them; None if nobody has looked yet."""
     until_ms: int | None = None
     """Only messages that became active by then are taken; None means all of the level."""
 
@@ -75,30 +77,26 @@ def _by_age(
 ) -> Iterator[_Turn]:
     """Yields the highest levels first, before each the lower ones that are old enough for it."""
     # Few queues have ageing: the others' cold starts do without.
-    from cirrusmq.receiving.ageing import AgeMemory, Rank, oldest_of
+    from cirrusmq.receiving.ageing import AgeMemory, Rank
 
     ages, now_ms = core.memory(AgeMemory), core.now_ms()
     if ages.is_due(pk, now_ms):
         ages.note_all(pk, now_ms, levels.all_oldest())
     served: set[str] = set()
-    for turn in levels.from_highest():
+    for turn in map(levels.look, levels.from_highest()):
         if turn.prefix in served:
             return  # what is left of it is for the next answer: the page was read before
-        oldest_ms = oldest_of(core, source, turn.page.parcels, now_ms)
-        if oldest_ms is None:
-            oldest_ms = ages.oldest_ms(pk, turn.prefix)
-        rank = Rank(turn.prefix, now_ms if oldest_ms is None else oldest_ms)
-        for older in ages.older(pk, rank, ageing_ms):
-            if older.prefix in served:
-                continue
-            page = levels.first_page(older.prefix)
-            oldest_ms = oldest_of(core, source, page.parcels, now_ms)
-            if oldest_ms is not None or page.more_after is None:
-                ages.note(pk, older.prefix, oldest_ms)
-            before = levels.count
-            yield _Turn(older.prefix, page, older.old_enough_ms(rank, ageing_ms))
-            if levels.count > before:
-                served.add(older.prefix)
+        oldest_ms = levels.oldest_of(turn)
+        rank = None if oldest_ms is None else Rank(turn.prefix, oldest_ms)
+        for older in () if rank is None else ages.older(pk, rank, ageing_ms):
+            if older.prefix not in served:
+                assert rank is not None
+                lower = levels.look(levels.first_of(older.prefix))
+                ages.note(pk, older.prefix, levels.oldest_of(lower))
+                before, until_ms = levels.count, older.old_enough_ms(rank, ageing_ms)
+                yield msgspec.structs.replace(lower, until_ms=until_ms)
+                if levels.count > before:
+                    served.add(older.prefix)
         yield turn
 
 
@@ -116,22 +114,23 @@ class _Levels:
 
     def all_oldest(self) -> dict[str, int]:
         """Returns when the oldest claimable message of each level became active, by its prefix."""
+        found = {turn.prefix: self.oldest_of(self.look(turn)) for turn in self._pages(_FEW, _FEW)}
+        return {prefix: at_ms for prefix, at_ms in found.items() if at_ms is not None}
+
+    def oldest_of(self, turn: _Turn) -> int | None:
+        """Returns when the oldest message that a look found became active, None without any."""
         from cirrusmq.receiving.ageing import oldest_of
 
-        core, source, now_ms = self._core, self._source, self._core.now_ms()
-        found: dict[str, int] = {}
-        for turn in self._pages(_FEW, _FEW):
-            oldest_ms = oldest_of(core, source, turn.page.parcels, now_ms)
-            if oldest_ms is None and turn.page.more_after is not None:
-                head = Head(self._pk, turn.prefix)
-                behind = pages_with_something(core, source, head, 1, turn.page, self._pay)
-                oldest_ms = oldest_of(core, source, next(behind, []), now_ms)
-            if oldest_ms is not None:
-                found[turn.prefix] = oldest_ms
-        return found
+        parcels = [] if turn.found is None else turn.found[0]
+        return oldest_of(self._core, self._source, parcels, self._core.now_ms())
 
-    def first_page(self, prefix: str) -> ParcelPage:
-        """Returns the first parcels of a level, out of its turn."""
+    def look(self, turn: _Turn) -> _Turn:
+        """Returns the turn with the first parcels that have something to claim."""
+        pages = self._pages_of(turn)
+        return msgspec.structs.replace(turn, found=(next(pages, []), pages))
+
+    def first_of(self, prefix: str) -> _Turn:
+        """Returns a level with its first parcels, out of its turn."""
         until = until_key(self._source, self._core.now_ms(), prefix)
         page = read_page(
             *(self._core, self._pk, prefix, until, FEWEST_PER_PAGE),
@@ -139,7 +138,7 @@ class _Levels:
             consistent=False,
         )
         self._pay(page.units)
-        return page
+        return _Turn(prefix, page)
 
     def from_highest(self) -> Iterator[_Turn]:
         """Yields the levels from the highest one on."""
@@ -172,9 +171,10 @@ class _Levels:
         core, source, batch, page = self._core, self._source, self._batch, turn.page
         now_ms, before = core.now_ms(), batch.count
         seen = sum(len(claimable_indexes(core, source, each, now_ms)) for each in page.parcels)
-        pages = pages_with_something(
-            *(core, source, Head(self._pk, turn.prefix), batch.wanted.most, page, self._pay, batch)
-        )
+        pages = self._pages_of(turn)
+        if turn.found is not None:
+            first, behind = turn.found
+            pages = chain([first] if first else [], behind)
         for parcels in pages:
             chosen = self._old_enough(parcels, turn.until_ms, now_ms)
             claim_from(core, source, self._pk, deque(spread(core, self._pk, chosen)), batch)
@@ -187,14 +187,25 @@ class _Levels:
         taken = batch.count - before
         return not taken or (page.more_after is None and taken == seen)
 
+    def _pages_of(self, turn: _Turn) -> Iterator[list[Parcel]]:
+        """Yields the pages of a level with something to claim."""
+        batch, head = self._batch, Head(self._pk, turn.prefix)
+        return pages_with_something(
+            *(self._core, self._source, head, batch.wanted.most, turn.page, self._pay, batch)
+        )
+
     def _old_enough(self, parcels: list[Parcel], until_ms: int | None, now_ms: int) -> list[Parcel]:
         """Returns the parcels with a message that became active by a time; None means all."""
         if until_ms is None:
             return parcels
-        from cirrusmq.receiving.ageing import first_ready_ms
+        from cirrusmq.receiving.ageing import oldest_of
 
-        core, source = self._core, self._source
-        return [each for each in parcels if first_ready_ms(core, source, each, now_ms) <= until_ms]
+        oldest = [oldest_of(self._core, self._source, [each], now_ms) for each in parcels]
+        return [
+            each
+            for each, oldest_ms in zip(parcels, oldest, strict=True)
+            if oldest_ms is not None and oldest_ms <= until_ms
+        ]
 
     def _pay(self, units: float) -> None:
         self._walk.units += units
