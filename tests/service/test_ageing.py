@@ -112,6 +112,21 @@ class TestOrder:
         send(queue, 4)
         assert bodies(queue.receive(1)) == ["4"]
 
+    def test_failures_in_front_do_not_hide_what_waits_behind(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        """The leases of 30 earlier messages of its level ended just now."""
+        for number in range(30):
+            queue.send(f"fails {number}", priority=1)
+            world.clock.pass_seconds(0.01)
+        queue.send("waits", priority=1)
+        held = [queue.receive(1, visibility_timeout_seconds=200)[0]["body"] for _ in range(30)]
+        assert "waits" not in held
+        world.clock.pass_seconds(201)
+        send(queue, 4, 4)
+        assert bodies(queue.receive(1)) == ["waits"]
+        assert bodies(queue.receive(1)) == ["4"]
+
     def test_receivers_and_functions_age_too(self, world: World, make_queue: MakeQueue) -> None:
         got: list[str] = []
         queue = make_queue("orders", priorities=4, ageing_seconds=60)

@@ -22,7 +22,7 @@ from itertools import chain, groupby
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.parcel import Parcel, key_ms
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
@@ -38,6 +38,8 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
 
+_SEARCH_UNITS = 4.0
+"""Read units after which the search for a level's old messages reads no further page."""
 _FEW = 4
 """Parcels for half a read unit; a receive of one message begins with those."""
 
@@ -92,11 +94,12 @@ def _by_age(
             if older.prefix not in served:
                 assert rank is not None
                 lower = levels.look(levels.first_of(older.prefix))
-                ages.note(pk, older.prefix, levels.oldest_of(lower))
                 before, until_ms = levels.count, older.old_enough_ms(rank, ageing_ms)
                 yield msgspec.structs.replace(lower, until_ms=until_ms)
                 if levels.count > before:
                     served.add(older.prefix)
+                else:
+                    ages.note(pk, older.prefix, levels.oldest_of(lower))
         yield turn
 
 
@@ -113,9 +116,19 @@ class _Levels:
         return self._batch.count
 
     def all_oldest(self) -> dict[str, int]:
-        """Returns when the oldest claimable message of each level became active, by its prefix."""
-        found = {turn.prefix: self.oldest_of(self.look(turn)) for turn in self._pages(_FEW, _FEW)}
-        return {prefix: at_ms for prefix, at_ms in found.items() if at_ms is not None}
+        """Returns when the oldest claimable message of each level became active, by its prefix.
+
+        Messages whose leases ended may be in front of older ones, which have later keys: if there
+        is more of a level, its oldest one counts from the last key that was read, at the latest.
+        """
+        found: dict[str, int] = {}
+        for turn in map(self.look, self._pages(_FEW, _FEW)):
+            oldest_ms = self.oldest_of(turn)
+            if oldest_ms is not None and turn.found is not None:
+                behind_ms = key_ms(turn.found[0][-1].sort_key)
+                more = turn.page.more_after is not None
+                found[turn.prefix] = min(oldest_ms, behind_ms) if more else oldest_ms
+        return found
 
     def oldest_of(self, turn: _Turn) -> int | None:
         """Returns when the oldest message that a look found became active, None without any."""
@@ -169,17 +182,12 @@ class _Levels:
         """Claim what a level has; whether nothing more of it can be claimed, so that the next one
         may be taken from."""
         core, source, batch, page = self._core, self._source, self._batch, turn.page
+        if turn.until_ms is not None:
+            return self._take_aged(turn, turn.until_ms)
         now_ms, before = core.now_ms(), batch.count
         seen = sum(len(claimable_indexes(core, source, each, now_ms)) for each in page.parcels)
-        pages = self._pages_of(turn)
-        if turn.found is not None:
-            first, behind = turn.found
-            pages = chain([first] if first else [], behind)
-        for parcels in pages:
-            chosen = self._old_enough(parcels, turn.until_ms, now_ms)
-            claim_from(core, source, self._pk, deque(spread(core, self._pk, chosen)), batch)
-            if len(chosen) < len(parcels):
-                return not (batch.refused is not None or batch.full)
+        for parcels in self._pages_of(turn):
+            claim_from(core, source, self._pk, deque(spread(core, self._pk, parcels)), batch)
             if batch.ends:
                 break
         if batch.refused is not None or batch.full:
@@ -187,17 +195,33 @@ class _Levels:
         taken = batch.count - before
         return not taken or (page.more_after is None and taken == seen)
 
+    def _take_aged(self, turn: _Turn, until_ms: int) -> bool:
+        """Claim the messages of a level that became active by a time; whether all were seen."""
+        core, batch, now_ms, paid = self._core, self._batch, self._core.now_ms(), self._walk.units
+        before = batch.count
+        for parcels in self._pages_of(turn):
+            old = deque(self._old_enough(parcels, until_ms, now_ms))
+            claim_from(core, self._source, self._pk, old, batch)
+            if batch.refused is not None or batch.full:
+                return False
+            if key_ms(parcels[-1].sort_key) > until_ms:
+                return True
+            if batch.count > before or self._walk.units - paid >= _SEARCH_UNITS:
+                return batch.count == before
+        return True
+
     def _pages_of(self, turn: _Turn) -> Iterator[list[Parcel]]:
         """Yields the pages of a level with something to claim."""
+        if turn.found is not None:
+            first, behind = turn.found
+            return chain([first] if first else [], behind)
         batch, head = self._batch, Head(self._pk, turn.prefix)
         return pages_with_something(
             *(self._core, self._source, head, batch.wanted.most, turn.page, self._pay, batch)
         )
 
-    def _old_enough(self, parcels: list[Parcel], until_ms: int | None, now_ms: int) -> list[Parcel]:
-        """Returns the parcels with a message that became active by a time; None means all."""
-        if until_ms is None:
-            return parcels
+    def _old_enough(self, parcels: list[Parcel], until_ms: int, now_ms: int) -> list[Parcel]:
+        """Returns the parcels with a message that became active by a time."""
         from cirrusmq.receiving.ageing import oldest_of
 
         oldest = [oldest_of(self._core, self._source, [each], now_ms) for each in parcels]
