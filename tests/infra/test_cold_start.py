@@ -46,6 +46,7 @@ RARELY_NEEDED = {
     "queues.receiver_log",
     "queues.receiver_management",
     "receiving.lookup.find",
+    "receiving.ageing",
     "receiving.by_priority",
     "receiving.group_rates",
     "receiving.peek",

@@ -149,10 +149,14 @@ def ages_do_not_count(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant("aged priorities")
-def a_level_is_taken_whole_for_its_oldest_message(patch: pytest.MonkeyPatch) -> None:
-    """What came just now passes all that is higher, behind an old one of its level."""
-    patch.setattr(ageing.Rank, "old_enough_ms", lambda *_: 1 << 60)
-    patch.setattr(ageing.AgeMemory, "note", lambda *_: None)
+def ages_count_tenfold(patch: pytest.MonkeyPatch) -> None:
+    """A lower level goes before a higher one after a tenth of the time."""
+    by_age = by_priority._by_age
+
+    def hasty(core: Any, source: Any, pk: str, levels: Any, ageing_ms: int) -> Any:
+        return by_age(core, source, pk, levels, ageing_ms // 10)
+
+    patch.setattr(by_priority, "_by_age", hasty)
 
 
 @plant("chosen groups")

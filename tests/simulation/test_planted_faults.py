@@ -100,6 +100,8 @@ LAST_FOUND_BY = {
     "a_try_of_an_open_breaker_counts": 8430002,
     "a_url_gets_no_message_again": 8300005,
     "a_used_up_message_is_received_behind_a_rewound_one": 8020020,
+    "ages_count_tenfold": 8520033,
+    "ages_do_not_count": 8520000,
     "an_account_does_not_see_who_else_is_at_work": 7500002,
     "an_account_may_have_all_workers": 8270000,
     "an_open_breaker_never_closes": 8430000,

@@ -87,7 +87,7 @@ def _by_age(
     served: set[str] = set()
     for turn in map(levels.look, levels.from_highest()):
         if turn.prefix in served:
-            return  # what is left of it is for the next answer: the page was read before
+            return  # its page was read before: the rest of it is for the next answer
         oldest_ms = levels.oldest_of(turn)
         rank = None if oldest_ms is None else Rank(turn.prefix, oldest_ms)
         for older in () if rank is None else ages.older(pk, rank, ageing_ms):
