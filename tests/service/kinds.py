@@ -122,7 +122,7 @@ KINDS = (
     Kind("subscriptions that became slow", "usage", f"T#{_ID}", "slow"),
     Kind("work in a pool", "usage", r"T#\*(posting|calling)"),
     Kind(
-        *("rate of a queue", "usage", f"T#rate#{_ID}", "send|receive"),
+        *("rate of a queue", "usage", f"T#rate#{_ID}(#[0-9a-f]{{24}})?", "send|receive"),
         hint="what is taken of a second: it begins again with each one",
     ),
     Kind("use of a key", "usage", f"T#key#{_ID}", "used"),

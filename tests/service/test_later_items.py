@@ -67,6 +67,10 @@ def resources(alice: Client) -> None:
     alice.patch("/queues/two", {"send_rate": 10, "receive_rate": 10})
     alice.send("two", "x")
     alice.receive("two")
+    alice.put("/queues/shared", {"fair": True, "partitions": 1, "rate": 10})
+    for _ in range(2):
+        alice.send("shared", "x", group="acme")
+        alice.receive("shared", 1)
     alice.patch("/queues/two", {"dead_letter": None})
     for name in ("daily", "hourly"):
         for seconds in (120, 60):

@@ -12,7 +12,7 @@ from tests.simulation.scenario import FAIR
 from cirrusmq.lifecycle import rekey
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import key_in_group
-from cirrusmq.receiving import fair
+from cirrusmq.receiving import fair, group_slices
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.sending import making
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
@@ -60,7 +60,8 @@ def what_moves_leaves_its_group(patch: pytest.MonkeyPatch) -> None:
 @plant(FAIR)
 def a_page_is_all_that_a_group_has(patch: pytest.MonkeyPatch) -> None:
     """What is behind the first parcels of a group, while those are held, is not looked for."""
-    patch.setattr(fair, "pages_with_something", lambda *_, **__: iter(()))
+    for module in (fair, group_slices):
+        patch.setattr(module, "pages_with_something", lambda *_, **__: iter(()))
     patch.setattr(fair, "_FEW", 1)  # few groups here have more in flight than a page
     patch.setattr(fair, "FEWEST_PER_PAGE", 1)
 

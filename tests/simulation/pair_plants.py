@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.push import lease_session, poster_lease
 from cirrusmq.push.lease_session import Turn
-from cirrusmq.receiving import by_priority, fair, ordered, receive, selected
+from cirrusmq.receiving import ageing, by_priority, fair, group_slices, ordered, receive, selected
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
@@ -82,6 +83,40 @@ def each_environment_has_the_whole_rate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(source_rates, "_add", lambda *_: None)
 
 
+@plant("rated groups")
+def each_environment_has_the_whole_rate_of_a_group(patch: pytest.MonkeyPatch) -> None:
+    """What others took of a group's second does not count; of a queue's it does."""
+    for name in ("_begin", "_add"):
+        patch.setattr(source_rates, name, partial(_unless_of_a_group, getattr(source_rates, name)))
+
+
+def _unless_of_a_group(write: Any, core: Any, place: tuple[str, str], *given: Any) -> Any:
+    return None if "#" in place[0] else write(core, place, *given)
+
+
+@plant("rated groups")
+def a_receive_of_a_group_does_not_see_its_rate(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is taken of the rate if the group is named."""
+    lot_of = fair._RoundRobin.lot_of
+
+    def careless(self: Any, prefix: str) -> Any:
+        self._source = replace(self._source, group_rate=None)
+        return lot_of(self, prefix)
+
+    patch.setattr(fair._RoundRobin, "lot_of", careless)
+
+
+@plant("rated groups", "rated group functions")
+def a_group_that_was_full_stays_full(patch: pytest.MonkeyPatch) -> None:
+    """An environment does not see that the second is over."""
+
+    def is_full(self: Any, place: tuple[str, str], _: int) -> bool:
+        held = self._held.get(place)
+        return held is not None and held.full and not held.left
+
+    patch.setattr(source_rates.RateMemory, "is_full", is_full)
+
+
 @plant("priority queues")
 def a_level_that_has_more_is_left_for_the_next(patch: pytest.MonkeyPatch) -> None:
     """An answer is filled from lower levels when the page of a higher one is taken."""
@@ -105,6 +140,23 @@ def what_moves_loses_its_priority(patch: pytest.MonkeyPatch) -> None:
     """A message that is re-keyed, or comes back, has the lowest level."""
     patch.setattr(making, "priority_of", lambda _: 1)
     patch.setattr(send, "with_priority", lambda message, _: message)
+
+
+@plant("aged priorities")
+def ages_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """A lower level waits as long as a higher one has messages."""
+    patch.setattr(ageing.AgeMemory, "older", lambda *_: [])
+
+
+@plant("aged priorities")
+def ages_count_tenfold(patch: pytest.MonkeyPatch) -> None:
+    """A lower level goes before a higher one after a tenth of the time."""
+    by_age = by_priority._by_age
+
+    def hasty(core: Any, source: Any, pk: str, levels: Any, ageing_ms: int) -> Any:
+        return by_age(core, source, pk, levels, ageing_ms // 10)
+
+    patch.setattr(by_priority, "_by_age", hasty)
 
 
 @plant("chosen groups")
@@ -237,7 +289,8 @@ def a_late_copy_keeps_an_object_that_ends_before_it(patch: pytest.MonkeyPatch) -
 @plant(FAIR)
 def a_fair_receive_takes_all_from_one_group(patch: pytest.MonkeyPatch) -> None:
     """A group's share of a receive is the whole."""
-    patch.setattr(fair, "fair_share", lambda most: most)
+    for module in (fair, group_slices):
+        patch.setattr(module, "fair_share", lambda most: most)
 
 
 @plant("rewound functions")

@@ -701,6 +701,54 @@ def _asked_granted(draw: Draw) -> Scenario:
     return _with_guest(replies_scenario(draw))
 
 
+def _rated_groups(draw: Draw) -> Scenario:
+    """A fair queue whose groups have a rate, of which more is sent and asked for."""
+    kinds = ("plain", "plain", "plain", "retries", "dead", "rewinding", "receivers")
+    orders: dict[str, Any] = {"rate": draw.choice((1, 1, 2))}
+    if draw.random() < 0.15:
+        orders["receive_rate"] = 5
+    made = _with(_busier(fair_scenario(draw, kinds)), orders=orders)
+    return replace(
+        made,
+        tenants=(*("loud",) * 12, "red", None),
+        pause_ms=draw.choice((0, 0, 300)),
+        choices=draw.choice((0, 0, 0.9)),
+        unfailing=draw.random() < 0.4,
+    )
+
+
+def _rated_group_functions(draw: Draw) -> Scenario:
+    """A fair queue whose groups have a rate, and that names a function."""
+    made = _fair_functions(draw)
+    rate = draw.choice((1, 2, 5))
+    return _with(made, orders={"rate": rate}, tenants=(*("loud",) * 6, "red"))
+
+
+_AGEING: dict[str, Any] = {"priorities": 2, "ageing_seconds": 10}
+
+
+def _aged_priorities(draw: Draw) -> Scenario:
+    """A queue whose priorities age, with more messages than its receivers get at once."""
+    scenario = plain_scenario_of(draw, draw.choice(("plain", "plain", "rewinding", "receivers")))
+    steps = {"sender": draw.choice((8, 16)), "receiver": draw.choice((16, 30))}
+    cast = [replace(each, steps=steps.get(each.part, each.steps)) for each in scenario.cast]
+    orders = _PRIORITIES | _AGEING | {"visibility_timeout_seconds": 70}
+    return _with(
+        replace(scenario, cast=tuple(cast)),
+        orders=orders,
+        small_pages=draw.random() < 0.5,
+        takes=draw.choice(((1,), (1, 2))),
+        pause_ms=draw.choice((1_500, 4_000)),
+        unfailing=draw.random() < 0.6,
+    )
+
+
+def _aged_copies(draw: Draw) -> Scenario:
+    """Priorities that age beside dead letters, retries, backlogs of receivers and functions."""
+    kind = draw.choice((_priority_letters, _priority_copies))
+    return _with(kind(draw), orders=_AGEING, pause_ms=draw.choice((300, 4_000)))
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -758,4 +806,8 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "asked operated": _asked_operated,
     "asked cancelled": _asked_cancelled,
     "asked granted": _asked_granted,
+    "rated groups": _rated_groups,
+    "rated group functions": _rated_group_functions,
+    "aged priorities": _aged_priorities,
+    "aged copies": _aged_copies,
 }

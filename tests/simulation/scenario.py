@@ -107,6 +107,10 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "asked operated": (REPLIES,),
     "asked cancelled": (REPLIES, CANCELLED),
     "asked granted": (REPLIES, GRANTED),
+    "rated groups": (FAIR,),
+    "rated group functions": (FAIR, TRIGGERS),
+    "aged priorities": (PRIORITY,),
+    "aged copies": (PRIORITY,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

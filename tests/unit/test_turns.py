@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.parcels import SEND_ID
 
 from cirrusmq.model.parcel import key_in_group, key_ms, key_prefix, sort_key
-from cirrusmq.receiving.fair import fair_share, quotas
+from cirrusmq.receiving.group_slices import fair_share, quotas
 from cirrusmq.sending.making import group_prefix, ordered_sort_key
 
 

@@ -209,6 +209,12 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "a_dead_letter_forgets_that_it_is_a_notification",
         "a_copy_by_a_send_is_no_notification",
     ),
+    SCENE + "priorities that age": ("ages_do_not_count", "ages_count_tenfold"),
+    SCENE + "rates of groups": (
+        "each_environment_has_the_whole_rate_of_a_group",
+        "a_group_that_was_full_stays_full",
+        "a_receive_of_a_group_does_not_see_its_rate",
+    ),
     SCENE + "groups that are paused": ("a_pause_does_nothing_for_receives",),
 }
 """Reason -> the faults that no run of `verify` on one machine meets, or meets by rare chance."""

@@ -55,6 +55,7 @@ def check_heads(scenario: Scenario, deployment: Bounds, book: Book) -> Iterator[
                     for call in vain
                     if _is_for(call, sent)
                     and not undone_before(call, sent, undone, deployment, skew_ms)
+                    and not ("rate" in attributes and _may_be_full(call, sent, receives, skew_ms))
                 ]
                 yield from hidden(book, sent, looks, skew_ms, delay_ms)
 
@@ -79,6 +80,25 @@ def _is_for(call: Call, sent: Sent) -> bool:
     wanted = call.given.get("group", sent.group), call.given.get("where")
     color = sent.calls[0].given["colors"][sent.place]
     return wanted in ((sent.group, None), (sent.group, color))
+
+
+def _may_be_full(looked: Call, sent: Sent, receives: list[Call], skew_ms: int) -> bool:
+    """Returns True if a message's group may have had nothing left of its rate when a call looked.
+
+    Another call got some of it in that second or the one before, or nobody knows what it got.
+    """
+    return any(
+        call is not looked
+        and call.begun_ms < looked.ended_ms + 1_000 + skew_ms
+        and looked.begun_ms < call.ended_ms + 1_000 + skew_ms
+        and (
+            not call.known
+            or bool(call.faults)
+            or (call.begun < looked.ended and looked.begun < call.ended)
+            or any(each.group == sent.group for each in call.answer)
+        )
+        for call in receives
+    )
 
 
 def may_undo(call: Call) -> bool:

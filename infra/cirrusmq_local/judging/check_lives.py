@@ -317,8 +317,9 @@ def excused(
     waits = wait_seconds or scenario.queues[queue].get("ordered")
     slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if waits or asks else 0
     # Under a rate the last message that the drain receives waits for all the others.
-    if rate := scenario.queues[queue].get("receive_rate"):
-        slack_seconds += -(-drain.left[queue].kept // rate)
+    for name in ("receive_rate", "rate"):
+        if rate := scenario.queues[queue].get(name):
+            slack_seconds += -(-drain.left[queue].kept // rate)
     # One with a deduplication id is the first one's, which may be unanswered; so is a topic's copy.
     once = sent.key or sending.place != queue
     begun = min([sending.begun, *(each.begun for each in book.sends_labelled(sent) if once)])

@@ -1,4 +1,4 @@
-"""The messages sent or received within ten seconds stay within a queue's rates.
+"""The messages sent or received within ten seconds stay within the rates of a queue and its groups.
 
 Environments take from the seconds of their own clocks, so a window has a second more, and the
 clocks' differences on both of its ends.
@@ -6,11 +6,12 @@ clocks' differences on both of its ends.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, Violation
 from cirrusmq_local.judging.scenario import Scenario
-from cirrusmq_local.judging.tracks import Book
+from cirrusmq_local.judging.tracks import HANDED, Book
 
 WINDOW_MS = 10_000
 
@@ -34,6 +35,31 @@ def check_rates(scenario: Scenario, book: Book) -> Iterator[Violation]:
             if delivery.call.place == "orders" and "repeat" not in delivery.call.given
         }
         yield from _windows(list(claims.values()), orders["receive_rate"], "received")
+    if orders.get("rate"):
+        for (reader, group), claimed in _of_groups(scenario, book).items():
+            yield from _windows(claimed, orders["rate"], f"received of {group} by {reader}")
+
+
+def _of_groups(
+    scenario: Scenario, book: Book
+) -> dict[tuple[str, str | None], list[tuple[int, int, Call]]]:
+    """Returns the claims of undisturbed calls, by reader and group.
+
+    A call that a fault made slow may claim seconds after it took.
+    """
+    found: defaultdict[tuple[str, str | None], dict[str, tuple[int, int, Call]]]
+    found = defaultdict(dict)
+    for track in book.tracks.values():
+        for each in track.deliveries:
+            call = each.call
+            of_queue = call.place.partition("/")[0] == "orders"
+            if of_queue and not call.faults and "repeat" not in call.given:
+                found[call.place, each.group][each.receipt] = each.true_claim_ms, 1, call
+    # When a function's batch was claimed is not seen: soon before its call, if nothing fails.
+    for call in book.by_kind[HANDED] if scenario.quiet else ():
+        for each in call.given["messages"] if call.place == "orders" else ():
+            found["orders", each.group][each.receipt] = call.begun_ms, 1, call
+    return {key: list(claims.values()) for key, claims in found.items()}
 
 
 def _windows(taken: Sequence[tuple[int, int, Call]], rate: int, what: str) -> Iterator[Violation]:

@@ -34,7 +34,7 @@ MAX_TURNS = 2
 
 def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
     """Each first delivery against the receives that other groups had while it waited."""
-    if book.by_kind["change"] or "max_in_flight" in scenario.queues["orders"]:
+    if book.by_kind["change"] or _passes(scenario):
         return  # the delay is not known, or a group is passed over with reason
     delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
     calls = _by_turns(book)
@@ -47,6 +47,11 @@ def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
             if first and delivery.count == 1 and delivery.dead is None:
                 due_ms = delivery.sent_ms + max(delay_ms, LONGEST_DELAY_MS) + SEEN_MS
                 yield from _wait_of(delivery, due_ms, calls)
+
+
+def _passes(scenario: Scenario) -> bool:
+    """Returns True if groups have a limit at which a receive passes them."""
+    return bool({"max_in_flight", "rate"} & scenario.queues["orders"].keys())
 
 
 def _by_turns(book: Book) -> list[Call]:
@@ -87,7 +92,7 @@ def check_shares(scenario: Scenario, book: Book) -> Iterator[Violation]:
     """
     if book.by_kind["change"] or scenario.small_pages:
         return
-    if "max_in_flight" in scenario.queues["orders"]:
+    if _passes(scenario):
         return
     delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
     calls = _by_turns(book)

@@ -18,6 +18,8 @@ from cirrusmq_local.judging.tracks import AWAIT
 GROUPS = ("red", "blue")
 COLORS = ("black", "white", "grey")
 PRIORITIES = (1, 1, 2, 5, 16)
+NEAR_PRIORITIES = (1, 2, 2, 2, 2)
+"""In a queue whose priorities age: a message comes to be one level higher within a run."""
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
 _KEYS = ("profile", "search")
 _ASKED_SECONDS = (5, 20, 20, 60, 600)
@@ -98,7 +100,8 @@ class Sender:
             if scenario.choices:
                 message["attributes"] = {"color": draw.choice(COLORS)}
             if not self._topic and scenario.queues["orders"].get("priorities"):
-                message["priority"] = draw.choice(PRIORITIES)
+                ages = "ageing_seconds" in scenario.queues["orders"]
+                message["priority"] = draw.choice(NEAR_PRIORITIES if ages else PRIORITIES)
             if self._topic:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags

@@ -958,7 +958,9 @@ export interface QueueAttributes {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  rate: number | null;
   priorities: number | null;
+  ageing_seconds: number | null;
   send_rate: number | null;
   receive_rate: number | null;
   partitions: number;
@@ -994,7 +996,9 @@ export interface QueueInput {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  rate?: number | null;
   priorities?: number | null;
+  ageing_seconds?: number | null;
   send_rate?: number | null;
   receive_rate?: number | null;
   /** an integer from 1 to 255; 4 unless given */
@@ -1028,7 +1032,9 @@ export interface QueueInputChange {
   ordered?: boolean;
   fair?: boolean;
   max_in_flight?: number | null;
+  rate?: number | null;
   priorities?: number | null;
+  ageing_seconds?: number | null;
   send_rate?: number | null;
   receive_rate?: number | null;
   /** an integer from 1 to 255 */
@@ -1064,7 +1070,9 @@ export interface QueueWithCounts {
   ordered: boolean;
   fair: boolean;
   max_in_flight: number | null;
+  rate: number | null;
   priorities: number | null;
+  ageing_seconds: number | null;
   send_rate: number | null;
   receive_rate: number | null;
   partitions: number;

@@ -473,7 +473,9 @@ class QueueAttributes(TypedDict):
     ordered: bool
     fair: bool
     max_in_flight: int | None
+    rate: int | None
     priorities: int | None
+    ageing_seconds: int | None
     send_rate: int | None
     receive_rate: int | None
     partitions: int

@@ -85,8 +85,12 @@ class QueueInput(TypedDict):
     fair: NotRequired[bool]
     max_in_flight: NotRequired[int | None]
     """an integer from 1 to 256"""
+    rate: NotRequired[int | None]
+    """an integer from 1 to 10,000 messages a second"""
     priorities: NotRequired[int | None]
     """an integer from 2 to 32"""
+    ageing_seconds: NotRequired[int | None]
+    """an integer from 10 to 43,200 seconds"""
     send_rate: NotRequired[int | None]
     """an integer from 1 to 10,000 messages a second"""
     receive_rate: NotRequired[int | None]

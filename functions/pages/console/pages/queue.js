@@ -115,7 +115,8 @@ async function attributesTab(queue, { open }) {
 
 const isFixed = (name, queue) =>
   FIXED.includes(name) || (name === "partitions" && queue.ordered) ||
-  (name === "max_in_flight" && !queue.fair);
+  (["max_in_flight", "rate"].includes(name) && !queue.fair) ||
+  (name === "ageing_seconds" && queue.priorities === null);
 
 const fixedOf = (queue) =>
   [...FIXED, ...(queue.ordered ? ["partitions"] : [])]

@@ -9,6 +9,8 @@ a take, a write unit, serves up to a twentieth of the rate. The rest of a second
 The condition of each take keeps the sum within the rate:
 
     pk: `T#rate#<source id>`, sk: `send` or `receive`; `s`: the second, `n`: the part taken of it
+
+The groups of a fair source have an item each, if they have a rate: `T#rate#<source id>#<hash>`.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ class _Held(msgspec.Struct):
     """The item is at this second already."""
     full: bool = False
     """Nothing is left for others."""
+    long: bool = False
+    """Scans pass the group without reading it while it is full: it has more than a page."""
 
 
 class RateMemory:
@@ -65,6 +69,20 @@ class RateMemory:
             held = self._held[place] = _Held(second=second, used_before=last)
         return held
 
+    def is_full(self, place: tuple[str, Direction], second: int) -> bool:
+        """Returns True if it is known that nothing is left of a second, here or in the item."""
+        held = self._held.get(place)
+        return held is not None and held.second == second and held.full and not held.left
+
+    def long_groups(self, source_id: str, second: int) -> list[str]:
+        """Returns the hashes of a source's groups that are full and long, in their order."""
+        begin = f"{source_id}#"
+        return sorted(
+            place[0][len(begin) :]
+            for place, held in self._held.items()
+            if held.long and place[0].startswith(begin) and self.is_full(place, second)
+        )
+
 
 def take_sends(core: Core, queue_id: str, rate: int, count: int) -> None:
     """Takes units of the rate for the messages of one call, for all or none.
@@ -82,9 +100,21 @@ def allow_receives(core: Core, source_id: str, rate: int, most: int) -> int:
     return _take(core, (source_id, "receive"), rate, most, 1)
 
 
-def give_back(core: Core, source_id: str, count: int) -> None:
-    """Keeps what a receive did not use for the next one of this environment and second."""
-    memory, second = core.memory(RateMemory), core.now_ms() // 1_000
+def second_of(core: Core) -> int:
+    """Returns the second that a take begins in, by this environment's clock."""
+    return core.now_ms() // 1_000
+
+
+def give_back(core: Core, source_id: str, count: int, second: int) -> None:
+    """Keeps what a receive did not use for the next one of this environment and second.
+
+    second: read before the take. A part of an earlier second would be more than the rate of this:
+
+        10:00:01  takes 5 ──── claims nothing      10:00:02  another takes all ── 5 given back
+    """
+    if second_of(core) != second:
+        return
+    memory = core.memory(RateMemory)
     with memory.lock:
         held = memory.of((source_id, "receive"), second)
         if held.used >= count:
@@ -108,6 +138,7 @@ def _take(core: Core, place: tuple[str, Direction], rate: int, most: int, least:
         held.begun = True
         # A batch that finds too little does not say that a smaller one would.
         held.full = held.full or (got < ask and (got > 0 or needed == 1))
+        held.full = held.full or held.left + held.used >= rate
         given = min(most, held.left)
         given = given if given >= least else 0
         held.left -= given

@@ -60,6 +60,8 @@ MESSAGES_PER_SECOND = (1, 10_000)
 """The rates of a queue or receiver."""
 PRIORITIES = (2, 32)
 """Levels that a queue may have; the highest number comes first."""
+AGEING_SECONDS = (10, 43_200)
+"""Time for which a message waits until it counts one level higher."""
 
 DESCRIPTION_CHARACTERS = 256
 LABELS = 50

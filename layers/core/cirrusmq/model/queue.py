@@ -62,7 +62,9 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     fair: bool = False
     max_in_flight: int | None = None
+    rate: int | None = None
     priorities: int | None = None
+    ageing_seconds: int | None = None
     send_rate: int | None = None
     receive_rate: int | None = None
     partitions: int = limits.PARTITIONS_DEFAULT
@@ -96,7 +98,11 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ordered: bool | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
+    rate: _Rate | UnsetType | None = UNSET
     priorities: Annotated[int, integer(limits.PRIORITIES)] | UnsetType | None = UNSET
+    ageing_seconds: (
+        Annotated[int, integer(limits.AGEING_SECONDS, " seconds")] | UnsetType | None
+    ) = UNSET
     send_rate: _Rate | UnsetType | None = UNSET
     receive_rate: _Rate | UnsetType | None = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
@@ -278,8 +284,12 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
             raise InvalidParameter("priorities", "are not allowed in an ordered or a fair queue")
         if attributes.partitions != 1:
             raise InvalidParameter("partitions", "must be 1 in a queue with priorities")
+    if attributes.ageing_seconds is not None and attributes.priorities is None:
+        raise InvalidParameter("ageing_seconds", "is of a queue with priorities: this is none")
     if attributes.max_in_flight is not None and not attributes.fair:
         raise InvalidParameter("max_in_flight", "is of each group of a fair queue: this is none")
+    if attributes.rate is not None and not attributes.fair:
+        raise InvalidParameter("rate", "is of each group of a fair queue: this is none")
     retention = attributes.message_retention_seconds
     if attributes.delay_seconds >= retention:
         raise InvalidParameter(

@@ -32,8 +32,12 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """True if keys begin with the group, which is served in round robin; or with the priority."""
     priorities: int | None = None
     """Number of priorities of its messages; None: they have groups, or neither."""
+    ageing_seconds: int | None = None
+    """Time after which a waiting message counts one priority higher; None: it never does."""
     max_in_flight: int | None = None
     """Largest number of held messages of a group of a fair source, about; None: any number."""
+    group_rate: int | None = None
+    """Largest number of messages of a fair source's group received within a second; None: any."""
     receive_rate: int | None = None
     """Largest number of messages received within a second; None: any number."""
     grown: bool = False
@@ -215,7 +219,9 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         ordered=attributes.ordered,
         fair=attributes.fair or attributes.priorities is not None,
         priorities=attributes.priorities,
+        ageing_seconds=attributes.ageing_seconds,
         max_in_flight=attributes.max_in_flight,
+        group_rate=attributes.rate,
         receive_rate=attributes.receive_rate,
         grown=bool(queue.earlier_partitions),
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,

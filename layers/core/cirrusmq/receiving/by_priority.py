@@ -9,16 +9,20 @@ plain partition is, with its own mark; the next page begins behind the level.
     a look     ├── passed ───┤├─ passed ──┤├ claims ┤   not read, unless 5 has no more
 
 A lower level is taken from only when nothing is left to claim above it: an answer that has messages
-of a level which has more ends there.
+of a level which has more ends there. With `ageing_seconds`, messages of a lower level that have
+waited long enough go before a higher one (`ageing`).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
+
+import msgspec
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.parcel import Parcel, key_ms
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
@@ -34,6 +38,8 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
 
+_SEARCH_UNITS = 4.0
+"""Read units after which the search for a level's old messages reads no further page."""
 _FEW = 4
 """Parcels for half a read unit; a receive of one message begins with those."""
 
@@ -45,13 +51,56 @@ def take_by_priority(
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     levels = _Levels(core, source, pk, batch, walk)
+    order: Iterator[_Turn] = levels.from_highest()
+    if source.ageing_seconds is not None:
+        order = _by_age(core, source, pk, levels, source.ageing_seconds * 1_000)
     try:
-        for prefix, page in levels:
-            if not levels.take(prefix, page):
+        for turn in order:
+            if not levels.take(turn):
                 break
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    """A level whose turn it is, with its first parcels; `more_after` if there may be more of it."""
+
+    prefix: str
+    page: ParcelPage
+    found: tuple[list[Parcel], Iterator[list[Parcel]]] | None = None
+    """Parcels with something to claim, and the pages behind them; None if nobody has looked yet."""
+    until_ms: int | None = None
+    """Only messages that became active by then are taken; None means all of the level."""
+
+
+def _by_age(
+    core: Core, source: Source, pk: str, levels: _Levels, ageing_ms: int
+) -> Iterator[_Turn]:
+    """Yields the highest levels first, before each the lower ones that are old enough for it."""
+    # Few queues have ageing: the others' cold starts do without.
+    from cirrusmq.receiving.ageing import AgeMemory, Rank
+
+    ages, now_ms = core.memory(AgeMemory), core.now_ms()
+    if ages.is_due(pk, now_ms):
+        ages.note_all(pk, now_ms, levels.all_oldest())
+    served: set[str] = set()
+    for turn in map(levels.look, levels.from_highest()):
+        if turn.prefix in served:
+            return  # its page was read before: the rest of it is for the next answer
+        oldest_ms = levels.oldest_of(turn)
+        rank = None if oldest_ms is None else Rank(turn.prefix, oldest_ms)
+        for older in () if rank is None else ages.older(pk, rank, ageing_ms):
+            if older.prefix not in served:
+                assert rank is not None
+                lower = levels.look(levels.first_of(older.prefix))
+                before, until_ms = levels.count, older.old_enough_ms(rank, ageing_ms)
+                yield msgspec.structs.replace(lower, until_ms=until_ms)
+                if levels.count > before:
+                    served.add(older.prefix)
+                else:
+                    ages.note(pk, older.prefix, levels.oldest_of(lower))
+        yield turn
 
 
 class _Levels:
@@ -61,10 +110,57 @@ class _Levels:
         self._core, self._source, self._pk, self._batch = core, source, pk, batch
         self._walk = walk
 
-    def __iter__(self) -> Iterator[tuple[str, ParcelPage]]:
-        """Each level with its first parcels; `more_after` if there may be more of it."""
+    @property
+    def count(self) -> int:
+        """Messages that were claimed of all levels."""
+        return self._batch.count
+
+    def all_oldest(self) -> dict[str, int]:
+        """Returns when the oldest claimable message of each level became active, by its prefix.
+
+        Messages whose leases ended may be in front of older ones, which have later keys: if there
+        is more of a level, its oldest one counts from the last key that was read, at the latest.
+        """
+        found: dict[str, int] = {}
+        for turn in map(self.look, self._pages(_FEW, _FEW)):
+            oldest_ms = self.oldest_of(turn)
+            if oldest_ms is not None and turn.found is not None:
+                behind_ms = key_ms(turn.found[0][-1].sort_key)
+                more = turn.page.more_after is not None
+                found[turn.prefix] = min(oldest_ms, behind_ms) if more else oldest_ms
+        return found
+
+    def oldest_of(self, turn: _Turn) -> int | None:
+        """Returns when the oldest message that a look found became active, None without any."""
+        from cirrusmq.receiving.ageing import oldest_of
+
+        parcels = [] if turn.found is None else turn.found[0]
+        return oldest_of(self._core, self._source, parcels, self._core.now_ms())
+
+    def look(self, turn: _Turn) -> _Turn:
+        """Returns the turn with the first parcels that have something to claim."""
+        pages = self._pages_of(turn)
+        return msgspec.structs.replace(turn, found=(next(pages, []), pages))
+
+    def first_of(self, prefix: str) -> _Turn:
+        """Returns a level with its first parcels, out of its turn."""
+        until = until_key(self._source, self._core.now_ms(), prefix)
+        page = read_page(
+            *(self._core, self._pk, prefix, until, FEWEST_PER_PAGE),
+            from_exclusive=True,
+            consistent=False,
+        )
+        self._pay(page.units)
+        return _Turn(prefix, page)
+
+    def from_highest(self) -> Iterator[_Turn]:
+        """Yields the levels from the highest one on."""
+        first = _FEW if self._batch.wanted.most == 1 else FEWEST_PER_PAGE
+        return self._pages(first, FEWEST_PER_PAGE)
+
+    def _pages(self, limit: int, further: int) -> Iterator[_Turn]:
+        """Yields the levels with keys, by pages of `limit` parcels and then of `further` ones."""
         source, now_ms = self._source, self._core.now_ms()
-        limit = _FEW if self._batch.wanted.most == 1 else FEWEST_PER_PAGE
         after: str | None = FIRST_KEY
         while after is not None:
             page = read_page(
@@ -78,19 +174,19 @@ class _Levels:
                 last = held[-1].sort_key
                 ends = last != page.more_after or last > until_key(source, now_ms, prefix)
                 more = None if ends else last
-                yield prefix, ParcelPage(held, more, page.units * len(held) / len(page.parcels))
-            after, limit = behind_group(page), FEWEST_PER_PAGE
+                units = page.units * len(held) / len(page.parcels)
+                yield _Turn(prefix, ParcelPage(held, more, units))
+            after, limit = behind_group(page), further
 
-    def take(self, prefix: str, page: ParcelPage) -> bool:
+    def take(self, turn: _Turn) -> bool:
         """Claim what a level has; whether nothing more of it can be claimed, so that the next one
         may be taken from."""
-        core, source, batch = self._core, self._source, self._batch
+        core, source, batch, page = self._core, self._source, self._batch, turn.page
+        if turn.until_ms is not None:
+            return self._take_aged(turn, turn.until_ms)
         now_ms, before = core.now_ms(), batch.count
         seen = sum(len(claimable_indexes(core, source, each, now_ms)) for each in page.parcels)
-        pages = pages_with_something(
-            *(core, source, Head(self._pk, prefix), batch.wanted.most, page, self._pay, batch)
-        )
-        for parcels in pages:
+        for parcels in self._pages_of(turn):
             claim_from(core, source, self._pk, deque(spread(core, self._pk, parcels)), batch)
             if batch.ends:
                 break
@@ -98,6 +194,42 @@ class _Levels:
             return False
         taken = batch.count - before
         return not taken or (page.more_after is None and taken == seen)
+
+    def _take_aged(self, turn: _Turn, until_ms: int) -> bool:
+        """Claim the messages of a level that became active by a time; whether all were seen."""
+        core, batch, now_ms, paid = self._core, self._batch, self._core.now_ms(), self._walk.units
+        before = batch.count
+        for parcels in self._pages_of(turn):
+            old = deque(self._old_enough(parcels, until_ms, now_ms))
+            claim_from(core, self._source, self._pk, old, batch)
+            if batch.refused is not None or batch.full:
+                return False
+            if key_ms(parcels[-1].sort_key) > until_ms:
+                return True
+            if batch.count > before or self._walk.units - paid >= _SEARCH_UNITS:
+                return batch.count == before
+        return True
+
+    def _pages_of(self, turn: _Turn) -> Iterator[list[Parcel]]:
+        """Yields the pages of a level with something to claim."""
+        if turn.found is not None:
+            first, behind = turn.found
+            return chain([first] if first else [], behind)
+        batch, head = self._batch, Head(self._pk, turn.prefix)
+        return pages_with_something(
+            *(self._core, self._source, head, batch.wanted.most, turn.page, self._pay, batch)
+        )
+
+    def _old_enough(self, parcels: list[Parcel], until_ms: int, now_ms: int) -> list[Parcel]:
+        """Returns the parcels with a message that became active by a time."""
+        from cirrusmq.receiving.ageing import oldest_of
+
+        oldest = [oldest_of(self._core, self._source, [each], now_ms) for each in parcels]
+        return [
+            each
+            for each, oldest_ms in zip(parcels, oldest, strict=True)
+            if oldest_ms is not None and oldest_ms <= until_ms
+        ]
 
     def _pay(self, units: float) -> None:
         self._walk.units += units

@@ -16,15 +16,18 @@ group is. A message that is due later ends the scan of a group, since keys have 
 If groups have a limit in flight, as many parcels of a group are read as messages may be held, and a
 few more, and the held messages in them count. So the limit is approximate: concurrent scans do not
 see each other's claims, nor messages that are held behind those parcels.
+
+If groups have a rate, each claim takes from it first. A group that has nothing left of the second
+is passed (`group_rates`), and the scan takes from the others.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
@@ -32,6 +35,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.group_slices import GroupSlice, claimable_count, fair_share, take_from
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Head,
@@ -40,13 +44,14 @@ from cirrusmq.receiving.heads.scan import (
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
-from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of, plan, spread
+from cirrusmq.receiving.unordered import claimed_of, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
 
-_SHARES = 4
-"""A receive takes from this number of groups, if there are as many."""
+if TYPE_CHECKING:
+    from cirrusmq.receiving.group_rates import GroupRate
+
 _FEW, _MAX_PER_PAGE = 4, 80
 """Half a read unit pays for a few parcels; a receive of one message begins with those."""
 _MAX_AT_ONCE = 64
@@ -57,13 +62,6 @@ _PARCELS_PER_UNIT = 8
 """Parcels of 1 KiB that one unit reads with eventual consistency."""
 _SEARCH_UNITS = 1.0
 """Most units of a scan's budget that the search in one group takes."""
-
-
-class _GroupSlice(msgspec.Struct):
-    """Parcels of one group with messages to claim, and the number that may be claimed."""
-
-    parcels: deque[Parcel]
-    room: int
 
 
 def take_in_turn(
@@ -78,7 +76,7 @@ def take_in_turn(
     ring = _RoundRobin(core, source, pk, batch, walk)
     try:
         while not batch.claims and (lots := ring.lots()):
-            _take_from(core, source, pk, lots, batch)
+            take_from(core, source, pk, lots, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
@@ -93,93 +91,10 @@ def take_of_group(
     try:
         lot = _RoundRobin(core, source, pk, batch, walk).lot_of(f"{walk.start}#")
         if lot is not None:
-            _take_from(core, source, pk, [lot], batch)
+            take_from(core, source, pk, [lot], batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
-
-
-def fair_share(most: int) -> int:
-    """Returns the number of messages that a receive first takes from a group."""
-    return -(-most // _SHARES)
-
-
-def quotas(counts: list[int], most: int) -> list[int]:
-    """Returns the messages to take from groups that have `counts`: their shares, then the rest."""
-    share = fair_share(most)
-    taken = [0] * len(counts)
-    while most and taken != counts:
-        for number, count in enumerate(counts):
-            more = min(share, count - taken[number], most)
-            taken[number] += more
-            most -= more
-    return taken
-
-
-def _take_from(core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch) -> None:
-    """Claims parcels of all lots in parallel, until the batch is full or nothing is left.
-
-    If others were faster at all of them, their groups are read further, as the head of a plain
-    partition is:
-
-        this receive   reads a page of g ─────────────────── claims it: refused    reads on in g
-        others              read it, too ──── claim it
-    """
-    lost = _claim_shares(core, source, pk, lots, batch)
-    if lost and not batch.full:
-        # Once more, for parcels of which a faster receiver may have left some messages.
-        _claim_shares(core, source, pk, lots, batch)
-    for prefix, lot in lost.items():
-        head, most = Head(pk, prefix), batch.wanted.most
-        pages = pages_with_something(core, source, head, most, batch=batch)
-        while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
-            lot.parcels = deque(spread(core, pk, parcels))
-            _claim_shares(core, source, pk, [lot], batch)
-
-
-def _claim_shares(
-    core: Core, source: Source, pk: str, lots: list[_GroupSlice], batch: Batch
-) -> dict[str, _GroupSlice]:
-    """Claims the share of each lot, and then more of them, until the batch is full.
-
-    Returns the lots in which others were faster, by the prefix of their group, with the parcels
-    that still have messages.
-    """
-    by_group = {lot.parcels[0].key_prefix: lot for lot in lots if lot.parcels}
-    lost: list[Lost] = []
-    while any(lot.parcels for lot in lots) and not batch.full:
-        now_ms, most = core.now_ms(), batch.wanted.most - batch.count
-        counts = [_count(core, source, lot, now_ms, most) for lot in lots]
-        plans = []
-        for lot, quota in zip(lots, quotas(counts, most), strict=True):
-            before = batch.count
-            batch.most = before + quota
-            plans += plan(core, source, lot.parcels, batch)
-            lot.room -= batch.count - before
-        batch.most = batch.wanted.most
-        if not plans:
-            break
-        lost_now = claim_all(core, source, pk, plans, batch)
-        for each in lost_now:
-            by_group[each.parcel.key_prefix].room += _released(source, each, now_ms)
-        lost += lost_now
-    for each in lost:
-        if each.left is not None:
-            by_group[each.parcel.key_prefix].parcels.append(each.left)
-    return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
-
-
-def _released(source: Source, lost: Lost, now_ms: int) -> int:
-    """Returns how many messages of a lost claim nobody else holds, so that they have room again."""
-    if source.max_in_flight is None or lost.left is None:
-        return len(lost.places)
-    return sum(not lost.left.held(place, now_ms) for place in lost.places)
-
-
-def _count(core: Core, source: Source, lot: _GroupSlice, now_ms: int, most: int) -> int:
-    """Returns the number of a lot's messages to claim, at most `most`."""
-    places = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
-    return min(most, lot.room, sum(places))
 
 
 class _RoundRobin:
@@ -200,18 +115,26 @@ class _RoundRobin:
         self._at_once = core.memory(TurnMemory).at_once(pk)
         self._parcels = 0
         """Parcels that were read, of all groups."""
+        self._pages = 0
+        """Pages with parcels, and groups that were passed."""
+        self._passed: list[str] = []
+        """Prefixes of groups that have nothing left of their rate, and are not read."""
+        if source.group_rate is not None:
+            from cirrusmq.receiving.group_rates import passed_groups
+
+            self._passed = passed_groups(core, source)
         self._around = self._groups()
 
-    def lots(self) -> list[_GroupSlice]:
+    def lots(self) -> list[GroupSlice]:
         """Returns the next groups with messages to claim: enough, or as far as the units go."""
-        lots: list[_GroupSlice] = []
+        lots: list[GroupSlice] = []
         first, last, count = "", "", 0
         for prefix, page in self._around:
             lot = self._lot(prefix, page)
             if lot is not None:
                 first = first or prefix
                 lots.append(lot)
-                found = _count(self._core, self._source, lot, self._now_ms, self._most)
+                found = claimable_count(self._core, self._source, lot, self._now_ms, self._most)
                 count += min(fair_share(self._most), found)
             last = prefix
             if count >= self._most:
@@ -227,19 +150,35 @@ class _RoundRobin:
             self._core.memory(TurnMemory).take_turn(self._pk, f"{last}{LAST_KEY}")
         return lots
 
-    def lot_of(self, prefix: str) -> _GroupSlice | None:
-        """The first messages of one group; None if it has none to claim."""
+    def lot_of(self, prefix: str) -> GroupSlice | None:
+        """The first messages of one group; None if it has none to claim, or may give none now."""
+        if (rate := self._rate(prefix)) is not None and rate.is_full():
+            return None
         limit = _FEW if self._most == 1 else FEWEST_PER_PAGE
         page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
         return next((self._lot(*each) for each in self._by_group(page)), None)
 
-    def _lot(self, prefix: str, page: ParcelPage) -> _GroupSlice | None:
+    def _lot(self, prefix: str, page: ParcelPage) -> GroupSlice | None:
+        rate = self._rate(prefix)
+        if rate is not None and rate.is_full():
+            if page.more_after is not None:
+                rate.pass_by()
+            return None
         page = self._as_many_as_may_be_held(prefix, page)
         room = self._room(page)
         claimable = self._hopeful(prefix, page) if room > 0 else []
         if not claimable:
             return None
-        return _GroupSlice(deque(spread(self._core, self._pk, claimable)), room)
+        room = room if rate is None else min(room, rate.rate)
+        return GroupSlice(deque(spread(self._core, self._pk, claimable)), room, rate)
+
+    def _rate(self, prefix: str) -> GroupRate | None:
+        if self._source.group_rate is None:
+            return None
+        # Few sources have a rate: the others' cold starts do without.
+        from cirrusmq.receiving.group_rates import GroupRate
+
+        return GroupRate(self._core, self._source, prefix, self._source.group_rate)
 
     def _note_full_pass(self, *, barren: bool) -> None:
         """Notes if the next scan reads the partition at once: it is small, or gave nothing."""
@@ -299,7 +238,8 @@ class _RoundRobin:
         turns, pk = self._core.memory(TurnMemory), self._pk
         limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
         turn = turns.turn(pk) or f"{self._walk.start}{LAST_KEY}"
-        if self._at_once <= self._walk.units_left * _PARCELS_PER_UNIT and self._at_once:
+        reads_at_once = self._at_once and not self._passed
+        if reads_at_once and self._at_once <= self._walk.units_left * _PARCELS_PER_UNIT:
             page = self._read(FIRST_KEY, LAST_KEY, max(limit, self._at_once))
             self._parcels = len(page.parcels)
             if page.more_after is None:
@@ -312,15 +252,26 @@ class _RoundRobin:
         for begin, until in ((turn, LAST_KEY), (FIRST_KEY, turn)):
             after: str | None = begin
             while after is not None and after < until:
-                if self._parcels and self._walk.units_left <= 0:
+                if self._pages and self._walk.units_left <= 0:
                     return
                 paid = int(self._walk.units_left * _PARCELS_PER_UNIT)
-                page = self._read(after, until, max(_FEW, min(limit, paid)))
+                passed = self._next_passed(after, until)
+                page = self._read(after, passed or until, max(_FEW, min(limit, paid)))
+                self._pages += bool(page.parcels or passed)
                 yield from self._by_group(page)
                 after = behind_group(page)
+                if after is None and passed is not None:
+                    yield passed, ParcelPage([], None, 0)
+                    after = f"{passed}{LAST_KEY}"
                 if page.parcels:
                     limit = min(4 * limit, _MAX_PER_PAGE)
                     self._parcels += len(page.parcels)
+
+    def _next_passed(self, after: str, until: str) -> str | None:
+        """Returns the prefix of the next group between two keys that is not read, or None."""
+        index = bisect_right(self._passed, after)
+        following = self._passed[index : index + 1]
+        return following[0] if following and following[0] < until else None
 
     def _read(self, after: str, until: str, limit: int) -> ParcelPage:
         page = read_page(

@@ -346,6 +346,7 @@ class _PartitionPoller:
         from cirrusmq.access import source_rates
 
         rate, most = source.receive_rate, self._wanted.most
+        second = source_rates.second_of(self._core)
         allowed = source_rates.allow_receives(self._core, source.id, rate, most)
         self.limited = not allowed
         if not allowed:
@@ -355,7 +356,7 @@ class _PartitionPoller:
             wanted = msgspec.structs.replace(self._wanted, most=allowed)
             received = self._look_for(source, partitions, wanted, fills)
         finally:
-            source_rates.give_back(self._core, source.id, allowed - len(received))
+            source_rates.give_back(self._core, source.id, allowed - len(received), second)
         return received
 
     def _look_for(

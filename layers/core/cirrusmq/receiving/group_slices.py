@@ -1,0 +1,145 @@
+"""Claiming from groups of a fair partition: the share of each, and then more of the larger ones.
+
+    wanted 8, a share is 2      loud 6: 2     red 1: 1     blue 3: 2      then loud: 2, blue: 1
+
+A claim takes from the rate of its group first, if groups have one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.claim_batch import Batch
+from cirrusmq.receiving.heads.scan import Head, claimable_indexes, pages_with_something
+from cirrusmq.receiving.unordered import Lost, claim_all, plan, spread
+from cirrusmq.runtime.core import Core
+
+if TYPE_CHECKING:
+    from cirrusmq.receiving.group_rates import GroupRate
+
+_SHARES = 4
+"""A receive takes from this number of groups, if there are as many."""
+
+
+class GroupSlice(msgspec.Struct):
+    """Parcels of one group with messages to claim, and the number that may be claimed."""
+
+    parcels: deque[Parcel]
+    room: int
+    rate: GroupRate | None = None
+    """The rate of the group; None if it has none."""
+
+    def allow(self, quota: int) -> int:
+        """Returns how many of a quota of messages may be claimed now, by the group's rate."""
+        if self.rate is None:
+            return quota
+        allowed = self.rate.allow(quota)
+        if allowed < quota:
+            self.room = allowed
+        return allowed
+
+    def give_back(self, count: int, second: int) -> None:
+        """Returns to the rate what a claim that was allowed in `second` did not get."""
+        if self.rate is not None:
+            self.rate.give_back(count, second)
+
+
+def fair_share(most: int) -> int:
+    """Returns the number of messages that a receive first takes from a group."""
+    return -(-most // _SHARES)
+
+
+def quotas(counts: list[int], most: int) -> list[int]:
+    """Returns the messages to take from groups that have `counts`: their shares, then the rest."""
+    share = fair_share(most)
+    taken = [0] * len(counts)
+    while most and taken != counts:
+        for number, count in enumerate(counts):
+            more = min(share, count - taken[number], most)
+            taken[number] += more
+            most -= more
+    return taken
+
+
+def take_from(core: Core, source: Source, pk: str, lots: list[GroupSlice], batch: Batch) -> None:
+    """Claims parcels of all lots in parallel, until the batch is full or nothing is left.
+
+    If others were faster at all of them, their groups are read further, as the head of a plain
+    partition is:
+
+        this receive   reads a page of g ─────────────────── claims it: refused    reads on in g
+        others              read it, too ──── claim it
+    """
+    lost = _claim_shares(core, source, pk, lots, batch)
+    if lost and not batch.full:
+        # Once more, for parcels of which a faster receiver may have left some messages.
+        _claim_shares(core, source, pk, lots, batch)
+    for prefix, lot in lost.items():
+        head, most = Head(pk, prefix), batch.wanted.most
+        pages = pages_with_something(core, source, head, most, batch=batch)
+        while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
+            lot.parcels = deque(spread(core, pk, parcels))
+            _claim_shares(core, source, pk, [lot], batch)
+
+
+def _claim_shares(
+    core: Core, source: Source, pk: str, lots: list[GroupSlice], batch: Batch
+) -> dict[str, GroupSlice]:
+    """Claims the share of each lot, and then more of them, until the batch is full.
+
+    Returns the lots in which others were faster, by the prefix of their group, with the parcels
+    that still have messages.
+    """
+    by_group = {lot.parcels[0].key_prefix: lot for lot in lots if lot.parcels}
+    lost: list[Lost] = []
+    while any(lot.parcels for lot in lots) and not batch.full:
+        now_ms, most = core.now_ms(), batch.wanted.most - batch.count
+        second = now_ms // 1_000
+        shares = quotas([claimable_count(core, source, lot, now_ms, most) for lot in lots], most)
+        allowed = _allowed(core, source, lots, shares)
+        plans = []
+        for lot, quota in zip(lots, allowed, strict=True):
+            before = batch.count
+            batch.most = before + quota
+            plans += plan(core, source, lot.parcels, batch)
+            lot.room -= batch.count - before
+            lot.give_back(quota - (batch.count - before), second)
+        batch.most = batch.wanted.most
+        if not plans and allowed == shares:
+            break
+        lost_now = claim_all(core, source, pk, plans, batch)
+        for each in lost_now:
+            lot = by_group[each.parcel.key_prefix]
+            lot.room += _released(source, each, now_ms)
+            lot.give_back(len(each.places), second)
+        lost += lost_now
+    for each in lost:
+        if each.left is not None:
+            by_group[each.parcel.key_prefix].parcels.append(each.left)
+    return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
+
+
+def _allowed(core: Core, source: Source, lots: list[GroupSlice], shares: list[int]) -> list[int]:
+    """Returns the part of each share that the rate of its group has room for."""
+    if source.group_rate is None:
+        return shares
+    pairs = zip(lots, shares, strict=True)
+    return list(core.in_parallel(lambda pair: pair[0].allow(pair[1]), list(pairs)))
+
+
+def _released(source: Source, lost: Lost, now_ms: int) -> int:
+    """Returns how many messages of a lost claim nobody else holds, so that they have room again."""
+    if source.max_in_flight is None or lost.left is None:
+        return len(lost.places)
+    return sum(not lost.left.held(place, now_ms) for place in lost.places)
+
+
+def claimable_count(core: Core, source: Source, lot: GroupSlice, now_ms: int, most: int) -> int:
+    """Returns the number of a lot's messages to claim, at most `most`."""
+    places = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
+    return min(most, lot.room, sum(places))
