@@ -50,7 +50,8 @@ def test_the_committed_document_and_the_clients_types_are_the_present_ones(
     subprocess.run([sys.executable, "-m", "infra.openapi", tmp_path], cwd=root, check=True)
     client = root / "layers/client/cirrusmq_client"
     typescript = committed.parents[2] / "client-typescript/src/contract.d.ts"
-    for held in (committed, client / "answers.py", client / "inputs.py", typescript):
+    made = [client / f"{module}.py" for module in ("answers", "errors", "inputs")]
+    for held in (committed, *made, typescript):
         path = held.relative_to(root)
         if held.read_bytes() != (tmp_path / path).read_bytes():
             pytest.fail(f"{path} is stale: run make openapi")

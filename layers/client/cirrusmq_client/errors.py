@@ -51,6 +51,9 @@ class CertificateRefused(NotReachable):
     """The certificate of the service is not trusted; the call was not made."""
 
 
+# Made by `make openapi` from the service's errors:
+
+
 class InvalidParameter(CirrusMQError):
     """A value has the wrong type or is out of range."""
 
@@ -80,7 +83,7 @@ class BatchTooLarge(CirrusMQError):
 
 
 class Unauthenticated(CirrusMQError):
-    """The access key is missing or wrong."""
+    """The access key is missing or wrong: send Authorization: Bearer <access key id>:<secret>."""
 
 
 class Forbidden(CirrusMQError):
@@ -143,16 +146,16 @@ class ReceiptExpired(CirrusMQError):
     """The receipt is not the message's newest, or the message is gone."""
 
 
-class Conflict(CirrusMQError):
-    """The present state does not allow this change."""
-
-
 class InUse(CirrusMQError):
     """Something else still uses this."""
 
 
 class NotRewindable(CirrusMQError):
     """Rewinding is off, or the time is before the window."""
+
+
+class Conflict(CirrusMQError):
+    """The present state does not allow this change."""
 
 
 class LimitExceeded(CirrusMQError):
@@ -168,8 +171,10 @@ class Throttled(CirrusMQError):
 
 
 class Unavailable(CirrusMQError):
-    """The service could not do it now; the call may have taken effect."""
+    """The store did not answer in time; the call may have taken effect."""
 
+
+# End
 
 BY_CODE: dict[str, type[CirrusMQError]] = {
     error.__name__: error
