@@ -23,7 +23,9 @@ from cirrusmq_lambda.topic_paths import find_subscription
 
 
 def show_rates(request: Request) -> Ok[RatesOfLastHour]:
-    """Returns counts of messages in the last hour, by intervals, or in the last hours."""
+    """Returns counts of messages in the last hour, by intervals, or in the last hours. Raises
+    QueueNotFound, ReceiverNotFound, SubscriptionNotFound, TopicNotFound.
+    """
     core, now_ms = request.core, request.core.now_ms()
     _ = request.caller  # a missing key is refused first
     named, hours = _named(request.query), read_integer(request.query, "hours", RATES_HOURS)
