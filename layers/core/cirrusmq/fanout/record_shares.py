@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cirrusmq.base import ulid
-from cirrusmq.base.decoding import decode_packed
+from cirrusmq.base.shapes import decode_packed
 from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery
 from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
 from cirrusmq.fanout.topic_shares import topic_handouts

@@ -29,9 +29,15 @@ from cirrusmq.metering.usage import Kind, Usage
 from cirrusmq.queues.resources import Resource, find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, put_if_absent
+from cirrusmq.runtime.store import (
+    ConditionFailed,
+    Item,
+    TransactionRefused,
+    key,
+    put_if_absent,
+    shard_key,
+)
 from cirrusmq.storage.counters import Kept, change_counter
-from cirrusmq.storage.shards import shard_key
 
 _logger = logging.getLogger(__name__)
 RECORD_SECONDS = 40 * 86_400

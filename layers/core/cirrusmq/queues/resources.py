@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import resource_place

@@ -20,9 +20,8 @@ import msgspec
 
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import Item, key, shard_key, shard_keys
 from cirrusmq.storage.rate_counters import number_in, past_rates, rates_in
-from cirrusmq.storage.shards import shard_key, shard_keys
 
 COUNTERS = "C"
 """Kind of the partition keys of all counters."""

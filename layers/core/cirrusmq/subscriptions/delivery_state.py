@@ -19,8 +19,7 @@ import msgspec
 from cirrusmq.model.breaker import Circuit, unpack
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage.shards import shard_key, shard_keys
+from cirrusmq.runtime.store import Item, key, shard_key, shard_keys
 
 HOLD_MS = 30_000
 """Real milliseconds of a lease, in which only its holder posts."""

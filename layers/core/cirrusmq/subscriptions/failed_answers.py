@@ -16,8 +16,8 @@ import threading
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key

@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.access import grants, keys
 from cirrusmq.access.grants import Permission, TopicPermission
+from cirrusmq.access.key_cache import last_uses
 from cirrusmq.access.keys import KeyRights
-from cirrusmq.access.last_use import last_uses
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.access.scopes import Scope
 from cirrusmq.base.limits import KEY_GRACE_SECONDS, KEY_GRACE_SECONDS_DEFAULT
