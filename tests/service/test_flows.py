@@ -20,8 +20,8 @@ MODULES_AND_ARROWS = {
     "delete": (23, 28),
     "publish": (32, 45),
     # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.
-    "fan out and push": (62, 133),
-    "retry": (46, 98),
+    "fan out and push": (61, 130),
+    "retry": (45, 95),
 }
 """By flow, in an environment that has made such calls before.
 

@@ -15,7 +15,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing import ids
 from cirrusmq.push import pending, poster_lease, posting
 from cirrusmq.push.post_queue import Feed
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
 
 
 @plant("receivers", "pull", "http")
@@ -67,7 +67,7 @@ def anybody_holds_the_lease_of_a_poster(patch: pytest.MonkeyPatch) -> None:
         return poster_lease.Acquired(delivery, mine=True, dirty=False)
 
     patch.setattr(poster_lease, "acquire", acquire)
-    patch.setattr(delivery_state.DeliveryState, "held", lambda *_: False)
+    patch.setattr(delivery_rules.DeliveryState, "held", lambda *_: False)
 
 
 @plant("http")
@@ -85,7 +85,7 @@ def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
 @plant("http")
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     """The sweep does not see delivery states without a worker."""
-    patch.setattr(delivery_state.DeliveryState, "stuck", lambda *_: False)
+    patch.setattr(delivery_rules.DeliveryState, "stuck", lambda *_: False)
 
 
 @plant("http", rare=True)

@@ -12,7 +12,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
-from cirrusmq.subscriptions.delivery_state import POST_MS, DeliveryState, Wake
+from cirrusmq.subscriptions.delivery.rules import POST_MS, DeliveryState, Wake
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 

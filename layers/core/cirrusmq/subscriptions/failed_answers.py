@@ -22,7 +22,7 @@ from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import page_request, ttl_seconds
-from cirrusmq.subscriptions.due_marks import KIND
+from cirrusmq.subscriptions.delivery.due_marks import KIND
 
 KEPT_MS = 86_400_000
 EVERY_MS = 10_000
