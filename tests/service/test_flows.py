@@ -15,13 +15,13 @@ from cirrusmq_local.testing import World
 MODULES_AND_ARROWS = {
     "send": (31, 40),
     "receive": (40, 66),
-    "receive, ordered": (43, 70),
+    "receive, ordered": (42, 69),
     "receive, fair": (40, 64),
     "delete": (23, 28),
-    "publish": (32, 45),
+    "publish": (31, 44),
     # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.
-    "fan out and push": (61, 130),
-    "retry": (45, 95),
+    "fan out and push": (61, 129),
+    "retry": (45, 94),
 }
 """By flow, in an environment that has made such calls before.
 

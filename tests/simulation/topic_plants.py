@@ -12,7 +12,7 @@ from tests.simulation.plants import plant
 from cirrusmq.fanout import reader_parcels, record_shares
 from cirrusmq.metering import fold, meter
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.publishing import ids
+from cirrusmq.publishing import log_records
 from cirrusmq.push import pending, poster_lease, posting
 from cirrusmq.push.post_queue import Feed
 from cirrusmq.subscriptions.delivery import rules as delivery_rules
@@ -55,8 +55,8 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
     def beside(*given: Any) -> Any:
         return {**marker(*given), "pk": {"S": "D#beside"}}
 
-    marker = ids._marker
-    patch.setattr(ids, "_marker", beside)
+    marker = log_records._marker
+    patch.setattr(log_records, "_marker", beside)
 
 
 @plant("http")

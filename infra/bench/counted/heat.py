@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.fanout.topic_shares import own_share
 from cirrusmq.model.topic import Subscription, Topic, partitions_of
-from cirrusmq.publishing.ids import new_id
+from cirrusmq.publishing.log_records import new_id
 from cirrusmq.publishing.records import read_record
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.store import SHARDS

@@ -34,8 +34,13 @@ from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import with_sender
 from cirrusmq.model.topic import Subscription, Topic
-from cirrusmq.publishing.ids import is_in_order, moved_to, new_id, settle_id
-from cirrusmq.publishing.log_records import make_log_record
+from cirrusmq.publishing.log_records import (
+    is_in_order,
+    make_log_record,
+    moved_to,
+    new_id,
+    settle_id,
+)
 from cirrusmq.publishing.recipients import (
     Draft,
     WantedDelay,

@@ -57,8 +57,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def blocks(self) -> bool:
         """True if a failing message holds the others back."""
-        policy = self.subscription.policy
-        return policy is not None and policy.blocking != "none"
+        return self.subscription.blocking != "none"
 
     @property
     def all_partitions(self) -> range:
