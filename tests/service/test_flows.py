@@ -20,8 +20,8 @@ MODULES_AND_ARROWS = {
     "delete": (23, 28),
     "publish": (31, 44),
     # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.
-    "fan out and push": (61, 129),
-    "retry": (45, 94),
+    "fan out and push": (59, 128),
+    "retry": (44, 93),
 }
 """By flow, in an environment that has made such calls before.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cirrusmq.fanout.deliveries import ReaderDelivery
+from cirrusmq.fanout.reader_parcels import ReaderDelivery
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.delivery import items as delivery_items

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.metering.fold import Folded, StreamRecord, fold
 from cirrusmq.metering.usage import Kind, Usage
-from cirrusmq.queues.resources import Resource, find_resource
+from cirrusmq.queues.resources import Resource, billed_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import (
@@ -69,7 +69,7 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     """Counts a batch, or the part of it that fits into a transaction."""
     if not records:
         return Metered(0, {})
-    resource_of: Resources = cache(partial(_resource, core))
+    resource_of: Resources = cache(partial(billed_resource, core))
     folded = fold(records, resource_of)
     entries = [
         usage_entry(place.source_id, resource_of(place.source_id), place.kind, place.minute, usage)
@@ -85,10 +85,6 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     for fault in folded.faults:
         _logger.warning("unlawful write of parcel %s", fault)
     return Metered(folded.records, happened, folded.waits_ms, len(folded.faults))
-
-
-def _resource(core: Core, source_id: str) -> Resource:
-    return find_resource(core, source_id) or Resource("unknown", "queue", source_id)
 
 
 def usage_entry(

@@ -18,7 +18,7 @@ from typing import Any
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, NotFound, Unavailable
 from cirrusmq.base.timestamps import format_time, parse_time
-from cirrusmq.fanout.deliveries import LogEntry
+from cirrusmq.fanout.reader_parcels import LogEntry
 from cirrusmq.fanout.stream_batch import deliver_records
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic

@@ -52,3 +52,8 @@ def find_resource(core: Core, resource_id: str) -> Resource | None:
         return found.value if found else None
 
     return core.slow_cache.get(place, load)
+
+
+def billed_resource(core: Core, resource_id: str) -> Resource:
+    """Returns the resource of this id, or one of the account `unknown` that stands for it."""
+    return find_resource(core, resource_id) or Resource("unknown", "queue", resource_id)

@@ -12,7 +12,7 @@ from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATES_HOURS, RATES_NAMES
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.metering.rate_report import read_hourly_rates, read_rates
 from cirrusmq.queues.receivers import get_receiver
-from cirrusmq.storage.rate_counters import interval_starts
+from cirrusmq.storage.counters import interval_starts
 from cirrusmq.storage.rate_history import HOUR_MS
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq_lambda import rights
