@@ -8,7 +8,7 @@ from typing import Any
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.invoking.worker import work
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import longer_retries
+from cirrusmq.wiring.bootstrap import longer_retries
 from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 

@@ -7,7 +7,7 @@ from typing import Any
 from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.metering.meter import meter
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import longer_retries
+from cirrusmq.wiring.bootstrap import longer_retries
 from cirrusmq_lambda import figures
 from cirrusmq_lambda.http import Context
 from cirrusmq_lambda.streams import read_record

@@ -11,7 +11,7 @@ from cirrusmq.push.delivery import retry
 from cirrusmq.push.pending import make_push
 from cirrusmq.push.shared_invocation import deliver_all, posting_ms
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import longer_retries
+from cirrusmq.wiring.bootstrap import longer_retries
 from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq_lambda.loading import finish_loading
-from cirrusmq.base.decoding import convert
+from cirrusmq.base.shapes import convert
 from cirrusmq.fanout.parked import drain
 from cirrusmq.lifecycle.tidying import tidy
 from cirrusmq.maintenance.visits import give_up_on
@@ -16,7 +16,7 @@ from cirrusmq.operations.runner import run
 from cirrusmq.queues.operations import Pointer
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import longer_retries
+from cirrusmq.wiring.bootstrap import longer_retries
 from cirrusmq_lambda.events import is_known
 from cirrusmq_lambda.http import Context
 

@@ -10,7 +10,7 @@ from cirrusmq.maintenance.backlogs import read_backlogs
 from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.wiring import bootstrap
-from cirrusmq.wiring.attempts import longer_retries
+from cirrusmq.wiring.bootstrap import longer_retries
 from cirrusmq_lambda import figures
 from cirrusmq_lambda.http import Context
 

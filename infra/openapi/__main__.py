@@ -11,13 +11,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from .build import build
-from .client_types import answer_types, input_types
+from .client_types import answer_types, error_classes, input_types
 from .routes import ROOT, find_routes
 from .trial import counted
 from .typescript_types import typescript_types
 
 DOCUMENT = "layers/core/cirrusmq_lambda/openapi.json"
 ANSWERS = "layers/client/cirrusmq_client/answers.py"
+ERRORS = "layers/client/cirrusmq_client/errors.py"
 INPUTS = "layers/client/cirrusmq_client/inputs.py"
 TYPESCRIPT = "layers/client-typescript/src/contract.d.ts"
 
@@ -33,6 +34,7 @@ def main() -> None:
     written = {
         DOCUMENT: document,
         ANSWERS: answer_types(routes),
+        ERRORS: error_classes((ROOT / ERRORS).read_text("utf-8")),
         INPUTS: input_types(),
         TYPESCRIPT: typescript_types(json.loads(document)),
     }

@@ -11,6 +11,7 @@ from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo
 
 from cirrusmq import __version__
+from cirrusmq.base import errors
 from cirrusmq.base.limits import (
     LOG_ENTRIES,
     LOG_ENTRIES_DEFAULT,
@@ -27,7 +28,7 @@ from cirrusmq.model.topic import Subscription, SubscriptionInput, TopicAttribute
 from cirrusmq.model.trace_context import TRACEPARENT, TRACESTATE
 from cirrusmq.queues.operations import Kind, State
 from cirrusmq.queues.receiver_log import LATEST
-from cirrusmq_lambda import problems
+from cirrusmq_lambda import problems, queries
 from cirrusmq_lambda.answers.body import Problem, Time
 from cirrusmq_lambda.http import Route
 
@@ -68,6 +69,21 @@ _TAGS = {
     "Reports": "Rates of an hour or a week; billing and backlog, as the pipeline finished them.",
     "Service": "The service itself.",
 }
+_TAG_OF = {
+    r".*/grants|/keys|/audit": "Access",
+    r"/queues/{queue}/(receivers|consumers)": "Receivers",
+    r"/queues/{queue}/messages": "Messages",
+    r"/queues": "Queues",
+    r"/topics/{topic}/subscriptions": "Subscriptions",
+    r"/topics": "Topics",
+    r"/schedules": "Schedules",
+    r"/operations": "Operations",
+    r"/rates|/reports": "Reports",
+    r"/": "Service",
+}
+"""Tags by how a path begins; the first that fits."""
+_RAISES = re.compile(r"\s+Raises\s([\w,\s]+)\.")
+"""In a route's docstring: codes that follow neither from its path nor from its body."""
 _PATH_PARAMETERS = {
     "queue": "a queue's name, or `account:queue`",
     "topic": "a topic's name, or `account:topic`",
@@ -243,17 +259,18 @@ def _shapes(routes: Mapping[str, Route]) -> Iterator[Any]:
 def _operation(key: str, route: Route, units: Mapping[str, Units]) -> dict[str, Any]:
     operation = OPERATIONS[key]
     method, path = key.split(" ")
+    names = sorted(queries.KNOWN.get(key, ()))
     told: dict[str, Any] = {
-        "tags": [operation.tag],
-        "summary": operation.summary,
+        "tags": [next(tag for begins, tag in _TAG_OF.items() if re.match(begins, path))],
+        "summary": _summary(route),
         "operationId": _operation_id(method, path),
         "parameters": [
             *_path_parameters(path),
-            *(_query(n, path) for n in operation.query),
+            *(_query(name, path) for name in names),
             *(_TRACE_HEADERS if operation.traced else ()),
         ],
         "responses": {str(status): _answer(shape) for status, shape in answers_of(route).items()}
-        | _problems(path, operation),
+        | _problems(key, route),
     }
     if key in units:
         written, read = units[key]
@@ -261,11 +278,16 @@ def _operation(key: str, route: Route, units: Mapping[str, Units]) -> dict[str, 
         told["x-units"] = {"write": written, "read": read}
     if operation.body is not None:
         told["requestBody"] = _body(operation, changes=method == "PATCH")
-    if operation.needs_key is None:
-        told["security"] = [{"access_key": []}, {}]
-    elif not operation.needs_key:
-        told["security"] = []
+    if key in queries.WITHOUT_KEY:
+        told["security"] = [{"access_key": []}, {}] if operation.takes_token else []
     return told
+
+
+def _summary(route: Route) -> str:
+    """Returns the sentence that a route's docstring begins with."""
+    return _RAISES.sub("", " ".join(str(route.__doc__).partition("\n\n")[0].split())).removesuffix(
+        "."
+    )
 
 
 def _operation_id(method: str, path: str) -> str:
@@ -351,14 +373,17 @@ def _answer(shape: Declared) -> dict[str, Any]:
     return {"description": text, "content": {_MEDIA: {"schema": _reference(shape)}}}
 
 
-def _problems(path: str, operation: Operation) -> dict[str, Any]:
+def _problems(key: str, route: Route) -> dict[str, Any]:
     """The problems of a call by status: those of its path, its body and its key, and its own."""
-    names = re.findall(r"{(\w+)}", path)
-    codes = ["Throttled", "Unavailable", *operation.problems]
+    names = re.findall(r"{(\w+)}", key)
+    raises = _RAISES.search(str(route.__doc__))
+    own = re.findall(r"\w+", raises[1]) if raises else []
+    assert all(hasattr(errors, code) for code in own), f"{key}: {own}"
+    codes = ["Throttled", "Unavailable", *own]
     codes += [_NOT_FOUND[name] for name in names if name in _NOT_FOUND]
-    if operation.needs_key is not False:
+    if key not in queries.WITHOUT_KEY or OPERATIONS[key].takes_token:
         codes += ["Unauthenticated", "Forbidden", "InvalidParameter"]
-    if operation.body is not None:
+    if OPERATIONS[key].body is not None:
         codes += ["MalformedRequest", "RequestTooLarge", "UnsupportedMediaType"]
     by_status: dict[str, list[str]] = {}
     for code in sorted(set(codes)):

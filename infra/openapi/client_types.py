@@ -1,4 +1,5 @@
-"""The client's types: a TypedDict for each struct that a route answers with, and for attributes."""
+"""The client's types: a TypedDict for each struct that a route answers with, and for attributes;
+a class for each error of the contract."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, UnsetType
 
+from cirrusmq.base import errors
 from cirrusmq_lambda.answers.body import Time
 from cirrusmq_lambda.http import Route
 
@@ -46,6 +48,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 '''
+
+_ERRORS = re.compile(r"(?<=`make openapi` from the service's errors:\n).*(?=\n# End\n)", re.DOTALL)
+"""The part of the client's errors that is made."""
+
+
+def error_classes(module: str) -> str:
+    """The client's module of errors, with a class for each code of the contract."""
+    base = errors.CirrusMQError
+    kinds = [each for each in vars(errors).values() if isinstance(each, type)]
+    classes = [
+        f'\n\nclass {each.__name__}({base.__name__}):\n    """{each.__doc__}"""\n'
+        for each in kinds
+        if each.__base__ is base
+    ]
+    made, parts = _ERRORS.subn(lambda _: "".join(classes) + "\n", module)
+    assert parts == 1, "the module has not one part for the classes"
+    return made
 
 
 def answer_types(routes: Mapping[str, Route]) -> str:

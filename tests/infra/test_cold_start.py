@@ -58,7 +58,7 @@ RARELY_NEEDED = {
     "storage.models",
     "subscriptions.confirmations",
     "lifecycle.dead_letters.own_queue",
-    "subscriptions.delivery_writes",
+    "subscriptions.delivery",
     "subscriptions.management",
     "subscriptions.replays",
     "subscriptions.writes",

@@ -16,7 +16,6 @@ from tests.infra.test_routes import MANAGED
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_client import answers
-from cirrusmq_lambda import queries
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import Route, Template
 from cirrusmq_local.testing.world import Client, Reply, World
@@ -50,7 +49,8 @@ def test_the_committed_document_and_the_clients_types_are_the_present_ones(
     subprocess.run([sys.executable, "-m", "infra.openapi", tmp_path], cwd=root, check=True)
     client = root / "layers/client/cirrusmq_client"
     typescript = committed.parents[2] / "client-typescript/src/contract.d.ts"
-    for held in (committed, client / "answers.py", client / "inputs.py", typescript):
+    made = [client / f"{module}.py" for module in ("answers", "errors", "inputs")]
+    for held in (committed, *made, typescript):
         path = held.relative_to(root)
         if held.read_bytes() != (tmp_path / path).read_bytes():
             pytest.fail(f"{path} is stale: run make openapi")
@@ -72,21 +72,6 @@ def test_the_clients_types_have_the_fields_of_the_document(openapi: dict[str, An
 def test_it_is_a_valid_document(openapi: dict[str, Any]) -> None:
     assert openapi["openapi"].startswith("3.1.")
     validate(openapi)
-
-
-def test_it_names_the_query_parameters_that_routes_know(openapi: dict[str, Any]) -> None:
-    described = {
-        key: {one["name"] for one in operation.get("parameters", []) if one["in"] == "query"}
-        for key, operation in operations(openapi)
-    }
-    assert {key: names for key, names in described.items() if names} == queries.KNOWN
-    open_routes = {key for key, operation in operations(openapi) if _open(operation)}
-    assert open_routes == queries.WITHOUT_KEY
-
-
-def _open(operation: dict[str, Any]) -> bool:
-    """Whether a call without a key may be answered."""
-    return {} in operation.get("security", []) or operation.get("security") == []
 
 
 def test_it_has_the_routes_of_the_template_and_no_others(

@@ -408,7 +408,7 @@ class TestLastUse:
 
     def test_an_older_day_does_not_replace_a_newer_one(self, stage: Stage) -> None:
         """Two environments, one of which has a late clock."""
-        from cirrusmq.access.last_use import last_uses, note_use
+        from cirrusmq.access.key_cache import last_uses, note_use
 
         world = stage.world
         note_use(world.core, "K")

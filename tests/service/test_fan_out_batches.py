@@ -77,7 +77,7 @@ class TestNotices:
         def refuse(*_: Any) -> None:
             raise ConnectionError
 
-        monkeypatch.setattr("cirrusmq.fanout.push_triggers.delivery_state.notify", refuse)
+        monkeypatch.setattr("cirrusmq.fanout.push_triggers.delivery_items.notify", refuse)
         assert world.run("fan_out", {"Records": records}) == {"batchItemFailures": []}
         monkeypatch.undo()
         world.run("sweep")

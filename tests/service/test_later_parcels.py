@@ -14,7 +14,7 @@ import pytest
 from tests.service.conftest import TestQueue
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq.base.decoding import decode_packed
+from cirrusmq.base.shapes import decode_packed
 from cirrusmq.model.message import compress, decompress
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing.half_messages.half import CommittedMessage, Terms

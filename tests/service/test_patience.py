@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.wiring.attempts import most_attempts
+from cirrusmq.wiring.bootstrap import most_attempts
 from cirrusmq_local.cloud.invocation import running
 from cirrusmq_local.testing import World
 

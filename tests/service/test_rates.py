@@ -9,8 +9,7 @@ from tests.service.conftest import MakeQueue, TestQueue, to_ms, usage
 from tests.service.topics import TestTopic
 
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.storage.counters import change_counter
-from cirrusmq.storage.rate_counters import rate_name
+from cirrusmq.storage.counters import change_counter, rate_name
 from cirrusmq_local.testing import Client, World
 
 FIVE_MINUTES = 300

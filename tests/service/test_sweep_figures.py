@@ -11,7 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.maintenance.sweep import sweep
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import items as delivery_items
 from cirrusmq_local.testing import World
 
 A = TypeVar("A")
@@ -51,7 +51,7 @@ class TestIdleResources:
             units.append(read_units(world, lambda: world.run("sweep")))
 
         assert max(units) - min(units) <= 4  # of the busy queue, which holds more each time
-        assert max(units) < 60 + delivery_state.SHARDS  # which are listed, a unit for each key
+        assert max(units) < 60 + delivery_items.SHARDS  # which are listed, a unit for each key
 
     def test_idle_subscriptions_cost_no_look_into_their_partitions(
         self, world: World, topic: TestTopic
@@ -135,7 +135,7 @@ class TestFailures:
         assert dead.counts() == {"active": 4}
 
     @pytest.mark.parametrize(
-        "part", ["operations.running", "delivery_state.read_all", "write_gauges"]
+        "part", ["operations.running", "delivery_items.read_all", "write_gauges"]
     )
     def test_one_part_that_fails_stops_none_of_the_others_and_is_behind(
         self,

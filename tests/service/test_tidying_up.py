@@ -11,7 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
 from cirrusmq.lifecycle.chore_memory import MAX_AT_ONCE
-from cirrusmq.receiving.budget import MAX_MESSAGES
+from cirrusmq.receiving.ordered_pages import MAX_MOVES
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
@@ -116,7 +116,7 @@ def test_receives_of_an_ordered_queue_move_a_few_each(world: World, make_queue: 
     while queue.counts():
         before = dead.counts().get("active", 0)
         assert queue.receive() == []
-        assert dead.counts()["active"] - before <= MAX_MESSAGES
+        assert dead.counts()["active"] - before <= MAX_MOVES
         receives += 1
         world.clock.pass_seconds(0.1)
 

@@ -15,7 +15,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.transitions import failed
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
-from cirrusmq.subscriptions.due_marks import DueMark, marks_key, put_mark
+from cirrusmq.subscriptions.delivery.due_marks import DueMark, marks_key, put_mark
 from cirrusmq_local.testing import Delivery, Subscriber, World
 
 STUCK_MS = 120_000

@@ -9,7 +9,8 @@ from tests.service.conftest import MakeQueue
 from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
 from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.testing import Delivery, Subscriber, World
 
@@ -58,7 +59,7 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
         return answer
 
     def endpoint(url: str) -> str | None:
-        delivery = delivery_state.read(world.core, web.id)
+        delivery = delivery_items.read(world.core, web.id)
         assert delivery is not None
         left_ms.append(delivery.held_until_ms - world.clock.now_ms())
         return answer(url)
@@ -69,7 +70,7 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
     assert not slow
     Schedules(world, sweeps=True).pass_seconds(120)
     assert subscriber.bodies() == ["one"]
-    assert min(left_ms) >= delivery_state.POST_MS
+    assert min(left_ms) >= delivery_rules.POST_MS
 
 
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])

@@ -11,7 +11,7 @@ from tests.simulation.scenario import DELAYED
 from cirrusmq.fanout import record_shares
 from cirrusmq.publishing.records import TopicRecord
 from cirrusmq.push import scan_pending
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
 
 
 @plant(DELAYED)
@@ -39,8 +39,8 @@ def nobody_is_left_to_post_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
     def waiting(*given: Any, delayed: bool = False, **more: Any) -> dict[str, Any]:
         return as_it_is(*given, **more)
 
-    as_it_is = delivery_state.waiting
-    patch.setattr(delivery_state, "waiting", waiting)
+    as_it_is = delivery_rules.waiting
+    patch.setattr(delivery_rules, "waiting", waiting)
     begun = scan_pending.Look.__init__
 
     def early(self: Any, *given: Any) -> None:

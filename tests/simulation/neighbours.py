@@ -15,8 +15,9 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.scenario import SLOW
 
 from cirrusmq.access.shares import LOOK_MS
-from cirrusmq.push.slowness import FIRST_MS, SLOW_MS
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
+from cirrusmq.subscriptions.delivery.rules import FIRST_MS, SLOW_MS
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, Violation
 from cirrusmq_local.judging.scenario import Cast, Scenario
@@ -62,8 +63,8 @@ def subscriptions_beside(scenario: Scenario) -> dict[str, dict[str, Any]]:
 def wait_for_the_end_of_slowness(deployment: Deployment) -> None:
     """Let the time pass in which URLs are taken for slow, up to two hours of it."""
     core, stage = deployment.auditor(), deployment.stage
-    untils_ms = [state.slow_until_ms for state in delivery_state.read_all(core)]
-    tried_ms = [each for each in untils_ms if each < delivery_state.UNTRIED_MS]
+    untils_ms = [state.slow_until_ms for state in delivery_items.read_all(core)]
+    tried_ms = [each for each in untils_ms if each < delivery_rules.UNTRIED_MS]
     left_ms = max(tried_ms, default=0) - stage.now_ms() + 2 * MAX_SKEW_MS + 1_000
     stage.pause(max(1_000, min(left_ms, _MAX_WAIT_MS)))
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from tests.simulation.plants import plant
 from tests.simulation.scenario import REPLACED
 
+from cirrusmq.sending.conditional_writes import under_due_key
 from cirrusmq.sending.replacing import in_place
 from cirrusmq.sending.replacing.items import Waiting, with_past
-from cirrusmq.sending.stale_attempts import under_due_key
 from cirrusmq.storage.changes import Condition
 
 

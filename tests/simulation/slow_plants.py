@@ -9,9 +9,9 @@ from tests.simulation.plants import plant
 from tests.simulation.scenario import SLOW
 
 from cirrusmq.access import shares
-from cirrusmq.push import slowness
 from cirrusmq.push.blocking_queue import BlockingFeed
-from cirrusmq.push.slowness import Slowness
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
+from cirrusmq.subscriptions.delivery.rules import Slowness
 
 
 @plant(SLOW)
@@ -41,19 +41,19 @@ def a_demotion_never_ends(patch: pytest.MonkeyPatch) -> None:
         judged = judge(*given, **named)
         return Slowness(judged.until_ms + 10**10, judged.for_ms) if judged.for_ms else judged
 
-    judge = slowness.judge
-    patch.setattr(slowness, "judge", for_good)
+    judge = delivery_rules.judge
+    patch.setattr(delivery_rules, "judge", for_good)
 
 
 @plant(SLOW)
 def a_slow_url_is_demoted_by_nobody(patch: pytest.MonkeyPatch) -> None:
     """The release of the lease does not say how long its posts took."""
-    judge = slowness.judge
+    judge = delivery_rules.judge
 
     def blind(*given: Any, posted: bool, was_slow: bool) -> Slowness:
         return judge(*given, posted=posted, was_slow=False)
 
-    patch.setattr(slowness, "judge", blind)
+    patch.setattr(delivery_rules, "judge", blind)
 
 
 @plant(SLOW)

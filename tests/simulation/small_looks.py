@@ -17,7 +17,7 @@ from cirrusmq.receiving.heads import ended
 from cirrusmq.receiving.heads import scan as search
 from cirrusmq.receiving.lookup import find
 from cirrusmq.storage import queries, walk
-from cirrusmq.subscriptions import due_marks
+from cirrusmq.subscriptions.delivery import due_marks
 
 _LOOKS = (
     (walk, "MIN_PARCELS", 1),

@@ -12,10 +12,10 @@ from tests.simulation.plants import plant
 from cirrusmq.fanout import reader_parcels, record_shares
 from cirrusmq.metering import fold, meter
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.publishing import ids
+from cirrusmq.publishing import log_records
 from cirrusmq.push import pending, poster_lease, posting
 from cirrusmq.push.post_queue import Feed
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
 
 
 @plant("receivers", "pull", "http")
@@ -55,8 +55,8 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
     def beside(*given: Any) -> Any:
         return {**marker(*given), "pk": {"S": "D#beside"}}
 
-    marker = ids._marker
-    patch.setattr(ids, "_marker", beside)
+    marker = log_records._marker
+    patch.setattr(log_records, "_marker", beside)
 
 
 @plant("http")
@@ -67,7 +67,7 @@ def anybody_holds_the_lease_of_a_poster(patch: pytest.MonkeyPatch) -> None:
         return poster_lease.Acquired(delivery, mine=True, dirty=False)
 
     patch.setattr(poster_lease, "acquire", acquire)
-    patch.setattr(delivery_state.DeliveryState, "held", lambda *_: False)
+    patch.setattr(delivery_rules.DeliveryState, "held", lambda *_: False)
 
 
 @plant("http")
@@ -85,7 +85,7 @@ def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
 @plant("http")
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     """The sweep does not see delivery states without a worker."""
-    patch.setattr(delivery_state.DeliveryState, "stuck", lambda *_: False)
+    patch.setattr(delivery_rules.DeliveryState, "stuck", lambda *_: False)
 
 
 @plant("http", rare=True)

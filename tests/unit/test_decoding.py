@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cirrusmq.base import decoding
-from cirrusmq.base.decoding import decode_json, decode_packed
+from cirrusmq.base import shapes
+from cirrusmq.base.shapes import decode_json, decode_packed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIRST_DECODES = """
 import sys, threading
 import msgspec
-from cirrusmq.base.decoding import decode_json, decode_packed
+from cirrusmq.base.shapes import decode_json, decode_packed
 
 def decode_first(number):
     inner = msgspec.defstruct(f"Inner{number}", [("x", int)])
@@ -94,7 +94,7 @@ def test_no_other_module_gives_a_type_to_msgspec() -> None:
         str(path.relative_to(ROOT))
         for folder in ("functions", "layers")
         for path in (ROOT / folder).rglob("*.py")
-        if path != Path(decoding.__file__)
+        if path != Path(shapes.__file__)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and typed(node)
     }

@@ -14,9 +14,8 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import DELETED, Parcel
 from cirrusmq.publishing.records import make_header
 from cirrusmq.queues.resources import Resource
-from cirrusmq.storage.counters import Kept
+from cirrusmq.storage.counters import Kept, rate_name
 from cirrusmq.storage.parcels import archive_item, log_item, parcel_item
-from cirrusmq.storage.rate_counters import rate_name
 
 MINUTE = NOW_MS // 60_000
 RESOURCES = {

@@ -12,8 +12,8 @@ from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.post_history import POSTS_KEPT, Post, error_of, pack_posts, unpack_posts
-from cirrusmq.push.histories import with_post
 from cirrusmq.sending.making import fits
+from cirrusmq.storage.changes import with_post
 from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq.webhooks import client

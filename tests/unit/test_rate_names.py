@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from cirrusmq.metering.usage import Kind
-from cirrusmq.storage.rate_counters import (
+from cirrusmq.storage.counters import (
     INTERVAL_MS,
     LETTERS,
     interval_starts,

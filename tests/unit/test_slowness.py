@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from cirrusmq.push.slowness import FIRST_MS, LONGEST_MS, Slowness, judge, patience_ms
-from cirrusmq.subscriptions.delivery_state import UNTRIED_MS, DeliveryState
+from cirrusmq.subscriptions.delivery.rules import (
+    FIRST_MS,
+    LONGEST_MS,
+    UNTRIED_MS,
+    DeliveryState,
+    Slowness,
+    judge,
+    patience_ms,
+)
 
 NOW_MS = 1_700_000_000_000
 FAST = DeliveryState(account="a", topic="t", subscription="s", subscription_id="S1")

@@ -19,7 +19,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.runtime.store import ConditionFailed, Store, put_if_absent
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.adapters import InParallel
-from cirrusmq.wiring.attempts import longer_retries
+from cirrusmq.wiring.bootstrap import longer_retries
 
 ITEM = {"pk": {"S": "Q#queue#0"}, "sk": {"S": "1"}}
 STORED = {**ITEM, "t": {"N": "7"}}

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.fanout.topic_shares import own_share
 from cirrusmq.model.topic import Subscription, Topic, partitions_of
-from cirrusmq.publishing.ids import new_id
+from cirrusmq.publishing.log_records import new_id
 from cirrusmq.publishing.records import read_record
 from cirrusmq.queues.queues import get_queue
-from cirrusmq.storage.shards import SHARDS
+from cirrusmq.runtime.store import SHARDS
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq.subscriptions.topics import find_topic

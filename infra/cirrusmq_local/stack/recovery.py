@@ -12,7 +12,7 @@ from __future__ import annotations
 from cirrusmq.access import shares
 from cirrusmq.push import poster_lease
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import items as delivery_items
 
 
 def release_posts(core: Core, *accounts: str) -> None:
@@ -21,7 +21,7 @@ def release_posts(core: Core, *accounts: str) -> None:
     Must be called before anything in this process posts.
     """
     with_urls = set()
-    for delivery in delivery_state.read_all(core):
+    for delivery in delivery_items.read_all(core):
         with_urls.add(delivery.account)
         if delivery.holder:
             poster_lease.expire(core, delivery)

@@ -1824,42 +1824,42 @@ export interface Where {
 
 /** Each call: its path's and query's values, its body, its answer. */
 export interface Calls {
-  /** Create a queue, or find one with the attributes that are given */
+  /** Creates a queue, or finds one with the attributes that are given */
   "PUT /queues/{queue}": {
     path: { queue: string };
     query?: { exact?: boolean };
     body?: QueueInput;
     answer: QueueAttributes;
   };
-  /** Change some attributes of a queue */
+  /** Changes some attributes of a queue */
   "PATCH /queues/{queue}": {
     path: { queue: string };
     query?: {};
     body?: QueueInputChange;
     answer: QueueAttributes;
   };
-  /** Show a queue and its counts */
+  /** Returns a queue's attributes, and the counts of its messages */
   "GET /queues/{queue}": {
     path: { queue: string };
     query?: {};
     body?: undefined;
     answer: QueueWithCounts;
   };
-  /** Delete a queue */
+  /** Deletes a queue; only its owner may */
   "DELETE /queues/{queue}": {
     path: { queue: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** List queues */
+  /** Returns a page of the caller's queues */
   "GET /queues": {
     path?: {};
-    query?: { prefix?: string; limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number; prefix?: string };
     body?: undefined;
     answer: QueuePage;
   };
-  /** Remove everything that was sent before this call */
+  /** Removes all messages sent before the call */
   "POST /queues/{queue}/purge": {
     path: { queue: string };
     query?: {};
@@ -1867,8 +1867,8 @@ export interface Calls {
     answer: OperationStarted;
   };
   /**
-   * Make deleted messages active again, from a time on; with one partition, and in each group of an
-   * ordered queue, in order of sending
+   * Makes deleted messages active again, from a time on; with one partition, and in each group of
+   * an ordered queue, in order of sending
    */
   "POST /queues/{queue}/rewind": {
     path: { queue: string };
@@ -1876,553 +1876,566 @@ export interface Calls {
     body: RewindRequest;
     answer: OperationStarted;
   };
-  /** Send dead letters back, or move any queue's active messages to another one */
+  /** Sends dead letters back, or moves any queue's active messages to another one */
   "POST /queues/{queue}/redrive": {
     path: { queue: string };
     query?: {};
     body?: RedriveRequest;
     answer: OperationStarted;
   };
-  /** Send messages */
+  /** Sends up to 16 messages to a queue; 201 if all are stored or none */
   "POST /queues/{queue}/messages": {
     path: { queue: string };
     query?: {};
     body: SendRequest;
     answer: SentMessages;
   };
-  /** Show a message's state, found within 50 read units; with `body=true` its body */
+  /** Returns a message's state, found within 50 read units; with `body=true` its body */
   "GET /queues/{queue}/messages/{id}": {
     path: { queue: string; id: string };
-    query?: { receiver?: string; group?: string; body?: boolean };
+    query?: { body?: boolean; group?: string; receiver?: string };
     body?: undefined;
     answer: FoundMessage;
   };
-  /** Cancel a message that was not received; from a receiver, if one is named */
+  /** Cancels a message that was not received; from a receiver, if one is named */
   "DELETE /queues/{queue}/messages/{id}": {
     path: { queue: string; id: string };
-    query?: { receiver?: string; group?: string };
+    query?: { group?: string; receiver?: string };
     body?: undefined;
     answer: null;
   };
-  /** Change when a message is due that was not received */
+  /** Changes when a message is due that was not received */
   "PATCH /queues/{queue}/messages/{id}": {
     path: { queue: string; id: string };
-    query?: { receiver?: string; group?: string };
+    query?: { group?: string; receiver?: string };
     body?: RescheduleRequest;
     answer: FoundMessage;
   };
-  /** Reply to a message that asks for it, and delete the message */
+  /** Replies to a message that asks for it, and deletes the message */
   "POST /queues/{queue}/messages/{id}/reply": {
     path: { queue: string; id: string };
     query?: {};
     body: ReplyRequest;
     answer: Replied;
   };
-  /** Wait for the reply to a message that the caller's account sent with `reply` */
+  /** Waits for the reply to a message that the caller's account sent with `reply` */
   "GET /queues/{queue}/messages/{id}/reply": {
     path: { queue: string; id: string };
     query?: { reply_by?: string; wait_seconds?: number };
     body?: undefined;
     answer: AwaitedReply;
   };
-  /** Receive messages and hold them for a while; before that, delete others */
+  /** Claims messages of a queue, or of one of its receivers; before that, deletes others */
   "POST /queues/{queue}/messages/receive": {
     path: { queue: string };
     query?: {};
     body?: ReceiveRequest;
     answer: ReceivedMessages;
   };
-  /** Look at messages of one state without claiming them */
+  /** Returns messages of a queue in one state, without a claim */
   "POST /queues/{queue}/messages/peek": {
     path: { queue: string };
     query?: {};
     body?: PeekRequest;
     answer: PeekedMessages;
   };
-  /** Delete messages that are done */
+  /** Deletes messages that are done */
   "POST /queues/{queue}/messages/delete": {
     path: { queue: string };
     query?: {};
     body: DeleteRequest;
     answer: DeletedReceipts;
   };
-  /** Hold messages for longer or shorter */
+  /** Changes the visibility timeout of messages: they are held for longer or shorter */
   "POST /queues/{queue}/messages/visibility": {
     path: { queue: string };
     query?: {};
     body: VisibilityRequest;
     answer: ChangedReceipts;
   };
-  /** Give messages back, to be received again */
+  /** Gives messages back, so that they can be received again */
   "POST /queues/{queue}/messages/give-back": {
     path: { queue: string };
     query?: {};
     body: GiveBackRequest;
     answer: GivenBackReceipts;
   };
-  /** Give messages up for good */
+  /** Moves messages to the dead-letter queue, for good */
   "POST /queues/{queue}/messages/dead-letter": {
     path: { queue: string };
     query?: {};
     body: DeadLetterRequest;
     answer: DeletedReceipts;
   };
-  /** Send a message at times of a cron expression, or every n seconds */
+  /** Creates or changes a schedule: a message at times of a cron expression, or every n seconds */
   "PUT /schedules/{schedule}": {
     path: { schedule: string };
     query?: {};
     body: ScheduleInput;
     answer: ScheduleAttributes;
   };
-  /** Show a schedule, its next time and its last error */
+  /** Returns a schedule, with its next time and its last error */
   "GET /schedules/{schedule}": {
     path: { schedule: string };
     query?: {};
     body?: undefined;
     answer: ScheduleAttributes;
   };
-  /** Delete a schedule */
+  /** Deletes a schedule */
   "DELETE /schedules/{schedule}": {
     path: { schedule: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** List the account's schedules */
+  /** Returns a page of the account's schedules */
   "GET /schedules": {
     path?: {};
-    query?: { prefix?: string; limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number; prefix?: string };
     body?: undefined;
     answer: SchedulePage;
   };
-  /** Add an independent receiver to a queue */
+  /** Adds an independent receiver to a queue, or finds one with these attributes */
   "PUT /queues/{queue}/receivers/{receiver}": {
     path: { queue: string; receiver: string };
     query?: { exact?: boolean };
     body?: ReceiverInput;
     answer: ReceiverAttributes;
   };
-  /** Change some attributes of a receiver */
+  /** Changes some attributes of a receiver */
   "PATCH /queues/{queue}/receivers/{receiver}": {
     path: { queue: string; receiver: string };
     query?: {};
     body?: ReceiverChangeInput;
     answer: ReceiverAttributes;
   };
-  /** Show a receiver and its counts */
+  /** Returns a receiver's attributes, and the counts of its messages */
   "GET /queues/{queue}/receivers/{receiver}": {
     path: { queue: string; receiver: string };
     query?: {};
     body?: undefined;
     answer: ReceiverWithCounts;
   };
-  /** Remove a receiver */
+  /** Removes a receiver of a queue */
   "DELETE /queues/{queue}/receivers/{receiver}": {
     path: { queue: string; receiver: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** List the receivers of a queue */
+  /** Returns a page of a queue's receivers */
   "GET /queues/{queue}/receivers": {
     path: { queue: string };
-    query?: { limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number };
     body?: undefined;
     answer: ReceiverPage;
   };
-  /** List the access keys that received within seven days, and when last */
+  /**
+   * Returns a page of the keys that received from a queue, or from one of its receivers, within
+   * seven days, and when last
+   */
   "GET /queues/{queue}/consumers": {
     path: { queue: string };
-    query?: { receiver?: string; limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number; receiver?: string };
     body?: undefined;
     answer: ConsumerPage;
   };
-  /** Create a topic, or find one with the attributes that are given */
+  /** Creates a topic, or finds one with the attributes that are given */
   "PUT /topics/{topic}": {
     path: { topic: string };
     query?: { exact?: boolean };
     body?: TopicInput;
     answer: TopicAttributes;
   };
-  /** Change some attributes of a topic */
+  /** Changes some attributes of a topic */
   "PATCH /topics/{topic}": {
     path: { topic: string };
     query?: {};
     body?: TopicInputChange;
     answer: TopicAttributes;
   };
-  /** Show a topic and its counts */
+  /**
+   * Returns a topic's attributes, and the number of messages that some subscription has not taken
+   */
   "GET /topics/{topic}": {
     path: { topic: string };
     query?: {};
     body?: undefined;
     answer: TopicWithCounts;
   };
-  /** Delete a topic and its subscriptions */
+  /** Deletes a topic and its subscriptions */
   "DELETE /topics/{topic}": {
     path: { topic: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** List topics */
+  /** Returns a page of the caller's topics */
   "GET /topics": {
     path?: {};
-    query?: { prefix?: string; limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number; prefix?: string };
     body?: undefined;
     answer: TopicPage;
   };
-  /** Publish messages to all subscriptions that they match */
+  /**
+   * Publishes up to 16 messages to all subscriptions that they match; 201 if all are stored or none
+   */
   "POST /topics/{topic}/messages": {
     path: { topic: string };
     query?: {};
     body: PublishRequest;
     answer: PublishedMessages;
   };
-  /** Read a topic's messages in order */
+  /** Returns the topic's messages in order, for broadcasting consumers */
   "GET /topics/{topic}/messages": {
     path: { topic: string };
     query?: { after?: string; limit?: number };
     body?: undefined;
     answer: LogPage;
   };
-  /** Show which subscriptions would get messages, or which of them a filter lets pass */
+  /** Returns the subscriptions that would get messages, or a filter's result; publishes none */
   "POST /topics/{topic}/match": {
     path: { topic: string };
     query?: {};
     body: MatchRequest;
     answer: MatchedMessages;
   };
-  /** Publish what was prepared with transaction */
+  /** Publishes messages prepared with `transaction`; a repetition gets the same answer */
   "POST /topics/{topic}/half/commit": {
     path: { topic: string };
     query?: {};
     body: HandleRequest;
     answer: PublishedMessages;
   };
-  /** Drop what was prepared with transaction */
+  /** Drops messages prepared with `transaction`; a repetition changes nothing */
   "POST /topics/{topic}/half/rollback": {
     path: { topic: string };
     query?: {};
     body: HandleRequest;
     answer: null;
   };
-  /** Receive what producers prepared and have not decided */
+  /** Returns half messages that a group of producers must decide; the caller leases each */
   "POST /topics/{topic}/half/receive": {
     path: { topic: string };
     query?: {};
     body?: HalfReceiveRequest;
     answer: UndecidedTransactions;
   };
-  /** Trace a message: its state at each subscription; with `body=true` its body */
+  /** Traces a message: its state at each subscription; with `body=true` its body */
   "GET /topics/{topic}/messages/{id}": {
     path: { topic: string; id: string };
     query?: { body?: boolean };
     body?: undefined;
     answer: MessageTrace;
   };
-  /** Subscribe a URL, a queue or a group of consumers */
+  /**
+   * Subscribes a URL, a queue or a group of consumers; the answer for a new URL shows its signing
+   * secret
+   */
   "PUT /topics/{topic}/subscriptions/{subscription}": {
     path: { topic: string; subscription: string };
     query?: { exact?: boolean };
     body?: SubscriptionInput;
     answer: NewSubscription | SubscriptionAttributes;
   };
-  /** Change a subscription for all its members */
+  /** Changes a subscription for all its members */
   "PATCH /topics/{topic}/subscriptions/{subscription}": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: SubscriptionInputChange;
     answer: SubscriptionAttributes;
   };
-  /** Show a subscription, its counts, and the state of its deliveries */
+  /** Returns a subscription's attributes, its counts, and the state of its deliveries */
   "GET /topics/{topic}/subscriptions/{subscription}": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: undefined;
     answer: SubscriptionWithState;
   };
-  /** Unsubscribe */
+  /** Deletes a subscription */
   "DELETE /topics/{topic}/subscriptions/{subscription}": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** List the access keys that received from a group within seven days, and when last */
+  /** Returns a page of the keys that received from a group within seven days, and when last */
   "GET /topics/{topic}/subscriptions/{subscription}/consumers": {
     path: { topic: string; subscription: string };
-    query?: { limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number };
     body?: undefined;
     answer: ConsumerPage;
   };
-  /** List the subscriptions of a topic */
+  /** Returns a page of a topic's subscriptions */
   "GET /topics/{topic}/subscriptions": {
     path: { topic: string };
-    query?: { limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number };
     body?: undefined;
     answer: SubscriptionPage;
   };
-  /** Confirm an endpoint by its token; without one, have a new token sent */
+  /** Confirms a subscription by its token, or sends the endpoint a new token for the owner */
   "POST /topics/{topic}/subscriptions/{subscription}/confirm": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: ConfirmRequest;
     answer: null;
   };
-  /** Give a group everything published from a time on once more */
+  /** Delivers everything published from a time on to a group again */
   "POST /topics/{topic}/subscriptions/{subscription}/rewind": {
     path: { topic: string; subscription: string };
     query?: {};
     body: GroupRewindRequest;
     answer: OperationStarted;
   };
-  /** Deliver messages of the last day to a URL or a group once more, by their ids */
+  /** Delivers messages of the last day to a URL or a group again, by their ids */
   "POST /topics/{topic}/subscriptions/{subscription}/redeliver": {
     path: { topic: string; subscription: string };
     query?: {};
     body: RedeliverRequest;
     answer: OperationStarted;
   };
-  /** Show the secret that signs what a URL gets, as it is since its last turn-over */
+  /** Returns the current signing secret; it changes when the deployment's secret does */
   "POST /topics/{topic}/subscriptions/{subscription}/secret": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: NoFields;
     answer: SigningSecret;
   };
-  /** Pause a URL or a group: what arrives waits, within its life */
+  /** Pauses a URL or a group: its messages wait, within their life */
   "POST /topics/{topic}/subscriptions/{subscription}/pause": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: NoFields;
     answer: SubscriptionAttributes;
   };
-  /** Resume a paused URL or group, beginning with what waits */
+  /** Resumes a paused URL or group, beginning with the messages that wait */
   "POST /topics/{topic}/subscriptions/{subscription}/resume": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: NoFields;
     answer: SubscriptionAttributes;
   };
-  /** Post what waits for its retry to a URL now, each message once */
+  /** Posts messages that wait for their retry to a URL now, each once */
   "POST /topics/{topic}/subscriptions/{subscription}/retry": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: NoFields;
     answer: null;
   };
-  /** Read, in order, the messages that a broadcasting subscription's filter selects */
+  /** Returns, in order, the messages that a broadcasting subscription's filter selects */
   "GET /topics/{topic}/subscriptions/{subscription}/messages": {
     path: { topic: string; subscription: string };
     query?: { after?: string; limit?: number };
     body?: undefined;
     answer: LogPage;
   };
-  /** Receive messages and hold them for a while; before that, delete others */
+  /** Claims messages of a pull subscription; before that, deletes others */
   "POST /topics/{topic}/subscriptions/{subscription}/messages/receive": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: ReceiveRequest;
     answer: ReceivedMessages;
   };
-  /** Look at messages of one state without claiming them */
+  /** Returns messages of a pull subscription in one state, without a claim */
   "POST /topics/{topic}/subscriptions/{subscription}/messages/peek": {
     path: { topic: string; subscription: string };
     query?: {};
     body?: PeekRequest;
     answer: PeekedMessages;
   };
-  /** Delete messages that are done */
+  /** Deletes messages that are done */
   "POST /topics/{topic}/subscriptions/{subscription}/messages/delete": {
     path: { topic: string; subscription: string };
     query?: {};
     body: DeleteRequest;
     answer: DeletedReceipts;
   };
-  /** Hold messages for longer or shorter */
+  /** Changes the visibility timeout of messages: they are held for longer or shorter */
   "POST /topics/{topic}/subscriptions/{subscription}/messages/visibility": {
     path: { topic: string; subscription: string };
     query?: {};
     body: VisibilityRequest;
     answer: ChangedReceipts;
   };
-  /** Give messages back, to be received again */
+  /** Gives messages back, so that they can be received again */
   "POST /topics/{topic}/subscriptions/{subscription}/messages/give-back": {
     path: { topic: string; subscription: string };
     query?: {};
     body: GiveBackRequest;
     answer: GivenBackReceipts;
   };
-  /** Give messages up for good */
+  /** Moves messages to the dead-letter queue, for good */
   "POST /topics/{topic}/subscriptions/{subscription}/messages/dead-letter": {
     path: { topic: string; subscription: string };
     query?: {};
     body: DeadLetterRequest;
     answer: DeletedReceipts;
   };
-  /** List the purges, rewinds, redrives, backfills and replays of the last seven days */
+  /**
+   * Returns a page of the purges, rewinds, redrives, backfills and replays of the last seven days;
+   * a key with a scope sees only resources that it manages
+   */
   "GET /operations": {
     path?: {};
-    query?: { state?: "failed" | "running" | "succeeded"; kind?: "backfill" | "fan_out" | "purge" | "redrive" | "replay" | "rewind"; queue?: string; topic?: string; limit?: number; cursor?: string };
+    query?: { cursor?: string; kind?: "backfill" | "fan_out" | "purge" | "redrive" | "replay" | "rewind"; limit?: number; queue?: string; state?: "failed" | "running" | "succeeded"; topic?: string };
     body?: undefined;
     answer: OperationPage;
   };
-  /** Show how far an operation is */
+  /** Returns the state of an operation */
   "GET /operations/{id}": {
     path: { id: string };
     query?: {};
     body?: undefined;
     answer: OperationState;
   };
-  /** Let another account use a queue */
+  /** Grants another account a permission on a queue */
   "PUT /queues/{queue}/grants/{account}": {
     path: { queue: string; account: string };
     query?: {};
     body: GrantRequest;
     answer: GrantState;
   };
-  /** Show an account's permission on a queue */
+  /** Returns the grant on a queue to another account */
   "GET /queues/{queue}/grants/{account}": {
     path: { queue: string; account: string };
     query?: {};
     body?: undefined;
     answer: GrantState;
   };
-  /** Take a grant back */
+  /** Removes a grant */
   "DELETE /queues/{queue}/grants/{account}": {
     path: { queue: string; account: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** List the grants on a queue */
+  /** Returns a page of the grants on a queue */
   "GET /queues/{queue}/grants": {
     path: { queue: string };
-    query?: { limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number };
     body?: undefined;
     answer: GrantPage;
   };
-  /** Let another account use a topic */
+  /** Grants another account a permission on a topic */
   "PUT /topics/{topic}/grants/{account}": {
     path: { topic: string; account: string };
     query?: {};
     body: TopicGrantRequest;
     answer: TopicGrantState;
   };
-  /** Show an account's permission on a topic */
+  /** Returns the grant on a topic to another account */
   "GET /topics/{topic}/grants/{account}": {
     path: { topic: string; account: string };
     query?: {};
     body?: undefined;
     answer: TopicGrantState;
   };
-  /** Take a grant back; subscriptions that the account made are still there */
+  /** Removes a grant on a topic; subscriptions that the account made are still there */
   "DELETE /topics/{topic}/grants/{account}": {
     path: { topic: string; account: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** List the grants on a topic */
+  /** Returns a page of the grants on a topic */
   "GET /topics/{topic}/grants": {
     path: { topic: string };
-    query?: { limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number };
     body?: undefined;
     answer: TopicGrantPage;
   };
-  /** List the grants of other accounts to the caller's */
+  /** Returns a page of the grants of other accounts to the caller's */
   "GET /grants": {
     path?: {};
-    query?: { limit?: number; cursor?: string };
+    query?: { cursor?: string; limit?: number };
     body?: undefined;
     answer: SharedPage;
   };
-  /** Make an access key; its secret is shown once */
+  /** Makes an access key; its secret is shown once */
   "POST /keys": {
     path?: {};
     query?: {};
     body?: KeyRequest;
     answer: NewKey;
   };
-  /** List access keys */
+  /** Returns a page of an account's keys, without their secrets */
   "GET /keys": {
     path?: {};
-    query?: { account?: string; limit?: number; cursor?: string };
+    query?: { account?: string; cursor?: string; limit?: number };
     body?: undefined;
     answer: KeyPage;
   };
-  /** Delete an access key */
+  /** Deletes an access key */
   "DELETE /keys/{id}": {
     path: { id: string };
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** Give an access key a new secret; the one before is good for a while */
+  /** Gives an access key a new secret; its former one is good for a while */
   "POST /keys/{id}/rotate": {
     path: { id: string };
     query?: {};
     body?: RotateRequest;
     answer: NewKey;
   };
-  /** List the changes of the last 90 days: which key made which call */
+  /** Returns a page of the account's changes in the last 90 days: which key made which call */
   "GET /audit": {
     path?: {};
-    query?: { from?: string; to?: string; key_id?: string; resource?: string; limit?: number; cursor?: string };
+    query?: { cursor?: string; from?: string; key_id?: string; limit?: number; resource?: string; to?: string };
     body?: undefined;
     answer: ChangePage;
   };
-  /** Show how many messages came and went: in the last hour, or by the hour */
+  /** Returns counts of messages in the last hour, by intervals, or in the last hours */
   "GET /rates": {
     path?: {};
-    query?: { queues?: string; receivers?: string; topics?: string; subscriptions?: string; hours?: number };
+    query?: { hours?: number; queues?: string; receivers?: string; subscriptions?: string; topics?: string };
     body?: undefined;
     answer: RatesOfLastHour;
   };
-  /** Show the account's invoices, a page of their lines */
+  /** Returns the account's invoices, with a page of their lines */
   "GET /reports/billing": {
     path?: {};
-    query?: { from?: string; to?: string; limit?: number; cursor?: string };
+    query?: { cursor?: string; from?: string; limit?: number; to?: string };
     body?: undefined;
     answer: BillingReport;
   };
-  /** Show the backlogs of the account's queues and subscriptions */
+  /** Returns the backlog of the account's queues and subscriptions */
   "GET /reports/backlog": {
     path?: {};
     query?: { at?: string };
     body?: undefined;
     answer: BacklogReport;
   };
-  /** Show that the service answers, and its time */
+  /** Returns the service's health and its time */
   "GET /health": {
     path?: {};
     query?: {};
     body?: undefined;
     answer: Health;
   };
-  /** Show the URLs that take sends, receives, deletes and publishes beside this one */
+  /** Returns the functions' own URLs, and the tables that clients may call themselves */
   "GET /endpoints": {
     path?: {};
     query?: {};
     body?: undefined;
     answer: Endpoints;
   };
-  /** This document */
+  /** Returns the OpenAPI document */
   "GET /openapi.json": {
     path?: {};
     query?: {};
     body?: undefined;
     answer: unknown;
   };
-  /** A page to try it */
+  /** Returns a page to try the API; this service serves its scripts, too */
   "GET /docs/api": {
     path?: {};
     query?: {};
     body?: undefined;
     answer: null;
   };
-  /** A file of that page */
+  /** Returns a file of the page to try the API */
   "GET /docs/api/{asset}": {
     path: { asset: string };
     query?: {};

@@ -51,6 +51,13 @@ class CertificateRefused(NotReachable):
     """The certificate of the service is not trusted; the call was not made."""
 
 
+class ReplyTimedOut(CirrusMQError):
+    """No reply came before the request's deadline, and none is taken any more."""
+
+
+# Made by `make openapi` from the service's errors:
+
+
 class InvalidParameter(CirrusMQError):
     """A value has the wrong type or is out of range."""
 
@@ -80,7 +87,7 @@ class BatchTooLarge(CirrusMQError):
 
 
 class Unauthenticated(CirrusMQError):
-    """The access key is missing or wrong."""
+    """The access key is missing or wrong: send Authorization: Bearer <access key id>:<secret>."""
 
 
 class Forbidden(CirrusMQError):
@@ -127,10 +134,6 @@ class ReplyNotFound(CirrusMQError):
     """Replies are kept until 5 minutes after their request's deadline, which are over."""
 
 
-class ReplyTimedOut(CirrusMQError):
-    """No reply came before the request's deadline, and none is taken any more."""
-
-
 class GrantNotFound(CirrusMQError):
     """The queue or topic has no grant for this account."""
 
@@ -151,10 +154,6 @@ class ReceiptExpired(CirrusMQError):
     """The receipt is not the message's newest, or the message is gone."""
 
 
-class Conflict(CirrusMQError):
-    """The present state does not allow this change."""
-
-
 class ReplyTooLate(CirrusMQError):
     """Nobody waits for this reply: the deadline of its request is over."""
 
@@ -165,6 +164,10 @@ class InUse(CirrusMQError):
 
 class NotRewindable(CirrusMQError):
     """Rewinding is off, or the time is before the window."""
+
+
+class Conflict(CirrusMQError):
+    """The present state does not allow this change."""
 
 
 class LimitExceeded(CirrusMQError):
@@ -180,8 +183,10 @@ class Throttled(CirrusMQError):
 
 
 class Unavailable(CirrusMQError):
-    """The service could not do it now; the call may have taken effect."""
+    """The store did not answer in time; the call may have taken effect."""
 
+
+# End
 
 BY_CODE: dict[str, type[CirrusMQError]] = {
     error.__name__: error

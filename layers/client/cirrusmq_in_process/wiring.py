@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 import botocore.session
 import msgspec
 
-from cirrusmq.base.decoding import convert
 from cirrusmq.base.limits import DOCUMENT_SECONDS, SLOW_CACHE_MS
+from cirrusmq.base.shapes import convert
 from cirrusmq.receiving.polling import ROUND_SECONDS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock

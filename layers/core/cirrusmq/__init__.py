@@ -33,14 +33,14 @@ The words that it is written in, and the file that defines each:
     replacement     a message takes the place of the one that waits  sending/replacing
     request         a message that asks for a reply by a deadline    model/reply_note.py
     request's end   its reply, or that its asker gave up             receiving/replies
-    delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
+    delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery
     pace            a subscription's rate, as its poster keeps it    push/rate_limiter.py
-    slow            a post took over a second: push_slow posts       push/slowness.py
+    slow            a post took over a second: push_slow posts       subscriptions/delivery/rules.py
     share           what an account may have at work at once         access/shares.py
     history         the latest posts of a message to its URL         model/post_history.py
     half message    a publish that nobody sees before its commit     publishing/half_messages
     schedule        a message at times; its mark has the next one    schedules
-    due mark        when a message is posted again                   subscriptions/due_marks.py
+    due mark        when a message is posted again                   subscriptions/delivery
     lease           who works on something, and until when           storage/lease.py
     slot            the right to call a source's function            invoking/slots.py
     filter policy   as SNS has it, on attributes or on the body      filters/policies

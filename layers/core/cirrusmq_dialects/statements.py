@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.shapes import decode_json
 
 POLICY_BYTES = 8_192
 _OneOrMore: TypeAlias = str | list[str]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from cirrusmq.fanout.deliveries import LogEntry
 from cirrusmq.fanout.parked_items import UNKNOWN_PLACE
+from cirrusmq.fanout.reader_parcels import LogEntry
 from cirrusmq.metering.fold import StreamRecord
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import LOG

@@ -19,9 +19,9 @@ import msgspec
 
 from cirrusmq.access.passing_keys import create_passing_key, delete_passing_key
 from cirrusmq.access.scopes import Listed, Scope
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import QueueNotFound
 from cirrusmq.base.names import new_id
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.queue import Queue, QueueInput
 from cirrusmq.queues.queues import create_queue
 from cirrusmq.queues.receiver_management import delete_queue

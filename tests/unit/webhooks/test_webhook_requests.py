@@ -10,7 +10,7 @@ from urllib.parse import unquote, unquote_to_bytes
 import pytest
 
 from cirrusmq.model.message import Message
-from cirrusmq.webhooks import signature
+from cirrusmq.webhooks import requests
 from cirrusmq.webhooks.requests import confirmation, delivery
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -51,7 +51,7 @@ def test_a_json_delivery_says_where_the_message_comes_from() -> None:
         "x-cmq-message-tag": "red, blue",
         "webhook-id": "01JD0000000000000000000000-3",
         "webhook-timestamp": str(NOW_S),
-        "webhook-signature": signature.sign(SECRET, "01JD0000000000000000000000-3", NOW_S, body),
+        "webhook-signature": requests.sign(SECRET, "01JD0000000000000000000000-3", NOW_S, body),
     }
 
 
@@ -67,7 +67,7 @@ def test_a_simplified_delivery_is_the_raw_body_signed_as_it_is(body: str | bytes
     raw = body.encode() if isinstance(body, str) else body
     headers, sent = delivered(Message(body=body), content_format="simplified")
     assert sent == raw
-    assert headers["webhook-signature"] == signature.sign(SECRET, headers["webhook-id"], NOW_S, raw)
+    assert headers["webhook-signature"] == requests.sign(SECRET, headers["webhook-id"], NOW_S, raw)
 
 
 def test_without_tags_there_is_no_header_of_tags() -> None:
@@ -192,5 +192,5 @@ def test_a_confirmation_is_signed_and_says_how_to_confirm() -> None:
         "x-cmq-request-id": "request-1",
         "webhook-id": "request-1",
         "webhook-timestamp": str(NOW_S),
-        "webhook-signature": signature.sign(SECRET, "request-1", NOW_S, body),
+        "webhook-signature": requests.sign(SECRET, "request-1", NOW_S, body),
     }

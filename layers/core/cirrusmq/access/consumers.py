@@ -1,6 +1,6 @@
 """The access keys that received from a queue, a receiver or a group within seven days.
 
-Receives are noted by `last_use.py`.
+Receives are noted by `key_cache.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, NamedTuple
 
-from cirrusmq.access.last_use import receive_place
+from cirrusmq.access.key_cache import receive_place
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import cursors

@@ -13,8 +13,7 @@ from typing import Self
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.access.key_cache import MINUTE_MS, KeyCache
-from cirrusmq.access.last_use import note_use
+from cirrusmq.access.key_cache import MINUTE_MS, KeyCache, note_use
 from cirrusmq.access.scopes import Kind, Right, Scope, checked, within
 from cirrusmq.base.errors import (
     Forbidden,

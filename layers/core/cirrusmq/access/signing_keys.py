@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cirrusmq.access.key_cache import MINUTE_MS, KeyCache
+from cirrusmq.access.key_cache import MINUTE_MS, KeyCache, note_use
 from cirrusmq.access.keys import AccessKey, Caller
-from cirrusmq.access.last_use import note_use
 from cirrusmq.base.errors import Throttled
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory

@@ -16,9 +16,9 @@ from typing import Any
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout import parking_lot
-from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery, levels
 from cirrusmq.fanout.parked_items import in_order_key, lot_keys, parked_item, parked_keys
 from cirrusmq.fanout.push_triggers import Notices
+from cirrusmq.fanout.reader_parcels import LogEntry, ReaderDelivery, levels
 from cirrusmq.fanout.record_shares import handouts_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item

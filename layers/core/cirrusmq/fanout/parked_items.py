@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage.shards import shard_key, shard_keys
+from cirrusmq.runtime.store import Item, key, shard_key, shard_keys
 
 UNKNOWN_PLACE = "0" * 40
 """The place of a record that no stream brings."""

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cirrusmq.fanout.deliveries import ReaderDelivery
+from cirrusmq.fanout.reader_parcels import ReaderDelivery
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions import delivery_state, delivery_writes
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
 
 POSTS_TOGETHER = 64
 """Posts of one invocation that several subscriptions share: a second or two of its share of a CPU.
@@ -76,7 +77,7 @@ class Notices:
         pushed = [(each, each.pushed) for each in handouts if each.pushed is not None]
         late: dict[str, list[ReaderDelivery]] = {}
         for handout, subscription in pushed:
-            if self._core.now_ms() - int(handout.entry.item["t"]["N"]) > delivery_state.LATE_MS:
+            if self._core.now_ms() - int(handout.entry.item["t"]["N"]) > delivery_rules.LATE_MS:
                 late.setdefault(subscription.id, []).append(handout)
         noted = self._core.in_parallel(self._note_late, late)
         lost = [each for id, done in zip(late, noted, strict=True) if not done for each in late[id]]
@@ -110,7 +111,7 @@ class Notices:
     def _note_late(self, subscription_id: str) -> bool:
         for _ in range(_TRIES):
             try:
-                delivery_writes.note_late(self._core, subscription_id)
+                delivery_items.note_late(self._core, subscription_id)
             except Exception:
                 continue
             return True
@@ -118,7 +119,7 @@ class Notices:
 
     def _notify(self, group: list[Notice]) -> Exception | None:
         told = [
-            delivery_state.waiting(
+            delivery_rules.waiting(
                 each.subscription, each.start, each.partitions, delayed=each.delayed
             )
             for each in group
@@ -126,7 +127,7 @@ class Notices:
         failure: Exception | None = None
         for _ in range(_TRIES):
             try:
-                delivery_state.notify(self._core, *told)
+                delivery_items.notify(self._core, *told)
             except Exception as error:
                 failure = error
             else:

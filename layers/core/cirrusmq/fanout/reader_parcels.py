@@ -1,23 +1,24 @@
-"""From a log record to the parcels of one reader: the same ones at every repetition."""
+"""From a log record to the share of one reader, and to its parcels: the same at each repetition."""
 
 from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.fanout.deliveries import ReaderDelivery
+from cirrusmq.fanout.parked_items import UNKNOWN_PLACE
 from cirrusmq.model.parcel import Parcel, message_id, sort_key
 from cirrusmq.model.priority import level_prefix, priority_of
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.topic import Subscription
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
-from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.sending.making import (
     Entry,
     fits,
@@ -28,6 +29,48 @@ from cirrusmq.sending.making import (
     pack_entries,
 )
 from cirrusmq.storage.parcels import parcel_item, put_if_unsent
+
+
+class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of a log, as the stream brought it."""
+
+    item: Item
+    place: str = UNKNOWN_PLACE
+    """Its place in the stream: 40 digits."""
+    came_ms: int = 0
+    """When the log took it, in whole seconds, rounded down."""
+
+    @property
+    def log_id(self) -> str:
+        """The id of the queue or topic that has the log."""
+        return str(self.item["pk"]["S"].split("#")[1])
+
+
+class ReaderDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    """One reader's share of a record, ready to be handed out."""
+
+    reader_id: str
+    entry: LogEntry
+    lanes: frozenset[str] = frozenset()
+    """A handout must not overtake an earlier one of the same lane; empty: no order is promised."""
+    pushed: Subscription | None = None
+    """The subscription to notify when it is done."""
+    start: str = ""
+    """The first sort key of the parcels to push."""
+    posts: int = 0
+    """How many messages are to be pushed."""
+    bytes: int = 0
+    """Upper bound of the JSON of these messages, in bytes."""
+    delayed: bool = False
+    """True if one of them is not to be pushed yet."""
+
+    def give(self, core: Core) -> None:
+        """Hands the share out; a repetition changes nothing. This class itself writes nothing."""
+
+    @property
+    def in_order(self) -> bool:
+        """True if the reader is promised an order."""
+        return bool(self.lanes)
 
 
 class FannedOut(Recent):
@@ -180,3 +223,21 @@ def _group(share: ReaderShare, entry: Entry) -> str:
     """Returns the message's group; a message without one is its own group."""
     group = entry.message.group
     return message_id(share.parcel_id, entry.position) if group is None else group
+
+
+def levels(handouts: Iterable[ReaderDelivery]) -> list[list[ReaderDelivery]]:
+    """Returns the handouts in steps: a step is handed out in parallel, after the step before it.
+
+    a1  b1  c1      side by side
+    a2  b2          behind a1, b1
+    a3
+    """
+    behind: dict[str, int] = {}
+    steps: list[list[ReaderDelivery]] = []
+    for handout in handouts:
+        level = max((behind.get(lane, 0) for lane in handout.lanes), default=0)
+        behind.update(dict.fromkeys(handout.lanes, level + 1))
+        if level == len(steps):
+            steps.append([])
+        steps[level].append(handout)
+    return steps

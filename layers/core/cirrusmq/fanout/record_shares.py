@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cirrusmq.base import ulid
-from cirrusmq.base.decoding import decode_packed
-from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery
-from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
+from cirrusmq.base.shapes import decode_packed
+from cirrusmq.fanout.reader_parcels import (
+    LogEntry,
+    ParcelsToPut,
+    ReaderDelivery,
+    ReaderShare,
+    lanes_of,
+    parcels_of,
+)
 from cirrusmq.fanout.topic_shares import topic_handouts
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.parcel import NOTIFICATION, Parcel

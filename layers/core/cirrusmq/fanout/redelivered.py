@@ -12,7 +12,7 @@ from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.parcels import PARCELS, partition_key, ttl_seconds
-from cirrusmq.subscriptions.due_marks import KIND
+from cirrusmq.subscriptions.delivery.due_marks import KIND
 
 
 def put_redelivered(core: Core, subscription_id: str, parcel: Parcel) -> dict[str, Any]:

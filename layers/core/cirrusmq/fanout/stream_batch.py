@@ -18,10 +18,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout import parking_lot
-from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery, levels
 from cirrusmq.fanout.parked import clear_the_way, put_aside, start_draining
 from cirrusmq.fanout.push_triggers import Notices
-from cirrusmq.fanout.reader_parcels import FannedOut
+from cirrusmq.fanout.reader_parcels import FannedOut, LogEntry, ReaderDelivery, levels
 from cirrusmq.fanout.record_shares import handouts_of
 from cirrusmq.runtime.core import Core
 

@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.fanout.deliveries import LogEntry, ReaderDelivery
-from cirrusmq.fanout.reader_parcels import ParcelsToPut, ReaderShare, lanes_of, parcels_of
+from cirrusmq.fanout.reader_parcels import (
+    LogEntry,
+    ParcelsToPut,
+    ReaderDelivery,
+    ReaderShare,
+    lanes_of,
+    parcels_of,
+)
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.parcel import lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue

@@ -25,7 +25,7 @@ from cirrusmq.runtime.store import key
 from cirrusmq.schedules.items import FLAG, ROUNDS
 from cirrusmq.storage.counters import read_all_counters
 from cirrusmq.storage.deployment_formats import note_formats
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery import items as delivery_items
 
 
 class SweepResult(msgspec.Struct, kw_only=True):
@@ -151,7 +151,7 @@ def _push_on(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
 
     For lost events only subscriptions that keep messages are read.
     """
-    found = list(delivery_state.read_all(core))
+    found = list(delivery_items.read_all(core))
     core.random.shuffle(found)
     keeping = _keeping(core) if found else set()
     for each in found:

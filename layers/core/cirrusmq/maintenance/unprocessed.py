@@ -18,8 +18,8 @@ from typing import TypeAlias
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.base.timestamps import parse_time
 from cirrusmq.operations import fan_out_again
 from cirrusmq.queues import operations

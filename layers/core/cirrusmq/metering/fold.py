@@ -26,9 +26,8 @@ from cirrusmq.model.steps import unlawful
 from cirrusmq.publishing.records import is_topic_record, read_record
 from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.counters import Kept
+from cirrusmq.storage.counters import Kept, rate_name
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
-from cirrusmq.storage.rate_counters import rate_name
 
 _SECOND_MS = 1_000
 """The stream's times are whole seconds."""

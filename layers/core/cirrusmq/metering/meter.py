@@ -26,12 +26,18 @@ from typing import Any, NamedTuple, TypeAlias
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.metering.fold import Folded, StreamRecord, fold
 from cirrusmq.metering.usage import Kind, Usage
-from cirrusmq.queues.resources import Resource, find_resource
+from cirrusmq.queues.resources import Resource, billed_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, put_if_absent
+from cirrusmq.runtime.store import (
+    ConditionFailed,
+    Item,
+    TransactionRefused,
+    key,
+    put_if_absent,
+    shard_key,
+)
 from cirrusmq.storage.counters import Kept, change_counter
-from cirrusmq.storage.shards import shard_key
 
 _logger = logging.getLogger(__name__)
 RECORD_SECONDS = 40 * 86_400
@@ -63,7 +69,7 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     """Counts a batch, or the part of it that fits into a transaction."""
     if not records:
         return Metered(0, {})
-    resource_of: Resources = cache(partial(_resource, core))
+    resource_of: Resources = cache(partial(billed_resource, core))
     folded = fold(records, resource_of)
     entries = [
         usage_entry(place.source_id, resource_of(place.source_id), place.kind, place.minute, usage)
@@ -79,10 +85,6 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     for fault in folded.faults:
         _logger.warning("unlawful write of parcel %s", fault)
     return Metered(folded.records, happened, folded.waits_ms, len(folded.faults))
-
-
-def _resource(core: Core, source_id: str) -> Resource:
-    return find_resource(core, source_id) or Resource("unknown", "queue", source_id)
 
 
 def usage_entry(

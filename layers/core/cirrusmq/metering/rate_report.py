@@ -9,8 +9,7 @@ import msgspec
 
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.counters import counter_items, kept_in
-from cirrusmq.storage.rate_counters import LETTERS, read_counts
+from cirrusmq.storage.counters import LETTERS, counter_items, kept_in, read_counts
 from cirrusmq.storage.rate_history import read_hours
 
 

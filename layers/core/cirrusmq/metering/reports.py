@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InvalidParameter, LimitExceeded, ReportNotFound
 from cirrusmq.base.limits import ANSWER_BYTES, REPORT_LINES
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors

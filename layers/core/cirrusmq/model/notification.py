@@ -23,9 +23,9 @@ from urllib.parse import quote
 import msgspec
 
 from cirrusmq.base import limits, sdk_attributes, ulid
-from cirrusmq.base.decoding import decode_packed
 from cirrusmq.base.names import FIFO
 from cirrusmq.base.reserved_attributes import SUBJECT
+from cirrusmq.base.shapes import decode_packed
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import NOTIFICATION, Parcel, send_and_position

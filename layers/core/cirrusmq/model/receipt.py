@@ -11,9 +11,9 @@ import binascii
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_packed
 from cirrusmq.base.derivation import derive
 from cirrusmq.base.formats import check_fields
+from cirrusmq.base.shapes import decode_packed
 
 NONCE_BYTES = 16
 _DRAWN_BYTES = 12

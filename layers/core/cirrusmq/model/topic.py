@@ -17,7 +17,7 @@ from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.breaker import Breaker, BreakerInput
 from cirrusmq.model.described import Description, Labels, check_labels
 from cirrusmq.model.invoke import Invoke, InvokeInput
-from cirrusmq.model.retry import RetryPolicy, parse_retry
+from cirrusmq.model.retry import Blocking, RetryPolicy, parse_retry
 from cirrusmq.model.sender import SenderDetail
 
 TopicKind: TypeAlias = Literal["tags", "routing_key"]
@@ -209,10 +209,15 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return _read_retry(self)
 
     @property
+    def blocking(self) -> Blocking:
+        """Which messages of its URL wait behind one that fails."""
+        policy = self.policy if self.protocol == "http" else None
+        return "none" if policy is None else policy.blocking
+
+    @property
     def pushed_in_order(self) -> bool:
         """True if its URL gets one message at a time, in order."""
-        policy = self.policy if self.protocol == "http" else None
-        return policy is not None and policy.blocking == "in_order"
+        return self.blocking == "in_order"
 
     @property
     def present_id(self) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, NotFound, Unavailable
 from cirrusmq.base.timestamps import format_time, parse_time
-from cirrusmq.fanout.deliveries import LogEntry
+from cirrusmq.fanout.reader_parcels import LogEntry
 from cirrusmq.fanout.stream_batch import deliver_records
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
@@ -28,12 +28,11 @@ from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.receivers import cached_receivers
 from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import Item, key, shard_keys
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import RESOURCES, queue_place, topic_place
 from cirrusmq.storage.parcels import LOG, page_request, partition_key
 from cirrusmq.storage.queries import LAST_KEY, Progress, remaining
-from cirrusmq.storage.shards import shard_keys
 
 REACH_MS = 23 * 3_600_000 + 30 * 60_000
 """How long ago `since` may be: the rest of a day is for the work."""

@@ -13,7 +13,6 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq.base.decoding import convert
 from cirrusmq.base.errors import (
     InvalidParameter,
     QueueNotFound,
@@ -22,6 +21,7 @@ from cirrusmq.base.errors import (
     TopicNotFound,
 )
 from cirrusmq.base.names import QUEUE_NAME, check_name
+from cirrusmq.base.shapes import convert
 from cirrusmq.fanout.push_triggers import Notices
 from cirrusmq.fanout.returned_letters import move_back
 from cirrusmq.lifecycle.dead_letters.letter_filter import DeadLetterFilter

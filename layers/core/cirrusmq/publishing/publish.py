@@ -34,16 +34,22 @@ from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import with_sender
 from cirrusmq.model.topic import Subscription, Topic
-from cirrusmq.publishing.delays import WantedDelay, with_delay
-from cirrusmq.publishing.ids import is_in_order, moved_to, new_id, settle_id
-from cirrusmq.publishing.log_records import make_log_record
+from cirrusmq.publishing.log_records import (
+    is_in_order,
+    make_log_record,
+    moved_to,
+    new_id,
+    settle_id,
+)
 from cirrusmq.publishing.recipients import (
     Draft,
+    WantedDelay,
     any_ordered,
     confirmed_subscriptions,
     endpoints,
     goes_to_functions_alone,
     make_draft,
+    with_delay,
 )
 from cirrusmq.publishing.records import TopicRecord, read_record
 from cirrusmq.runtime.core import Core

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_packed
 from cirrusmq.base.names import ID_CHARACTERS
+from cirrusmq.base.shapes import decode_packed
 from cirrusmq.filters.selection import Filter
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.topic import Topic

@@ -9,8 +9,8 @@ from cirrusmq.model.parcel import key_ms
 from cirrusmq.push.pending import Push
 from cirrusmq.push.post_queue import Feed
 from cirrusmq.push.posting import Candidate, PostResult
-from cirrusmq.subscriptions.delivery_state import DeliveryState
-from cirrusmq.subscriptions.due_marks import DueMark
+from cirrusmq.subscriptions.delivery.due_marks import DueMark
+from cirrusmq.subscriptions.delivery.rules import DeliveryState
 
 
 class BlockingFeed(Feed):

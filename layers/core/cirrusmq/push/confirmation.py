@@ -8,7 +8,7 @@ from cirrusmq.access import shares
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.confirmations import signing_secrets
-from cirrusmq.subscriptions.delivery_state import POST_MS
+from cirrusmq.subscriptions.delivery.rules import POST_MS
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq.webhooks import requests
 

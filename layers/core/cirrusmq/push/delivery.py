@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from cirrusmq.access import shares
-from cirrusmq.push import poster_lease, slowness
+from cirrusmq.push import poster_lease
 from cirrusmq.push.blocking_queue import BlockingFeed
 from cirrusmq.push.independent_queue import IndependentFeed
 from cirrusmq.push.lease_session import Turn, post_all
@@ -22,8 +22,9 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import read_page
-from cirrusmq.subscriptions import delivery_state, delivery_writes
-from cirrusmq.subscriptions.delivery_state import DeliveryState
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
+from cirrusmq.subscriptions.delivery.rules import DeliveryState
 
 ROUNDS = 1_500
 """Rounds of one execution, of nine events each; 25,000 events would fail it."""
@@ -65,12 +66,12 @@ def deliver(push: Push) -> dict[str, Any] | None:
     core, holder = push.core, f"push/{push.invocation_id}"
     subscription_id = push.subscription.id
     if push.delayed:
-        delivery_writes.note_delayed(core, subscription_id)
+        delivery_items.note_delayed(core, subscription_id)
     if not push.takes_slow and shares.is_slow(core, push.subscription.account):
         return _passed_on(push)
-    delivery: DeliveryState | None = delivery_state.unread(push.subscription)
+    delivery: DeliveryState | None = delivery_rules.unread(push.subscription)
     if subscription_id in core.memory(LeftToOthers):
-        delivery = delivery_state.read(core, subscription_id)
+        delivery = delivery_items.read(core, subscription_id)
     for _ in range(_TRIES):
         if delivery is None:
             return None
@@ -105,7 +106,7 @@ def deliver(push: Push) -> dict[str, Any] | None:
 
 def _passed_on(push: Push) -> dict[str, Any]:
     """Returns this invocation's event for another one; delayed messages are already noted."""
-    return delivery_state.waiting(
+    return delivery_rules.waiting(
         push.subscription, push.start, push.partitions, push.hops, push.wake
     )
 
@@ -122,10 +123,10 @@ def _post_and_continue(
     if worked.more_from is None or not got_on or push.hops >= HOPS:
         return None
     hops = push.hops + 1
-    rest = delivery_state.waiting(push.subscription, worked.more_from, hops=hops)
+    rest = delivery_rules.waiting(push.subscription, worked.more_from, hops=hops)
     if worked.slow:
         return rest
-    delivery_state.notify(push.core, rest)
+    delivery_items.notify(push.core, rest)
     return None
 
 
@@ -147,7 +148,7 @@ def _later(push: Push, following: dict[str, Any]) -> dict[str, Any]:
     share in use   #1 waits ── 30 s overdue: the sweep starts #2 ── #1 wakes: ends ── #2 waits
     """
     core = push.core
-    delivery = delivery_state.read(core, push.subscription.id)
+    delivery = delivery_items.read(core, push.subscription.id)
     if delivery is None or delivery.starts > following["generation"]:
         return {"action": "done"}
     wait_ms = core.random.uniform(*LATER_MS) * core.clock.scale
@@ -157,7 +158,7 @@ def _later(push: Push, following: dict[str, Any]) -> dict[str, Any]:
 def _round(push: Push, number: int, rounds: int) -> int | None:
     """Posts due messages as the execution of this number. Returns its next round, or None."""
     core, holder = push.core, f"{number}/{push.invocation_id}"
-    delivery = delivery_state.read(core, push.subscription.id)
+    delivery = delivery_items.read(core, push.subscription.id)
     for _ in range(_TRIES):
         if delivery is None or delivery.generation > number:
             return None
@@ -202,8 +203,8 @@ def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool
     if stuck and blocked:
         _start_anew(push, delivery)
     elif stuck or (not blocked and (passed or _has_some(push, delivery))):
-        waiting = delivery_state.waiting(push.subscription)
-        delivery_state.notify(core, waiting, slow=delivery.slow(now_ms))
+        waiting = delivery_rules.waiting(push.subscription)
+        delivery_items.notify(core, waiting, slow=delivery.slow(now_ms))
     return stuck
 
 
@@ -246,7 +247,7 @@ def _work(
         has_all = (has_all and turn.may_post) or probe_ms is not None
         more_from = None if has_all else feed.next_key()
         now_ms = core.now_ms()
-        slow = slowness.judge(delivery, now_ms, posted=feed.posted, was_slow=turn.is_slow)
+        slow = delivery_rules.judge(delivery, now_ms, posted=feed.posted, was_slow=turn.is_slow)
         handover = replace(
             feed.handover(),
             full_ms=turn.pace.handed_ms,
@@ -267,7 +268,7 @@ def _work(
             return _RoundResult()
         if released.starts is not None:
             _start(push, released.starts, handover.wake_ms or 0)
-        if turn.is_slow and slowness.is_demoted(delivery, now_ms):
+        if turn.is_slow and delivery_rules.is_demoted(delivery, now_ms):
             shares.note_demotion(core, push.subscription.account)
         return _RoundResult(
             due_ms=handover.wake_ms,
@@ -315,7 +316,7 @@ def _start(push: Push, starts: int, due_ms: int) -> None:
     """
     core = push.core
     given = {
-        **delivery_state.place_of(push.subscription),
+        **delivery_rules.place_of(push.subscription),
         "generation": starts,
         "rounds": 0,
     }
@@ -332,7 +333,7 @@ def _is_blocked(push: Push, delivery: DeliveryState) -> bool:
 
 def _has_passed(delivery: DeliveryState) -> bool:
     """Returns True if a message was posted since the last scan, or too shortly before it."""
-    return delivery.looked_ms < delivery.posted_ms + delivery_state.SETTLED_MS
+    return delivery.looked_ms < delivery.posted_ms + delivery_rules.SETTLED_MS
 
 
 def _has_some(push: Push, delivery: DeliveryState) -> bool:

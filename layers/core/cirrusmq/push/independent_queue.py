@@ -14,8 +14,8 @@ from cirrusmq.push.scan_pending import is_pending
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.queries import LAST_KEY, read_back
-from cirrusmq.subscriptions.delivery_state import DeliveryState
-from cirrusmq.subscriptions.due_marks import DueMark
+from cirrusmq.subscriptions.delivery.due_marks import DueMark
+from cirrusmq.subscriptions.delivery.rules import DeliveryState
 
 
 class IndependentFeed(Feed):

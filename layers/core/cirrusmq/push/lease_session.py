@@ -14,14 +14,15 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import CirrusMQError, Unavailable
 from cirrusmq.model.breaker import Circuit, after_post, after_probe
-from cirrusmq.push import poster_lease, slowness
+from cirrusmq.push import poster_lease
 from cirrusmq.push.pending import Push
 from cirrusmq.push.post_queue import GONE, Feed
 from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.posting import UNREADABLE, Candidate, CandidateKey, PostResult, post
 from cirrusmq.push.rate_limiter import taken_over
-from cirrusmq.subscriptions import delivery_state, delivery_writes
-from cirrusmq.subscriptions.delivery_state import DeliveryState
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
+from cirrusmq.subscriptions.delivery.rules import DeliveryState
 
 _logger = logging.getLogger(__name__)
 RENEW_MS = 10_000
@@ -70,7 +71,8 @@ class Turn:
     def latest_ms(self) -> int:
         """When the last post may start."""
         return min(
-            self.push.deadline_ms, delivery_state.latest_post_ms(self.push.core, self._begun_ms)
+            self.push.deadline_ms,
+            delivery_rules.latest_post_ms(self._begun_ms, self.push.core.clock.scale),
         )
 
     @property
@@ -103,7 +105,9 @@ class Turn:
 
     def began(self, candidate: Candidate, beside: int) -> None:
         """Notes that a post begins, with `beside` other posts of the subscription."""
-        patience_ms = slowness.patience_ms(beside, self.push.sharing) * self.push.core.clock.scale
+        patience_ms = (
+            delivery_rules.patience_ms(beside, self.push.sharing) * self.push.core.clock.scale
+        )
         self._running[candidate.key] = (self.push.core.now_ms(), patience_ms)
         if self.circuit.is_open:
             self._probe = candidate.key
@@ -195,27 +199,28 @@ class Turn:
         first = feed.first_due()
         if first is None:
             return
-        changes: dict[str, delivery_writes.Value] = {
+        changes: dict[str, delivery_items.Value] = {
             "state": "retrying",
             "next_due": first.due_ms,
             "probe_sent": first.sent_ms,
             "last_error": first.error,
         }
         try:
-            update = delivery_writes.update(core, self.delivery, set=changes, holder=self.holder)
+            update = delivery_items.update(core, self.delivery, set=changes, holder=self.holder)
         except Unavailable:
             return
         self._told, self.lost = True, not update.written
 
     def check(self) -> None:
         """Raises Unavailable if the outcomes left to be stored would be too late."""
-        if self.push.core.now_ms() > self._begun_ms + delivery_state.hold_ms(self.push.core):
+        held_ms = delivery_rules.hold_ms(self.push.core.clock.scale)
+        if self.push.core.now_ms() > self._begun_ms + held_ms:
             raise Unavailable
 
     def listen(self) -> DeliveryState | None:
         """Returns the delivery state with a request to the holder, or None without a request."""
         core = self.push.core
-        found = delivery_state.read(core, self.delivery.subscription_id)
+        found = delivery_items.read(core, self.delivery.subscription_id)
         if found is None or found.holder != self.holder:
             self.lost = True
             return None
@@ -233,8 +238,8 @@ class Turn:
             self.hurry()
         if requested.hurried and not self.may_post and not self.paused:
             # It came too late for this invocation, which did nothing of it: for another one.
-            waiting = delivery_state.waiting(self.push.subscription, wake="hurried")
-            delivery_state.notify(self.push.core, waiting)
+            waiting = delivery_rules.waiting(self.push.subscription, wake="hurried")
+            delivery_items.notify(self.push.core, waiting)
             return replace(requested, hurried=False)
         return requested
 

@@ -12,7 +12,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
-from cirrusmq.subscriptions.delivery_state import POST_MS, DeliveryState, Wake
+from cirrusmq.subscriptions.delivery.rules import POST_MS, DeliveryState, Wake
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -57,8 +57,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def blocks(self) -> bool:
         """True if a failing message holds the others back."""
-        policy = self.subscription.policy
-        return policy is not None and policy.blocking != "none"
+        return self.subscription.blocking != "none"
 
     @property
     def all_partitions(self) -> range:

@@ -31,8 +31,8 @@ from cirrusmq.push.posting import (
 )
 from cirrusmq.push.scan_pending import Look, is_pending, next_delayed_ms
 from cirrusmq.storage.bodies.contents import read_contents
-from cirrusmq.subscriptions.delivery_state import DeliveryState
-from cirrusmq.subscriptions.due_marks import DueMark, MarkList, put_mark
+from cirrusmq.subscriptions.delivery.due_marks import DueMark, MarkList, put_mark
+from cirrusmq.subscriptions.delivery.rules import DeliveryState
 
 SETTLE_MS = 1_000
 """Time after which a delivery is written down, even if posts of the same parcel still run."""

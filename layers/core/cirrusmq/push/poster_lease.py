@@ -31,12 +31,11 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.breaker import Circuit, packed
-from cirrusmq.push.slowness import Slowness
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.lease import UNHELD
-from cirrusmq.subscriptions import delivery_writes
-from cirrusmq.subscriptions.delivery_state import DeliveryState, hold_ms
-from cirrusmq.subscriptions.delivery_writes import Update, Value
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery.items import Update, Value
+from cirrusmq.subscriptions.delivery.rules import DeliveryState, Slowness, hold_ms
 
 MARGIN_MS = 1_000
 """An execution that wakes within this time after a message is due is early enough: the message is
@@ -143,10 +142,10 @@ def acquire(
     if not slow_too:
         conditions.append(_FAST)
         values["now"] = now_ms
-    update = delivery_writes.update(
+    update = delivery_items.update(
         core,
         delivery,
-        set={"held_until": now_ms + hold_ms(core), "holder": holder, **charge},
+        set={"held_until": now_ms + hold_ms(core.clock.scale), "holder": holder, **charge},
         remove=["again", "hurried"],
         conditions=conditions,
         values={"lapsed": core.lapsed_ms(), **values},
@@ -161,9 +160,9 @@ def acquire(
 
 def renew(core: Core, delivery: DeliveryState, holder: str) -> Update | None:
     """Renews the lease, if this worker still has it. Returns None if the store does not say now."""
-    until = {"held_until": core.now_ms() + hold_ms(core)}
+    until = {"held_until": core.now_ms() + hold_ms(core.clock.scale)}
     try:
-        return delivery_writes.update(core, delivery, set=until, holder=holder)
+        return delivery_items.update(core, delivery, set=until, holder=holder)
     except Unavailable:
         return None
 
@@ -176,7 +175,7 @@ def request_look(core: Core, delivery: DeliveryState, start: str) -> DeliverySta
     if delivery.again is not None and delivery.again <= start:
         return None
     earliest = "(attribute_not_exists(again) OR again > :again)"
-    found = delivery_writes.update(
+    found = delivery_items.update(
         core, delivery, set={"again": start}, holder=delivery.holder, conditions=[earliest]
     ).refused_by
     if found is None:
@@ -191,12 +190,12 @@ def request_hurry(core: Core, delivery: DeliveryState) -> DeliveryState | None:
     Returns None if it will, else the present delivery state, which that holder has left.
     """
     asked: dict[str, Value] = {"again": "", "hurried": 1}
-    return delivery_writes.update(core, delivery, set=asked, holder=delivery.holder).refused_by
+    return delivery_items.update(core, delivery, set=asked, holder=delivery.holder).refused_by
 
 
 def take_request(core: Core, delivery: DeliveryState, holder: str) -> DeliveryState | None:
     """Returns the delivery state with the request, or None if this worker has lost the lease."""
-    update = delivery_writes.update(core, delivery, remove=["again", "hurried"], holder=holder)
+    update = delivery_items.update(core, delivery, remove=["again", "hurried"], holder=holder)
     return update.found if update.written else None
 
 
@@ -205,7 +204,7 @@ def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None
 
     Returns None if it does, else the present delivery state, which that holder has left.
     """
-    return delivery_writes.update(
+    return delivery_items.update(
         core,
         delivery,
         remove=["alarm"],
@@ -256,7 +255,7 @@ def start_anew(core: Core, delivery: DeliveryState) -> int | None:
     Only without a holder. A dead holder stays named, so that the next one knows of it.
     """
     starts, now_ms = delivery.starts + 1, core.now_ms()
-    refused_by = delivery_writes.update(
+    refused_by = delivery_items.update(
         core,
         delivery,
         set={"starts": starts, "alarm": now_ms},
@@ -270,12 +269,12 @@ def end_execution(core: Core, delivery: DeliveryState) -> None:
     """Notes that no execution is awake, or will be: the last one ends, since posting is paused."""
     if delivery.alarm_ms:
         seen = {"alarm": delivery.alarm_ms}
-        delivery_writes.update(core, delivery, remove=["alarm"], seen=seen)
+        delivery_items.update(core, delivery, remove=["alarm"], seen=seen)
 
 
 def expire(core: Core, delivery: DeliveryState) -> None:
     """Ends the lease of a holder that is certainly gone."""
-    delivery_writes.update(core, delivery, set={"held_until": 0}, holder=delivery.holder)
+    delivery_items.update(core, delivery, set={"held_until": 0}, holder=delivery.holder)
 
 
 def _needs_start(core: Core, delivery: DeliveryState, handover: LeaseRelease) -> bool:
@@ -346,7 +345,7 @@ def _release(
         seen["alarm"] = delivery.alarm_ms
     if starting:
         changes["starts"] = delivery.starts + 1
-    return delivery_writes.update(
+    return delivery_items.update(
         core,
         delivery,
         set=changes,

@@ -29,14 +29,13 @@ from cirrusmq.model.transitions import (
     failed,
     kept,
 )
-from cirrusmq.push.histories import with_post
 from cirrusmq.push.pending import Push
 from cirrusmq.push.rate_limiter import Pace
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.changes import as_read, change
+from cirrusmq.storage.changes import as_read, change, with_post
 from cirrusmq.storage.parcels import parcel_key, read_parcel
 from cirrusmq.subscriptions import confirmations
-from cirrusmq.subscriptions.due_marks import DueMark, put_mark
+from cirrusmq.subscriptions.delivery.due_marks import DueMark, put_mark
 from cirrusmq.subscriptions.failed_answers import FailedAnswer, keep_answer
 from cirrusmq.webhooks import requests
 

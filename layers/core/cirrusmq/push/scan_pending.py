@@ -16,7 +16,7 @@ from cirrusmq.push.pending import Push
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import LAST_KEY, read_page
-from cirrusmq.subscriptions.delivery_state import SETTLED_MS, SKEW_MS, DeliveryState
+from cirrusmq.subscriptions.delivery.rules import SETTLED_MS, SKEW_MS, DeliveryState
 
 _FEWEST_PER_PAGE = 16
 _MAX_PER_PAGE = 1_024

@@ -31,8 +31,8 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.push.delivery import deliver
 from cirrusmq.push.pending import Push, make_push
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions import delivery_state
-from cirrusmq.subscriptions.delivery_state import POST_MS
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery.rules import POST_MS
 
 SHARED_MS = 2_000
 """Real milliseconds after which a busy subscription leaves for a separate invocation: several busy
@@ -158,7 +158,7 @@ def _pass_on(core: Core, ended: Iterable[_Ended]) -> list[Exception]:
     errors: list[Exception] = []
     for rests in by_account.values():
         try:
-            delivery_state.notify(core, *rests, slow=True)
+            delivery_items.notify(core, *rests, slow=True)
         except Exception as error:
             errors.append(error)
     return errors

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import resource_place
@@ -52,3 +52,8 @@ def find_resource(core: Core, resource_id: str) -> Resource | None:
         return found.value if found else None
 
     return core.slow_cache.get(place, load)
+
+
+def billed_resource(core: Core, resource_id: str) -> Resource:
+    """Returns the resource of this id, or one of the account `unknown` that stands for it."""
+    return find_resource(core, resource_id) or Resource("unknown", "queue", resource_id)

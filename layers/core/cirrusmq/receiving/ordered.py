@@ -22,11 +22,10 @@ from cirrusmq.lifecycle.dead_letters.move import advance
 from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left, has_ended
-from cirrusmq.receiving.ordered_pages import GroupLooks, Pages
+from cirrusmq.receiving.ordered_pages import GroupLooks, MoveBudget, Pages
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.receiving.unordered import claimed_of
 from cirrusmq.runtime.core import Core

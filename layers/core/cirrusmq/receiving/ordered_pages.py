@@ -1,4 +1,5 @@
-"""Pages of a partition of an ordered source, and the units that a receive has for its scans."""
+"""Pages of a partition of an ordered source; the units that a receive has for its scans, and the
+messages that it may move besides."""
 
 from __future__ import annotations
 
@@ -6,7 +7,6 @@ import msgspec
 from msgspec import field
 
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import ParcelPage
@@ -20,6 +20,9 @@ _MAX_AT_ONCE = 64
 _MAX_PER_PAGE = 80
 _PARCELS_PER_UNIT = 8
 """Parcels of 1 KiB that one unit reads with eventual consistency; half as many with strong."""
+MAX_MOVES = 16
+MAX_MOVES_MS = 5
+"""Milliseconds from the first move on; a later move waits for the next receive."""
 
 
 class GroupLooks(msgspec.Struct):
@@ -107,3 +110,23 @@ class Pages:
         self._walk.units_left -= page.units
         self.behind = page.more_after
         return page.parcels
+
+
+class MoveBudget:
+    """Messages that one receive may still move; their time begins with the first one."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._left = MAX_MOVES
+        self._until_ms = 0
+
+    def spend(self) -> bool:
+        """Takes one message of the budget. Returns False if no message or no time is left."""
+        now_ms = self._core.now_ms()
+        self._until_ms = self._until_ms or now_ms + MAX_MOVES_MS
+        self._left -= 1
+        return self._left >= 0 and now_ms <= self._until_ms
+
+    def end(self) -> None:
+        """Ends the budget after the store refused a move, so that this receive tries no other."""
+        self._left = 0

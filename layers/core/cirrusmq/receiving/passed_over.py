@@ -20,8 +20,8 @@ from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import answer_bytes
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.budget import MoveBudget
 from cirrusmq.receiving.claim_batch import Batch
+from cirrusmq.receiving.ordered_pages import MoveBudget
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.bodies.contents import read_contents

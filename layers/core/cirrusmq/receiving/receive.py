@@ -9,8 +9,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, UnsetType
 
+from cirrusmq.access.key_cache import note_consumer
 from cirrusmq.access.keys import Caller
-from cirrusmq.access.last_use import note_consumer
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.model.message import Base64, Message

@@ -25,9 +25,9 @@ import msgspec
 from msgspec import Meta
 
 from cirrusmq.base import limits
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InUse, Unavailable
 from cirrusmq.base.formats import later_release
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.clock import Clock
 
 SECRET_BYTES = 32

@@ -7,6 +7,7 @@ consumed capacity of a query. So models give items their shape, and calls are ma
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -31,6 +32,8 @@ _METHODS = {
 """The client's method for each operation."""
 _WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"})
 _PUT_IF_ABSENT = "attribute_not_exists(pk)"
+SHARDS = 16
+"""Partition keys of items that are all read together, so that none is hot."""
 
 
 class ConditionFailed(Exception):
@@ -243,3 +246,13 @@ def _refused(error: ClientError) -> Exception:
     code = error.response["Error"]["Code"]
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
     return Unavailable() if code in _TRANSIENT or status >= 500 else error
+
+
+def shard_key(kind: str, name: str, shards: int = SHARDS) -> str:
+    """Returns the partition key of the item with this name."""
+    return f"{kind}#{zlib.crc32(name.encode()) % shards}"
+
+
+def shard_keys(kind: str, shards: int = SHARDS) -> list[str]:
+    """Returns all partition keys of a kind."""
+    return [f"{kind}#{shard}" for shard in range(shards)]

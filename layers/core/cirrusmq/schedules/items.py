@@ -18,8 +18,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key
-from cirrusmq.storage.shards import shard_key, shard_keys
+from cirrusmq.runtime.store import ConditionFailed, Item, key, shard_key, shard_keys
 
 _KIND = "D"
 _SHARDS = 8

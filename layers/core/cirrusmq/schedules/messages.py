@@ -16,8 +16,7 @@ from cirrusmq.model.priority import with_priority
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import with_sender
 from cirrusmq.model.topic import Topic
-from cirrusmq.publishing.ids import new_id
-from cirrusmq.publishing.log_records import make_log_record
+from cirrusmq.publishing.log_records import make_log_record, new_id
 from cirrusmq.publishing.publish import PublishMessage, PublishRequest, check_messages
 from cirrusmq.publishing.recipients import any_ordered, confirmed_subscriptions, endpoints
 from cirrusmq.queues.queues import get_queue

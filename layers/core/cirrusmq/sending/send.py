@@ -37,6 +37,7 @@ from cirrusmq.sending.conditional_writes import (
     find_with_earlier_delay,
     is_orphan_record,
     store_items,
+    under_present_keys,
 )
 from cirrusmq.sending.deduplication import PreviousAttempt, Stored
 from cirrusmq.sending.making import Entry, Items, items_for, queue_prefix
@@ -51,7 +52,6 @@ from cirrusmq.sending.request_messages import (
     store_once,
     stored,
 )
-from cirrusmq.sending.stale_attempts import under_present_keys
 from cirrusmq.storage import counters
 from cirrusmq.storage.bodies.write import Placed, place_messages
 from cirrusmq.storage.parcels import read_parcel, read_positions

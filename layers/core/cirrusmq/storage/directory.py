@@ -12,10 +12,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.formats import is_later, later_release
 from cirrusmq.base.limits import ANSWER_BYTES
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.directory_keys import ItemKey, queue_users_place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cirrusmq.storage.shards import shard_key
+from cirrusmq.runtime.store import shard_key
 
 
 class ItemKey(NamedTuple):

@@ -23,7 +23,7 @@ AGE_NOTES, HEAD_MARKS = "A", "H"
 INVOKES = "1"
 HISTORIES = {f"a{place}": place for place in range(limits.BATCH_MESSAGES)}
 """Attributes of a URL's parcel: the latest posts of each message, packed. They are no list, since a
-post changes only its message; `push.histories` has them fit in."""
+post changes only its message; `with_post` of `changes.py` has them fit in."""
 UNTRIED = {f"g{place}": place for place in range(limits.BATCH_MESSAGES)}
 """For each message, how often it was given back untried."""
 ERRORS = {f"e{place}": place for place in range(limits.BATCH_MESSAGES)}

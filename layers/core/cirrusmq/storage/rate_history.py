@@ -22,8 +22,17 @@ from typing import Any
 
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key
-from cirrusmq.storage.counters import EMPTY_MINUTES, Counter, Kept, counter_place
-from cirrusmq.storage.rate_counters import INTERVAL_MS, LETTERS, interval_of, number_in, rates_in
+from cirrusmq.storage.counters import (
+    EMPTY_MINUTES,
+    INTERVAL_MS,
+    LETTERS,
+    Counter,
+    Kept,
+    counter_place,
+    interval_of,
+    number_in,
+    rates_in,
+)
 
 HOUR_MS = 3_600_000
 _DAY_HOURS = 24

@@ -20,7 +20,7 @@ from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
-from cirrusmq.webhooks.signature import secret_of
+from cirrusmq.webhooks.requests import secret_of
 
 _TOKEN_BITS = 192
 AUTHENTICATE = "AuthenticateOnUnsubscribe"

@@ -16,13 +16,13 @@ import threading
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import page_request, ttl_seconds
-from cirrusmq.subscriptions.due_marks import KIND
+from cirrusmq.subscriptions.delivery.due_marks import KIND
 
 KEPT_MS = 86_400_000
 EVERY_MS = 10_000

@@ -28,7 +28,9 @@ from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
-from cirrusmq.subscriptions import confirmations, delivery_state, replays, writes
+from cirrusmq.subscriptions import confirmations, replays, writes
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery import rules as delivery_rules
 from cirrusmq.subscriptions.subscriptions import find_subscription, list_subscriptions
 from cirrusmq.subscriptions.topics import find_topic, topic_removal
 from cirrusmq.webhooks.urls import check_endpoint
@@ -164,7 +166,7 @@ def resume(core: Core, topic: Topic, name: str) -> Subscription:
     """Ends a pause; a worker begins with the waiting messages. A repeat starts another worker."""
     subscription = _set_paused(core, topic, name, paused=False)
     if subscription.protocol == "http":
-        delivery_state.notify(core, delivery_state.waiting(subscription, wake="resumed"))
+        delivery_items.notify(core, delivery_rules.waiting(subscription, wake="resumed"))
     elif subscription.invoke is not None:
         # As `invoking.waking` does, which is above this package.
         core.invoke("call", {"invoke": {"source": subscription.present_id, "hops": 0}})
@@ -183,7 +185,7 @@ def retry_now(core: Core, topic: Topic, name: str) -> None:
         raise InvalidParameter("subscription", "must be of a URL: others have no schedule")
     if subscription.paused:
         raise InvalidParameter("subscription", "is paused: resume it first")
-    delivery_state.notify(core, delivery_state.waiting(subscription, wake="hurried"))
+    delivery_items.notify(core, delivery_rules.waiting(subscription, wake="hurried"))
 
 
 def _set_paused(core: Core, topic: Topic, name: str, *, paused: bool) -> Subscription:

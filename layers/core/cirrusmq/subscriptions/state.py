@@ -20,8 +20,8 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.counters import read_kept
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import scan_pages
-from cirrusmq.subscriptions import delivery_state
-from cirrusmq.subscriptions.due_marks import read_waiting
+from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.delivery.due_marks import read_waiting
 from cirrusmq.subscriptions.failed_answers import FailedAnswer, read_answers
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
@@ -59,7 +59,7 @@ def _state(core: Core, subscription: Subscription) -> SubscriptionState:
         return SubscriptionState(state="unconfirmed", counts=counts)
     delivery = None
     if subscription.protocol == "http" and (subscription.breaker or not subscription.paused):
-        delivery = delivery_state.read(core, subscription.id)
+        delivery = delivery_items.read(core, subscription.id)
     circuit = None
     if subscription.breaker is not None:
         circuit = Circuit() if delivery is None else delivery.circuit
@@ -135,7 +135,7 @@ def _undelivered(
 
     Messages delivered in the last two minutes or so are read too; some ids are in it twice.
     """
-    delivery = delivery_state.read(core, subscription.id)
+    delivery = delivery_items.read(core, subscription.id)
     if delivery is None:
         return
     now_ms, source = core.now_ms(), subscription_source(subscription)

@@ -28,7 +28,7 @@ from cirrusmq.storage.directory_keys import (
     subscriptions_count_place,
     topic_place,
 )
-from cirrusmq.subscriptions import delivery_writes
+from cirrusmq.subscriptions.delivery import items as delivery_items
 
 
 def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[
         writes += _use(core, endpoint, "endpoint_of", subscription.id)
     writes += _use_dead_letter_queue(core, subscription)
     if subscription.protocol == "http":
-        writes.append(delivery_writes.creation(core, subscription))
+        writes.append(delivery_items.creation(core, subscription))
     return writes
 
 
@@ -62,7 +62,7 @@ def update(core: Core, found: Document[Subscription], after: Subscription) -> li
     place = subscription_place(before.topic_id, before.name)
     writes = [directory.put_over(core, place, after, found)]
     if after.protocol == "http" and (before.paused, before.rate) != (after.paused, after.rate):
-        writes.append(delivery_writes.bounds(core, after))
+        writes.append(delivery_items.bounds(core, after))
     if before.dead_letter_queue != after.dead_letter_queue:
         writes += _release_dead_letter_queue(core, before)
         writes += _use_dead_letter_queue(core, after)
@@ -91,7 +91,7 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
             )
         )
     if subscription.protocol == "http":
-        writes.append(delivery_writes.removal(core, subscription))
+        writes.append(delivery_items.removal(core, subscription))
     return writes
 
 

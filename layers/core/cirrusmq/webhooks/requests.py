@@ -1,8 +1,14 @@
-"""The requests to a subscriber: headers and body of a delivery, and of the request to confirm."""
+"""The requests to a subscriber: headers and body of a delivery, and of the request to confirm.
+
+Standard Webhooks signatures tell the service's requests from all others.
+Source: https://github.com/standard-webhooks/standard-webhooks, its symmetric scheme `v1`.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 from collections.abc import Mapping, Sequence
 from typing import Literal
 from urllib.parse import quote
@@ -12,7 +18,6 @@ import msgspec
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.sender import sender_of
-from cirrusmq.webhooks import signature
 
 ContentFormat = Literal["json", "simplified"]
 
@@ -33,6 +38,8 @@ _TOKEN = "!#$&'*+-.^_`|~"
 
 # Visible ASCII but `%`, which begins an escape, and `,`, which ends a tag.
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%,")
+SECRET_PREFIX = "whsec_"
+SECRET_BYTES = 24
 
 
 def delivery(
@@ -63,7 +70,7 @@ def delivery(
         "Content-Type": CONTENT_TYPE if is_text else BYTES_TYPE,
         "x-cmq-request-id": request_id,
         "x-cmq-message-id": message_id,
-        **signature.headers(secrets, message_id, now_s, body),
+        **signed_headers(secrets, message_id, now_s, body),
     }
     headers |= trace_headers(message)
     if message.tags:
@@ -105,7 +112,7 @@ def confirmation(
         "Content-Type": CONTENT_TYPE,
         "x-cmq-type": CONFIRMATION,
         "x-cmq-request-id": request_id,
-        **signature.headers(secrets, request_id, now_s, body),
+        **signed_headers(secrets, request_id, now_s, body),
     }
     return headers, body
 
@@ -184,3 +191,35 @@ def _escaped(value: str | bytes) -> str:
     tags at `, ` and undoing the percent signs gives back all exactly; usual texts stay readable.
     """
     return quote(value, safe=_PLAIN)
+
+
+def secret_of(key: bytes) -> str:
+    """Returns the text of a secret: `whsec_` and the base64 of the first 24 bytes of `key`."""
+    return SECRET_PREFIX + base64.b64encode(key[:SECRET_BYTES]).decode()
+
+
+def sign(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
+    """Returns the value of `webhook-signature`: `v1,` and base64 of an HMAC-SHA256.
+
+    A full stop separates the three signed parts, so `webhook_id` must not have one.
+    """
+    signed = b".".join((webhook_id.encode(), str(timestamp_s).encode(), body))
+    mac = hmac.new(_key(secret), signed, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(mac).decode()}"
+
+
+def signed_headers(
+    secrets: Sequence[str], webhook_id: str, timestamp_s: int, body: bytes
+) -> dict[str, str]:
+    """Returns the three headers of a request that is signed by each of the secrets."""
+    return {
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(timestamp_s),
+        "webhook-signature": " ".join(
+            sign(secret, webhook_id, timestamp_s, body) for secret in secrets
+        ),
+    }
+
+
+def _key(secret: str) -> bytes:
+    return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

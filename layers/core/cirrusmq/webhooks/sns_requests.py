@@ -15,8 +15,7 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.notification import notification, notifier_of, uuid_of
 from cirrusmq.model.topic import Subscription
-from cirrusmq.webhooks import signature
-from cirrusmq.webhooks.requests import trace_headers
+from cirrusmq.webhooks.requests import signed_headers, trace_headers
 
 CONTENT_TYPE = "text/plain; charset=UTF-8"
 _CONFIRMATION = "SubscriptionConfirmation"
@@ -41,7 +40,7 @@ def delivery(
         "Content-Type": CONTENT_TYPE,
         **headers_of(subscription, message_id),
         **trace_headers(message),
-        **signature.headers(secrets, message_id, now_s, body),
+        **signed_headers(secrets, message_id, now_s, body),
     }
     return headers, body
 
@@ -89,6 +88,6 @@ def confirmation(
         "x-amz-sns-message-type": _CONFIRMATION,
         "x-amz-sns-message-id": message_id,
         "x-amz-sns-topic-arn": arn,
-        **signature.headers(secrets, request_id, now_s, body),
+        **signed_headers(secrets, request_id, now_s, body),
     }
     return headers, body

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.limits import DEAD_LETTER_AGE_SECONDS, DEAD_LETTER_RECEIVES
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.counts import Counts
 from cirrusmq_dialects.cmq.bodies import LARGEST_BYTES

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import limits, sdk_attributes
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.reserved_attributes import ONCE, SUBJECT, TYPES
 from cirrusmq.base.sdk_attributes import Typed
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.topic import Topic
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 from cirrusmq_dialects.sns.reading import Members, mapped, text

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from cirrusmq.base.decoding import convert, decode_json
 from cirrusmq.base.limits import POSTS_PER_SECOND
+from cirrusmq.base.shapes import convert, decode_json
 from cirrusmq_dialects.sns.errors import invalid
 
 DELIVERY_POLICY = "DeliveryPolicy"

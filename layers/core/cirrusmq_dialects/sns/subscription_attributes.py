@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Subscription, own_dead_letter_queue
 from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_subscription

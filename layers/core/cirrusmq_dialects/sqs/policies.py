@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.shapes import decode_json
 from cirrusmq_dialects import statements
 from cirrusmq_dialects.fifo_names import shown_fifo
 from cirrusmq_dialects.sqs.errors import SqsError, invalid

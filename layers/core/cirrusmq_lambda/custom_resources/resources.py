@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from cirrusmq.access import grants
-from cirrusmq.base.decoding import convert
 from cirrusmq.base.errors import AlreadyExists, GrantNotFound, QueueNotFound, TopicNotFound
+from cirrusmq.base.shapes import convert
 from cirrusmq.model.queue import Queue, QueueInput, ReceiverInput, create_attributes
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import (

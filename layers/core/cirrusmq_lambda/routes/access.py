@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.access import grants, keys
 from cirrusmq.access.grants import Permission, TopicPermission
+from cirrusmq.access.key_cache import last_uses
 from cirrusmq.access.keys import KeyRights
-from cirrusmq.access.last_use import last_uses
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.access.scopes import Scope
 from cirrusmq.base.limits import KEY_GRACE_SECONDS, KEY_GRACE_SECONDS_DEFAULT
@@ -68,7 +68,7 @@ class TopicGrantRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
 
 
 def create_key(request: Request) -> Created[NewKey]:
-    """Makes an access key."""
+    """Makes an access key; its secret is shown once."""
     caller, body = request.caller, request.body(KeyRequest)
     account = None if isinstance(body.account, UnsetType) else body.account
     expires_ms = None if body.expires_at is None else parse_time("expires_at", body.expires_at)
@@ -86,7 +86,7 @@ def create_key(request: Request) -> Created[NewKey]:
 
 
 def rotate_key(request: Request) -> Ok[NewKey]:
-    """Gives an access key a new secret."""
+    """Gives an access key a new secret; its former one is good for a while. Raises KeyNotFound."""
     caller, key_id, body = request.caller, request.path("id"), request.body(RotateRequest)
     key, secret = keys.rotate_key(request.core, caller, key_id, body.grace_seconds)
     request.owner = key.account
@@ -105,7 +105,7 @@ def show_keys(request: Request) -> Ok[KeyPage]:
 
 
 def remove_key(request: Request) -> NoContent:
-    """Deletes an access key."""
+    """Deletes an access key. Raises InUse, KeyNotFound."""
     request.owner = keys.delete_key(request.core, request.caller, request.path("id"))
     return NoContent()
 
@@ -119,7 +119,7 @@ def put_grant(request: Request) -> Ok[GrantState]:
 
 
 def show_grant(request: Request) -> Ok[GrantState]:
-    """Returns the grant on a queue to another account."""
+    """Returns the grant on a queue to another account. Raises GrantNotFound."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     grant = grants.get_grant(request.core, queue, account)
@@ -135,7 +135,7 @@ def show_grants(request: Request) -> Ok[GrantPage]:
 
 
 def remove_grant(request: Request) -> NoContent:
-    """Removes a grant."""
+    """Removes a grant. Raises GrantNotFound."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     grants.delete_grant(request.core, queue, account)
@@ -150,7 +150,7 @@ def put_topic_grant(request: Request) -> Ok[TopicGrantState]:
 
 
 def show_topic_grant(request: Request) -> Ok[TopicGrantState]:
-    """Returns the grant on a topic to another account."""
+    """Returns the grant on a topic to another account. Raises GrantNotFound."""
     topic = topic_of(request, "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     return Ok(TopicGrantState.of(grants.get_topic_grant(request.core, topic, account)))
@@ -165,7 +165,9 @@ def show_topic_grants(request: Request) -> Ok[TopicGrantPage]:
 
 
 def remove_topic_grant(request: Request) -> NoContent:
-    """Removes a grant on a topic."""
+    """Removes a grant on a topic; subscriptions that the account made are still there. Raises
+    GrantNotFound.
+    """
     topic = topic_of(request, "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     grants.delete_topic_grant(request.core, topic, account)

@@ -12,7 +12,7 @@ from cirrusmq_lambda.replies import Ok
 
 
 def show_changes(request: Request) -> Ok[ChangePage]:
-    """Returns a page of the account's changes."""
+    """Returns a page of the account's changes in the last 90 days: which key made which call."""
     account = request.caller.account
     limit, cursor = request.page()
     query = request.query

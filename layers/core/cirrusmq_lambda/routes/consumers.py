@@ -12,14 +12,16 @@ from cirrusmq_lambda.topic_paths import pull_subscription
 
 
 def show_consumers_of_queue(request: Request) -> Ok[ConsumerPage]:
-    """Returns a page of the keys that received from a queue, or from one of its receivers."""
+    """Returns a page of the keys that received from a queue, or from one of its receivers, within
+    seven days, and when last. Raises ReceiverNotFound.
+    """
     queue = find_queue(request.core, request.caller, request.path("queue"), "info")
     source = source_named(request.core, queue, request.query.get("receiver"))
     return _page(request, source.owner_id)
 
 
 def show_consumers_of_subscription(request: Request) -> Ok[ConsumerPage]:
-    """Returns a page of the keys that received from a group."""
+    """Returns a page of the keys that received from a group within seven days, and when last."""
     return _page(request, pull_subscription(request, "clustering", "info").id)
 
 

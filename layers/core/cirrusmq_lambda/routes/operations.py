@@ -20,14 +20,16 @@ _NAMES = {"queue": QUEUE_NAME, "topic": TOPIC_NAME}
 
 
 def show_operation(request: Request) -> Ok[OperationState]:
-    """Returns the state of an operation."""
+    """Returns the state of an operation. Raises OperationNotFound."""
     found = operations.get(request.core, request.caller.account, request.path("id"))
     rights.check_manages(request.caller, found.queue, found.topic)
     return Ok(OperationState.of(found))
 
 
 def show_operations(request: Request) -> Ok[OperationPage]:
-    """Returns a page of operations; a key with a scope sees only resources that it manages."""
+    """Returns a page of the purges, rewinds, redrives, backfills and replays of the last seven
+    days; a key with a scope sees only resources that it manages.
+    """
     caller = request.caller
     limit, cursor = request.page()
     manages = rights.managed(caller)

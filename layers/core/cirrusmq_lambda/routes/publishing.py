@@ -32,7 +32,9 @@ T = TypeVar("T")
 
 
 def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[PublishedMessages]:
-    """Publishes up to 16 messages to a topic; 201 if all are stored or none."""
+    """Publishes up to 16 messages to all subscriptions that they match; 201 if all are stored or
+    none. Raises BatchTooLarge, MessageTooLarge.
+    """
     topic = topic_of(request, "publish")
     body = request.body_with_messages(PublishRequest)
     if not isinstance(body.transaction, UnsetType):
@@ -53,7 +55,9 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
 
 
 def match_messages(request: Request) -> Ok[MatchedMessages]:
-    """Returns the subscriptions that would get messages, or a filter's result; publishes none."""
+    """Returns the subscriptions that would get messages, or a filter's result; publishes none.
+    Raises BatchTooLarge, InvalidFilter, MessageTooLarge.
+    """
     from cirrusmq.publishing.matching import MatchRequest, match, try_filter
 
     topic = topic_of(request, "info")
@@ -84,7 +88,9 @@ class HandleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def commit_half(request: Request) -> Ok[PublishedMessages]:
-    """Publishes prepared messages; a repetition gets the same answer."""
+    """Publishes messages prepared with `transaction`; a repetition gets the same answer. Raises
+    Conflict, MessageNotFound.
+    """
     from cirrusmq.publishing.half_messages.decide import commit
 
     topic = topic_of(request, "publish")
@@ -94,7 +100,9 @@ def commit_half(request: Request) -> Ok[PublishedMessages]:
 
 
 def roll_back_half(request: Request) -> NoContent:
-    """Drops prepared messages; a repetition changes nothing."""
+    """Drops messages prepared with `transaction`; a repetition changes nothing. Raises Conflict,
+    MessageNotFound.
+    """
     from cirrusmq.publishing.half_messages.decide import roll_back
 
     topic = topic_of(request, "publish")

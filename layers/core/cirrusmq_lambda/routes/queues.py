@@ -28,7 +28,9 @@ from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 
 
 def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes]:
-    """Creates a queue, or finds one with these attributes."""
+    """Creates a queue, or finds one with the attributes that are given. Raises AlreadyExists,
+    LimitExceeded.
+    """
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
     given = _queue_input(request)
     check_invoke(request.core, request.caller, given.invoke)
@@ -41,7 +43,7 @@ def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes
 
 
 def patch_queue(request: Request) -> Ok[QueueAttributes]:
-    """Changes some attributes."""
+    """Changes some attributes of a queue. Raises InUse."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
     given = _queue_input(request)
     check_invoke(request.core, request.caller, given.invoke)
@@ -50,7 +52,7 @@ def patch_queue(request: Request) -> Ok[QueueAttributes]:
 
 
 def show_queue(request: Request) -> Ok[QueueWithCounts]:
-    """Returns all attributes, and the counts of messages."""
+    """Returns a queue's attributes, and the counts of its messages."""
     core = request.core
     queue = find_queue(core, request.caller, request.path("queue"), "info")
     now_ms = core.now_ms()
@@ -68,7 +70,7 @@ def show_queues(request: Request) -> Ok[QueuePage]:
 
 
 def remove_queue(request: Request) -> NoContent:
-    """Deletes a queue; only its owner may."""
+    """Deletes a queue; only its owner may. Raises InUse."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "own")
     delete_queue(request.core, account, name)
     return NoContent()
@@ -83,7 +85,9 @@ def purge_queue(request: Request) -> Accepted[OperationStarted]:
 
 
 def rewind_queue(request: Request) -> Accepted[OperationStarted]:
-    """Makes deleted messages active again."""
+    """Makes deleted messages active again, from a time on; with one partition, and in each group of
+    an ordered queue, in order of sending. Raises NotRewindable.
+    """
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     body = request.body(RewindRequest)
     started = rewind(request.core, queue, body, request.caller.key_id)
@@ -91,7 +95,9 @@ def rewind_queue(request: Request) -> Accepted[OperationStarted]:
 
 
 def redrive_queue(request: Request) -> Accepted[OperationStarted]:
-    """Sends dead letters back to their source."""
+    """Sends dead letters back, or moves any queue's active messages to another one. Raises
+    BatchTooLarge.
+    """
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     if queue.account != request.caller.account:
         raise Forbidden("only its owner may redrive a queue: the messages go to the owner's queues")

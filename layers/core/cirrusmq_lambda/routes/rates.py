@@ -12,7 +12,7 @@ from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATES_HOURS, RATES_NAMES
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.metering.rate_report import read_hourly_rates, read_rates
 from cirrusmq.queues.receivers import get_receiver
-from cirrusmq.storage.rate_counters import interval_starts
+from cirrusmq.storage.counters import interval_starts
 from cirrusmq.storage.rate_history import HOUR_MS
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq_lambda import rights
@@ -23,7 +23,9 @@ from cirrusmq_lambda.topic_paths import find_subscription
 
 
 def show_rates(request: Request) -> Ok[RatesOfLastHour]:
-    """Returns counts of messages in the last hour, by intervals, or in the last hours."""
+    """Returns counts of messages in the last hour, by intervals, or in the last hours. Raises
+    QueueNotFound, ReceiverNotFound, SubscriptionNotFound, TopicNotFound.
+    """
     core, now_ms = request.core, request.core.now_ms()
     _ = request.caller  # a missing key is refused first
     named, hours = _named(request.query), read_integer(request.query, "hours", RATES_HOURS)

@@ -23,35 +23,39 @@ from cirrusmq_lambda.replies import Ok
 
 
 def delete_messages(request: Request) -> Ok[DeletedReceipts]:
-    """Deletes messages."""
+    """Deletes messages that are done. Raises BatchTooLarge."""
     sources = source_of(request)
     results = delete(request.core, request.body(DeleteRequest), sources)
     return Ok(DeletedReceipts.of(results))
 
 
 def change_visibilities(request: Request) -> Ok[ChangedReceipts]:
-    """Changes the visibility timeout of messages."""
+    """Changes the visibility timeout of messages: they are held for longer or shorter. Raises
+    BatchTooLarge.
+    """
     sources = source_of(request)
     results = change_visibility(request.core, request.body(VisibilityRequest), sources)
     return Ok(ChangedReceipts.of(results))
 
 
 def give_messages_back(request: Request) -> Ok[GivenBackReceipts]:
-    """Gives messages back, so that they can be received again."""
+    """Gives messages back, so that they can be received again. Raises BatchTooLarge."""
     sources = source_of(request)
     results = give_back(request.core, request.body(GiveBackRequest), sources)
     return Ok(GivenBackReceipts.of(results))
 
 
 def dead_letter_messages(request: Request) -> Ok[DeletedReceipts]:
-    """Moves messages to the dead-letter queue."""
+    """Moves messages to the dead-letter queue, for good. Raises BatchTooLarge."""
     sources = source_of(request)
     results = dead_letter(request.core, request.body(DeadLetterRequest), sources)
     return Ok(DeletedReceipts.of(results))
 
 
 def reply_to_message(request: Request) -> Ok[Replied]:
-    """Stores the reply to a message, and deletes the message."""
+    """Replies to a message that asks for it, and deletes the message. Raises ReceiptExpired,
+    ReplyTooLate, Conflict, MessageTooLarge.
+    """
     # Few messages ask for a reply: the other calls' cold starts do without.
     from cirrusmq.receiving.replies.answer import ReplyRequest, answer
 

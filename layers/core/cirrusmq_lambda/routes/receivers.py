@@ -13,7 +13,9 @@ from cirrusmq_lambda.replies import Created, NoContent, Ok
 
 
 def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverAttributes]:
-    """Adds a receiver, or finds one with these attributes."""
+    """Adds an independent receiver to a queue, or finds one with these attributes. Raises
+    AlreadyExists, LimitExceeded.
+    """
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     name = request.path("receiver")
     given, exact = request.body(ReceiverInput), read_flag(request.query, "exact")
@@ -25,7 +27,7 @@ def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverA
 
 
 def patch_receiver(request: Request) -> Ok[ReceiverAttributes]:
-    """Change some attributes of a receiver."""
+    """Changes some attributes of a receiver."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     name, given = request.path("receiver"), request.body(ReceiverChangeInput)
     receiver = receiver_management.change_receiver(request.core, queue, name, given)
@@ -51,7 +53,7 @@ def show_receivers(request: Request) -> Ok[ReceiverPage]:
 
 
 def remove_receiver(request: Request) -> NoContent:
-    """Removes a receiver."""
+    """Removes a receiver of a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     receiver_management.delete_receiver(request.core, queue, request.path("receiver"))
     return NoContent()

@@ -39,7 +39,9 @@ ANSWER_SECONDS = 2
 
 
 def receive_of_queue(request: Request) -> Ok[ReceivedMessages]:
-    """Claims messages of a queue, or of one of its receivers."""
+    """Claims messages of a queue, or of one of its receivers; before that, deletes others. Raises
+    BatchTooLarge, MessageTooLarge, ReceiverNotFound.
+    """
     find = partial(find_queue, request.core, request.caller, request.path("queue"), "receive")
     find()  # a caller without permission is refused before its body is read
     body = request.body(ReceiveRequest)
@@ -48,7 +50,9 @@ def receive_of_queue(request: Request) -> Ok[ReceivedMessages]:
 
 
 def receive_of_subscription(request: Request) -> Ok[ReceivedMessages]:
-    """Claims messages of a pull subscription."""
+    """Claims messages of a pull subscription; before that, deletes others. Raises BatchTooLarge,
+    MessageTooLarge.
+    """
     pull_source(request)  # a missing subscription is refused before the body is read
     body = request.body(ReceiveRequest)
     if isinstance(body.receiver, str):
@@ -57,18 +61,22 @@ def receive_of_subscription(request: Request) -> Ok[ReceivedMessages]:
 
 
 def peek_at_queue(request: Request) -> Ok[PeekedMessages]:
-    """Returns active messages of a queue without a claim."""
+    """Returns messages of a queue in one state, without a claim. Raises MessageTooLarge."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "receive")
     return _peek(request, source_named(request.core, queue, None))
 
 
 def peek_at_subscription(request: Request) -> Ok[PeekedMessages]:
-    """Returns active messages of a pull subscription without a claim."""
+    """Returns messages of a pull subscription in one state, without a claim. Raises
+    MessageTooLarge.
+    """
     return _peek(request, pull_source(request))
 
 
 def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
-    """Returns a message's state by its id, with its body if the query asks for it."""
+    """Returns a message's state, found within 50 read units; with `body=true` its body. Raises
+    MessageNotFound, MessageTooLarge, ReceiverNotFound.
+    """
     from cirrusmq.receiving.lookup.find import look_up
 
     message_id = _message_id(request)
@@ -82,7 +90,9 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
 
 
 def cancel_in_queue(request: Request) -> NoContent:
-    """Cancels a message that was not received."""
+    """Cancels a message that was not received; from a receiver, if one is named. Raises Conflict,
+    MessageNotFound, ReceiverNotFound.
+    """
     from cirrusmq.receiving.lookup.cancel import cancel
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
@@ -91,7 +101,9 @@ def cancel_in_queue(request: Request) -> NoContent:
 
 
 def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
-    """Reschedules a message that was not received."""
+    """Changes when a message is due that was not received. Raises Conflict, MessageNotFound,
+    ReceiverNotFound.
+    """
     from cirrusmq.receiving.lookup.cancel import RescheduleRequest, reschedule
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
@@ -102,7 +114,9 @@ def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
 
 
 def await_reply_in_queue(request: Request) -> Ok[AwaitedReply]:
-    """Waits for the reply to a message that the caller's account sent."""
+    """Waits for the reply to a message that the caller's account sent with `reply`. Raises
+    ReplyNotFound.
+    """
     # Few messages ask for a reply: the other calls' cold starts do without.
     from cirrusmq.receiving.replies.wait import await_reply
 

@@ -10,7 +10,9 @@ from cirrusmq_lambda.replies import Ok
 
 
 def show_billing(request: Request) -> Ok[BillingReport]:
-    """Returns the account's invoices, with a page of their lines."""
+    """Returns the account's invoices, with a page of their lines. Raises LimitExceeded,
+    ReportNotFound.
+    """
     account, query = request.caller.account, request.query
     report, more = reports.billing(
         request.core,
@@ -24,7 +26,9 @@ def show_billing(request: Request) -> Ok[BillingReport]:
 
 
 def show_backlog(request: Request) -> Ok[BacklogReport]:
-    """Returns the backlog of the account's queues and subscriptions."""
+    """Returns the backlog of the account's queues and subscriptions. Raises LimitExceeded,
+    ReportNotFound.
+    """
     account, query = request.caller.account, request.query
     report = reports.backlog(request.core, account, query.get("at"))
     known = {name: report[name] for name in BacklogReport.__struct_fields__}

@@ -17,7 +17,9 @@ from cirrusmq_lambda.replies import Created, NoContent, Ok
 
 
 def put_schedule(request: Request) -> Created[ScheduleAttributes] | Ok[ScheduleAttributes]:
-    """Creates a schedule, or gives it another definition."""
+    """Creates or changes a schedule: a message at times of a cron expression, or every n seconds.
+    Raises AlreadyExists, LimitExceeded, MessageTooLarge, QueueNotFound, TopicNotFound.
+    """
     core, caller, given = request.core, request.caller, request.body(ScheduleInput)
     if isinstance(given.queue, str):
         rights.check_manages(caller, given.queue)

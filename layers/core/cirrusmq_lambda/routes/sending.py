@@ -12,7 +12,9 @@ from cirrusmq_lambda.replies import Created, Ok
 
 
 def send_messages(request: Request) -> Created[SentMessages] | Ok[SentMessages]:
-    """Sends up to 16 messages to a queue; 201 if all are stored or none."""
+    """Sends up to 16 messages to a queue; 201 if all are stored or none. Raises BatchTooLarge,
+    LimitExceeded, MessageTooLarge.
+    """
     queue = find_queue(request.core, request.caller, request.path("queue"), "send")
     body = request.body_with_messages(SendRequest)
     entries = [

@@ -103,12 +103,12 @@ def show_openapi(request: Request) -> File[Literal["application/json"]]:
 
 
 def show_docs(request: Request) -> File[Literal["text/html"]]:
-    """Returns the page; this service serves its scripts, too."""
+    """Returns a page to try the API; this service serves its scripts, too."""
     return File("text/html", _PAGE.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
 
 def show_asset(request: Request) -> File[AssetType]:
-    """Returns a file of the page."""
+    """Returns a file of the page to try the API. Raises NotFound."""
     name = request.path("asset")
     if name not in ASSETS:
         raise NotFound

@@ -29,7 +29,9 @@ from cirrusmq_lambda.topic_paths import reached, subscription_of, topic_of
 
 
 def put_subscription(request: Request) -> Created[NewSubscription] | Ok[SubscriptionAttributes]:
-    """Subscribes; the answer for a new subscription of a URL shows its signing secret."""
+    """Subscribes a URL, a queue or a group of consumers; the answer for a new URL shows its signing
+    secret. Raises AlreadyExists, InvalidFilter, LimitExceeded, QueueNotFound.
+    """
     core, name = request.core, request.path("subscription")
     topic, made_by, by = _topic_to_subscribe(request), None, request.caller.key_id
     body = _subscription_input(request, topic)
@@ -47,7 +49,7 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
 
 
 def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
-    """Changes some attributes."""
+    """Changes a subscription for all its members. Raises InvalidFilter, QueueNotFound."""
     topic, subscription = subscription_of(request, "admin")
     body = _subscription_input(request, topic)
     check_invoke(request.core, request.caller, body.invoke)
@@ -56,7 +58,7 @@ def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
 
 
 def show_subscription(request: Request) -> Ok[SubscriptionWithState]:
-    """Returns all attributes, the counts, and the state of deliveries."""
+    """Returns a subscription's attributes, its counts, and the state of its deliveries."""
     _, subscription = subscription_of(request, "info")
     state = read_state(request.core, subscription)
     return Ok(SubscriptionWithState.at(subscription, state, request.core.now_ms()))
@@ -103,7 +105,9 @@ def _subscription_input(request: Request, topic: Topic) -> SubscriptionInput:
 
 
 def rewind_group(request: Request) -> Accepted[OperationStarted]:
-    """Delivers everything published from a time on to a group again."""
+    """Delivers everything published from a time on to a group again. Raises LimitExceeded,
+    NotRewindable.
+    """
     topic, subscription = subscription_of(request, "admin")
     body = request.body(GroupRewindRequest)
     started = replays.rewind(request.core, topic, subscription.name, body, request.caller.key_id)
@@ -111,7 +115,9 @@ def rewind_group(request: Request) -> Accepted[OperationStarted]:
 
 
 def redeliver_messages(request: Request) -> Accepted[OperationStarted]:
-    """Delivers messages of the topic to a URL or a group again, by their ids."""
+    """Delivers messages of the last day to a URL or a group again, by their ids. Raises Conflict,
+    MessageNotFound.
+    """
     # Imported here: only this rare call reads the records of fan-out.
     from cirrusmq.operations.redelivery import redeliver
 
@@ -131,7 +137,7 @@ def show_secret(request: Request) -> Ok[SigningSecret]:
 
 
 def pause_subscription(request: Request) -> Ok[SubscriptionAttributes]:
-    """Pauses a subscription: its messages wait."""
+    """Pauses a URL or a group: its messages wait, within their life."""
     topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
     paused = management.pause(request.core, topic, subscription.name)
@@ -139,7 +145,7 @@ def pause_subscription(request: Request) -> Ok[SubscriptionAttributes]:
 
 
 def resume_subscription(request: Request) -> Ok[SubscriptionAttributes]:
-    """Resumes a subscription."""
+    """Resumes a paused URL or group, beginning with the messages that wait."""
     topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
     resumed = management.resume(request.core, topic, subscription.name)
@@ -147,7 +153,7 @@ def resume_subscription(request: Request) -> Ok[SubscriptionAttributes]:
 
 
 def retry_now(request: Request) -> NoContent:
-    """Posts messages that wait for their retry now."""
+    """Posts messages that wait for their retry to a URL now, each once."""
     topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
     management.retry_now(request.core, topic, subscription.name)

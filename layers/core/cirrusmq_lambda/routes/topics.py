@@ -35,7 +35,9 @@ from cirrusmq_lambda.topic_paths import pull_subscription, reached, topic_of
 
 
 def put_topic(request: Request) -> Created[TopicAttributes] | Ok[TopicAttributes]:
-    """Creates a topic, or finds one with these attributes."""
+    """Creates a topic, or finds one with the attributes that are given. Raises AlreadyExists,
+    LimitExceeded.
+    """
     found, given = reached(request, "admin"), request.body(TopicInput)
     exact = read_flag(request.query, "exact")
     topic, created = topics.create_topic(
@@ -46,14 +48,16 @@ def put_topic(request: Request) -> Created[TopicAttributes] | Ok[TopicAttributes
 
 
 def patch_topic(request: Request) -> Ok[TopicAttributes]:
-    """Changes some attributes."""
+    """Changes some attributes of a topic."""
     found, given = reached(request, "admin"), request.body(TopicInput)
     changed = topics.change_topic(request.core, found.account, found.name, given)
     return Ok(TopicAttributes.of(changed))
 
 
 def show_topic(request: Request) -> Ok[TopicWithCounts]:
-    """Returns all attributes, and the number of messages not yet taken by all subscriptions."""
+    """Returns a topic's attributes, and the number of messages that some subscription has not
+    taken.
+    """
     topic = topic_of(request, "info")
     counts = TopicCounts.of(count_topic(request.core, topic))
     region = os.environ.get("AWS_REGION", "")
@@ -76,12 +80,14 @@ def remove_topic(request: Request) -> NoContent:
 
 
 def show_log(request: Request) -> Ok[LogPage]:
-    """Returns the topic's messages in order, for broadcasting consumers."""
+    """Returns the topic's messages in order, for broadcasting consumers. Raises MessageTooLarge."""
     return _page_of_log(request, topic_of(request, "subscribe"), None)
 
 
 def show_subscription_log(request: Request) -> Ok[LogPage]:
-    """As `show_log`, with only messages that a broadcasting subscription's filter selects."""
+    """Returns, in order, the messages that a broadcasting subscription's filter selects. Raises
+    MessageTooLarge.
+    """
     subscription = pull_subscription(request, "broadcasting")
     return _page_of_log(request, topic_of(request, "subscribe", "admin"), subscription)
 
@@ -103,7 +109,9 @@ def _encode(seen_by: Onlooker, logged: Logged) -> bytes:
 
 
 def show_trace(request: Request) -> Ok[MessageTrace]:
-    """Returns a message's state at each subscription, with its body if the query asks for it."""
+    """Traces a message: its state at each subscription; with `body=true` its body. Raises
+    MessageNotFound, MessageTooLarge.
+    """
     found, body = reached(request, "info"), read_flag(request.query, "body")
     if body:
         found.require("subscribe")  # the body is for consumers

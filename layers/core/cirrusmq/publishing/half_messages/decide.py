@@ -26,8 +26,7 @@ from cirrusmq.publishing.half_messages.items import (
     mark_of,
     roll_back_update,
 )
-from cirrusmq.publishing.ids import new_id
-from cirrusmq.publishing.log_records import make_log_record
+from cirrusmq.publishing.log_records import make_log_record, new_id
 from cirrusmq.publishing.publish import Published
 from cirrusmq.publishing.recipients import (
     Draft,

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.base.decoding import decode_packed
+from cirrusmq.base.shapes import decode_packed
 from cirrusmq.model.envelope import pack_envelopes
 from cirrusmq.publishing.half_messages.half import CommittedMessage, Half, State, Terms
 from cirrusmq.runtime.core import Core

@@ -39,6 +39,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.transitions import cancelled
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, key, put_if_absent
+from cirrusmq.sending.conditional_writes import under_due_key
 from cirrusmq.sending.making import Items
 from cirrusmq.sending.replacing.items import (
     Waiting,
@@ -49,7 +50,6 @@ from cirrusmq.sending.replacing.items import (
     with_past,
 )
 from cirrusmq.sending.replacing.rules import Replacement, due_at_latest_ms
-from cirrusmq.sending.stale_attempts import under_due_key
 from cirrusmq.storage.changes import Condition, change
 from cirrusmq.storage.locations import read_place
 from cirrusmq.storage.parcels import (

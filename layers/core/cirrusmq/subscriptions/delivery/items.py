@@ -1,23 +1,111 @@
-"""The writes of delivery states: of a new and of a deleted subscription, and updates between."""
+"""The items of delivery states, and the notice that starts a worker.
+
+They are in the message table under separate partition keys, so that the sweep finds all of them.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from cirrusmq.model.breaker import unpack
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.subscriptions.delivery_state import (
-    UNTRIED_MS,
-    DeliveryState,
-    read_item,
-    state_key,
-)
+from cirrusmq.runtime.store import ConditionFailed, Item, key, shard_key, shard_keys
+from cirrusmq.subscriptions.delivery.rules import UNTRIED_MS, DeliveryState
 
+SHARDS = 128
+"""Partition keys of delivery states: a busy subscription writes its own 200 times a second, and no
+key should hold more than four such states out of a hundred."""
 Value: TypeAlias = int | str | tuple[int, ...]
 """The value of an attribute."""
+
+
+def read(core: Core, subscription_id: str) -> DeliveryState | None:
+    """Returns the delivery state now, strongly consistent, or None if the subscription is gone."""
+    pk = state_key(subscription_id)["pk"]["S"]
+    item = core.store.get(core.tables.messages, pk, subscription_id)
+    return None if item is None else read_item(item)
+
+
+def read_all(core: Core) -> Iterator[DeliveryState]:
+    """Yields the delivery states of all subscriptions of the deployment, keys read in parallel.
+
+    Eventually consistent, at half the units: every use is a hint or has its condition, and a state
+    that one read misses is in the next one.
+    """
+
+    def items_of(pk: str) -> list[Item]:
+        return list(core.store.query_all(core.tables.messages, pk, consistent=False))
+
+    for items in core.in_parallel(items_of, shard_keys("S", SHARDS)):
+        for item in items:
+            yield read_item(item)
+
+
+def state_key(subscription_id: str) -> Item:
+    """Returns the key of a subscription's delivery state."""
+    return key(shard_key("S", subscription_id, SHARDS), subscription_id)
+
+
+def read_item(item: Item) -> DeliveryState:
+    """Returns the delivery state in an item."""
+
+    def number(name: str) -> int:
+        return int(item.get(name, {"N": "0"})["N"])
+
+    def numbers(name: str) -> tuple[int, ...]:
+        return tuple(int(each["N"]) for each in item.get(name, {"L": []})["L"])
+
+    def text(name: str) -> str:
+        return str(item.get(name, {"S": ""})["S"])
+
+    return DeliveryState(
+        account=text("account"),
+        topic=text("topic"),
+        subscription=text("subscription"),
+        subscription_id=item["sk"]["S"],
+        state="retrying" if text("state") == "retrying" else "delivering",
+        starts=number("starts"),
+        generation=number("generation"),
+        alarm_ms=number("alarm"),
+        holder=text("holder"),
+        held_until_ms=number("held_until"),
+        again=text("again") if "again" in item else None,
+        next_due_ms=number("next_due"),
+        last_error=text("last_error") or None,
+        probe_sent_ms=number("probe_sent"),
+        clean_ms=numbers("clean"),
+        marks_ms=numbers("marks"),
+        dues_ms=numbers("dues"),
+        kept_until_ms=number("kept_until"),
+        blocks=number("blocks") > 0,
+        looked_ms=number("looked"),
+        posted_ms=number("posted"),
+        paused=number("paused") > 0,
+        rate=number("rate"),
+        full_ms=number("bucket_full"),
+        hurried=number("hurried") > 0,
+        delays=number("delays"),
+        late=number("late"),
+        slow_until_ms=number("slow_until"),
+        slow_for_ms=number("slow_for"),
+        circuit=unpack(numbers("breaker"), text("breaker_error")),
+        probe_due_ms=number("probe_due"),
+    )
+
+
+def notify(core: Core, first: dict[str, Any], *others: dict[str, Any], slow: bool = False) -> None:
+    """Starts a worker that delivers waiting messages of these subscriptions (`waiting`).
+
+    slow: True if they are known to be slow; else `push` finds out.
+    """
+    event = {"deliver": first, **({"others": others} if others else {})}
+    if slow:
+        core.invoke("push_slow", event)
+    else:
+        core.invoke("push", event)
 
 
 def creation(core: Core, subscription: Subscription) -> dict[str, Any]:

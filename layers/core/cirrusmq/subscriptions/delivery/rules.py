@@ -1,26 +1,34 @@
-"""An HTTP subscription's delivery state: delivering or retrying, and the lease of its poster.
+"""An HTTP subscription's delivery state: delivering or retrying, slow or not, its poster's lease.
 
     DELIVERING ──(a message fails and waits)──> RETRYING, an execution wakes when it is due
         ^                                           │
         └─────────(nothing waits any more)──────────┘
 
 Only the holder of the lease posts, with any policy (`push.poster_lease`), and nobody while it is
-paused: an execution that wakes then ends, and resuming starts another. The item is in the message
-table under separate partition keys, so that the sweep finds all of them.
+paused: an execution that wakes then ends, and resuming starts another.
+
+A subscription whose URL takes long to answer is slow: `push_slow` posts to it separately.
+
+    push        posts ── over a second: begins no more ── releases: slow for 10 minutes ── ends
+    push_slow                                                          posts ── over a second: on
+    push        20 minutes later: posts ── over a second: slow for 20 minutes, then 40 … a day
+
+A new subscription is slow until a session has posted, and each of its posts took less. One that was
+fast for as long as it had been slow begins again with 10 minutes.
+
+    the state   slow_until  <──  the release of the lease, which each session writes anyway
+    push        asks for the lease if it is not slow: that costs nothing more, and a unit if it is
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from cirrusmq.model.breaker import Circuit, unpack
+from cirrusmq.model.breaker import Circuit
 from cirrusmq.model.topic import Subscription
-from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage.shards import shard_key, shard_keys
 
 HOLD_MS = 30_000
 """Real milliseconds of a lease, in which only its holder posts."""
@@ -36,13 +44,19 @@ OVERDUE_MS = 30_000
 """A message that has been due for this time has no worker any more."""
 UNTRIED_MS = 9_999_999_999_999
 """The end of being slow, for a subscription to which nothing was posted yet."""
-SHARDS = 128
-"""Partition keys of delivery states: a busy subscription writes its own 200 times a second, and no
-key should hold more than four such states out of a hundred."""
 State: TypeAlias = Literal["delivering", "retrying"]
 Wake: TypeAlias = Literal["", "resumed", "hurried"]
 """Why a worker is started: there are new messages; posting was resumed; waiting retries are to be
 posted now."""
+SLOW_MS = 1_000
+"""Real milliseconds of a post above which its subscription is slow."""
+SHARING_MS = 50
+"""Real milliseconds more for each other subscription of an invocation: they share a CPU."""
+BESIDE_MS = 10
+"""Real milliseconds more for each other post of the subscription that runs beside it."""
+FIRST_MS = 600_000
+"""For how long a subscription is slow the first time; each time after that for twice as long."""
+LONGEST_MS = 86_400_000
 
 
 class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,13 +138,6 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.holder) or overdue
 
 
-def read(core: Core, subscription_id: str) -> DeliveryState | None:
-    """Returns the delivery state now, strongly consistent, or None if the subscription is gone."""
-    pk = state_key(subscription_id)["pk"]["S"]
-    item = core.store.get(core.tables.messages, pk, subscription_id)
-    return None if item is None else read_item(item)
-
-
 def unread(subscription: Subscription) -> DeliveryState:
     """Returns a delivery state without any values that are stored, as if nobody held it."""
     return DeliveryState(
@@ -141,84 +148,17 @@ def unread(subscription: Subscription) -> DeliveryState:
     )
 
 
-def read_all(core: Core) -> Iterator[DeliveryState]:
-    """Yields the delivery states of all subscriptions of the deployment, keys read in parallel.
-
-    Eventually consistent, at half the units: every use is a hint or has its condition, and a state
-    that one read misses is in the next one.
-    """
-
-    def items_of(pk: str) -> list[Item]:
-        return list(core.store.query_all(core.tables.messages, pk, consistent=False))
-
-    for items in core.in_parallel(items_of, shard_keys("S", SHARDS)):
-        for item in items:
-            yield read_item(item)
+def hold_ms(scale: float) -> int:
+    """Returns the length of a lease on a clock of this scale: posts take real seconds."""
+    return int(HOLD_MS * scale)
 
 
-def hold_ms(core: Core) -> int:
-    """Returns the length of a lease on the core's clock: posts take real seconds."""
-    return int(HOLD_MS * core.clock.scale)
-
-
-def latest_post_ms(core: Core, begun_ms: int) -> int:
+def latest_post_ms(begun_ms: int, scale: float) -> int:
     """Returns when the last post may start under a lease that was asked for at `begun_ms`.
 
     A: asks for 30 s ── a late answer ─────────────> 25 s later: a post would outlive its lease
     """
-    return begun_ms + int((HOLD_MS - POST_MS) * core.clock.scale)
-
-
-def state_key(subscription_id: str) -> Item:
-    """Returns the key of a subscription's delivery state."""
-    return key(shard_key("S", subscription_id, SHARDS), subscription_id)
-
-
-def read_item(item: Item) -> DeliveryState:
-    """Returns the delivery state in an item."""
-
-    def number(name: str) -> int:
-        return int(item.get(name, {"N": "0"})["N"])
-
-    def numbers(name: str) -> tuple[int, ...]:
-        return tuple(int(each["N"]) for each in item.get(name, {"L": []})["L"])
-
-    def text(name: str) -> str:
-        return str(item.get(name, {"S": ""})["S"])
-
-    return DeliveryState(
-        account=text("account"),
-        topic=text("topic"),
-        subscription=text("subscription"),
-        subscription_id=item["sk"]["S"],
-        state="retrying" if text("state") == "retrying" else "delivering",
-        starts=number("starts"),
-        generation=number("generation"),
-        alarm_ms=number("alarm"),
-        holder=text("holder"),
-        held_until_ms=number("held_until"),
-        again=text("again") if "again" in item else None,
-        next_due_ms=number("next_due"),
-        last_error=text("last_error") or None,
-        probe_sent_ms=number("probe_sent"),
-        clean_ms=numbers("clean"),
-        marks_ms=numbers("marks"),
-        dues_ms=numbers("dues"),
-        kept_until_ms=number("kept_until"),
-        blocks=number("blocks") > 0,
-        looked_ms=number("looked"),
-        posted_ms=number("posted"),
-        paused=number("paused") > 0,
-        rate=number("rate"),
-        full_ms=number("bucket_full"),
-        hurried=number("hurried") > 0,
-        delays=number("delays"),
-        late=number("late"),
-        slow_until_ms=number("slow_until"),
-        slow_for_ms=number("slow_for"),
-        circuit=unpack(numbers("breaker"), text("breaker_error")),
-        probe_due_ms=number("probe_due"),
-    )
+    return begun_ms + int((HOLD_MS - POST_MS) * scale)
 
 
 def place_of(subscription: Subscription) -> dict[str, Any]:
@@ -252,13 +192,41 @@ def waiting(
     return {**place_of(subscription), **event}
 
 
-def notify(core: Core, first: dict[str, Any], *others: dict[str, Any], slow: bool = False) -> None:
-    """Starts a worker that delivers waiting messages of these subscriptions (`waiting`).
+class Slowness(NamedTuple):
+    """For how long a subscription is slow, as its delivery state has it; 0 if it is not."""
 
-    slow: True if they are known to be slow; else `push` finds out.
+    until_ms: int
+    for_ms: int
+
+
+def patience_ms(beside: int, sharing: int) -> int:
+    """Returns the real milliseconds that a post may take before its subscription is slow.
+
+    beside: posts of the same subscription that ran when it began. sharing: other subscriptions of
+    the invocation.
     """
-    event = {"deliver": first, **({"others": others} if others else {})}
-    if slow:
-        core.invoke("push_slow", event)
+    return SLOW_MS + BESIDE_MS * beside + SHARING_MS * sharing
+
+
+def judge(delivery: DeliveryState, now_ms: int, *, posted: bool, was_slow: bool) -> Slowness:
+    """Returns the slowness after a session that ends now, from the state that it began with.
+
+    posted: whether the session posted at all. was_slow: whether one of its posts took too long.
+    """
+    before = Slowness(delivery.slow_until_ms, delivery.slow_for_ms)
+    untried = before.until_ms >= UNTRIED_MS
+    if not was_slow:
+        return Slowness(0, 0) if posted and untried else before
+    recovered = now_ms >= before.until_ms + before.for_ms
+    if untried or recovered or not before.for_ms:
+        for_ms = FIRST_MS
+    elif is_demoted(delivery, now_ms):
+        for_ms = min(2 * before.for_ms, LONGEST_MS)
     else:
-        core.invoke("push", event)
+        for_ms = before.for_ms
+    return Slowness(now_ms + for_ms, for_ms)
+
+
+def is_demoted(delivery: DeliveryState, now_ms: int) -> bool:
+    """Returns True if a slow session from this state on makes a fast subscription slow."""
+    return not delivery.slow(now_ms)
