@@ -191,7 +191,7 @@ class Unavailable(CirrusMQError):
 BY_CODE: dict[str, type[CirrusMQError]] = {
     error.__name__: error
     for error in CirrusMQError.__subclasses__()
-    if error not in (NotConfigured, NoAnswer)
+    if error not in (NotConfigured, NoAnswer, ReplyTimedOut)
 }
 
 
