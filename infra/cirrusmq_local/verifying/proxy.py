@@ -41,6 +41,10 @@ class Proxy:
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
+        self.close_all()
+
+    def close_all(self) -> None:
+        """Closes all connections that are open now."""
         with self._lock:
             for each in self._open:
                 _shut(each)
