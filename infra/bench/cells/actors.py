@@ -45,7 +45,8 @@ def produce(
                 client.send(body)
             except Exception:
                 notes.note(REFUSED, key)
-                client = _closed(client)
+                _close(client)
+                client = None
                 time.sleep(PAUSE_SECONDS)
             else:
                 notes.note(SENT, key)
@@ -89,7 +90,8 @@ def work(make: Callable[[], Client], handle: Callable[[str], bool]) -> None:
         with contextlib.suppress(Exception):
             client = make()
             client.work(handle)
-        client = _closed(client)
+        _close(client)
+        client = None
         time.sleep(PAUSE_SECONDS)
 
 
@@ -131,7 +133,7 @@ def maker(peer: Peer, place: Place, terms: Terms) -> Callable[[], Client]:
     return lambda: peer.client(place, terms)
 
 
-def _closed(client: Client | None) -> None:
+def _close(client: Client | None) -> None:
     if client is not None:
         with contextlib.suppress(Exception):
             client.close()

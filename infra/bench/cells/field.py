@@ -17,7 +17,7 @@ from . import Peer, Place, Terms, actors
 from .history import DONE, SENT, STARTED, Event, Notes, open_calls, read
 
 LOOK_SECONDS = 0.1
-QUIET_SECONDS = 12.0
+QUIET_SECONDS = 15.0
 """Without a send or a completion for this time clients count as hung, or messages as lost."""
 LONGEST_SECONDS = 120.0
 _FORK = multiprocessing.get_context("fork")

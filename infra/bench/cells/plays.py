@@ -74,7 +74,7 @@ def killed_repeatedly(peer: Peer, messages: int, chance: random.Random) -> Resul
     """Kills a worker, and starts another, each second and a half."""
     with playing(peer, Terms()) as field:
         keys = _keys(messages)
-        field.handling["seconds"] = 0.02
+        field.handling["seconds"] = 0.04
         field.send_all(keys)
         field.work(WORKERS)
         for _ in range(KILLS):

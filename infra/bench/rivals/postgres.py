@@ -57,7 +57,7 @@ class Cluster:
 
     def alive(self) -> bool:
         """Returns False if its first process ended."""
-        status = [self._programs / "pg_ctl", "-D", self._data, "status"]
+        status = [str(self._programs / "pg_ctl"), "-D", str(self._data), "status"]
         return not subprocess.run(status, user=self._user, capture_output=True).returncode
 
     def _run(self, program: str, *arguments: object) -> None:

@@ -11,8 +11,8 @@ from ...rivals.servers import free_port
 from .. import QUEUE, Peer, Place, Terms
 from ..program import Program, find, package
 
-MAINTENANCE_CHANCE = 50_000
-"""Of a million commands; they look for dead workers. By default 1,000: minutes at our load."""
+MAINTENANCE_CHANCE = 1_000_000
+"""All commands look for dead workers. By default 1,000 of a million: an idle worker makes few."""
 
 
 class Failed(Exception):

@@ -30,7 +30,7 @@ class Jobs:
         again = RetryStrategy(max_attempts=20, wait=terms.retry_seconds)
         self._app.task(name=TASK, queue=QUEUE, retry=again)(self._run)
         self._runner = asyncio.Runner()
-        self._runner.run(self._app.open_async())
+        self._runner.run(self._open())
 
     def send(self, body: str) -> None:
         """Defers a job."""
@@ -49,6 +49,9 @@ class Jobs:
         """Ends the connections and the loop."""
         self._runner.run(self._app.close_async())
         self._runner.close()
+
+    async def _open(self) -> None:
+        await self._app.open_async()
 
     async def _run(self, body: str) -> None:
         if not self._handle(body):
