@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import time
 from collections.abc import Sequence
 
@@ -56,6 +57,7 @@ def _table(
     more: tuple[str, ...] = ()
     for peer in peers:
         chance = random.Random(f"{asked.seed} {cell}")
+        print(f"{cell}: {peer.name}", file=sys.stderr, flush=True)
         try:
             if cell in peer.cannot:
                 raise NotPlayed(peer.cannot[cell])
