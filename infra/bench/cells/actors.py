@@ -110,7 +110,7 @@ def hold(client: Client, notes: Notes, count: int, held: Path, let_go: Path) -> 
 
 def cut(port: int, own_port: Path, every_seconds: float, until: Path) -> None:
     """Runs a proxy that closes all connections again and again, while `until` is not there."""
-    with Proxy("127.0.0.1", port, seed=0, lost=0.0, cut=0.0) as proxy:
+    with Proxy("127.0.0.1", port, seed=0, lost=0.0, cut=0.0, http=False) as proxy:
         own_port.with_suffix(".new").write_text(str(proxy.port))
         own_port.with_suffix(".new").rename(own_port)
         while True:

@@ -1,4 +1,4 @@
-"""RabbitMQ: a quorum queue of one node, persistent messages and publisher confirms, by pika."""
+"""RabbitMQ: a durable queue, persistent messages and publisher confirms, by pika."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ class Broker:
 
 def _create(place: Place, terms: Terms) -> None:
     made = Channel(place, terms)
-    made._channel.queue_declare(QUEUE, durable=True, arguments={"x-queue-type": "quorum"})
+    made._channel.queue_declare(QUEUE, durable=True)
     made.close()
 
 
 PEER = Peer(
     name="RabbitMQ",
-    durable="quorum queue of one node, confirms after fsync",
+    durable="durable classic queue, persistent messages, confirms after fsync",
     server=Broker,
     create=_create,
     client=Channel,
