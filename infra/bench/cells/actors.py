@@ -34,10 +34,11 @@ def produce(
 ) -> None:
     """Sends each message until it is answered. `pace_seconds`: between the begins of two sends."""
     client: Client | None = None
+    filler = os.urandom(body_bytes // 2).hex()  # a server cannot make it smaller
     began = time.monotonic()
     for number, key in enumerate(keys):
         time.sleep(max(0.0, began + number * pace_seconds - time.monotonic()))
-        body = f"{key} ".ljust(body_bytes, "x")
+        body = f"{key} {filler}"
         while True:
             notes.note(ASKED, key)
             try:

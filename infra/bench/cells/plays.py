@@ -26,14 +26,15 @@ from .field import Field
 from .field import field as playing
 from .history import DONE, SENT, STARTED, Event, Verdict, delays, judge, rate, retry_wait
 
-WORKERS = 2
+WORKERS, PRODUCERS = 2, 4
+"""Producers in a burst; in the other cells one sends."""
 KILLS, KILL_EVERY_SECONDS = 6, 1.5
 DOWN_SECONDS = 0.5
 CUTS, CUT_EVERY_SECONDS = 8, 1.0
 FAILS = 3
 HELD = 500
 BURST_SECONDS, BURST_FACTOR = 6.0, 1.5
-DISK_MB, FULL_SECONDS, FULL_BODY_BYTES = 192, 5.0, 50_000
+DISK_MB, FULL_SECONDS, FULL_BODY_BYTES = 192, 5.0, 60_000
 
 
 class NotPlayed(Exception):
@@ -96,7 +97,10 @@ def store_killed(peer: Peer, messages: int, chance: random.Random) -> Result:
             field.wait(lambda events, at=at: _count(SENT, events) >= at)  # type: ignore[misc]
             fault = time.time()
             field.kill_server(DOWN_SECONDS)
-        return _result(field, keys, fault)
+            down = time.time() - fault
+        result = _result(field, keys, fault)
+        result.more["of which down, s"] = f"{down:.1f}"
+        return result
 
 
 def connections_cut(peer: Peer, messages: int, chance: random.Random) -> Result:
@@ -154,18 +158,18 @@ def burst(peer: Peer, messages: int, chance: random.Random) -> Result:
     """Offers more than the workers complete, then waits until it is empty."""
     with playing(peer, Terms()) as field:
         field.handling["seconds"] = 0.01
-        first = _keys(messages, "a")
-        field.send_all(first)
+        before = _keys(messages, "a")
+        field.send_all(before)
         field.work(WORKERS)
-        hung = field.finish(first)
-        capacity = _rate(field.events(), first)
+        hung = field.finish(before)
+        capacity = _rate(field.events(), before)
         later = _keys(round(capacity * BURST_FACTOR * BURST_SECONDS), "b")
         began = time.time()
-        for half in (later[::2], later[1::2]):
-            field.send(half, pace_seconds=BURST_SECONDS / len(half))
-        field.wait(lambda events: _count(SENT, events) >= len(first) + len(later))
+        for part in (later[first::PRODUCERS] for first in range(PRODUCERS)):
+            field.send(part, pace_seconds=BURST_SECONDS / len(part))
+        field.wait(lambda events: _count(SENT, events) >= len(before) + len(later))
         sent = time.time()
-        result = _result(field, [*first, *later], sent)
+        result = _result(field, [*before, *later], sent)
         waits = delays(field.events(), later)
         result.more["completed alone, a second"] = f"{capacity:.0f}"
         result.more["offered, a second"] = f"{len(later) / (sent - began):.0f}"
