@@ -79,7 +79,7 @@ BY_NAME_ALONE = {
 """Parts that take longer and run only by name."""
 PARTS = DEFAULT | BY_NAME_ALONE
 WITH_OPTIONS = {"quotas": quotas.run, "cells": cells.run}
-"""Parts that take what is behind their name as options."""
+"""Parts that take the words behind their name as options."""
 
 
 def main() -> int:

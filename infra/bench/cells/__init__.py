@@ -1,6 +1,6 @@
 """Plays faults on our stack and on other queues with the same producers and workers.
 
-history    what producers and workers note, and the judgement of it
+history    the notes of producers and workers, and the judgement of them
 actors     the processes: producer, worker, holder, and a proxy
 field      one running server with its processes
 plays      the eight cells
@@ -29,7 +29,7 @@ QUEUE = "cells"
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a cell asks of a queue."""
+    """Waits that a cell asks of a queue."""
 
     lease_seconds: int = 5
     """Until a message of a dead worker is delivered again, if the server cannot see it die."""
@@ -66,7 +66,7 @@ class Server(Protocol):
 
 
 class Client(Protocol):
-    """A client of the queue, in a process of its own."""
+    """A client of the queue, in a separate process."""
 
     def send(self, body: str) -> None:
         """Returns when the server has answered that the message is stored. Raises otherwise."""

@@ -63,7 +63,7 @@ class Handler:
     failing: frozenset[str]
     """Messages that fail at their first attempts."""
     fails: int
-    """So many attempts of these fail."""
+    """Number of their attempts that fail."""
     attempts: Path
     """Folder that counts the attempts of all workers."""
 

@@ -38,7 +38,7 @@ class Field:
         self.workers: list[ForkProcess] = []
         self.handling: dict[str, Any] = {"seconds": 0.005, "failing": frozenset(), "fails": 0}
         self.restarts = 0
-        """Starts of a server that had ended by itself."""
+        """Starts of a server that had ended without a kill."""
 
     def begin(self) -> None:
         """Starts the server and makes the queue."""

@@ -1,4 +1,4 @@
-"""What producers and workers note, and the judgement of it.
+"""The notes of producers and workers, and the judgement of them.
 
 A message's key is the first word of its body. Its line of events, for one that needs two attempts:
 
@@ -54,7 +54,7 @@ def read(folder: Path) -> list[Event]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of the messages of one cell."""
+    """The fate of the messages of one cell."""
 
     sent: int
     """Messages whose send was answered."""

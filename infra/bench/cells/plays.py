@@ -43,7 +43,7 @@ class NotPlayed(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one cell."""
+    """The outcome of one cell."""
 
     verdict: Verdict
     hung: int
@@ -229,7 +229,7 @@ def _rate(events: list[Event], keys: Sequence[str]) -> float:
 def _mount(folder: Path) -> None:
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(folder)]
     if subprocess.run(command, capture_output=True).returncode:
-        raise NotPlayed("a file system of its own needs root")
+        raise NotPlayed("mounting a file system needs root")
 
 
 @contextlib.contextmanager

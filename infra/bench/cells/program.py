@@ -1,4 +1,4 @@
-"""A server of one command, in a session of its own, and the packages of clients."""
+"""A server of one command, in a separate session, and the packages of clients."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from . import NotInstalled, Service
 from .servers import free_port, run_server, wait_for_answer
 
 PACKAGES = Path(__file__).resolve().parents[3] / ".peers"
-"""Folder of `make peers`: ministack needs a botocore of its own."""
+"""Folder of `make peers`: ministack needs another botocore."""
 
 
 class SdkQueue:

@@ -45,7 +45,7 @@ class Actor:
         self._actor.send(body)
 
     def work(self, handle: Callable[[str], bool]) -> None:
-        """Runs the library's worker with one thread; it connects again by itself."""
+        """Runs the library's worker with one thread; the library reconnects."""
         self._handle = handle
         self._dramatiq.Worker(self._broker, worker_threads=1).start()
         while True:
