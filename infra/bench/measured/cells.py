@@ -1,4 +1,4 @@
-"""Faults and load on ours and on other durable queues: messages lost and doubled, clients hung, seconds.
+"""Faults on ours and on other durable queues: messages lost and doubled, clients hung, seconds.
 
 python -m infra.bench cells
 python -m infra.bench cells --queue ours --cell "store killed" --messages 100 --seed 3

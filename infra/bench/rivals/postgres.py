@@ -6,6 +6,7 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGES = Path("/usr/lib/postgresql")
+STOP_SECONDS = 20
 
 
 def find_programs() -> Path | None:
@@ -39,7 +41,8 @@ class Cluster:
             self.port = int(listening.getsockname()[1])
         self.url = f"postgresql://test@127.0.0.1:{self.port}/postgres"
         fsync = "on" if durable else "off"
-        self._options = f"-c listen_addresses=127.0.0.1 -p {self.port} -k {folder} -c fsync={fsync}"
+        self._options = f"-c listen_addresses=127.0.0.1 -p {self.port} -c fsync={fsync}"
+        self._options += " -c unix_socket_directories="  # whose lock file would outlive a kill
         self._run("initdb", "-D", self._data, "-U", "test", "-A", "trust", "--no-sync")
 
     @property
@@ -53,7 +56,21 @@ class Cluster:
 
     def kill(self) -> None:
         """Ends its processes at once, without a checkpoint: the next start is a recovery."""
-        self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+        try:
+            stop = ("-m", "immediate", "-w", "-t", STOP_SECONDS, "stop")
+            self._run("pg_ctl", "-D", self._data, *stop)
+        except subprocess.CalledProcessError:
+            self._kill_processes()
+
+    def _kill_processes(self) -> None:
+        """Does what a stop in time would have done, and lets the next start find no process."""
+        lock = self._data / "postmaster.pid"
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            first = int(lock.read_text().split()[0])
+            children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+            for process in (first, *map(int, children)):
+                os.kill(process, signal.SIGKILL)
+        lock.unlink(missing_ok=True)
 
     def alive(self) -> bool:
         """Returns False if its first process ended."""
