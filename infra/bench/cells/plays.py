@@ -191,7 +191,7 @@ def disk_full(peer: Peer, messages: int, chance: random.Random) -> Result:
         result = _result(field, keys, fault)
         sent = [event.at for event in field.events() if event.kind == SENT]
         result.more["sends answered while full"] = str(sum(begun + 1 < at < fault for at in sent))
-        result.more["goes on by itself"] = "no: it ended" if field.restarts else "yes"
+        result.more["goes on without a restart"] = "no: it ended" if field.restarts else "yes"
         return result
 
 
