@@ -22,6 +22,7 @@ CHECKOV_VENV := .venv-checkov
 MUTANTS_VENV := .venv-mutants
 NODE_SDKS := .node
 EMQ_SDK := .emq-sdk
+PEERS := .peers
 BROWSER := .node/console
 SITE := functions/pages/docs
 BIN := $(VENV)/bin
@@ -69,7 +70,7 @@ see_sources = printf '%s\n' $(CURDIR)/layers/client $(CURDIR)/layers/core $(CURD
 	> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cirrusmq-sources.pth"
 
 .PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-client pytest-long pytest-cloud compiled tools check-long
-.PHONY: mutants template deploy-tools job-zip wheels openapi reports-tables site bench report clean
+.PHONY: mutants template deploy-tools job-zip wheels openapi reports-tables site bench peers report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +116,11 @@ $(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
 # EMQ's SDK brings a thrift, so that it is in a separate folder.
 $(EMQ_SDK)/.installed: infra/requirements-emq.lock | $(VENV)/.made
 	@$(BIN)/python $(PIP) --upgrade --require-hashes --target $(EMQ_SDK) -r $<
+	@touch $@
+
+# Clients of other queues' servers and an emulator, for the bench alone: it brings a botocore.
+$(PEERS)/.installed: infra/requirements-peers.lock | $(VENV)/.made
+	@$(BIN)/python $(PIP) --upgrade --require-hashes --target $(PEERS) -r $<
 	@touch $@
 
 # Chromium, where the path has none, and the rules of axe, for the console's tests. They are skipped
@@ -235,6 +241,8 @@ openapi: install ## the document of the HTTP contract and the client's types, an
 reports-tables: install ## the reports' tables and views for DuckDB and Athena, anew
 	@$(BIN)/python -m infra.reports.tables --write
 
+peers: $(PEERS)/.installed ## clients of other queues, for `PARTS=cells` and `throughput`
+
 bench: install ## units, cost, growth, throughput and delay beside other queues; PARTS=...
 	@$(BIN)/python -m infra.bench $(PARTS)
 
@@ -243,5 +251,5 @@ report: $(VENV)/.reports ## the newest billing and backlog reports of the runnin
 	@$(BIN)/cirrusmq report backlog
 
 clean: ## remove what was made here, but not the service's data
-	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) $(MUTANTS_VENV) $(NODE_SDKS) $(SITE) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) $(MUTANTS_VENV) $(NODE_SDKS) $(PEERS) $(SITE) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

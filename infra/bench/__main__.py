@@ -25,6 +25,7 @@ from .measured import (
     bill_answers,
     call_cpu,
     calls,
+    cells,
     client,
     cold,
     delay,
@@ -65,6 +66,7 @@ BY_NAME_ALONE = {
     "fair": fair.run,
     "fills": fills.run,
     "backlog_cpu": backlog_cpu.run,
+    "cells": cells.run,
     "bill_answers": bill_answers.run,
     "night_cpu": night_cpu.run,
     "cold": cold.run,
@@ -76,14 +78,16 @@ BY_NAME_ALONE = {
 }
 """Parts that take longer and run only by name."""
 PARTS = DEFAULT | BY_NAME_ALONE
+WITH_OPTIONS = {"quotas": quotas.run, "cells": cells.run}
+"""Parts that take the words behind their name as options."""
 
 
 def main() -> int:
-    """Runs the named parts, or the default; `quotas` takes the options behind its name."""
+    """Runs the named parts, or the default; two take the options behind their names."""
     asked = sys.argv[1:] or list(DEFAULT)
-    if asked[0] == "quotas":
+    if asked[0] in WITH_OPTIONS:
         logging.disable(logging.INFO)
-        quotas.run(asked[1:])
+        WITH_OPTIONS[asked[0]](asked[1:])
         return 0
     unknown = [name for name in asked if name not in PARTS]
     if unknown:

@@ -64,3 +64,13 @@ def test_its_sums_are_those_of_its_lines() -> None:
         count = sum(each.startswith(state) for each in here)
         assert f"| {state.rstrip(': ')} | {count} |" in sums
     assert f"| all | {len(here)} |" in sums
+
+
+def test_the_comparison_of_the_manual_has_these_sums() -> None:
+    page = (TESTS.parent / "infra/manual/comparison.md").read_text()
+    as_there, differing, missing = (
+        sum(cells[2].startswith(state) for cells in lines()) for state in STATES
+    )
+    absent = "none is missing" if not missing else f"{missing} are missing"
+    told = f"of {len(lines())}, {as_there} are as there, {differing} differ and {absent}."
+    assert told in " ".join(page.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,3 +71,24 @@ def test_a_cut_request_does_not_arrive(server: _Server) -> None:
             _post(proxy)
         assert server.asked == 0
         assert proxy.faults["requests cut"] == 1
+
+
+def test_a_server_may_speak_first_and_all_connections_may_be_closed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with (
+            Proxy("127.0.0.1", port, seed=1, lost=0, cut=0, http=False) as proxy,
+            socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as client,
+        ):
+            behind, _ = server.accept()
+            with behind:
+                behind.settimeout(10)
+                behind.sendall(b"hello")
+                assert client.recv(5) == b"hello"
+                client.sendall(b"and you")
+                assert behind.recv(7) == b"and you"
+
+                proxy.close_all()
+
+                assert client.recv(1) == b""
+                assert behind.recv(1) == b""

@@ -16,12 +16,12 @@ from collections import defaultdict
 from typing import Any
 
 from ..drawing.tables import middle, show
-from ..rivals import NotInstalled, Service, all_services
+from ..rivals import NotInstalled, Service, all_services, sdk_services
 from ..rivals.ours import SERVICE as OURS
 
 CLIENTS = 4
 SECONDS = 1.5
-ROUNDS = 9
+ROUNDS, SDK_ROUNDS = 9, 5
 BODY_BYTES = 1_024
 EMPTY_LOOKS = 3
 """Empty receives after which a client takes the queue for empty."""
@@ -31,8 +31,15 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def run() -> None:
-    """Prints the table."""
-    services = all_services()
+    """Prints the tables: each service by its own protocol, then by the SDK of SQS."""
+    _compare("messages a second", all_services(), ROUNDS)
+    print("\nBatches: ours and SKIP LOCKED 16, procrastinate defers 16 and fetches one by one;")
+    print("beanstalkd has none. Only ours speaks HTTP.")
+    _compare("messages a second, by boto3", sdk_services(), SDK_ROUNDS)
+    print("\nBatches of 10. The SDK itself takes CPU of the same cores.")
+
+
+def _compare(unit: str, services: list[Service], rounds: int) -> None:
     rates: defaultdict[tuple[str, str, int], list[float]] = defaultdict(list)
     with contextlib.ExitStack() as running:
         places = {}
@@ -42,14 +49,16 @@ def run() -> None:
             except NotInstalled as missing:
                 print(f"not measured, not installed: {missing}")
         services = [service for service in services if service.name in places]
-        for number, service in itertools.product(range(ROUNDS), services):
+        for number, service in itertools.product(range(rounds), services):
             _measure(service, places[service.name], f"bench{number}", rates)
-    heads = ["messages a second", *(each.name for each in services)]
-    rows = [[_phase(*phase), *_cells(services, phase, rates)] for phase in PHASES]
+    durable = ["yes" if service.durable else "no" for service in services]
     show(
-        f"{CLIENTS} clients, {BODY_BYTES:,} bytes a message, median of {ROUNDS} rounds in turn",
-        heads,
-        rows,
+        f"{CLIENTS} clients, {BODY_BYTES:,} bytes a message, median of {rounds} rounds in turn",
+        [unit, *(each.name for each in services)],
+        [
+            ["an answered send is on disk", *durable],
+            *([_phase(*phase), *_cells(services, phase, rates)] for phase in PHASES),
+        ],
     )
     others = [service for service in services if service.name != OURS.name]
     show(
@@ -60,8 +69,6 @@ def run() -> None:
             for phase in PHASES
         ],
     )
-    print("\nBatches: ours and SKIP LOCKED 16, procrastinate defers 16 and fetches one by one;")
-    print("beanstalkd has none. Only ours speaks HTTP. All answer a send when it is on disk.")
 
 
 def _measure(service: Service, place: Any, name: str, rates: dict[Any, list[float]]) -> None:

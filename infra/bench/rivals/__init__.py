@@ -1,8 +1,8 @@
-"""The measured queues, each over its own protocol.
+"""The measured queues, each over its own protocol, and services that answer the SDK of SQS.
 
-All have a message on disk, with fsync, when they answer its send. They keep it until its consumer
-deletes it, and deliver it to another consumer if a lease (or, with procrastinate, a worker) ends
-before that.
+The queues have a message on disk, with fsync, when they answer its send. They keep it until its
+consumer deletes it, and deliver it to another consumer if a lease ends before that (procrastinate:
+if a worker ends).
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class Service:
     """Returns a client's queue by its name."""
     settle: Callable[[Any], None] = lambda place: None
     """Does work that the server would do within a minute after a change of load."""
+    durable: bool = True
+    """True if an answered send is on disk."""
 
 
 def all_services() -> list[Service]:
@@ -64,3 +66,10 @@ def all_services() -> list[Service]:
 
     modules = (ours, skip_locked, procrastinate_jobs, beanstalkd)
     return [module.SERVICE for module in modules]
+
+
+def sdk_services() -> list[Service]:
+    """Returns the services that answer the SDK of SQS, ours first."""
+    from . import sqs_sdk
+
+    return list(sqs_sdk.SERVICES)

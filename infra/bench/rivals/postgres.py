@@ -6,6 +6,7 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGES = Path("/usr/lib/postgresql")
+STOP_SECONDS = 20
 
 
 def find_programs() -> Path | None:
@@ -25,38 +27,79 @@ def find_programs() -> Path | None:
     return Path(found).resolve().parent if found else None
 
 
-@contextlib.contextmanager
-def run_postgres(programs: Path, *, durable: bool) -> Iterator[str]:
-    """Yields the URL of a cluster on a free port. `durable`: commits survive a loss of power."""
-    user = _unprivileged()
-    folder = Path(tempfile.mkdtemp(prefix="cirrusmq-postgres-"))
-    if user is not None:
-        account = pwd.getpwnam(user)
-        os.chown(folder, account.pw_uid, account.pw_gid)
+class Cluster:
+    """A cluster in an empty folder, on a port that it keeps over a restart."""
 
-    def run(program: str, *arguments: object) -> None:
+    def __init__(self, programs: Path, folder: Path, *, durable: bool) -> None:
+        """durable: commits survive a loss of power."""
+        self._programs, self._folder = programs, folder
+        self._user = _unprivileged()
+        if self._user is not None:
+            account = pwd.getpwnam(self._user)
+            os.chown(folder, account.pw_uid, account.pw_gid)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            self.port = int(listening.getsockname()[1])
+        self.url = f"postgresql://test@127.0.0.1:{self.port}/postgres"
+        fsync = "on" if durable else "off"
+        self._options = f"-c listen_addresses=127.0.0.1 -p {self.port} -c fsync={fsync}"
+        self._options += " -c unix_socket_directories="  # whose lock file would outlive a kill
+        self._run("initdb", "-D", self._data, "-U", "test", "-A", "trust", "--no-sync")
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def start(self) -> None:
+        """Starts it, and recovers what a crash left."""
+        log = self._folder / "log"
+        self._run("pg_ctl", "-D", self._data, "-o", self._options, "-l", log, "-w", "start")
+
+    def kill(self) -> None:
+        """Ends its processes at once, without a checkpoint: the next start is a recovery."""
+        try:
+            stop = ("-m", "immediate", "-w", "-t", STOP_SECONDS, "stop")
+            self._run("pg_ctl", "-D", self._data, *stop)
+        except subprocess.CalledProcessError:
+            self._kill_processes()
+
+    def _kill_processes(self) -> None:
+        """Does what a stop in time would have done, and lets the next start find no process."""
+        lock = self._data / "postmaster.pid"
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            first = int(lock.read_text().split()[0])
+            children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+            for process in (first, *map(int, children)):
+                os.kill(process, signal.SIGKILL)
+        lock.unlink(missing_ok=True)
+
+    def alive(self) -> bool:
+        """Returns False if its first process ended."""
+        status = [str(self._programs / "pg_ctl"), "-D", str(self._data), "status"]
+        return not subprocess.run(status, user=self._user, capture_output=True).returncode
+
+    def _run(self, program: str, *arguments: object) -> None:
         subprocess.run(
-            [programs / program, *map(str, arguments)],
-            user=user,
-            cwd=folder,
+            [self._programs / program, *map(str, arguments)],
+            user=self._user,
+            cwd=self._folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=True,
             timeout=60,
         )
 
-    data, log = folder / "data", folder / "log"
+
+@contextlib.contextmanager
+def run_postgres(programs: Path, *, durable: bool) -> Iterator[str]:
+    """Yields the URL of a cluster on a free port. `durable`: commits survive a loss of power."""
+    folder = Path(tempfile.mkdtemp(prefix="cirrusmq-postgres-"))
     try:
-        run("initdb", "-D", data, "-U", "test", "-A", "trust", "--no-sync")
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            port = listening.getsockname()[1]
-        fsync = "on" if durable else "off"
-        options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync={fsync}"
-        run("pg_ctl", "-D", data, "-o", options, "-l", log, "-w", "start")
+        cluster = Cluster(programs, folder, durable=durable)
+        cluster.start()
         try:
-            yield f"postgresql://test@127.0.0.1:{port}/postgres"
+            yield cluster.url
         finally:
-            run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            cluster.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -32,7 +32,7 @@ def our_stack(scale: float = 1.0) -> Iterator[Stack]:
         cirrusmq = str(Path(sys.executable).with_name("cirrusmq"))
         command = [cirrusmq, "up", "--port", str(port)]
         command += ["--data", data, "--time-scale", str(scale)]
-        with run_server(command, lambda: _wait_for_answer(f"http://127.0.0.1:{port}/health")):
+        with run_server(command, lambda: wait_for_answer(f"http://127.0.0.1:{port}/health")):
             connection = json.loads(Path(data, "connection.json").read_text())
             key = f"{connection['access_key_id']}:{connection['secret']}"
             yield Stack(connection["url"], {"Authorization": f"Bearer {key}"})
@@ -67,7 +67,8 @@ def wait_for_port(address: tuple[str, int], seconds: float = 30) -> None:
     raise TimeoutError(f"nobody listens at {address}")
 
 
-def _wait_for_answer(url: str, seconds: float = 30) -> None:
+def wait_for_answer(url: str, seconds: float = 30) -> None:
+    """Waits until a server answers at the URL, with less than 500."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with contextlib.suppress(httpx.HTTPError):

@@ -20,9 +20,14 @@ _CHUNK = 65_536
 class Proxy:
     """Listens on a free port of this machine, within `with`."""
 
-    def __init__(self, host: str, port: int, *, seed: int, lost: float, cut: float) -> None:
-        """lost, cut: the share of answers that are thrown away, and of requests."""
-        self._target = host, port
+    def __init__(
+        self, host: str, port: int, *, seed: int, lost: float, cut: float, http: bool = True
+    ) -> None:
+        """lost, cut: the share of answers that are thrown away, and of requests.
+
+        http: False for a protocol whose server may speak first.
+        """
+        self._target, self._http = (host, port), http
         self._random = random.Random(seed)
         self._lost, self._cut = lost, cut
         self._lock = threading.Lock()
@@ -41,6 +46,10 @@ class Proxy:
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
+        self.close_all()
+
+    def close_all(self) -> None:
+        """Closes all connections that are open now."""
         with self._lock:
             for each in self._open:
                 _shut(each)
@@ -56,7 +65,7 @@ class Proxy:
     def _serve(self, client: socket.socket) -> None:
         with client, self._kept(client):
             try:
-                first = client.recv(_CHUNK)
+                first = client.recv(_CHUNK) if self._http else b""
                 tunnel = first.startswith(b"CONNECT ")
                 upstream = socket.create_connection(self._target, 10)
             except OSError:

@@ -23,7 +23,7 @@ from cirrusmq.model.parcel import NOTIFICATION, Parcel, message_id, sort_key, wh
 from cirrusmq.model.priority import level_prefix, priority_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import NONCE_BYTES
-from cirrusmq.model.reply_note import life_end_ms
+from cirrusmq.model.reply_note import ASKS, life_end_ms
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import log_item, object_log_item, parcel_item, purge_attribute
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
@@ -134,7 +134,9 @@ def items_for(
     if others is None:
         others = origin.others if origin else {}
     retention_ms = queue.attributes.message_retention_seconds * 1000
-    expires_ms = life_end_ms(others, now_ms, now_ms + retention_ms)
+    expires_ms = now_ms + retention_ms
+    if ASKS in others:
+        expires_ms = life_end_ms(others, now_ms, expires_ms)
     if queue.attributes.ordered:
         lots = _ordered_lots(queue, entries, take_sequence)
     else:
