@@ -14,7 +14,7 @@ from cirrusmq_local.testing import Client, Reply
 
 BRING_MESSAGES = {
     *("POST /queues/{queue}/messages", "POST /topics/{topic}/messages"),
-    "POST /topics/{topic}/match",
+    *("POST /topics/{topic}/match", "POST /queues/{queue}/messages/{id}/reply"),
 }
 WITH_BODY = [call for call in CALLS if "requestBody" in call.described]
 NO_OBJECTS = [

@@ -616,6 +616,18 @@ class TestRefusals:
         reply = answer(queue, received, "é" + "x" * (size - 2))
         assert reply.code == (None if size == 262_144 else "MessageTooLarge")
 
+    @pytest.mark.parametrize("kept_from", [0, 64])
+    def test_a_reply_may_be_all_escapes(self, kept_from: int) -> None:
+        world = World(bodies_in_s3_from=kept_from)
+        alice = world.client("alice")
+        alice.put("/queues/orders")
+        queue = TestQueue(alice, "orders")
+        sent = ask(queue)
+        body = "\x01" * 262_144
+        assert answer(queue, queue.receive()[0], body).status == 200
+        assert look(queue, sent).json["reply"]["body"] == body
+        world.engine.close()
+
     @pytest.mark.parametrize(
         ("id", "query", "parameter"),
         [

@@ -31,6 +31,8 @@ REPLY_SECONDS = (1, 43_200)
 """From a request to its deadline."""
 REPLY_BYTES = 262_144
 """Most bytes of a reply's body and attributes: it is one item of a table."""
+REPLY_REQUEST_BYTES = 6 * REPLY_BYTES + REQUEST_BYTES
+"""Most bytes of a request with a reply: a byte of text may have six of JSON."""
 REPLY_KEPT_MS = 300_000
 """Time after a request's deadline for which its reply can be read."""
 ESCAPED_BYTES = 6

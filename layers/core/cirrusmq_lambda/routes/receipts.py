@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cirrusmq.base.limits import REPLY_REQUEST_BYTES
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.settlement.dead_letter import DeadLetterRequest, dead_letter
 from cirrusmq.settlement.delete import DeleteRequest, delete
@@ -60,7 +61,7 @@ def reply_to_message(request: Request) -> Ok[Replied]:
     from cirrusmq.receiving.replies.answer import ReplyRequest, answer
 
     sources, message_id = source_of(request), request.path("id")
-    body = request.body_with_messages(ReplyRequest)
+    body = request.body(ReplyRequest, REPLY_REQUEST_BYTES)
     replied_ms = answer(request.core, message_id, body, sources)
     return Ok(Replied(id=message_id, replied_at=format_time(replied_ms)))
 
