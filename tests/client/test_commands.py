@@ -249,10 +249,10 @@ def test_a_message_is_rescheduled_and_cancelled(
 
 def test_a_fair_queue_asks_for_the_group_of_a_message(run_command: Run, client: Client) -> None:
     name = f"q-{uuid.uuid4().hex}"
-    made = run_command("queue", "create", name, "--fair", "-a", "max_in_flight=2")
+    made = run_command("queue", "create", name, "--fair", "-a", "max_in_flight=2", "-a", "rate=50")
     assert made.returncode == 0, made.stderr
     shown = client.show_queue(name)
-    assert (shown["fair"], shown["max_in_flight"]) == (True, 2)
+    assert (shown["fair"], shown["max_in_flight"], shown["rate"]) == (True, 2, 50)
     one, two = client.send(name, [Message("1", group="a"), Message("2", group="b")])
     put_off = run_command(
         *("queue", "reschedule", name, one.id, "--delay-seconds", "600", "--group", "a", "--json")

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq.access.source_rates import MAX_HELD, RateMemory
+from cirrusmq.access.source_rates import (
+    MAX_HELD,
+    RateMemory,
+    allow_receives,
+    give_back,
+    second_of,
+)
 from cirrusmq_local.testing import Reply, World
 
 
@@ -39,6 +45,29 @@ def test_an_environment_remembers_a_bounded_number_of_rates() -> None:
     assert len(memory._held) == MAX_HELD
     assert memory.of((f"source{2 * MAX_HELD - 1}", "send"), 7).left == 5
     assert memory.of(("source0", "send"), 7).left == 0
+
+
+def test_a_part_of_an_earlier_second_is_not_given_back(world: World) -> None:
+    next_second(world)
+    second = second_of(world.core)
+    assert allow_receives(world.core, "source", 5, 4) == 4
+    give_back(world.core, "source", 1, second)
+    assert allow_receives(world.core, "source", 5, 5) == 2
+
+    next_second(world)
+    assert allow_receives(world.core, "source", 5, 3) == 3
+    give_back(world.core, "source", 3, second)
+    assert allow_receives(world.core, "source", 5, 5) == 2
+
+
+def test_a_rate_that_one_environment_took_whole_is_asked_for_no_more(world: World) -> None:
+    next_second(world)
+
+    def take() -> None:
+        assert allow_receives(world.core, "source", 5, 5) == 5
+        assert allow_receives(world.core, "source", 5, 5) == 0
+
+    assert world.units(take)[0] == 1
 
 
 class TestSends:

@@ -15,11 +15,7 @@ import threading
 
 import msgspec
 
-from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.priority import priority_in
-from cirrusmq.model.source import Source
-from cirrusmq.receiving.heads.scan import claimable_indexes
-from cirrusmq.runtime.core import Core
 
 LOOK_MS = 1_000
 """Time between two looks of an environment through all levels of a partition."""
@@ -27,7 +23,7 @@ MAX_PARTITIONS = 1_000
 """Partitions whose levels an environment remembers."""
 
 
-class _Seen(msgspec.Struct):
+class _LevelAges(msgspec.Struct):
     looked_ms: int
     oldest_ms: dict[str, int]
     """By the prefix of a level: when the first of its messages became active."""
@@ -40,7 +36,7 @@ class AgeMemory:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _LevelAges] = {}
         self._lock = threading.Lock()
 
     def is_due(self, pk: str, now_ms: int) -> bool:
@@ -56,7 +52,7 @@ class AgeMemory:
             self._seen.pop(pk, None)
             if len(self._seen) >= MAX_PARTITIONS:
                 del self._seen[next(iter(self._seen))]
-            self._seen[pk] = _Seen(now_ms, oldest_ms)
+            self._seen[pk] = _LevelAges(now_ms, oldest_ms)
 
     def note(self, pk: str, prefix: str, oldest_ms: int | None) -> None:
         """Notes the oldest message of one level; None if it has no active one."""
@@ -96,18 +92,3 @@ class Rank(msgspec.Struct, frozen=True):
     def old_enough_ms(self, higher: Rank, ageing_ms: int) -> int:
         """Returns until when a message of the level must have been active to go before `higher`."""
         return higher.served_ms(ageing_ms) + priority_in(self.prefix) * ageing_ms
-
-
-def oldest_of(core: Core, source: Source, parcels: list[Parcel], now_ms: int) -> int | None:
-    """Returns when the oldest claimable message of parcels became active, None without any.
-
-    A send that is repeated late has the time of its first attempt in its key: it was not there yet.
-    """
-    return min(
-        (
-            max(parcel.ready_ms(place), parcel.sent_ms)
-            for parcel in parcels
-            for place in claimable_indexes(core, source, parcel, now_ms)
-        ),
-        default=None,
-    )

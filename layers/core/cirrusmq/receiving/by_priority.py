@@ -51,7 +51,7 @@ def take_by_priority(
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     levels = _Levels(core, source, pk, batch, walk)
-    order: Iterator[_Turn] = levels.from_highest()
+    order: Iterator[_Level] = levels.from_highest()
     if source.ageing_seconds is not None:
         order = _by_age(core, source, pk, levels, source.ageing_seconds * 1_000)
     try:
@@ -63,7 +63,7 @@ def take_by_priority(
     return claimed_of(core, source, pk, batch)
 
 
-class _Turn(msgspec.Struct, frozen=True):
+class _Level(msgspec.Struct, frozen=True):
     """A level whose turn it is, with its first parcels; `more_after` if there may be more of it."""
 
     prefix: str
@@ -76,7 +76,7 @@ class _Turn(msgspec.Struct, frozen=True):
 
 def _by_age(
     core: Core, source: Source, pk: str, levels: _Levels, ageing_ms: int
-) -> Iterator[_Turn]:
+) -> Iterator[_Level]:
     """Yields the highest levels first, before each the lower ones that are old enough for it."""
     # Few queues have ageing: the others' cold starts do without.
     from cirrusmq.receiving.ageing import AgeMemory, Rank
@@ -130,19 +130,16 @@ class _Levels:
                 found[turn.prefix] = min(oldest_ms, behind_ms) if more else oldest_ms
         return found
 
-    def oldest_of(self, turn: _Turn) -> int | None:
+    def oldest_of(self, turn: _Level) -> int | None:
         """Returns when the oldest message that a look found became active, None without any."""
-        from cirrusmq.receiving.ageing import oldest_of
+        return None if turn.found is None else self._oldest_ms(turn.found[0])
 
-        parcels = [] if turn.found is None else turn.found[0]
-        return oldest_of(self._core, self._source, parcels, self._core.now_ms())
-
-    def look(self, turn: _Turn) -> _Turn:
+    def look(self, turn: _Level) -> _Level:
         """Returns the turn with the first parcels that have something to claim."""
         pages = self._pages_of(turn)
         return msgspec.structs.replace(turn, found=(next(pages, []), pages))
 
-    def first_of(self, prefix: str) -> _Turn:
+    def first_of(self, prefix: str) -> _Level:
         """Returns a level with its first parcels, out of its turn."""
         until = until_key(self._source, self._core.now_ms(), prefix)
         page = read_page(
@@ -151,14 +148,14 @@ class _Levels:
             consistent=False,
         )
         self._pay(page.units)
-        return _Turn(prefix, page)
+        return _Level(prefix, page)
 
-    def from_highest(self) -> Iterator[_Turn]:
+    def from_highest(self) -> Iterator[_Level]:
         """Yields the levels from the highest one on."""
         first = _FEW if self._batch.wanted.most == 1 else FEWEST_PER_PAGE
         return self._pages(first, FEWEST_PER_PAGE)
 
-    def _pages(self, limit: int, further: int) -> Iterator[_Turn]:
+    def _pages(self, limit: int, further: int) -> Iterator[_Level]:
         """Yields the levels with keys, by pages of `limit` parcels and then of `further` ones."""
         source, now_ms = self._source, self._core.now_ms()
         after: str | None = FIRST_KEY
@@ -175,10 +172,10 @@ class _Levels:
                 ends = last != page.more_after or last > until_key(source, now_ms, prefix)
                 more = None if ends else last
                 units = page.units * len(held) / len(page.parcels)
-                yield _Turn(prefix, ParcelPage(held, more, units))
+                yield _Level(prefix, ParcelPage(held, more, units))
             after, limit = behind_group(page), further
 
-    def take(self, turn: _Turn) -> bool:
+    def take(self, turn: _Level) -> bool:
         """Claim what a level has; whether nothing more of it can be claimed, so that the next one
         may be taken from."""
         core, source, batch, page = self._core, self._source, self._batch, turn.page
@@ -195,12 +192,12 @@ class _Levels:
         taken = batch.count - before
         return not taken or (page.more_after is None and taken == seen)
 
-    def _take_aged(self, turn: _Turn, until_ms: int) -> bool:
+    def _take_aged(self, turn: _Level, until_ms: int) -> bool:
         """Claim the messages of a level that became active by a time; whether all were seen."""
-        core, batch, now_ms, paid = self._core, self._batch, self._core.now_ms(), self._walk.units
+        core, batch, paid = self._core, self._batch, self._walk.units
         before = batch.count
         for parcels in self._pages_of(turn):
-            old = deque(self._old_enough(parcels, until_ms, now_ms))
+            old = deque(self._old_enough(parcels, until_ms))
             claim_from(core, self._source, self._pk, old, batch)
             if batch.refused is not None or batch.full:
                 return False
@@ -210,7 +207,7 @@ class _Levels:
                 return batch.count == before
         return True
 
-    def _pages_of(self, turn: _Turn) -> Iterator[list[Parcel]]:
+    def _pages_of(self, turn: _Level) -> Iterator[list[Parcel]]:
         """Yields the pages of a level with something to claim."""
         if turn.found is not None:
             first, behind = turn.found
@@ -220,16 +217,30 @@ class _Levels:
             *(self._core, self._source, head, batch.wanted.most, turn.page, self._pay, batch)
         )
 
-    def _old_enough(self, parcels: list[Parcel], until_ms: int, now_ms: int) -> list[Parcel]:
+    def _old_enough(self, parcels: list[Parcel], until_ms: int) -> list[Parcel]:
         """Returns the parcels with a message that became active by a time."""
-        from cirrusmq.receiving.ageing import oldest_of
-
-        oldest = [oldest_of(self._core, self._source, [each], now_ms) for each in parcels]
+        oldest = [self._oldest_ms([each]) for each in parcels]
         return [
             each
             for each, oldest_ms in zip(parcels, oldest, strict=True)
             if oldest_ms is not None and oldest_ms <= until_ms
         ]
+
+    def _oldest_ms(self, parcels: list[Parcel]) -> int | None:
+        """Returns when the oldest claimable message of parcels became active, None without any.
+
+        A send that is repeated late has the time of its first attempt in its key: it was not there
+        yet.
+        """
+        now_ms = self._core.now_ms()
+        return min(
+            (
+                max(parcel.ready_ms(place), parcel.sent_ms)
+                for parcel in parcels
+                for place in claimable_indexes(self._core, self._source, parcel, now_ms)
+            ),
+            default=None,
+        )
 
     def _pay(self, units: float) -> None:
         self._walk.units += units
