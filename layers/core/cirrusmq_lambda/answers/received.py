@@ -43,7 +43,7 @@ def _note(parcel: Parcel) -> DeadLetterNote | UnsetType:
 
 
 def _reply_by(parcel: Parcel) -> Time | UnsetType:
-    note = reply_note(parcel.others)
+    note = reply_note(parcel.others) if parcel.others else None
     return UNSET if note is None else format_time(note.due_ms)
 
 
