@@ -295,12 +295,19 @@ def test_several_workers_stop_and_one_message_is_tried_at_a_time(
 
 
 def test_a_call_that_is_refused_is_no_outcome(world: World, make_queue: MakeQueue) -> None:
-    queue = make(make_queue, visibility_timeout_seconds=1)
-    refused = Called(error="TooManyRequestsException", refused=True)
-    world.core = replace(world.core, call=lambda *_: refused)
-    send(queue, 40)
-    begin(queue)
-    Schedules(world, sweeps=True).pass_seconds(300)
+    queue = make(make_queue)
+    called: list[int] = []
+
+    def refuse(*_: Any) -> Called:
+        called.append(world.clock.now_ms())
+        return Called(error="TooManyRequestsException", refused=True)
+
+    world.core = replace(world.core, call=refuse)
+    send(queue, 30)
+    queue.patch(invoke=INVOKE)
+    world.clock.pass_seconds(60)
+    work(world.core, {"source": queue.show()["id"]}, 200_000)
+    assert len(called) >= 25
     assert queue.show()["breaker_state"] == "closed"
 
 
