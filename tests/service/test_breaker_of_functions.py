@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -75,6 +76,11 @@ def make(make_queue: MakeQueue, kind: str = "plain", **attributes: Any) -> TestQ
     make_queue("dead")
     shared: dict[str, Any] = {"dead_letter": DEAD, "visibility_timeout_seconds": 600}
     return make_queue(**shared | KINDS[kind] | attributes)
+
+
+def queue_id(queue: TestQueue) -> str:
+    found: str = queue.show()["id"]
+    return found
 
 
 def begin(queue: TestQueue, **invoke: Any) -> None:
@@ -415,7 +421,6 @@ def test_it_costs_a_write_a_second_and_nothing_without_it(
         world.settle()
         queue.patch(invoke=INVOKE | {"breaker": rule})
         world.clock.pass_seconds(60)
-        event = {"source": queue.show()["id"]}
-        units[name] = world.units(lambda event=event: work(world.core, event, 800_000))
+        units[name] = world.units(partial(work, world.core, {"source": queue_id(queue)}, 800_000))
     assert units["with"][1] == units["without"][1]
     assert units["with"][0] - units["without"][0] == 2  # at its first outcome, and at its end

@@ -15,6 +15,7 @@ from cirrusmq_local.judging.cancellers import check_cancelled
 from cirrusmq_local.judging.check_breakers import check_breakers
 from cirrusmq_local.judging.check_choices import check_choices
 from cirrusmq_local.judging.check_dead_letters import check_dead_letters
+from cirrusmq_local.judging.check_function_breakers import check_function_breakers
 from cirrusmq_local.judging.check_half import check_half
 from cirrusmq_local.judging.check_heads import check_heads
 from cirrusmq_local.judging.check_invoking import check_invoking
@@ -74,6 +75,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
     yield from check_breakers(scenario, book)
+    yield from check_function_breakers(scenario, book)
     yield from check_invoking(scenario, book, drain)
     yield from check_waits(scenario, book)
     yield from check_pauses(scenario, book)

@@ -662,6 +662,49 @@ def _replaced_functions(draw: Draw) -> Scenario:
     return _with(scenario, orders={"delay_seconds": draw.choice((0, 2, 5))})
 
 
+def _broken_functions(draw: Draw) -> Scenario:
+    """Functions with a breaker that fail for a while, at more than opens it.
+
+    Their queue is plain, ordered, fair or has priorities, or they are a group's; some are paused.
+    """
+    kind = draw.choice(("plain", "ordered", "fair", "priorities", "group"))
+
+    def fits(made: Scenario) -> bool:
+        if made.quiet or bool(made.subscriptions) != (kind == "group"):
+            return False
+        return made.grouped == (kind == "ordered")
+
+    scenario = _until(trigger_scenario, draw, fits)
+    breaker = {"breaker": {"share": draw.choice((0.2, 0.5, 1.0))}}
+    orders: dict[str, Any] = {
+        "invoke": scenario.queues["orders"]["invoke"] | breaker,
+        "visibility_timeout_seconds": draw.choice((1, 5)),
+    }
+    if kind == "fair":
+        orders["fair"] = True
+    if kind == "priorities":
+        orders |= _PRIORITIES
+    groups = {
+        name: each | {"invoke": each["invoke"] | breaker} if "invoke" in each else each
+        for name, each in scenario.subscriptions.items()
+    }
+    cast = [
+        replace(each, steps=draw.choice((8, 16))) if each.part in ("publisher", "sender") else each
+        for each in scenario.cast
+    ]
+    if draw.random() < 0.2:
+        cast.append(Cast("pauser", "pauser", ORDERS, 2))
+    return _with(
+        replace(scenario, cast=tuple(cast), subscriptions=scenario.subscriptions | groups),
+        orders=orders,
+        tenants=_TENANTS if kind == "fair" else (),
+        pause_ms=draw.choice((0, 300, 10_000)),
+        outage_ms=(0, draw.choice((60_000, 100_000, 300_000))),
+        failing=draw.choice((0, 0, 0.1)),
+        unfailing=draw.random() < 0.8,
+    )
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -713,4 +756,5 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "replaced cancelled": _replaced_cancelled,
     "replaced operated": _replaced_operated,
     "replaced functions": _replaced_functions,
+    "broken functions": _broken_functions,
 }

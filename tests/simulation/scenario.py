@@ -32,7 +32,7 @@ GRANTED = "granted"
 PRIORITY = "priority"
 """The pairs whose queue has priorities."""
 BROKEN = "broken"
-"""The pairs whose URLs have a breaker."""
+"""The pairs whose URLs or functions have a breaker."""
 CHOSEN = "chosen"
 """The pairs in which receives choose a group, or an attribute."""
 FIRST_SEEDS = {
@@ -98,6 +98,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "replaced cancelled": (REPLACED, CANCELLED),
     "replaced operated": (REPLACED,),
     "replaced functions": (REPLACED, TRIGGERS),
+    "broken functions": (BROKEN, TRIGGERS),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.simulation import (
+    breaker_plants,
     cancel_plants,
     cloud_plants,
     delayed_plants,
@@ -50,6 +51,8 @@ LAST_FOUND_BY = {
     "a_demotion_never_ends": 7500000,
     "a_fair_receive_takes_all_from_one_group": 6000034,
     "a_full_answer_has_seen_its_page": 8350022,
+    "a_function_that_fails_at_a_try_is_told_of_it": 8500000,
+    "a_functions_breaker_never_closes": 8500006,
     "a_hold_does_not_compare_the_nonce": 7,
     "a_key_forgets_received_sends": 7700034,
     "a_key_is_written_without_a_condition": 7700263,
@@ -95,6 +98,7 @@ LAST_FOUND_BY = {
     "a_send_that_is_repeated_is_of_another_group": 6000020,
     "a_sender_by_a_grant_is_taken_for_the_owner": 8310000,
     "a_slow_url_is_demoted_by_nobody": 7500001,
+    "a_try_is_of_a_whole_batch": 8500000,
     "a_try_of_an_open_breaker_counts": 8430002,
     "a_url_gets_no_message_again": 8300005,
     "a_used_up_message_is_received_behind_a_rewound_one": 8020020,
@@ -137,6 +141,8 @@ LAST_FOUND_BY = {
     "one_that_leaves_its_invocation_forgets_its_posts": 3013,
     "ordered_receivers_pass_what_is_held": 48,
     "outcomes_count_for_good": 8430029,
+    "outcomes_of_a_function_count_for_good": 8500025,
+    "outcomes_of_a_function_open_nothing": 8500000,
     "parcels_are_written_before_their_log_record": 6,
     "parcels_are_written_before_their_object": 93,
     "parcels_in_objects_do_not_say_where_their_record_is": 8050094,
@@ -160,6 +166,7 @@ LAST_FOUND_BY = {
     "the_waits_of_retries_are_a_tenth": 38,
     "tokens_are_taken_when_a_post_is_let_through": 4000005,
     "urls_get_what_is_delayed_when_it_is_seen": 5000009,
+    "waits_between_tries_do_not_grow": 8500000,
     "what_a_backfill_has_not_reached_is_received": 7000047,
     "what_a_function_names_is_deleted": 189,
     "what_a_rewind_has_not_reached_is_received": 2000012,
@@ -181,6 +188,7 @@ LAST_FOUND_BY = {
     "what_was_received_before_has_company": 4,
     "who_has_no_time_left_does_not_tell_what_failed": 7500002,
     "who_is_above_the_quarter_does_not_give_way": 7500010,
+    "whoever_finds_it_open_tries": 8500000,
 }
 """Seeds that are tried first, of short runs. A stale one costs time: the others follow."""
 _FIRST = FIRST_SEEDS | FIRST_SEEDS_OF_PAIRS
@@ -231,6 +239,7 @@ def test_the_planted_faults_are_there() -> None:
     assert pair_plants.__doc__
     assert slow_plants.__doc__
     assert replace_plants.__doc__
+    assert breaker_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

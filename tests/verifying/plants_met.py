@@ -143,6 +143,13 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "each_run_of_a_replay_begins_anew",
     ),
     _FUNCTIONS: (
+        "a_function_that_fails_at_a_try_is_told_of_it",
+        "a_functions_breaker_never_closes",
+        "a_try_is_of_a_whole_batch",
+        "outcomes_of_a_function_count_for_good",
+        "outcomes_of_a_function_open_nothing",
+        "waits_between_tries_do_not_grow",
+        "whoever_finds_it_open_tries",
         "a_rewound_group_has_slots_of_its_own",
         "a_used_up_message_is_received_behind_a_rewound_one",
         "a_pause_does_nothing_for_functions",
