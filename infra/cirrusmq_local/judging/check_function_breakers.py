@@ -96,7 +96,8 @@ class _Function:
             if each.given["invocation"] is invocation and each.given["until_ms"] > ended_ms + 1_000
         )
         end_ms: float = invocation.ended_ms if invocation.known else inf
-        return min([end_ms, *later])
+        added_ms: float = min([end_ms, *later])
+        return added_ms
 
     def _one_at_a_time(self, tries: list[Call]) -> Iterator[Violation]:
         for call in tries:

@@ -6,8 +6,8 @@ Everything is in the item `wake` of the owner's slots, which a worker reads when
     worker 2        6 fail ── adds                             4 fail ── adds: it is open ── stops
     a try      nobody tries, and none has failed since it was read ── holds it ── calls ── result
 
-Workers add their first outcomes at once, and later ones each second, whatever the outcomes are. If
-failures came sooner than successes, many workers that begin together would open it by those alone.
+Workers add their first outcomes at once, and later ones each second: successes as soon as failures.
+Else many workers that begin together would open it by the few failures of their first calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEPT_MS = 86_400_000
 _SUCCEEDED, _FAILED = "s", "f"
 """Prefixes of the counts' names, before the number of their part of the minute."""
 _OPEN = ("opened", "probe", "probes", "cause", "probing", "prober")
-"""What the item has of a breaker that is open."""
+"""Attributes of a breaker that is open."""
 _logger = logging.getLogger(__name__)
 
 
@@ -198,7 +198,7 @@ class FunctionBreaker:
         return Circuit(counts=tuple(counts.values()))
 
     def _add(self, own: dict[int, list[int]], nonce: str) -> None:
-        """Adds counts, and removes those of earlier minutes. Adds nothing if it is open.
+        """Adds counts, and removes counts of earlier minutes. Adds nothing if it is open.
 
         sent twice   the answer is lost ── again: its own nonce is there, and nothing is added
         """

@@ -104,7 +104,7 @@ def opened(now_ms: int, error: str) -> Circuit:
 
 
 def wait_after(failed_probes: int) -> int:
-    """Returns the milliseconds to the next try when so many have failed."""
+    """Returns the milliseconds to the next try, after this number of tries that failed."""
     return min(FIRST_WAIT_MS << min(failed_probes, _DOUBLINGS), LONGEST_WAIT_MS)
 
 
