@@ -705,6 +705,17 @@ def _broken_functions(draw: Draw) -> Scenario:
     )
 
 
+def _scheduled_queues(draw: Draw) -> Scenario:
+    """A queue beside another one, into which schedules put messages while two sweeps run."""
+    scenario = plain_scenario_of(draw, draw.choice(("plain", "dead")))
+    cast = [each for each in scenario.cast if each.part not in ("meter", "sweeper")]
+    cast += [Cast(f"scheduler{n}", "scheduler", ORDERS, draw.choice((3, 6))) for n in range(1)]
+    cast += [Cast(f"sweeper{n}", "sweeper", ORDERS, draw.choice((8, 20))) for n in range(2)]
+    orders = scenario.queues["orders"] | {"message_retention_seconds": 345_600}
+    queues = scenario.queues | {"orders": orders}
+    return replace(scenario, cast=tuple(cast), queues=queues, attempts=0)
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -757,4 +768,5 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "replaced operated": _replaced_operated,
     "replaced functions": _replaced_functions,
     "broken functions": _broken_functions,
+    "scheduled queues": _scheduled_queues,
 }

@@ -31,6 +31,8 @@ GRANTED = "granted"
 """The pairs in which another account sends, by a grant."""
 PRIORITY = "priority"
 """The pairs whose queue has priorities."""
+SCHEDULED = "scheduled"
+"""The pairs in which schedules put messages."""
 BROKEN = "broken"
 """The pairs whose URLs or functions have a breaker."""
 CHOSEN = "chosen"
@@ -99,6 +101,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "replaced operated": (REPLACED,),
     "replaced functions": (REPLACED, TRIGGERS),
     "broken functions": (BROKEN, TRIGGERS),
+    "scheduled queues": (SCHEDULED,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -18,6 +18,7 @@ from tests.simulation import (
     object_plants,
     pair_plants,
     replace_plants,
+    schedule_plants,
     secret_plants,
     slow_plants,
     topic_plants,
@@ -240,6 +241,7 @@ def test_the_planted_faults_are_there() -> None:
     assert slow_plants.__doc__
     assert replace_plants.__doc__
     assert breaker_plants.__doc__
+    assert schedule_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)
