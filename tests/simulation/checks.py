@@ -116,7 +116,7 @@ def _check_schedules(scenario: Scenario, deployment: Deployment, book: Book) -> 
     except QueueNotFound:
         return  # its scheduler made none
     swept = [each for each in book.by_kind["sweep"] if each.known and not each.disturbed]
-    yield from check_schedules(book, live_parcels(core, source), swept[-1].begun_ms)
+    yield from check_schedules(book, live_parcels(core, source), swept[-1])
 
 
 def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:

@@ -183,6 +183,13 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "nobody_is_left_to_post_what_is_delayed",
         "a_url_gets_no_message_again",
     ),
+    SCENE + "schedules": (
+        "a_change_of_a_schedule_holds_at_once",
+        "a_mark_is_taken_by_anybody",
+        "a_schedule_puts_its_message_behind_its_mark",
+        "all_missed_times_are_one",
+        "earlier_definitions_are_forgotten",
+    ),
     SCENE + "messages that are published for later": (
         "fan_out_forgets_the_delay",
         "the_log_has_no_pointer_to_what_is_delayed",

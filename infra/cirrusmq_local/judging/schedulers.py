@@ -100,10 +100,10 @@ class _Defined(NamedTuple):
         return latest(rule, self.since_ms, last_ms, _MAX_TIMES)
 
 
-def check_schedules(book: Book, parcels: list[Parcel], swept_ms: int) -> Iterator[Violation]:
+def check_schedules(book: Book, parcels: list[Parcel], sweep: Call) -> Iterator[Violation]:
     """Each time of a definition has one message, late ones as `missed` says.
 
-    parcels: what is in the queue. swept_ms: when the last sweep began, which nothing disturbed.
+    parcels: what is in the queue. sweep: the last one, which nothing disturbed.
     """
     found: dict[str, list[int]] = {}
     for parcel in parcels:
@@ -113,31 +113,28 @@ def check_schedules(book: Book, parcels: list[Parcel], swept_ms: int) -> Iterato
     for name in _NAMES:
         for defined in _definitions(book, name):
             body = defined.body["message"]["body"]
-            yield from _check(defined, found.pop(body, []), swept_ms)
+            yield from _check(defined, found.pop(body, []), sweep)
 
 
-def _check(defined: _Defined, visible: list[int], swept_ms: int) -> Iterator[Violation]:
+def _check(defined: _Defined, visible: list[int], sweep: Call) -> Iterator[Violation]:
     calls = (defined.call,)
-    ahead = [time for time in visible if time > swept_ms]
-    times = set(defined.times(swept_ms + 600_000))
+    # Late messages are visible when they are put, by a clock that may differ.
+    first_ms, last_ms = sweep.begun_ms - 2 * MAX_SKEW_MS, sweep.ended_ms + 2 * MAX_SKEW_MS
+    ahead = [time for time in visible if time > last_ms]
+    times = set(defined.times(last_ms + 600_000))
     if any(time not in times for time in ahead):
         yield Violation("a schedule fires at a time that it does not have", calls)
     if any(count > 1 for time, count in Counter(visible).items() if time in times):
         yield Violation("a time of a schedule fires twice", calls)
     past = len(visible) - len(ahead)
-    few, many = (
-        len(defined.times(swept_ms + skew_ms)) for skew_ms in (-2 * MAX_SKEW_MS, 2 * MAX_SKEW_MS)
-    )
-    if past > many:
+    if past > len(defined.times(last_ms)):
         yield Violation("a schedule fires more often than it has times", calls)
     if defined.deleted:
-        return  # times before the delete may be left out, if the sweep is late
-    if defined.body["missed"] == "all" and past < few:
+        return  # times before the delete are left out, if the sweep is late
+    over = defined.times(first_ms)
+    if defined.body["missed"] == "all" and past < len(over):
         yield Violation("a time of a schedule is lost", calls)
-    last_ms = max(defined.times(swept_ms - 2 * MAX_SKEW_MS), default=None)
-    if defined.body["missed"] != "one" or last_ms is None:
-        return
-    if not any(time >= last_ms for time in visible):
+    if defined.body["missed"] == "one" and over and max(visible, default=0) < over[-1]:
         yield Violation("the last time of a schedule is lost", calls)
 
 
@@ -150,11 +147,11 @@ def _definitions(book: Book, name: str) -> Iterator[_Defined]:
     if not all(call.known for call in calls):
         return  # it is not known which definition was in force
     present: Call | None = None
-    for call in calls:
-        if call.outcome == "refused":
-            continue
+    done = [call for call in calls if call.outcome != "refused"]
+    for number, call in enumerate(done):
+        deleted = any(each.kind == DELETE for each in done[number:])
         if present is not None and (since := _since_ms(call)) != _since_ms(present):
-            yield from _defined(present, since, deleted=call.kind == DELETE)
+            yield from _defined(present, since, deleted=deleted)
         elif present is not None:
             continue  # the same again: nothing has changed
         present = call if call.kind == PUT else None
