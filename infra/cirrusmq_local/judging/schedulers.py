@@ -103,7 +103,7 @@ class _Defined(NamedTuple):
 def check_schedules(book: Book, parcels: list[Parcel], sweep: Call) -> Iterator[Violation]:
     """Each time of a definition has one message, late ones as `missed` says.
 
-    parcels: what is in the queue. sweep: the last one, which nothing disturbed.
+    parcels: all of the queue. sweep: the last one, which nothing disturbed.
     """
     found: dict[str, list[int]] = {}
     for parcel in parcels:
@@ -139,7 +139,7 @@ def _check(defined: _Defined, visible: list[int], sweep: Call) -> Iterator[Viola
 
 
 def _definitions(book: Book, name: str) -> Iterator[_Defined]:
-    """The definitions of a schedule whose times are known, in order."""
+    """The definitions of a schedule in order, if it is known which ones were made."""
     calls = sorted(
         (call for kind in (PUT, DELETE) for call in book.by_kind[kind] if call.place == name),
         key=lambda call: call.begun,
