@@ -25,6 +25,7 @@ def handler(event: dict[str, Any], context: Context) -> None:
     told: dict[figures.Figure, float] = {
         figures.STUCK: swept.stuck,
         figures.BREAKERS: swept.open_breakers,
+        figures.LATE: swept.late_ms / 1000,
         figures.OLDEST: swept.oldest_age_ms // 1000,
         figures.BEHIND: swept.behind_ms // 1000,
     }

@@ -33,7 +33,8 @@ _NAMED = {
     "Filter": "[a filter](topics.md#tags)",
     "DeadLetterInput": "`queue`, and `max_receives` or `max_age_seconds`, or both",
     "BreakerInput": "`share`, a number from 0.1 to 1 (0.5)",
-    "InvokeInput": "`function`, and `max_concurrency`, `batch`, `timeout_seconds`, `event_source`",
+    "InvokeInput": "`function`, and `max_concurrency`, `batch`, `timeout_seconds`, `event_source`,"
+    " `breaker`",
 }
 
 

@@ -16,6 +16,7 @@ from cirrusmq_lambda.figures import (
     HAPPENED,
     KEPT,
     KEPT_BYTES,
+    LATE,
     LEFT_OUT,
     OLDEST,
     POSTED,
@@ -166,7 +167,7 @@ PANELS = (
     Panel(
         "The sweep is behind by",
         "It runs each minute; above ten minutes an alarm rings.",
-        [Line(BEHIND, "behind")],
+        [Line(BEHIND, "behind"), Line(LATE, "latest message of a schedule")],
         "s",
     ),
 )

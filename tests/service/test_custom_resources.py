@@ -153,6 +153,32 @@ def test_each_type_is_made_and_deleted(stack: Stack, acme: Client) -> None:
     assert acme.get("/topics").json["topics"] == []
 
 
+def test_a_schedule_is_made_changed_and_deleted(stack: Stack, acme: Client) -> None:
+    stack.create("Orders", "Queue", Name="orders")
+    given = {"queue": "orders", "every_seconds": "3600", "message": {"body": "count"}}
+    physical_id = stack.create("Hourly", "Schedule", Name="hourly", Attributes=given)
+    shown = acme.get("/schedules/hourly").json
+    assert (shown["every_seconds"], shown["missed"]) == (3600, "one")
+
+    changed = given | {"every_seconds": "60", "missed": "all"}
+    answer = stack.ask(
+        "Update", "Hourly", "Schedule", physical_id, Name="hourly", Attributes=changed
+    )
+    assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
+    shown = acme.get("/schedules/hourly").json
+    assert (shown["every_seconds"], shown["missed"]) == (60, "all")
+
+    other = stack.ask("Create", "Again", "Schedule", Name="hourly", Attributes=given)
+    assert (other["Status"], acme.get("/schedules/hourly").json["every_seconds"]) == ("FAILED", 60)
+    assert "did not make it" in other["Reason"]
+
+    stack.ask("Delete", "Again", "Schedule", other["PhysicalResourceId"], Name="hourly")
+    assert acme.get("/schedules/hourly").status == 200
+    answer = stack.ask("Delete", "Hourly", "Schedule", physical_id, Name="hourly")
+    assert answer["Status"] == "SUCCESS"
+    assert acme.get("/schedules/hourly").status == 404
+
+
 def test_the_answer_tells_the_name_and_the_id(stack: Stack, acme: Client) -> None:
     answer = stack.ask("Create", "Orders", "Queue", Name="orders")
     queue_id = acme.get("/queues/orders").json["id"]

@@ -434,3 +434,60 @@ def test_accounts_know_nothing_of_each_other(shop: Shop) -> None:
     assert other.export() == "version: 1\nqueues: {}\ntopics: {}\n"
     assert len(other.apply(shop.export())) == 9
     assert other.export() == shop.export()
+
+
+SCHEDULED = """
+version: 1
+queues:
+  orders: {}
+topics:
+  sales: {}
+schedules:
+  daily: {queue: orders, cron: "0 8 * * 1-5", time_zone: Europe/Berlin, message: {body: count}}
+  often: {topic: sales, every_seconds: 60, message: {body: tick, tags: [a]}, missed: none}
+"""
+
+
+def test_schedules_are_made_changed_exported_and_deleted(world: World) -> None:
+    shop = Shop(world)
+    shop.apply(SCHEDULED)
+    daily = shop.client.show_schedule("daily")
+    assert (daily["queue"], daily["time_zone"]) == ("orders", "Europe/Berlin")
+    assert not shop.plan(SCHEDULED).steps
+
+    exported = document.write(account.exported(account.read_account(shop.client)))
+    assert not shop.plan(exported).steps
+    assert "missed: none" in exported
+    assert "missed: one" not in exported
+
+    changed = SCHEDULED.replace("0 8", "30 9").replace("topic: sales", "queue: orders")
+    assert {str(step.place) for step in shop.plan(changed).steps} == {
+        "schedule daily",
+        "schedule often",
+    }
+    shop.apply(changed)
+    assert shop.client.show_schedule("daily")["cron"] == "30 9 * * 1-5"
+    assert shop.client.show_schedule("often")["queue"] == "orders"
+
+    shop.apply("version: 1\nqueues: {}\n", delete=True)
+    assert list(shop.client.list_schedules()) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ("queue: gone, every_seconds: 60", "there is no queue gone"),
+        ("topic: gone, every_seconds: 60", "there is no topic gone"),
+        ("queue: line, every_seconds: 60", "must not be ordered"),
+        ("queue: line, every_seconds: 61", "must be a multiple of 60"),
+        ("queue: line, cron: never", "must have five fields"),
+        ("queue: line, cron: '* * * * *', time_zone: Mars", "must be a time zone"),
+    ],
+)
+def test_faults_of_schedules_are_told_with_their_lines(
+    world: World, fields: str, fault: str
+) -> None:
+    queue = "version: 1\nqueues:\n  line: {ordered: true}\n"
+    text = f"{queue}schedules:\n  s: {{{fields}, message: {{body: x}}}}\n"
+    with pytest.raises(BadFile, match="line 5: .*" + fault):
+        Shop(world).plan(text)

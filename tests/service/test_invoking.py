@@ -34,6 +34,7 @@ FULL = {
     "batch": 10,
     "timeout_seconds": 60,
     "event_source": "cirrusmq",
+    "breaker": None,
 }
 
 

@@ -11,6 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.crashes import BrokenStore
 
 from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.schedules.firing import fire_due
 from cirrusmq_local.testing import Client, Reply, World
 
@@ -268,6 +269,17 @@ class TestMissedTimes:
 
         # The next minute's is not missed: it is over for a minute at most.
         assert late == count + 1
+
+    def test_a_sweep_tells_how_late_its_latest_message_is(
+        self, world: World, queue: TestQueue, alice: Client
+    ) -> None:
+        made(alice, queue=queue.name, **MINUTE)
+        first_ms = due_at(alice)
+        go_to(world, first_ms - 60_000)
+        assert sweep(world.core, 60_000).late_ms == 0
+        go_to(world, first_ms + 10 * 60_000 + 5_000)
+        assert sweep(world.core, 60_000).late_ms == 5_000 + 60_000  # the last, and one before it
+        assert sweep(world.core, 60_000).late_ms == 0
 
     def test_all_are_at_most_a_hundred(self, world: World, queue: TestQueue, alice: Client) -> None:
         made(alice, queue=queue.name, missed="all", **MINUTE)

@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from tests.simulation.check_store import billed, check_counters, check_overdue
 from tests.simulation.check_writes import check_writes
 from tests.simulation.deployment import Deployment
-from tests.simulation.draining import Drain
+from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.neighbours import check_neighbours
 from tests.simulation.notified import check_notifications
 
+from cirrusmq.base.errors import QueueNotFound
+from cirrusmq.model.source import queue_source
+from cirrusmq.queues.queues import get_queue
 from cirrusmq_local.judging.cancellers import check_cancelled
 from cirrusmq_local.judging.check_breakers import check_breakers
 from cirrusmq_local.judging.check_choices import check_choices
 from cirrusmq_local.judging.check_dead_letters import check_dead_letters
+from cirrusmq_local.judging.check_function_breakers import check_function_breakers
 from cirrusmq_local.judging.check_half import check_half
 from cirrusmq_local.judging.check_heads import check_heads
 from cirrusmq_local.judging.check_invoking import check_invoking
@@ -33,10 +37,12 @@ from cirrusmq_local.judging.check_rewinds import check_rewinds
 from cirrusmq_local.judging.check_senders import check_senders
 from cirrusmq_local.judging.check_turns import check_in_flight, check_shares, check_turns
 from cirrusmq_local.judging.check_waits import check_waits
+from cirrusmq_local.judging.clients import ACCOUNT
 from cirrusmq_local.judging.history import Violation
 from cirrusmq_local.judging.pausers import check_ages, check_pauses
 from cirrusmq_local.judging.redeliverers import check_redelivered
 from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.schedulers import TICKS, check_schedules
 from cirrusmq_local.judging.tracks import Book
 
 RAISED = "the core raised what is none of its errors"
@@ -75,6 +81,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
     yield from check_breakers(scenario, book)
+    yield from check_function_breakers(scenario, book)
     yield from check_invoking(scenario, book, drain)
     yield from check_waits(scenario, book)
     yield from check_pauses(scenario, book)
@@ -92,6 +99,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_rates(scenario, book)
     yield from check_priorities(scenario, deployment, book)
     yield from check_logs(book)
+    yield from _check_schedules(scenario, deployment, book)
     if scenario.notified:
         yield from check_notifications(deployment)
     yield from _counts(scenario, book, drain)
@@ -99,6 +107,18 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         yield from check_counters(deployment)
         yield from check_usage(scenario, billed(deployment), book)
     yield from check_writes(deployment)
+
+
+def _check_schedules(scenario: Scenario, deployment: Deployment, book: Book) -> Iterator[Violation]:
+    if not any(cast.part == "scheduler" for cast in scenario.cast):
+        return
+    core = deployment.auditor()
+    try:
+        source = queue_source(get_queue(core, ACCOUNT, TICKS), core.now_ms())
+    except QueueNotFound:
+        return  # its scheduler made none
+    swept = [each for each in book.by_kind["sweep"] if each.known and not each.disturbed]
+    yield from check_schedules(book, live_parcels(core, source), swept[-1])
 
 
 def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:

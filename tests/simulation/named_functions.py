@@ -17,6 +17,7 @@ from cirrusmq.runtime.core import Called
 from cirrusmq_local.judging.places import Delivery
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import HANDED
+from cirrusmq_local.testing import START_MS
 
 _NEVER_MS = 1 << 60
 _SHORT_MS = (1, 5, 40, 900)
@@ -33,7 +34,14 @@ class NamedFunctions:
     def __init__(self, deployment: Deployment, scenario: Scenario) -> None:
         self._deployment = deployment
         self._failing = scenario.failing
-        self._trouble = 0.0 if scenario.quiet else 1.0
+        self._broken = {
+            name: scenario.outage_ms
+            for name, each in scenario.invoked.items()
+            if each["invoke"].get("breaker")
+        }
+        """From when to when they fail at everything."""
+        calm = scenario.quiet or (bool(self._broken) and scenario.unfailing)
+        self._trouble = 0.0 if calm else 1.0
         self._groups = {name: each.get("ordered") for name, each in scenario.invoked.items()}
         self.is_well = False
         """Whether every run succeeds at once, as it does at the end."""
@@ -90,6 +98,9 @@ class NamedFunctions:
     ) -> tuple[list[str], list[str]]:
         """Ids of messages that it leaves; with an order those behind failures in their groups too,
         which are also by themselves in the second list."""
+        first_ms, last_ms = self._broken.get(place, (0, 0))
+        if not self.is_well and first_ms <= self._deployment.stage.now_ms() - START_MS < last_ms:
+            return [each.id for each in messages], []
         failed: dict[str, str | None] = {}
         behind: list[str] = []
         for each in messages if not self.is_well else ():

@@ -749,6 +749,60 @@ def _aged_copies(draw: Draw) -> Scenario:
     return _with(kind(draw), orders=_AGEING, pause_ms=draw.choice((300, 4_000)))
 
 
+def _broken_functions(draw: Draw) -> Scenario:
+    """Functions with a breaker that fail for a while, at more than opens it.
+
+    Their queue is plain, ordered, fair or has priorities, or they are a group's; some are paused.
+    """
+    kind = draw.choice(("plain", "ordered", "fair", "priorities", "group"))
+
+    def fits(made: Scenario) -> bool:
+        if made.quiet or bool(made.subscriptions) != (kind == "group"):
+            return False
+        return made.grouped == (kind == "ordered")
+
+    scenario = _until(trigger_scenario, draw, fits)
+    breaker = {"breaker": {"share": draw.choice((0.2, 0.5, 1.0))}}
+    orders: dict[str, Any] = {
+        "invoke": scenario.queues["orders"]["invoke"] | breaker,
+        "visibility_timeout_seconds": draw.choice((1, 5)),
+    }
+    if kind == "fair":
+        orders["fair"] = True
+    if kind == "priorities":
+        orders |= _PRIORITIES
+    groups = {
+        name: each | {"invoke": each["invoke"] | breaker} if "invoke" in each else each
+        for name, each in scenario.subscriptions.items()
+    }
+    cast = [
+        replace(each, steps=draw.choice((8, 16))) if each.part in ("publisher", "sender") else each
+        for each in scenario.cast
+    ]
+    if draw.random() < 0.2:
+        cast.append(Cast("pauser", "pauser", ORDERS, 2))
+    return _with(
+        replace(scenario, cast=tuple(cast), subscriptions=scenario.subscriptions | groups),
+        orders=orders,
+        tenants=_TENANTS if kind == "fair" else (),
+        pause_ms=draw.choice((0, 300, 10_000)),
+        outage_ms=(0, draw.choice((60_000, 100_000, 300_000))),
+        failing=draw.choice((0, 0, 0.1)),
+        unfailing=draw.random() < 0.8,
+    )
+
+
+def _scheduled_queues(draw: Draw) -> Scenario:
+    """A queue beside another one, into which schedules put messages while two sweeps run."""
+    scenario = plain_scenario_of(draw, draw.choice(("plain", "dead")))
+    cast = [each for each in scenario.cast if each.part not in ("meter", "sweeper")]
+    cast += [Cast(f"scheduler{n}", "scheduler", ORDERS, draw.choice((3, 6))) for n in range(1)]
+    cast += [Cast(f"sweeper{n}", "sweeper", ORDERS, draw.choice((8, 20))) for n in range(2)]
+    orders = scenario.queues["orders"] | {"message_retention_seconds": 345_600}
+    queues = scenario.queues | {"orders": orders}
+    return replace(scenario, cast=tuple(cast), queues=queues, attempts=0)
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -810,4 +864,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rated group functions": _rated_group_functions,
     "aged priorities": _aged_priorities,
     "aged copies": _aged_copies,
+    "broken functions": _broken_functions,
+    "scheduled queues": _scheduled_queues,
 }

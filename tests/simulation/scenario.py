@@ -33,8 +33,10 @@ GRANTED = "granted"
 """The pairs in which another account sends, by a grant."""
 PRIORITY = "priority"
 """The pairs whose queue has priorities."""
+SCHEDULED = "scheduled"
+"""The pairs in which schedules put messages."""
 BROKEN = "broken"
-"""The pairs whose URLs have a breaker."""
+"""The pairs whose URLs or functions have a breaker."""
 CHOSEN = "chosen"
 """The pairs in which receives choose a group, or an attribute."""
 FIRST_SEEDS = {
@@ -111,6 +113,8 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "rated group functions": (FAIR, TRIGGERS),
     "aged priorities": (PRIORITY,),
     "aged copies": (PRIORITY,),
+    "broken functions": (BROKEN, TRIGGERS),
+    "scheduled queues": (SCHEDULED,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

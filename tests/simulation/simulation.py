@@ -47,6 +47,7 @@ from cirrusmq_local.judging.producers import Sender
 from cirrusmq_local.judging.redeliverers import Redeliverer
 from cirrusmq_local.judging.rewinders import GroupRewinder, Opener, open_group, open_receiver
 from cirrusmq_local.judging.scenario import LATE, NEWS, ORDERS, Cast, Scenario
+from cirrusmq_local.judging.schedulers import Scheduler
 
 CALM_MINUTES = 12
 _LONGEST_WORK_MINUTES = 16
@@ -71,6 +72,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "pauser": Pauser,
     "redeliverer": Redeliverer,
     "neighbour": Neighbour,
+    "scheduler": Scheduler,
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.simulation import (
+    breaker_plants,
     cancel_plants,
     cloud_plants,
     delayed_plants,
@@ -18,6 +19,7 @@ from tests.simulation import (
     pair_plants,
     replace_plants,
     reply_plants,
+    schedule_plants,
     secret_plants,
     slow_plants,
     topic_plants,
@@ -44,6 +46,7 @@ LAST_FOUND_BY = {
     "an_asker_gives_up_without_a_write": 7800018,
     "a_dead_letter_asks_for_nothing": 8510002,
     "a_cancellation_does_not_compare_what_it_read": 3000035,
+    "a_change_of_a_schedule_holds_at_once": 8510001,
     "a_claim_does_not_compare_what_it_read": 13,
     "a_commit_does_not_look_at_the_state": 1000018,
     "a_commit_publishes_first": 1000025,
@@ -54,6 +57,8 @@ LAST_FOUND_BY = {
     "a_demotion_never_ends": 7500000,
     "a_fair_receive_takes_all_from_one_group": 6000034,
     "a_full_answer_has_seen_its_page": 8350022,
+    "a_function_that_fails_at_a_try_is_told_of_it": 8500000,
+    "a_functions_breaker_never_closes": 8500006,
     "a_hold_does_not_compare_the_nonce": 7,
     "a_group_that_was_full_stays_full": 8510006,
     "a_key_forgets_received_sends": 7700034,
@@ -62,6 +67,7 @@ LAST_FOUND_BY = {
     "a_level_that_has_more_is_left_for_the_next": 8380013,
     "a_look_begins_at_a_level_by_chance": 8380000,
     "a_mark_covers_what_is_not_there_yet": 519,
+    "a_mark_is_taken_by_anybody": 8510010,
     "a_move_deletes_first": 488,
     "a_move_does_not_look_at_its_source": 41,
     "a_move_writes_the_arrival_first": 42,
@@ -97,15 +103,18 @@ LAST_FOUND_BY = {
     "a_rewound_group_does_not_wait": 2000034,
     "a_rewound_group_has_slots_of_its_own": 8000030,
     "a_rollback_does_not_look_at_the_state": 1000004,
+    "a_schedule_puts_its_message_behind_its_mark": 8510011,
     "a_send_that_is_repeated_gets_another_id": 60,
     "a_send_that_is_repeated_is_of_another_group": 6000020,
     "a_sender_by_a_grant_is_taken_for_the_owner": 8310000,
     "a_slow_url_is_demoted_by_nobody": 7500001,
+    "a_try_is_of_a_whole_batch": 8500000,
     "a_try_of_an_open_breaker_counts": 8430002,
     "a_url_gets_no_message_again": 8300005,
     "a_used_up_message_is_received_behind_a_rewound_one": 8020020,
     "ages_count_tenfold": 8520033,
     "ages_do_not_count": 8520000,
+    "all_missed_times_are_one": 8510014,
     "an_account_does_not_see_who_else_is_at_work": 7500002,
     "an_account_may_have_all_workers": 8270000,
     "an_open_breaker_never_closes": 8430000,
@@ -125,6 +134,7 @@ LAST_FOUND_BY = {
     "each_environment_has_the_whole_rate_of_a_group": 8500006,
     "each_holder_begins_with_a_full_bucket": 4000005,
     "each_run_of_a_replay_begins_anew": 2000073,
+    "earlier_definitions_are_forgotten": 8510001,
     "environments_forget_the_earlier_generation": 355,
     "expired_messages_are_received": 54,
     "fan_out_forgets_the_delay": 5000010,
@@ -146,6 +156,8 @@ LAST_FOUND_BY = {
     "one_that_leaves_its_invocation_forgets_its_posts": 3013,
     "ordered_receivers_pass_what_is_held": 48,
     "outcomes_count_for_good": 8430029,
+    "outcomes_of_a_function_count_for_good": 8500025,
+    "outcomes_of_a_function_open_nothing": 8500000,
     "parcels_are_written_before_their_log_record": 6,
     "parcels_are_written_before_their_object": 93,
     "parcels_in_objects_do_not_say_where_their_record_is": 8050094,
@@ -169,6 +181,7 @@ LAST_FOUND_BY = {
     "the_waits_of_retries_are_a_tenth": 38,
     "tokens_are_taken_when_a_post_is_let_through": 4000005,
     "urls_get_what_is_delayed_when_it_is_seen": 5000009,
+    "waits_between_tries_do_not_grow": 8500000,
     "what_a_backfill_has_not_reached_is_received": 7000047,
     "what_a_function_names_is_deleted": 189,
     "what_a_rewind_has_not_reached_is_received": 2000012,
@@ -190,6 +203,7 @@ LAST_FOUND_BY = {
     "what_was_received_before_has_company": 4,
     "who_has_no_time_left_does_not_tell_what_failed": 7500002,
     "who_is_above_the_quarter_does_not_give_way": 7500010,
+    "whoever_finds_it_open_tries": 8500000,
 }
 """Seeds that are tried first, of short runs. A stale one costs time: the others follow."""
 _FIRST = FIRST_SEEDS | FIRST_SEEDS_OF_PAIRS
@@ -241,6 +255,8 @@ def test_the_planted_faults_are_there() -> None:
     assert slow_plants.__doc__
     assert replace_plants.__doc__
     assert reply_plants.__doc__
+    assert breaker_plants.__doc__
+    assert schedule_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

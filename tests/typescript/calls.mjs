@@ -75,6 +75,21 @@ const [headline] = await client.receive(group, { waitSeconds: 20 });
 assert.equal(headline.text, "headline");
 await client.delete(group, headline.receipt);
 
+// A schedule, by the call of the contract.
+const daily = { queue: "calls", cron: "0 8 * * *", message: { body: "count" } };
+const made = await client.call("PUT /schedules/{schedule}", {
+  path: { schedule: "daily" },
+  body: daily,
+});
+assert.deepEqual([made.cron, made.time_zone, made.missed], ["0 8 * * *", "UTC", "one"]);
+const listed = await client.call("GET /schedules", { query: { prefix: "da" } });
+assert.deepEqual(listed.schedules.map((each) => each.name), ["daily"]);
+await client.call("DELETE /schedules/{schedule}", { path: { schedule: "daily" } });
+await rejects(
+  client.call("GET /schedules/{schedule}", { path: { schedule: "daily" } }),
+  "ScheduleNotFound",
+);
+
 // Any other call, and refusals with their code and parameter.
 const page = await client.call("GET /queues", { query: { prefix: "call", limit: 10 } });
 assert.deepEqual(page.queues.map((queue) => queue.name), ["calls"]);

@@ -154,6 +154,13 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "each_run_of_a_replay_begins_anew",
     ),
     _FUNCTIONS: (
+        "a_function_that_fails_at_a_try_is_told_of_it",
+        "a_functions_breaker_never_closes",
+        "a_try_is_of_a_whole_batch",
+        "outcomes_of_a_function_count_for_good",
+        "outcomes_of_a_function_open_nothing",
+        "waits_between_tries_do_not_grow",
+        "whoever_finds_it_open_tries",
         "a_rewound_group_has_slots_of_its_own",
         "a_used_up_message_is_received_behind_a_rewound_one",
         "a_pause_does_nothing_for_functions",
@@ -186,6 +193,13 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "urls_get_what_is_delayed_when_it_is_seen",
         "nobody_is_left_to_post_what_is_delayed",
         "a_url_gets_no_message_again",
+    ),
+    SCENE + "schedules": (
+        "a_change_of_a_schedule_holds_at_once",
+        "a_mark_is_taken_by_anybody",
+        "a_schedule_puts_its_message_behind_its_mark",
+        "all_missed_times_are_one",
+        "earlier_definitions_are_forgotten",
     ),
     SCENE + "messages that are published for later": (
         "fan_out_forgets_the_delay",

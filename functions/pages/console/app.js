@@ -12,6 +12,7 @@ import { queuePage } from "./pages/queue.js";
 import { queuesPage } from "./pages/queues.js";
 import { reportsPage } from "./pages/reports.js";
 import { retriesPage } from "./pages/retries.js";
+import { schedulesPage } from "./pages/schedules.js";
 import { signInPage } from "./pages/sign_in.js";
 import { subscriptionPage } from "./pages/subscription.js";
 import { topicPage } from "./pages/topic.js";
@@ -24,13 +25,17 @@ const PAGES = {
   queues: (place) => (place.parts[0] ? queuePage(place) : queuesPage(place)),
   topics: (place) => (place.parts[0] ? topicPage(place) : topicsPage(place)),
   subscriptions: subscriptionPage,
+  schedules: schedulesPage,
   retries: retriesPage,
   reports: reportsPage,
   keys: keysPage,
   operations: operationsPage,
 };
 const AGAIN_MS = 5_000;
-const LISTED = ["overview", "queues", "topics", "retries", "reports", "keys", "operations"];
+const LISTED = [
+  ...["overview", "queues", "topics", "schedules"],
+  ...["retries", "reports", "keys", "operations"],
+];
 
 const header = h("header");
 const banner = h("div", { class: "banner", role: "alert" });

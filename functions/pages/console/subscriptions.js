@@ -38,7 +38,7 @@ export function stateBadge(state) {
   return badge(translated("state", state), TONES[state] ?? "");
 }
 
-/** A badge for the breaker of a subscription, if it is open; else null. */
+/** A badge for the breaker of a subscription or queue, if it is open; else null. */
 export function breakerBadge(held) {
   return held.breaker_state === "open" ? badge(t("breaker.open"), "bad") : null;
 }

@@ -49,7 +49,7 @@ def export(
     ] = None,
     data: Data = DATA,
 ) -> None:
-    """Write the account's queues, receivers, grants, topics and subscriptions as YAML.
+    """Write the account's queues, receivers, grants, topics, subscriptions and schedules as YAML.
 
     The file has no attributes with default values, no keys, no messages and no signing secrets.
     """

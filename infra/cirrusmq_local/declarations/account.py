@@ -11,18 +11,22 @@ from cirrusmq_client.errors import (
     GrantNotFound,
     QueueNotFound,
     ReceiverNotFound,
+    ScheduleNotFound,
     SubscriptionNotFound,
     TopicNotFound,
 )
 from cirrusmq_local.declarations import contract
 from cirrusmq_local.declarations.resources import Attributes, Found, Place
 
-GONE = (QueueNotFound, ReceiverNotFound, GrantNotFound, TopicNotFound, SubscriptionNotFound)
+GONE = (
+    *(QueueNotFound, ReceiverNotFound, GrantNotFound),
+    *(TopicNotFound, SubscriptionNotFound, ScheduleNotFound),
+)
 _WAITING = ("active", "inactive", "delayed")
 
 
 def read_account(client: Client) -> dict[Place, Found]:
-    """Returns every queue, receiver, grant, topic and subscription of the key's account.
+    """Returns every queue, receiver, grant, topic, subscription and schedule of the key's account.
 
     Makes two calls for each queue and topic, beside the listings. A resource that is deleted
     during the reads is left out.
@@ -50,6 +54,9 @@ def read_account(client: Client) -> dict[Place, Found]:
         for grant in _entries(iter(client.list_grants(place.name))):
             inner = Place("grant", grant["account"], place.name)
             found[inner] = _found(inner, grant)
+    for schedule in list(client.list_schedules()):
+        place = Place("schedule", schedule["name"])
+        found[place] = _found(place, schedule)
     return found
 
 
@@ -91,7 +98,7 @@ def _counts(client: Client, place: Place) -> Iterator[int]:
             yield client.show_topic(place.name)["counts"]["active"]
         case "subscription":
             yield _waiting(client.show_subscription(place.parent, place.name))
-        case "grant" | "topic_grant":
+        case "grant" | "topic_grant" | "schedule":
             yield 0
 
 

@@ -55,6 +55,8 @@ def _create(client: Client, step: Step) -> str | None:
             client.put_grant(place.parent, place.name, body["permission"])
         case "topic_grant":
             client.put_topic_grant(place.parent, place.name, body["permission"])
+        case "schedule":
+            client.put_schedule(place.name, body)
         case "subscription":
             made = client.create_subscription(place.parent, place.name, body, exact=True)
             return made.get("secret")
@@ -73,6 +75,8 @@ def _change(client: Client, step: Step) -> None:
             client.put_grant(place.parent, place.name, body["permission"])
         case "topic_grant":
             client.put_topic_grant(place.parent, place.name, body["permission"])
+        case "schedule":
+            client.put_schedule(place.name, body)
         case "subscription":
             client.change_subscription(place.parent, place.name, body)
         case "receiver":
@@ -92,6 +96,7 @@ def _delete(client: Client, step: Step, force: bool) -> None:
         "grant": lambda: client.delete_grant(place.parent, place.name),
         "topic_grant": lambda: client.delete_topic_grant(place.parent, place.name),
         "subscription": lambda: client.delete_subscription(place.parent, place.name),
+        "schedule": lambda: client.delete_schedule(place.name),
     }
     try:
         deletes[place.kind]()

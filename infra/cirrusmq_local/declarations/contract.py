@@ -16,6 +16,7 @@ from cirrusmq.base.names import (
     ACCOUNT_NAME,
     QUEUE_NAME,
     RECEIVER_NAME,
+    SCHEDULE_NAME,
     SUBSCRIPTION_NAME,
     TOPIC_NAME,
     NameRule,
@@ -45,6 +46,8 @@ from cirrusmq.model.topic import (
     over,
     over_topic,
 )
+from cirrusmq.schedules.rules import check_rule
+from cirrusmq.schedules.schedule import ScheduleInput, read_definition
 from cirrusmq.webhooks.urls import check_endpoint
 from cirrusmq_client import answers
 from cirrusmq_local.declarations.resources import GRANTS, Attributes, Kind, Place
@@ -60,7 +63,10 @@ _NAMES: dict[Kind, NameRule] = {
     "topic": TOPIC_NAME,
     "topic_grant": ACCOUNT_NAME,
     "subscription": SUBSCRIPTION_NAME,
+    "schedule": SCHEDULE_NAME,
 }
+_SCHEDULED = ("queue", "topic", "cron", "time_zone", "every_seconds", "message", "missed")
+"""Attributes of a schedule."""
 _DEFAULT_RECEIVER = "default"
 
 
@@ -89,12 +95,16 @@ def complete(place: Place, given: Attributes, topic: Attributes | None = None) -
             return cast(Attributes, msgspec.to_builtins(made))
         case "grant" | "topic_grant":
             return _grant(place.kind, given)
+        case "schedule":
+            return _schedule(given)
 
 
 def defaults(place: Place, attributes: Attributes) -> Attributes:
     """Returns the default attributes of such a resource, without required attributes."""
     if place.kind in GRANTS:
         return {}
+    if place.kind == "schedule":
+        return {"missed": "one", "time_zone": "UTC"}
     if place.kind != "subscription":
         return complete(place, {})
     needed = {name: attributes[name] for name in ("protocol", "endpoint") if name in attributes}
@@ -114,6 +124,8 @@ def of_answer(place: Place, answer: Attributes) -> Attributes:
     """Returns the attributes in an answer of the service, without ids, times and counts."""
     if place.kind in GRANTS:
         return {"permission": answer["permission"]}
+    if place.kind == "schedule":
+        return _schedule({name: answer[name] for name in _SCHEDULED if name in answer})
     if place.kind == "subscription":
         known = tuple(
             _subscription(
@@ -155,6 +167,8 @@ def changes(
             return _subscription_changes(place, before, changed, topic or {})
         case "grant" | "topic_grant":
             pass
+        case "schedule":
+            return after  # a change replaces all of it
     return changed
 
 
@@ -211,6 +225,18 @@ def _grant(kind: Kind, given: Attributes) -> Attributes:
     if given.get("permission") not in PERMISSIONS[kind]:
         raise InvalidParameter("permission", f"must be one of {', '.join(PERMISSIONS[kind])}")
     return dict(given)
+
+
+def _schedule(given: Attributes) -> Attributes:
+    definition = read_definition(_decode(given, ScheduleInput), "")
+    target, rule = definition.target, definition.rule
+    check_name(target.kind, target.name, QUEUE_NAME if target.kind == "queue" else TOPIC_NAME)
+    check_rule(rule, 0)
+    times: dict[str, Any] = {"cron": rule.cron, "time_zone": rule.time_zone}
+    if rule.every_seconds is not None:
+        times = {"every_seconds": rule.every_seconds}
+    message = msgspec.to_builtins(definition.message)
+    return {target.kind: target.name, "message": message, "missed": definition.missed, **times}
 
 
 def _endpoint(answer: Attributes) -> dict[str, Any]:

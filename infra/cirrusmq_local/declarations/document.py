@@ -12,6 +12,8 @@
         subscriptions:
           billing: {protocol: queue, endpoint: orders}
         grants: {partner: publish}
+    schedules:
+      daily: {queue: orders, cron: 0 8 * * *, message: {body: count}}
 
 Attributes have the names and values of the HTTP contract; defaults are left out.
 """
@@ -27,10 +29,11 @@ from cirrusmq_local.declarations.resources import GRANTS, Attributes, Declared, 
 from cirrusmq_local.declarations.yaml_text import TextError
 
 VERSION = 1
-_SECTIONS: Mapping[str, Kind] = {"queues": "queue", "topics": "topic"}
+_SECTIONS: Mapping[str, Kind] = {"queues": "queue", "topics": "topic", "schedules": "schedule"}
 _WITHIN: Mapping[Kind, Mapping[str, Kind]] = {
     "queue": {"receivers": "receiver", "grants": "grant"},
     "topic": {"subscriptions": "subscription", "grants": "topic_grant"},
+    "schedule": {},
 }
 _Path = tuple[str, ...]
 
@@ -65,6 +68,8 @@ def write(resources: Mapping[Place, Attributes]) -> str:
             | _nested(place, resources)
             for place in sorted(each for each in resources if each.kind == kind)
         }
+    if not held["schedules"]:
+        del held["schedules"]  # an earlier release reads the file
     return yaml_text.dump(held)
 
 

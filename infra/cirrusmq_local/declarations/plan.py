@@ -4,8 +4,8 @@ The steps are in this order, since the service checks references at each write:
 
     queues without dead_letter      they may be the dead-letter queues of others
     queues with it                  if no other resource uses them for its dead letters now
-    receivers, grants, topics, subscriptions, grants on topics
-    deletes                         subscriptions and topics, receivers and grants, queues last
+    receivers, grants, topics, subscriptions, grants on topics, schedules
+    deletes                         schedules, subscriptions, topics, receivers, grants, queues last
     queues with it, used so now     their users have changed by then
 
 A dead-letter queue has no dead-letter queue itself, so there are no circles.
@@ -31,8 +31,8 @@ from cirrusmq_local.declarations.resources import (
 )
 
 Action: TypeAlias = Literal["create", "change", "delete"]
-_MAKES = ("receiver", "grant", "topic", "subscription", "topic_grant")
-_DELETES = ("topic_grant", "subscription", "topic", "receiver", "grant", "queue")
+_MAKES = ("receiver", "grant", "topic", "subscription", "topic_grant", "schedule")
+_DELETES = ("schedule", "topic_grant", "subscription", "topic", "receiver", "grant", "queue")
 
 
 @dataclass(frozen=True, kw_only=True)

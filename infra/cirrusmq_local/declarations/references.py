@@ -1,4 +1,4 @@
-"""Checks the queues that a file's resources name: they must exist and be of the right kind."""
+"""Checks the queues and topics that resources name: they must exist and be of the right kind."""
 
 from __future__ import annotations
 
@@ -36,6 +36,15 @@ def _wrong(
         else:
             yield from _wrong_target("dead_letter.queue", name, attributes["ordered"], final)
             yield from _used(place, others)
+    if place.kind == "schedule":
+        if "topic" in attributes and Place("topic", attributes["topic"]) not in final:
+            name = attributes["topic"]
+            yield "topic", f"there is no topic {name}, neither in the file nor in the account"
+        target = final.get(Place("queue", attributes.get("queue", "")))
+        if "queue" in attributes and target is None:
+            yield "queue", _missing(attributes["queue"])
+        if target is not None and target["ordered"]:
+            yield "queue", f"must not be ordered, and {attributes['queue']} is"
     if place.kind == "subscription":
         if attributes["protocol"] == "queue":
             endpoint = attributes["endpoint"]

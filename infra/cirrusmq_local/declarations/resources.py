@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["queue", "receiver", "grant", "topic", "subscription", "topic_grant"]
+Kind: TypeAlias = Literal[
+    "queue", "receiver", "grant", "topic", "subscription", "topic_grant", "schedule"
+]
 GRANTS: tuple[Kind, ...] = ("grant", "topic_grant")
 _OF_TOPICS: tuple[Kind, ...] = ("topic", "subscription", "topic_grant")
 Attributes: TypeAlias = Mapping[str, Any]
@@ -46,8 +48,8 @@ class Place:
 
     @property
     def queue(self) -> str | None:
-        """Name of the queue that it is or belongs to, or None for a topic and its parts."""
-        return None if self.kind in _OF_TOPICS else self.parent or self.name
+        """Name of the queue that it is or belongs to, or None for other resources."""
+        return None if self.kind in (*_OF_TOPICS, "schedule") else self.parent or self.name
 
 
 @dataclass(frozen=True, kw_only=True)

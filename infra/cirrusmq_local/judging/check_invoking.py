@@ -50,6 +50,8 @@ class _Source:
     ) -> None:
         self._scenario, self._book, self._place = scenario, book, place
         self._attributes = attributes
+        self._breaks = bool(attributes["invoke"].get("breaker"))
+        """True if a message that failed may have been a try, whose receive does not count."""
         self._most_receives = attributes.get("dead_letter", {}).get("max_receives", 1 << 30)
         self._calls = [call for call in book.by_kind[HANDED] if call.place == place]
         self._runs = [call for call in self._calls if call.outcome != "refused"]
@@ -122,7 +124,7 @@ class _Source:
         if after.call.begun_ms < before.call.given["until_ms"]:
             yield Violation("handed over while another call works on it", calls)
         untried = _is_untried(before)
-        if after.count < before.count + (not untried):
+        if after.count < before.count + (not untried and not self._breaks):
             yield Violation("handed over with an old receive count", calls)
         if id(before.call) not in self._settled:
             return
@@ -130,6 +132,8 @@ class _Source:
             yield Violation("a receive counts though no function began the message", calls)
         if before.id not in before.call.given["failed"] and not untried:
             yield Violation("handed over again though it was done", calls)
+        if self._breaks and after.count == before.count:
+            return  # it came again for another try
         due_ms = before.call.ended_ms + self._waits_ms(before)[0]
         if after.call.begun_ms + 2 * MAX_SKEW_MS < due_ms:
             yield Violation("handed over before its wait was over", calls)

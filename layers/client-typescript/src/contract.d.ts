@@ -66,7 +66,7 @@ export interface BillingReport {
   cursor?: string;
 }
 
-/** When posts stop: in a minute 20 outcomes or more, and a share of them failed. */
+/** When it opens: in a minute 20 outcomes or more, and a share of them failed. */
 export interface Breaker {
   share: number;
 }
@@ -535,6 +535,8 @@ export interface Invoke {
   batch: number;
   timeout_seconds: number;
   event_source: "aws:sqs" | "cirrusmq";
+  /** null: calls never stop */
+  breaker: Breaker | null;
 }
 
 /** An `invoke` as a caller gives it; members that are not given are UNSET. */
@@ -548,6 +550,7 @@ export interface InvokeInput {
   /** an integer from 1 to 840 seconds; 60 unless given */
   timeout_seconds?: number;
   event_source?: "aws:sqs" | "cirrusmq";
+  breaker?: BreakerInput | null;
 }
 
 /** A page of an account's keys. */
@@ -1054,7 +1057,7 @@ export interface QueuePage {
   cursor?: string;
 }
 
-/** A queue and its counts of messages. */
+/** A queue, its counts of messages, and the state of its function's breaker. */
 export interface QueueWithCounts {
   name: string;
   id: string;
@@ -1087,6 +1090,12 @@ export interface QueueWithCounts {
   modified_at: string;
   counts: Counts;
   region: string;
+  /** with a breaker; open: one message at a time is tried */
+  breaker_state?: "closed" | "open";
+  /** RFC 3339 in UTC with milliseconds */
+  breaker_open_since?: string;
+  /** while open: why the newest message failed */
+  breaker_error?: string;
 }
 
 /**
@@ -1653,11 +1662,11 @@ export interface SubscriptionWithState {
   /** RFC 3339 in UTC with milliseconds */
   next_attempt_at?: string;
   last_error?: string | null;
-  /** with `breaker`; open: one message at a time is tried */
+  /** with a breaker; open: one message at a time is tried */
   breaker_state?: "closed" | "open";
   /** RFC 3339 in UTC with milliseconds */
   breaker_open_since?: string;
-  /** while open: why the newest post failed */
+  /** while open: why the newest message failed */
   breaker_error?: string;
   /** with `keep_answers`: the newest of each status, of 20 statuses */
   failed_answers?: FailedAnswer[];

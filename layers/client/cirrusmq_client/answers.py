@@ -315,7 +315,7 @@ class RetryInForce(TypedDict):
 
 
 class Breaker(TypedDict):
-    """When posts stop: in a minute 20 outcomes or more, and a share of them failed."""
+    """When it opens: in a minute 20 outcomes or more, and a share of them failed."""
 
     share: float
 
@@ -328,6 +328,8 @@ class Invoke(TypedDict):
     batch: int
     timeout_seconds: int
     event_source: Literal["cirrusmq", "aws:sqs"]
+    breaker: Breaker | None
+    """null: calls never stop"""
 
 
 class SubscriptionAttributes(TypedDict):
@@ -418,10 +420,10 @@ class SubscriptionWithState(SubscriptionAttributes):
     next_attempt_at: NotRequired[str]
     last_error: NotRequired[str | None]
     breaker_state: NotRequired[Literal["closed", "open"]]
-    """with `breaker`; open: one message at a time is tried"""
+    """with a breaker; open: one message at a time is tried"""
     breaker_open_since: NotRequired[str]
     breaker_error: NotRequired[str]
-    """while open: why the newest post failed"""
+    """while open: why the newest message failed"""
     failed_answers: NotRequired[list[FailedAnswer]]
     """with `keep_answers`: the newest of each status, of 20 statuses"""
 
@@ -503,10 +505,15 @@ class Counts(TypedDict):
 
 
 class QueueWithCounts(QueueAttributes):
-    """A queue and its counts of messages."""
+    """A queue, its counts of messages, and the state of its function's breaker."""
 
     counts: Counts
     region: str
+    breaker_state: NotRequired[Literal["closed", "open"]]
+    """with a breaker; open: one message at a time is tried"""
+    breaker_open_since: NotRequired[str]
+    breaker_error: NotRequired[str]
+    """while open: why the newest message failed"""
 
 
 class QueuePage(TypedDict):

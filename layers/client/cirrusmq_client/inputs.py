@@ -48,6 +48,13 @@ class DeadLetterInput(TypedDict):
     """an integer from 300 to 43,200 seconds"""
 
 
+class BreakerInput(TypedDict):
+    """A `breaker` as a caller gives it."""
+
+    share: NotRequired[float]
+    """a number from 0.1 to 1"""
+
+
 class InvokeInput(TypedDict):
     """An `invoke` as a caller gives it."""
 
@@ -60,6 +67,7 @@ class InvokeInput(TypedDict):
     timeout_seconds: NotRequired[int]
     """an integer from 1 to 840 seconds"""
     event_source: NotRequired[Literal["cirrusmq", "aws:sqs"]]
+    breaker: NotRequired[BreakerInput | None]
 
 
 class QueueInput(TypedDict):
@@ -186,13 +194,6 @@ class TopicInput(TypedDict):
     """a text of at most 256 characters"""
     """at most 50 pairs of texts, of 4,096 bytes together"""
     sender: NotRequired[Literal["account", "key"]]
-
-
-class BreakerInput(TypedDict):
-    """A `breaker` as a caller gives it."""
-
-    share: NotRequired[float]
-    """a number from 0.1 to 1"""
 
 
 class SubscriptionInput(TypedDict):

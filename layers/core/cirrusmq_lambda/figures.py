@@ -95,7 +95,12 @@ LEFT_OUT = Figure(
     "Queues, receivers and subscriptions with messages that cirrusmq_backlog_messages leaves out.",
 )
 STUCK = Figure("cirrusmq_stuck_schedules", "Subscriptions whose retries had no worker.")
-BREAKERS = Figure("cirrusmq_open_breakers", "URLs to which one message at a time is tried.")
+BREAKERS = Figure("cirrusmq_open_breakers", "URLs and functions that get one message at a time.")
+LATE = Figure(
+    "cirrusmq_schedule_late_seconds",
+    "By how much the latest message of a schedule came behind its time, in a sweep.",
+    "Seconds",
+)
 UNDECIDED = Figure(
     "cirrusmq_undecided_half_messages_total",
     "Half messages rolled back because their producers did not decide in time.",
@@ -121,6 +126,7 @@ TOLD = (
         LEFT_OUT,
         STUCK,
         BREAKERS,
+        LATE,
         UNDECIDED,
         BEHIND,
         UNLAWFUL,

@@ -9,6 +9,7 @@ import { drawLive, readLive } from "../live_rates.js";
 import { pastHours } from "../past_hours.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
+import { breakerBadge } from "../subscriptions.js";
 import { badge, button, confirm, facts, section, tabs, tiles } from "../ui.js";
 import { deadLettersTab } from "./queue_dead_letters.js";
 import { messagesTab } from "./queue_messages.js";
@@ -62,6 +63,9 @@ async function nowTab(queue) {
         [t("delayed"), counted(counts, "delayed")],
         [t("rewindable"), counted(counts, "rewindable")],
         [t("oldest"), duration(counts.oldest_active_age_seconds)],
+        ...(read.breaker_state === "open"
+          ? [[t("breaker.since"), time(read.breaker_open_since)]]
+          : []),
         ...Object.entries(counts.active_by_priority ?? {})
           .sort(([one], [other]) => other - one)
           .map(([level, count]) => [`${t("priority")} ${level}`, number(count)]),
@@ -69,7 +73,8 @@ async function nowTab(queue) {
     );
     replace(seconds, drawLive("queue", queue.name, RATES, SECONDS));
     replace(drawn, drawHour(hours("queue", queue.name), RATES));
-    replace(told, read.paused ? badge(t("state.paused"), "waiting") : null, summary(read));
+    const paused = read.paused ? badge(t("state.paused"), "waiting") : null;
+    replace(told, paused, breakerBadge(read), summary(read));
   };
   const element = h(
     "div",

@@ -9,6 +9,7 @@ no other worker takes its slot, and nothing is settled: its leases end.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive import Received, ReceiveRequest, receive
 from cirrusmq.runtime.core import Called, Core
 from cirrusmq.settlement.delete import DeleteRequest, delete
-from cirrusmq.settlement.settle import SourceOf
+from cirrusmq.settlement.settle import Results, SourceOf
 from cirrusmq.settlement.visibility import GiveBackRequest, give_back
 from cirrusmq.subscriptions.sources import present_source
 
@@ -32,12 +33,17 @@ LEASE_MARGIN_SECONDS = 10
 """Seconds of a lease beyond a call, for settling its messages; a slot lasts longer still."""
 SPARE_SECONDS = 5
 """Seconds of the margin that are left when a call begins: claiming may have taken the rest."""
+_BY_ITSELF = "by its own answer"
+"""The error of messages that a function names in its answer."""
 _KEY_ID = "invoke"
 _logger = logging.getLogger(__name__)
 
 
 class InvokedBatch(NamedTuple):
-    """The outcome of a batch."""
+    """The outcome of a batch.
+
+    `failed` and `succeeded` are numbers of messages that the function began.
+    """
 
     due_ms: int | None = None
     """When the first message that is left can be received again; None if none is left."""
@@ -45,17 +51,19 @@ class InvokedBatch(NamedTuple):
     """Receipts of the messages that stay in the source."""
     refused: bool = False
     """True if the function did not run: a further batch would fare no better."""
+    succeeded: int = 0
+    failed: int = 0
+    error: str | None = None
+    """Why messages are left; None if none is."""
 
 
-def claim_batch(
-    core: Core, source: Source, invoke: Invoke, *, alone: bool = False
-) -> list[Received]:
-    """Claims up to a batch of messages, or one alone, until the function's call is surely over.
+def claim_batch(core: Core, source: Source, invoke: Invoke, max_messages: int) -> list[Received]:
+    """Claims messages until the function's call is surely over.
 
     Messages that no event can hold are passed over.
     """
     request = ReceiveRequest(
-        max=1 if alone else invoke.batch,
+        max=max_messages,
         wait_seconds=0,
         visibility_timeout_seconds=_lease_seconds(core, invoke),
     )
@@ -67,30 +75,46 @@ def claim_batch(
 
 
 def hand_over(
-    core: Core, source: Source, invoke: Invoke, arn: str, batch: list[Received]
+    core: Core,
+    source: Source,
+    invoke: Invoke,
+    arn: str,
+    batch: list[Received],
+    try_seconds: int | None = None,
 ) -> InvokedBatch:
-    """Calls the function with a batch, and settles each message by its answer."""
+    """Calls the function with a batch, and settles each message by its answer.
+
+    try_seconds: for how long messages that are left are hidden, and their receives do not count:
+    an open breaker tries them. Else None.
+    """
     begun_ms = core.now_ms()
     called = core.call(arn, event_of(source, batch), invoke.timeout_seconds)
     outcome = _outcome(called, batch)
     left = outcome.failed | outcome.untried
     if left:
         _tell(source, invoke, called, outcome, len(batch))
-    lease_ms = min(each.parcel.visible_ms[each.place] for each in batch)
+    tried = InvokedBatch(
+        due_ms=min(each.parcel.visible_ms[each.place] for each in batch) if left else None,
+        left=left,
+        refused=called.refused,
+        succeeded=len(batch) - len(left),
+        failed=len(outcome.failed),
+        error=(called.error or _BY_ITSELF) if left else None,
+    )
     if called.unknown:
         core.wait_until(begun_ms + int(invoke.timeout_seconds * 1000 * core.clock.scale))
-        return InvokedBatch(due_ms=lease_ms, left=left)
+        if try_seconds is None:
+            return tried
     try:
         _delete(core, source, [each.receipt for each in batch if each.receipt not in left])
     except Unavailable:
         _logger.warning("messages of source %s stay held, though done", source.id)
     if not left:
-        return InvokedBatch()
-    try:
-        due_ms = _give_back(core, source, batch, outcome)
-    except Unavailable:
-        due_ms = lease_ms
-    return InvokedBatch(due_ms=due_ms, left=left, refused=called.refused)
+        return tried
+    with contextlib.suppress(Unavailable):
+        due_ms = _give_back(core, source, batch, outcome, try_seconds)
+        tried = tried._replace(due_ms=due_ms)
+    return tried
 
 
 def _outcome(called: Called, batch: list[Received]) -> InvocationOutcome:
@@ -132,20 +156,28 @@ def _delete(core: Core, source: Source, receipts: list[str]) -> None:
 
 
 def _give_back(
-    core: Core, source: Source, batch: list[Received], outcome: InvocationOutcome
+    core: Core,
+    source: Source,
+    batch: list[Received],
+    outcome: InvocationOutcome,
+    try_seconds: int | None,
 ) -> int | None:
     """Hides failed messages for the retry policy's wait, else for the visibility timeout.
 
     Messages that were not begun come again at once, behind the message that stopped them in their
     group. If a call began nothing they wait too: the next one would most likely do the same.
     """
+    if try_seconds is not None:
+        left = [each.receipt for each in batch if each.receipt in outcome.failed | outcome.untried]
+        request = GiveBackRequest(receipts=left, delay_seconds=try_seconds, tried=False)
+        return _first_due(give_back(core, request, _source_of(core, source)))
     hidden_seconds = source.visibility_timeout_seconds
     idle = len(outcome.untried) == len(batch)
     requests = (
         (outcome.failed, UNSET if source.retry is not None else hidden_seconds, True),
         (outcome.untried, hidden_seconds if idle else 0, False),
     )
-    dues: list[int] = []
+    dues: list[int | None] = []
     for receipts, delay_seconds, tried in requests:
         if not receipts:
             continue
@@ -154,9 +186,12 @@ def _give_back(
             delay_seconds=delay_seconds,
             tried=tried,
         )
-        results = give_back(core, request, _source_of(core, source))
-        dues += [due for due in results.values() if isinstance(due, int)]
-    return min(dues, default=None)
+        dues.append(_first_due(give_back(core, request, _source_of(core, source))))
+    return min((due for due in dues if due is not None), default=None)
+
+
+def _first_due(results: Results) -> int | None:
+    return min((due for due in results.values() if isinstance(due, int)), default=None)
 
 
 def _source_of(core: Core, source: Source) -> SourceOf:
@@ -172,5 +207,5 @@ def _tell(
     _logger.warning(
         "function %s failed %d and did not begin %d of %d messages of source %s: %s",
         *(invoke.function, len(outcome.failed), len(outcome.untried), of, source.id),
-        called.error or "by its own answer",
+        called.error or _BY_ITSELF,
     )

@@ -8,7 +8,7 @@ calls for the former one still run.
 
 Each worker holds one of `max_concurrency` items for as long as a call of the function may take, so
 the bound is exact also if a worker dies: its slot ends by its time. One further item, `wake`,
-records that a worker found no free slot, and when the newest alarm rings.
+records that a worker found no free slot, when the newest alarm rings, and the function's breaker.
 
     worker   holds ── scans: nothing ──────── releases ── reads `wake`: asked ── holds, scans
     waker             finds no free slot ── asks ── finds none still: leaves
@@ -23,6 +23,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from cirrusmq.invoking.function_breaker import FunctionBreaker, read_breaker
+from cirrusmq.model.breaker import Circuit
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, key
@@ -60,6 +62,8 @@ class Slots(msgspec.Struct, frozen=True, kw_only=True):
     """When a worker last found no free slot; 0 if none did since one scanned."""
     alarm_ms: int = 0
     """When the alarm that was set last rings; 0 if none was set."""
+    wake: Item = {}
+    """The item `wake`."""
 
     def free(self, invoke: Invoke) -> list[int]:
         """Returns numbers of free slots; none while too many run, by an earlier bound."""
@@ -80,16 +84,33 @@ def read(core: Core, owner_id: str) -> Slots:
         held=frozenset(held),
         asked_ms=int(wake.get("asked", {"N": "0"})["N"]),
         alarm_ms=int(wake.get("alarm", {"N": "0"})["N"]),
+        wake=wake,
     )
 
 
-def take(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
-    """Takes a free slot. Returns None if there is none, after asking its holders to scan again."""
-    slot = _take_free(core, owner_id, invoke)
-    if slot is not None:
+def wake_place(owner_id: str) -> tuple[str, str]:
+    """Returns the key of the item `wake` of a queue or group."""
+    return _pk(owner_id), _WAKE
+
+
+def read_circuit(core: Core, owner_id: str) -> Circuit:
+    """Returns the state of a function's breaker, for half a read unit."""
+    item = core.store.get(core.tables.messages, *wake_place(owner_id), consistent=False)
+    return read_breaker(item or {}).circuit
+
+
+def take(
+    core: Core, owner_id: str, invoke: Invoke, breaker: FunctionBreaker | None = None
+) -> Slot | None:
+    """Takes a free slot. Returns None if there is none, after asking its holders to scan again.
+
+    breaker: of the function; it sees its state, and there is no slot while it waits.
+    """
+    slot = _take_free(core, owner_id, invoke, breaker)
+    if slot is not None or (breaker is not None and breaker.waits(invoke)):
         return slot
     _set_wake(core, owner_id, "asked", core.now_ms())
-    return _take_free(core, owner_id, invoke)
+    return _take_free(core, owner_id, invoke, breaker)
 
 
 def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
@@ -101,7 +122,7 @@ def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
     fresh = begun_ms - slot.begun_ms <= FRESH_SECONDS * 1000 * core.clock.scale
     if fresh and slot.invoke == invoke:
         return slot
-    if not lease.renew(core, slot.lease, _hold_ms(core, invoke), kept_ms=KEPT_MS):
+    if not lease.renew(core, slot.lease, hold_ms(core, invoke), kept_ms=KEPT_MS):
         return None
     return replace(slot, invoke=invoke, begun_ms=begun_ms)
 
@@ -151,22 +172,28 @@ def set_alarm(core: Core, owner_id: str, due_ms: int) -> bool:
     return _set_wake(core, owner_id, "alarm", due_ms, condition, values)
 
 
-def _take_free(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
+def _take_free(
+    core: Core, owner_id: str, invoke: Invoke, breaker: FunctionBreaker | None
+) -> Slot | None:
     for _ in range(_TRIES):
         found = read(core, owner_id)
+        if breaker is not None:
+            breaker.see(found.wake)
+            if breaker.waits(invoke):
+                return None
         held, free = found.held, found.free(invoke)
         if not free:
             return None
         begun_ms = core.now_ms()
         place = _pk(owner_id), f"{core.random.choice(free):04d}"
-        taken = lease.take(core, place, _hold_ms(core, invoke), kept_ms=KEPT_MS)
+        taken = lease.take(core, place, hold_ms(core, invoke), kept_ms=KEPT_MS)
         if taken is not None:
             spare = invoke.max_concurrency - len(held) - 1
             return Slot(lease=taken, spare=spare, invoke=invoke, begun_ms=begun_ms)
     return None
 
 
-def _hold_ms(core: Core, invoke: Invoke) -> int:
+def hold_ms(core: Core, invoke: Invoke) -> int:
     """Returns how long a slot is held from now on: calls take real seconds."""
     return int((invoke.timeout_seconds + MARGIN_SECONDS) * 1000 * core.clock.scale)
 

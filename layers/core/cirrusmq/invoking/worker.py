@@ -7,6 +7,7 @@ Nothing that is ready waits for the sweep, unless a worker or a wake-up is lost:
 
     put after the scan   its waker found no free slot and asked: the worker scans once more
     delayed, or failed   the worker waits for it if that is soon, else an execution wakes one
+    an open breaker      the same, until the next message is tried; others leave
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from cirrusmq.invoking.function_batch import (
     lease_exceeds_timeout,
     return_all,
 )
+from cirrusmq.invoking.function_breaker import FunctionBreaker
 from cirrusmq.invoking.parting import is_again, next_part
+from cirrusmq.invoking.probing import TRIED_FROM, choose_one, try_one
 from cirrusmq.invoking.slots import Slot
 from cirrusmq.invoking.waking import wake
 from cirrusmq.lifecycle import chores
@@ -49,7 +52,7 @@ SEEN_MS = 1_000
 PAUSE_MS = (1_000, 60_000)
 """Pause before a scan of messages that are ready and could not be claimed, doubling."""
 _DUES = 16
-_Ending: TypeAlias = Literal["empty", "late", "refused", "gone"]
+_Ending: TypeAlias = Literal["empty", "late", "refused", "gone", "open"]
 _logger = logging.getLogger(__name__)
 
 
@@ -97,6 +100,7 @@ class _Worker:
         """The result of the scan behind an empty claim."""
         self._since_ms = core.now_ms()
         """When the worker last learned that there may be messages."""
+        self._breaker = FunctionBreaker(core, slots.wake_place(owner_id))
 
     def run(self) -> None:
         """Works until nothing is ready, or time is up."""
@@ -105,6 +109,7 @@ class _Worker:
             try:
                 ending = self._hand_out(slot)
             finally:
+                self._breaker.add(slot.invoke.breaker)
                 with contextlib.suppress(Unavailable):  # it ends by its time
                     slots.release(self._core, slot)
             slot = self._next(ending)
@@ -130,10 +135,20 @@ class _Worker:
         return _Target(source, source.invoke, arn)
 
     def _take(self) -> Slot | None:
-        target = self._target()
-        if target is None or not self._has_time(target.invoke.timeout_seconds):
-            return None
-        return slots.take(self._core, self._owner_id, target.invoke)
+        """Takes a slot, as soon as an open breaker tries a message if that is this worker's task.
+
+        Returns None if there is no slot, no time is left, or another worker comes back in time.
+        """
+        while (target := self._target()) is not None:
+            if not self._has_time(target.invoke.timeout_seconds):
+                self.leaves_some |= self._handed and self._breaker.is_open(target.invoke)
+                return None
+            slot = slots.take(self._core, self._owner_id, target.invoke, self._breaker)
+            if slot is not None or not self._breaker.waits(target.invoke):
+                return slot
+            if self._breaker.is_tried or not self._wait_until(self._breaker.circuit.probe_ms):
+                return None
+        return None
 
     def _hand_out(self, slot: Slot) -> _Ending:
         """Hands over batch after batch, under a hold of the slot that outlives each call."""
@@ -149,7 +164,8 @@ class _Worker:
             if renewed is None:
                 return "gone"
             held = renewed
-            batch = self._claim(source, invoke)
+            trying = self._breaker.is_open(invoke)
+            batch = self._claim_one(source, invoke) if trying else self._claim(source, invoke)
             if not batch:
                 return "empty"
             renewed = slots.renew(core, held, invoke)
@@ -164,11 +180,18 @@ class _Worker:
             ):
                 return_all(core, source, batch)
                 continue
+            if trying:
+                self._handed = True
+                if not try_one(core, self._breaker, *target, batch):
+                    return "open"
+                continue
             if first and len(batch) == invoke.batch:
                 self._wake_others(slot)
             first, self._handed, self._pause_ms = False, True, PAUSE_MS[0]
             if self._hand_parts(target, held, batch):
                 return "refused"
+            if self._breaker.is_open(invoke):
+                return "open"
 
     def _hand_parts(self, target: _Target, slot: Slot, batch: list[Received]) -> bool:
         """Hands a batch over in parts, and gives the rest back when no further call may begin.
@@ -179,11 +202,15 @@ class _Worker:
         core, (source, invoke, arn) = self._core, target
         waiting, passed = batch, list[Received]()
         refused = False
-        while waiting and not refused:
+        while waiting and not refused and not self._breaker.is_open(invoke):
             part = next_part(waiting)
             if part and waiting is not batch and not self._may_go_on(slot, invoke, waiting):
                 break
             handed = hand_over(core, source, invoke, arn, part)
+            if invoke.breaker is not None and (handed.succeeded or handed.failed):
+                self._breaker.count(
+                    invoke.breaker, handed.succeeded, handed.failed, handed.error or ""
+                )
             if handed.due_ms is not None:
                 self._dues_ms = sorted([*self._dues_ms, handed.due_ms])[:_DUES]
             refused = handed.refused
@@ -210,14 +237,23 @@ class _Worker:
             and lease_exceeds_timeout(core, invoke, waiting)
         )
 
-    def _claim(self, source: Source, invoke: Invoke) -> list[Received]:
+    def _claim_one(self, source: Source, invoke: Invoke) -> list[Received]:
+        """Claims the message that an open breaker tries: by chance if others may hide it."""
+        batch = self._claim(source, invoke, TRIED_FROM if source.grouped else 1)
+        return choose_one(self._core, source, batch) if batch else batch
+
+    def _claim(
+        self, source: Source, invoke: Invoke, max_messages: int | None = None
+    ) -> list[Received]:
         """Claims a batch; in a source with groups, of which a claim sees a few, also after a scan.
 
         claim   8 units: the groups a to f wait ── nothing
         scan   64 units: o is ready, u to z are not seen ── claims at o ── its alarm: scans on
         """
         core, self._seen = self._core, None
-        batch = claim_batch(core, source, invoke, alone=self._alone)
+        batch = claim_batch(
+            core, source, invoke, max_messages or (1 if self._alone else invoke.batch)
+        )
         self._alone = self._alone and any(map(is_again, batch))
         if batch or not source.grouped:
             return batch
@@ -225,7 +261,7 @@ class _Worker:
         if not self._seen.ready:
             return batch
         rounds.begin_there(core, self._seen)
-        batch = claim_batch(core, source, invoke)
+        batch = claim_batch(core, source, invoke, max_messages or invoke.batch)
         self._seen = None if batch else self._seen
         return batch
 
@@ -236,6 +272,8 @@ class _Worker:
             self.leaves_some = True
         if ending in ("late", "gone"):
             return None
+        if ending == "open":
+            return self._take()
         now = slots.read(core, self._owner_id)
         if now.asked_ms:
             if not self._has_time(SETTLE_SECONDS):
@@ -246,13 +284,21 @@ class _Worker:
                 self._since_ms = now.asked_ms
                 return self._take()
         due_ms = self._next_due_ms()
-        if due_ms is None or not slots.set_alarm(core, self._owner_id, due_ms):
-            return None
+        return self._take() if due_ms is not None and self._wait_until(due_ms) else None
+
+    def _wait_until(self, due_ms: int) -> bool:
+        """Waits until a time, if that is soon and nobody else does.
+
+        Returns False if another worker comes then, or sooner: an execution wakes it if need be.
+        """
+        core = self._core
+        if not slots.set_alarm(core, self._owner_id, due_ms):
+            return False
         if self._has_time((due_ms - core.now_ms()) / 1000 / core.clock.scale, NAP_SECONDS):
             core.wait_until(due_ms)
-            return self._take()
+            return True
         self._start_waiting(due_ms)
-        return None
+        return False
 
     def _next_due_ms(self) -> int | None:
         target = self._target()

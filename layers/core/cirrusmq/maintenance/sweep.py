@@ -34,7 +34,9 @@ class SweepResult(msgspec.Struct, kw_only=True):
     stuck: int = 0
     """Delivery states whose retries had no worker."""
     open_breakers: int = 0
-    """Subscriptions whose breaker was open when their last session ended."""
+    """URLs whose breaker was open when their last session ended, and functions with an open one."""
+    late_ms: int = 0
+    """By how much the latest message of a schedule was put behind its time."""
     oldest_age_ms: int = 0
     """Age of the oldest message that could be received and is not."""
     undecided: int = 0
@@ -171,6 +173,7 @@ def _keeping(core: Core) -> set[str]:
 
 def _visit(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     visits = visit_all(core, deadline_ms)
+    swept.open_breakers += visits.open_breakers
     if visits.oldest_ms is not None:
         swept.oldest_age_ms = max(0, core.now_ms() - visits.oldest_ms)
     return visits.done
@@ -190,7 +193,9 @@ def _fire_schedules(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     # Few deployments have schedules: the others load nothing of time zones.
     from cirrusmq.schedules.firing import fire_due
 
-    return fire_due(core, deadline_ms, known.flag_ms)
+    done, late_ms = fire_due(core, deadline_ms, known.flag_ms)
+    swept.late_ms = max(swept.late_ms, late_ms)
+    return done
 
 
 def _note_formats(core: Core, deadline_ms: int, swept: SweepResult) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from cirrusmq.invoking import slots
 from cirrusmq.invoking.waking import wake
 from cirrusmq.lifecycle.dead_letters import age_limit
 from cirrusmq.lifecycle.dead_letters.policy import age_limit_ms
@@ -37,6 +38,8 @@ class Visits(msgspec.Struct, frozen=True):
     """True if they finished a round through all resources that keep messages."""
     oldest_ms: int | None
     """The send time of the oldest waiting message, as far as this and the last round know."""
+    open_breakers: int = 0
+    """Sources whose function's breaker was open, in this round or in all of the last one."""
 
 
 def visit_all(core: Core, deadline_ms: int) -> Visits:
@@ -46,9 +49,12 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
     if "after" in note:
         place = CounterPlace(int(note["shard"]["N"]), note["after"]["S"])
     waiting = [int(note["oldest"]["N"])] if "oldest" in note else []
+    broken = _number(note, "open")
 
     def visit(counter: Counter) -> None:
-        oldest = _visit(core, counter, deadline_ms)
+        nonlocal broken
+        oldest, is_open = _visit(core, counter, deadline_ms)
+        broken += is_open
         if oldest is not None:
             waiting.append(oldest)
 
@@ -57,14 +63,19 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
     item: Item = key(*_ROUND)
     if reached is None:
         item |= {} if oldest is None else {"before": {"N": str(oldest)}}
+        item |= {"open_before": {"N": str(broken)}} if broken else {}
     else:
         item |= {"shard": {"N": str(reached.shard)}, "after": {"S": reached.after}}
         item |= {} if oldest is None else {"oldest": {"N": str(oldest)}}
         if "before" in note:
             item["before"] = note["before"]
             oldest = min([*waiting, int(note["before"]["N"])])
+        before = _number(note, "open_before")
+        item |= {"open": {"N": str(broken)}} if broken else {}
+        item |= {"open_before": {"N": str(before)}} if before else {}
+        broken = max(broken, before)
     core.store.write("PutItem", {"TableName": core.tables.usage, "Item": item})
-    return Visits(reached is None, oldest)
+    return Visits(reached is None, oldest, broken)
 
 
 def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> None:
@@ -93,15 +104,23 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
     lease.release(core, held)
 
 
-def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
-    """Visits one resource. Returns the send time of its oldest waiting message, or None."""
+def _number(note: Item, name: str) -> int:
+    return int(note.get(name, {"N": "0"})["N"])
+
+
+def _visit(core: Core, counter: Counter, deadline_ms: int) -> tuple[int | None, bool]:
+    """Visits one resource.
+
+    Returns the send time of its oldest waiting message, or None; and True if its function's breaker
+    is open.
+    """
     if counter.past:
         move_past(core, counter)
     elif counter.empty:
         remove_empty(core, counter)
     source = source_of_resource(core, counter.resource_id) if counter.holds else None
     if source is None:
-        return None
+        return None, False
     waits = source.paused and source.subscription is None
     if age_limit_ms(source) is not None and not waits:
         partitions = list(range(source.partitions))
@@ -112,7 +131,9 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
     not_all = isinstance(seen.answer, rounds.NotAllSeen)
     if source.invoke is not None and not waits and (seen.oldest_ms is not None or not_all):
         wake(core, source.id)  # if its worker is lost, or to scan the rest
-    return seen.oldest_ms
+    if source.invoke is None or source.invoke.breaker is None or source.paused:
+        return seen.oldest_ms, False
+    return seen.oldest_ms, slots.read_circuit(core, source.owner_id).is_open
 
 
 def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) -> None:

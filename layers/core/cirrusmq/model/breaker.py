@@ -1,4 +1,4 @@
-"""`breaker` of a URL: posts stop while most of them fail, and one message at a time is tried.
+"""`breaker` of a URL or a function: while most messages fail, one at a time is tried.
 
     closed   20 outcomes or more in a minute, and `share` of them failed ──> open
     open     one message after 1 s, then 2, 4 … 60 s ── it succeeds ──> closed, counts are cleared
@@ -28,7 +28,7 @@ _DOUBLINGS = 6
 
 
 class Breaker(msgspec.Struct, frozen=True):
-    """When posts stop: the share of a minute's outcomes that failed."""
+    """When it opens: the share of a minute's outcomes that failed."""
 
     share: float = limits.BREAKER_SHARE_DEFAULT
 
@@ -81,14 +81,36 @@ def after_post(circuit: Circuit, breaker: Breaker, now_ms: int, error: str | Non
     if circuit.is_open:
         return circuit
     part = now_ms // PART_MS
-    counts = {each[0]: each for each in circuit.counts if part - PARTS < each[0] <= part + 1}
+    counts = {each[0]: each for each in _of_the_minute(circuit, now_ms)}
     _, succeeded, failed = counts.get(part, (part, 0, 0))
     counts[part] = (part, succeeded + (error is None), failed + (error is not None))
-    failures = sum(each[2] for each in counts.values())
-    outcomes = failures + sum(each[1] for each in counts.values())
-    if error is not None and outcomes >= OUTCOMES and failures >= breaker.share * outcomes:
-        return Circuit(opened_ms=now_ms, probe_ms=now_ms + FIRST_WAIT_MS, error=error)
-    return Circuit(counts=tuple(sorted(counts.values())[-PARTS:]))
+    known = tuple(sorted(counts.values()))
+    if error is not None and must_open(Circuit(counts=known), breaker, now_ms):
+        return opened(now_ms, error)
+    return Circuit(counts=known[-PARTS:])
+
+
+def must_open(circuit: Circuit, breaker: Breaker, now_ms: int) -> bool:
+    """Returns True if the outcomes of the last minute open a closed breaker."""
+    counts = _of_the_minute(circuit, now_ms)
+    failures = sum(each[2] for each in counts)
+    outcomes = failures + sum(each[1] for each in counts)
+    return outcomes >= OUTCOMES and failures >= breaker.share * outcomes
+
+
+def opened(now_ms: int, error: str) -> Circuit:
+    """Returns the state of a breaker that opens now."""
+    return Circuit(opened_ms=now_ms, probe_ms=now_ms + FIRST_WAIT_MS, error=error)
+
+
+def wait_after(failed_probes: int) -> int:
+    """Returns the milliseconds to the next try, after this number of tries that failed."""
+    return min(FIRST_WAIT_MS << min(failed_probes, _DOUBLINGS), LONGEST_WAIT_MS)
+
+
+def _of_the_minute(circuit: Circuit, now_ms: int) -> list[tuple[int, int, int]]:
+    part = now_ms // PART_MS
+    return [each for each in circuit.counts if part - PARTS < each[0] <= part + 1]
 
 
 def after_probe(circuit: Circuit, now_ms: int, error: str | None, asked_ms: int = 0) -> Circuit:
@@ -99,10 +121,9 @@ def after_probe(circuit: Circuit, now_ms: int, error: str | None, asked_ms: int 
     if error is None:
         return Circuit()
     failed = circuit.failed_probes + 1
-    wait_ms = min(FIRST_WAIT_MS << min(failed, _DOUBLINGS), LONGEST_WAIT_MS)
     return replace(
         circuit,
-        probe_ms=now_ms + max(wait_ms, asked_ms),
+        probe_ms=now_ms + max(wait_after(failed), asked_ms),
         failed_probes=failed,
         error=error,
     )

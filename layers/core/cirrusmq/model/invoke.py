@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.shapes import integer
+from cirrusmq.model.breaker import Breaker, BreakerInput
 
 EventSource: TypeAlias = Literal["cirrusmq", "aws:sqs"]
 
@@ -25,6 +26,8 @@ class Invoke(msgspec.Struct, frozen=True, kw_only=True):
     """The function's own timeout, or longer: an answer that takes longer counts as lost."""
     event_source: EventSource = "cirrusmq"
     """`eventSource` of its records: `aws:sqs` for handlers that take only SQS's."""
+    breaker: Breaker | None = None
+    """When calls stop because most messages fail; None: never."""
 
 
 class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,8 +40,11 @@ class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     batch: Annotated[int, integer((1, limits.BATCH_MESSAGES))] | UnsetType = UNSET
     timeout_seconds: Annotated[int, integer(limits.INVOKE_SECONDS, " seconds")] | UnsetType = UNSET
     event_source: EventSource | UnsetType = UNSET
+    breaker: BreakerInput | UnsetType | None = UNSET
 
     def chosen(self) -> Invoke:
         """Returns the given values over the defaults."""
         given = {name: getattr(self, name) for name in self.__struct_fields__}
+        if isinstance(self.breaker, BreakerInput):
+            given["breaker"] = self.breaker.chosen()
         return Invoke(**{name: held for name, held in given.items() if held is not UNSET})

@@ -359,7 +359,8 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
     for pushed in ("max_in_flight", "rate", "keep_answers", "breaker"):
         # False is true of other protocols, too.
         if getattr(given, pushed) not in (UNSET, False) and subscription.protocol != "http":
-            raise InvalidParameter(pushed, "is allowed only with protocol http")
+            instead = "; a function has invoke.breaker" if pushed == "breaker" else ""
+            raise InvalidParameter(pushed, f"is allowed only with protocol http{instead}")
     changes = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }

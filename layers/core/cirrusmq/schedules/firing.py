@@ -55,6 +55,8 @@ class MarkLook(NamedTuple):
     """Marks due until then are fired. Later than the schedules' reads by at most 120 s, by
     which changes take longer to be in force."""
     deadline_ms: int
+    late_ms: list[int]
+    """How much later than its time each message is that was put behind it."""
 
 
 class _Step(NamedTuple):
@@ -65,15 +67,19 @@ class _Step(NamedTuple):
     next_ms: int | None
     """The time of the next mark; None if there is none."""
     failure: Failure | None = None
+    due_ms: int = 0
+    """The message's time."""
 
 
-def fire_due(core: Core, deadline_ms: int, flag_ms: int | None) -> bool:
-    """Fires schedules that are due within 120 s, until a deadline. Returns True if it finished.
+def fire_due(core: Core, deadline_ms: int, flag_ms: int | None) -> tuple[bool, int]:
+    """Fires schedules that are due within 120 s, until a deadline.
+
+    Returns True if it finished, and by how many milliseconds the latest message is late.
 
     flag_ms: when the last schedule was made, as the sweep's item has it; None if it says that there
     are none, or is not known. Then marks that are found raise it again.
     """
-    look = MarkLook(core, core.now_ms() + limits.SCHEDULE_AHEAD_MS, deadline_ms)
+    look = MarkLook(core, core.now_ms() + limits.SCHEDULE_AHEAD_MS, deadline_ms, [])
     shards = mark_shards()
     # Another one is first each minute, if a sweep does not come to the last ones.
     first = core.now_ms() // 60_000 % len(shards)
@@ -83,7 +89,7 @@ def fire_due(core: Core, deadline_ms: int, flag_ms: int | None) -> bool:
         core.store.write("UpdateItem", raise_flag(core, core.now_ms())["Update"])
     elif not any_marks and flag_ms is not None and flag_ms < core.now_ms() - _SETTLED_MS:
         lower_flag(core, flag_ms)
-    return all(done for _, done in results)
+    return all(done for _, done in results), max(look.late_ms, default=0)
 
 
 def _fire_shard(look: MarkLook, shard: str) -> tuple[bool, bool]:
@@ -119,6 +125,8 @@ def _fire(look: MarkLook, mark: ScheduleMark) -> bool:
         step = _step(look, found, mark)
         if not _write(core, found, mark, step):
             return True  # another sweep has taken it
+        if step.fired is not None and core.now_ms() > step.due_ms:
+            look.late_ms.append(core.now_ms() - step.due_ms)
         if step.next_ms is None or step.next_ms > look.horizon_ms:
             return True
         mark = replace(mark, due_ms=step.next_ms)
@@ -146,7 +154,8 @@ def _step(look: MarkLook, found: Document[Schedule] | None, mark: ScheduleMark) 
         told = mark.name, mark.account, (now_ms - due_ms) // 1000
         _logger.warning("schedule %s of account %s fires %s s late", *told)
     try:
-        return _Step(make_message(core, mark.account, definition, due_ms), next_ms)
+        fired = make_message(core, mark.account, definition, due_ms)
+        return _Step(fired, next_ms, due_ms=due_ms)
     except (Unavailable, Throttled):
         raise  # it passes: the mark stays
     except CirrusMQError as error:

@@ -33,10 +33,12 @@ def put_schedule(
     given: ScheduleInput,
     *,
     by: str = "",
+    resource_id: str | None = None,
 ) -> tuple[Schedule, bool]:
     """Creates a schedule, or gives it another definition. Returns (schedule, created).
 
-    by: the access key that asks for it.
+    by: the access key that asks for it. resource_id: the id of a new one; None draws it. It is not
+    put if another one has the name.
 
     It is in force for times more than 3 minutes away. Raises the errors of a send of the message.
     """
@@ -47,7 +49,7 @@ def put_schedule(
     check_rule(wanted.rule, core.now_ms())
     # As it will be a minute before its time.
     make_message(core, account, wanted, core.now_ms() + 60_000)
-    return change(core, lambda: _put(core, account, name, wanted))
+    return change(core, lambda: _put(core, account, name, wanted, resource_id))
 
 
 def _put(
@@ -55,10 +57,13 @@ def _put(
     account: str,
     name: str,
     wanted: Definition,
+    resource_id: str | None,
 ) -> DirectoryChange[tuple[Schedule, bool]]:
     place, now_ms = schedule_place(account, name), core.now_ms()
     found = directory.read(core, place, Schedule)
     if found is not None and found.value.name != name:
+        raise AlreadyExists(f"schedule {found.value.name} exists")
+    if found is not None and resource_id not in (None, found.value.id):
         raise AlreadyExists(f"schedule {found.value.name} exists")
     if found is not None and is_same(found.value.definition, wanted):
         return DirectoryChange(result=(found.value, False))
@@ -73,7 +78,7 @@ def _put(
         schedule = Schedule(
             account=account,
             name=name,
-            id=new_id(core.random),
+            id=resource_id or new_id(core.random),
             definition=definition,
             created_ms=now_ms,
             modified_ms=now_ms,

@@ -12,7 +12,7 @@ from cirrusmq.model.queue import DeadLetter, Queue
 from cirrusmq.model.sender import SenderDetail
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Counts
-from cirrusmq_lambda.answers.invoking import Invoke
+from cirrusmq_lambda.answers.invoking import BreakerError, BreakerState, Invoke
 
 
 class QueueAttributes(Body):
@@ -60,10 +60,13 @@ class QueueAttributes(Body):
 
 
 class QueueWithCounts(QueueAttributes):
-    """A queue and its counts of messages."""
+    """A queue, its counts of messages, and the state of its function's breaker."""
 
     counts: Counts
     region: str
+    breaker_state: BreakerState | UnsetType = UNSET
+    breaker_open_since: Time | UnsetType = UNSET
+    breaker_error: BreakerError | UnsetType = UNSET
 
 
 class QueuePage(Body):

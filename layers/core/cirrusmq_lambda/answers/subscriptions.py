@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.model.breaker import Circuit
 from cirrusmq.model.retry import RetryPolicy
 from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
 from cirrusmq.queues.counts import Counts
@@ -17,7 +16,13 @@ from cirrusmq.subscriptions.state import SubscriptionState
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.content import to_base64
 from cirrusmq_lambda.answers.counts import Approximate
-from cirrusmq_lambda.answers.invoking import Invoke
+from cirrusmq_lambda.answers.invoking import (
+    Breaker,
+    BreakerError,
+    BreakerState,
+    Invoke,
+    breaker_fields,
+)
 
 
 class RetryInForce(Body):
@@ -33,12 +38,6 @@ class RetryInForce(Body):
         """Returns the answer for a policy."""
         waits = [wait_ms / 1000 for wait_ms in policy.waits_ms]
         return cls(policy.policy, waits, policy.jitter, policy.max_retries)
-
-
-class Breaker(Body):
-    """When posts stop: in a minute 20 outcomes or more, and a share of them failed."""
-
-    share: float
 
 
 class SubscriptionAttributes(Body, kw_only=True):
@@ -204,17 +203,9 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     ) = UNSET
     next_attempt_at: Time | UnsetType = UNSET
     last_error: str | UnsetType | None = UNSET
-    breaker_state: (
-        Annotated[
-            Literal["closed", "open"],
-            Meta(description="with `breaker`; open: one message at a time is tried"),
-        ]
-        | UnsetType
-    ) = UNSET
+    breaker_state: BreakerState | UnsetType = UNSET
     breaker_open_since: Time | UnsetType = UNSET
-    breaker_error: (
-        Annotated[str, Meta(description="while open: why the newest post failed")] | UnsetType
-    ) = UNSET
+    breaker_error: BreakerError | UnsetType = UNSET
     failed_answers: (
         Annotated[
             list[FailedAnswer],
@@ -239,23 +230,11 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
             oldest_active_age_seconds=age_seconds,
             next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
             last_error=UNSET if next_ms is None else read.last_error,
-            **_circuit(read.circuit),
+            **breaker_fields(read.circuit),
             failed_answers=[FailedAnswer.of(each) for each in read.failed_answers]
             if subscription.keep_answers
             else UNSET,
         )
-
-
-def _circuit(circuit: Circuit | None) -> dict[str, Any]:
-    if circuit is None:
-        return {}
-    if not circuit.is_open:
-        return {"breaker_state": "closed"}
-    return {
-        "breaker_state": "open",
-        "breaker_open_since": format_time(circuit.opened_ms),
-        "breaker_error": circuit.error or UNSET,
-    }
 
 
 class SubscriptionPage(Body):

@@ -19,7 +19,9 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from cirrusmq.base.names import new_id
 
-Kind: TypeAlias = Literal["queue", "topic", "receiver", "subscription", "grant", "topic_grant"]
+Kind: TypeAlias = Literal[
+    "queue", "topic", "receiver", "subscription", "grant", "topic_grant", "schedule"
+]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _NESTED = ("receiver", "subscription", "grant", "topic_grant")
 _REMEMBERED = 32

@@ -16,6 +16,7 @@ from cirrusmq.base.names import ACCOUNT_NAME, check_name
 from cirrusmq.base.shapes import convert_texts
 from cirrusmq.model.queue import QueueInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
+from cirrusmq.schedules.schedule import ScheduleInput
 from cirrusmq_lambda.custom_resources.identity import Place
 from cirrusmq_lambda.routes.access import GrantRequest, TopicGrantRequest
 
@@ -132,6 +133,17 @@ class TopicGrantProperties(_Properties, frozen=True, kw_only=True):
         return Place(self.account, "topic_grant", self.to, self.topic)
 
 
+class ScheduleProperties(_Properties, frozen=True, kw_only=True):
+    """The properties of a `Custom::CirrusMQSchedule`."""
+
+    name: str
+    attributes: ScheduleInput
+
+    @property
+    def place(self) -> Place:
+        return Place(self.account, "schedule", self.name)
+
+
 Properties: TypeAlias = (
     QueueProperties
     | TopicProperties
@@ -139,6 +151,7 @@ Properties: TypeAlias = (
     | SubscriptionProperties
     | GrantProperties
     | TopicGrantProperties
+    | ScheduleProperties
 )
 TYPES: dict[str, type[Properties]] = {
     "Custom::CirrusMQQueue": QueueProperties,
@@ -147,6 +160,7 @@ TYPES: dict[str, type[Properties]] = {
     "Custom::CirrusMQSubscription": SubscriptionProperties,
     "Custom::CirrusMQGrant": GrantProperties,
     "Custom::CirrusMQTopicGrant": TopicGrantProperties,
+    "Custom::CirrusMQSchedule": ScheduleProperties,
 }
 
 

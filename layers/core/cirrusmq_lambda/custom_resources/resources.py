@@ -8,7 +8,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from cirrusmq.access import grants
-from cirrusmq.base.errors import AlreadyExists, GrantNotFound, QueueNotFound, TopicNotFound
+from cirrusmq.base.errors import (
+    AlreadyExists,
+    GrantNotFound,
+    QueueNotFound,
+    ScheduleNotFound,
+    TopicNotFound,
+)
 from cirrusmq.base.shapes import convert
 from cirrusmq.model.queue import Queue, QueueInput, ReceiverInput, create_attributes
 from cirrusmq.model.source import Source
@@ -24,6 +30,8 @@ from cirrusmq.model.topic import (
 from cirrusmq.queues import queues, receiver_management, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq.runtime.core import Core
+from cirrusmq.schedules import schedule_management
+from cirrusmq.schedules.schedule import ScheduleInput
 from cirrusmq.storage import counters
 from cirrusmq.subscriptions import management, subscriptions, topics
 from cirrusmq.subscriptions.state import read_state
@@ -239,6 +247,33 @@ class SubscriptionResource(Resource):
         return topics.find_topic(self.core, self.place.account, self.place.parent).value
 
 
+class ScheduleResource(Resource):
+    """A schedule."""
+
+    def find(self) -> str | None:
+        found = _found(lambda: schedule_management.find_schedule(self.core, *self._key))
+        return found.value.id if found else None
+
+    def create(self, resource_id: str, given: ScheduleInput) -> str:
+        present = self.find()
+        if present not in (None, resource_id):
+            return str(present)  # of others
+        made, _ = schedule_management.put_schedule(
+            self.core, *self._key, given, resource_id=resource_id
+        )
+        return made.id
+
+    def change(self, given: ScheduleInput) -> None:
+        schedule_management.put_schedule(self.core, *self._key, given)
+
+    def delete(self) -> None:
+        schedule_management.delete_schedule(self.core, *self._key)
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        return self.place.account, self.place.name
+
+
 _KINDS: dict[str, type[Resource]] = {
     "queue": QueueResource,
     "receiver": ReceiverResource,
@@ -246,6 +281,7 @@ _KINDS: dict[str, type[Resource]] = {
     "topic": TopicResource,
     "subscription": SubscriptionResource,
     "topic_grant": TopicGrantResource,
+    "schedule": ScheduleResource,
 }
 
 
@@ -258,7 +294,7 @@ def _found(read: Callable[[], T]) -> T | None:
     """Returns the result of `read`, or None if the resource or its parent does not exist."""
     try:
         return read()
-    except (QueueNotFound, TopicNotFound, GrantNotFound):
+    except (QueueNotFound, TopicNotFound, GrantNotFound, ScheduleNotFound):
         return None
 
 

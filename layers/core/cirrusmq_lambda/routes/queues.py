@@ -17,12 +17,14 @@ from cirrusmq.queues.receiver_management import delete_queue
 from cirrusmq.storage import counters
 from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.counts import Counts
+from cirrusmq_lambda.answers.invoking import breaker_fields
 from cirrusmq_lambda.answers.operations import OperationStarted
 from cirrusmq_lambda.answers.queues import (
     QueueAttributes,
     QueuePage,
     QueueWithCounts,
 )
+from cirrusmq_lambda.circuits import circuit_of
 from cirrusmq_lambda.http import NoFields, Request, Route, following, read_flag
 from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 
@@ -58,7 +60,9 @@ def show_queue(request: Request) -> Ok[QueueWithCounts]:
     now_ms = core.now_ms()
     counts = count(core, queue_source(queue, now_ms))
     region = os.environ.get("AWS_REGION", "")
-    return Ok(QueueWithCounts.of(queue, counts=Counts.of(counts, now_ms), region=region))
+    more = {"counts": Counts.of(counts, now_ms), "region": region}
+    circuit = circuit_of(core, queue.id, queue.attributes.invoke)
+    return Ok(QueueWithCounts.of(queue, **more, **breaker_fields(circuit)))
 
 
 def show_queues(request: Request) -> Ok[QueuePage]:

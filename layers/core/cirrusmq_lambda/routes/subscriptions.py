@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from cirrusmq.access.permissions import check_invoke
 from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFound
@@ -23,6 +24,7 @@ from cirrusmq_lambda.answers.subscriptions import (
     SubscriptionPage,
     SubscriptionWithState,
 )
+from cirrusmq_lambda.circuits import circuit_of
 from cirrusmq_lambda.http import NoFields, Request, Route, following, read_flag
 from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import reached, subscription_of, topic_of
@@ -61,6 +63,8 @@ def show_subscription(request: Request) -> Ok[SubscriptionWithState]:
     """Returns a subscription's attributes, its counts, and the state of its deliveries."""
     _, subscription = subscription_of(request, "info")
     state = read_state(request.core, subscription)
+    circuit = circuit_of(request.core, subscription.id, subscription.invoke)
+    state = replace(state, circuit=circuit or state.circuit)
     return Ok(SubscriptionWithState.at(subscription, state, request.core.now_ms()))
 
 
