@@ -469,8 +469,18 @@ def test_schedules_are_made_changed_exported_and_deleted(world: World) -> None:
     assert shop.client.show_schedule("daily")["cron"] == "30 9 * * 1-5"
     assert shop.client.show_schedule("often")["queue"] == "orders"
 
-    shop.apply("version: 1\nqueues: {}\n", delete=True)
-    assert list(shop.client.list_schedules()) == []
+    one = changed[: changed.index("  often")]
+    shop.apply(one, delete=True)
+    assert [each["name"] for each in shop.client.list_schedules()] == ["daily"]
+
+
+def test_a_file_that_is_older_than_schedules_deletes_none(world: World) -> None:
+    shop = Shop(world)
+    shop.apply(SCHEDULED)
+    older = SCHEDULED[: SCHEDULED.index("schedules:")]
+    assert not shop.plan(older, delete=True).steps
+    shop.apply(older, delete=True)
+    assert len(list(shop.client.list_schedules())) == 2
 
 
 @pytest.mark.parametrize(

@@ -172,9 +172,14 @@ def _kept(step: Step, found: Mapping[Place, Found]) -> object:
 
 
 def _unnamed(declared: Mapping[Place, Declared], found: Mapping[Place, Found]) -> set[Place]:
-    """Returns resources that the file does not name. A subscription's own queue goes with it."""
+    """Returns resources that the file does not name. A subscription's own queue goes with it.
+
+    A file without schedules may be older than them: it says nothing about any.
+    """
     folded = {place.folded for place in declared}
     gone = {place for place in found if place.folded not in folded}
+    if not any(place.kind == "schedule" for place in declared):
+        gone = {place for place in gone if place.kind != "schedule"}
     kept = {each.own_queue for place, each in found.items() if place not in gone}
     return {place for place in gone if place.queue is None or place.queue not in kept}
 
