@@ -22,8 +22,8 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     logged = [record for record in records if is_log_record(record)]
     put = [record for record in records if not is_log_record(record)]
     errors = wake_all(core, map(source_id, put))
-    most_ms = context.get_remaining_time_in_millis() - SAVE_MS
-    done, failures = deliver_records(core, list(map(read_entry, logged)), most_ms)
+    max_ms = context.get_remaining_time_in_millis() - SAVE_MS
+    done, failures = deliver_records(core, list(map(read_entry, logged)), max_ms)
     for error in errors + failures:
         observability.logger.error("put aside, not notified or stopped", exc_info=error)
     # The stream delivers again from the first failure on.

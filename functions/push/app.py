@@ -24,14 +24,14 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     if not is_known(event, KINDS):
         return DONE
     core, invocation_id = bootstrap.service(), context.aws_request_id
-    most_ms = posting_ms(context.get_remaining_time_in_millis())
+    max_ms = posting_ms(context.get_remaining_time_in_millis())
     if "deliver" in event:
         places = [event["deliver"], *event.get("others", ())]
-        deliver_all(core, places, invocation_id, most_ms)
+        deliver_all(core, places, invocation_id, max_ms)
         return DONE
     # Events of the previous release, in which this function handled all URLs.
     if "retry" in event:
-        push = make_push(core, event["retry"], invocation_id, most_ms, takes_slow=True)
+        push = make_push(core, event["retry"], invocation_id, max_ms, takes_slow=True)
         if push is not None:
             return retry(push, event["retry"])
     elif "wake" in event:

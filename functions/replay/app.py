@@ -37,19 +37,19 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
         return fan_out_again.show(started)
     if "fan_out_state" in event:
         return fan_out_again.find(core, event["fan_out_state"])
-    most_ms = context.get_remaining_time_in_millis() - SAVE_MS
+    max_ms = context.get_remaining_time_in_millis() - SAVE_MS
     if "parked" in event:
-        drain(core, event["parked"], most_ms - CALLS_MS)
+        drain(core, event["parked"], max_ms - CALLS_MS)
     elif "aged" in event:
         aged = event["aged"]
         place = aged["resource"], aged["partition"]
         if "parcels" in aged:
             with log_and_continue("the next look names these parcels again"):
-                tidy(core, *place, aged["parcels"], most_ms - CALLS_MS)
+                tidy(core, *place, aged["parcels"], max_ms - CALLS_MS)
         else:
-            give_up_on(core, *place, most_ms - CALLS_MS)
+            give_up_on(core, *place, max_ms - CALLS_MS)
     else:
-        run(core, convert(event["operation"], Pointer), most_ms, event.get("hops", 0))
+        run(core, convert(event["operation"], Pointer), max_ms, event.get("hops", 0))
     return None
 
 

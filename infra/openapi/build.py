@@ -328,9 +328,9 @@ def _query(name: str, path: str) -> dict[str, Any]:
     elif name == "reply_by":
         text, schema = "as the answer to the send has it", msgspec.json.schema(Time)
     elif name == "wait_seconds":
-        least, most = RECEIVE_WAIT_SECONDS
+        least, limit = RECEIVE_WAIT_SECONDS
         text = "how long to wait for the reply"
-        schema = {"type": "number", "minimum": least, "maximum": most, "default": 0}
+        schema = {"type": "number", "minimum": least, "maximum": limit, "default": 0}
     elif name == "exact":
         text = "whether an attribute that is not given must be at its default; else it may be any"
         schema = {"type": "boolean", "default": False}
@@ -338,8 +338,8 @@ def _query(name: str, path: str) -> dict[str, Any]:
         text = "as many hours, each a number; without it twelve times five minutes"
         schema = {"type": "integer", "minimum": RATES_HOURS[0], "maximum": RATES_HOURS[1]}
     elif name in _QUERY_NAMES:
-        least, most = RATES_NAMES
-        text = f"names with commas between them, in all lists {least} to {most}"
+        least, limit = RATES_NAMES
+        text = f"names with commas between them, in all lists {least} to {limit}"
         schema = {"type": "string", "examples": [_QUERY_NAMES[name]]}
     elif name in _QUERY_TIMES.get(path, {}):
         text, schema = _QUERY_TIMES[path][name], msgspec.json.schema(Time)

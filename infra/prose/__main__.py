@@ -23,10 +23,10 @@ Counts = Mapping[str, Mapping[str, int]]
 def exceeded(counts: Counts, ceilings: Counts) -> list[str]:
     """A line for each turn of phrase that a package has more often than its ceiling allows."""
     return [
-        f'{package}: {found[name]} times "{name}", at most {most}'
+        f'{package}: {found[name]} times "{name}", at most {limit}'
         for package, found in sorted(counts.items())
         for name in PATTERNS
-        if found[name] > (most := ceilings.get(package, {}).get(name, 0))
+        if found[name] > (limit := ceilings.get(package, {}).get(name, 0))
     ]
 
 

@@ -164,14 +164,14 @@ def _write(
     options: Namespace,
 ) -> None:
     """Computes all outputs first, then writes, then publishes them."""
-    most: int = options.history
+    limit: int = options.history
     published, times_ms = outputs.published, [point.at_ms for point in points]
     known_ms = [int(time_ms) for time_ms in published.state.get("times_ms", ())]
     repeated = sf.col("at_ms").isin(times_ms)
     # The run's figures by resource and by label, with the parts of each table that it rewrites.
     tables = [
-        _Stored(outputs, BACKLOG_TABLE, current.drop("ages"), (known_ms, times_ms, most)),
-        _Stored(outputs, LABEL_TABLE, figures_by_label(current), (known_ms, times_ms, most)),
+        _Stored(outputs, BACKLOG_TABLE, current.drop("ages"), (known_ms, times_ms, limit)),
+        _Stored(outputs, LABEL_TABLE, figures_by_label(current), (known_ms, times_ms, limit)),
     ]
     history = tables[0].history
     known = outputs.read(spark, published.of(TREND_TABLE).values(), TREND_SCHEMA).where(~repeated)
@@ -181,7 +181,7 @@ def _write(
     # A run over an older export writes its point in its place, and shows the newest one again.
     at_ms = max([*times_ms, *known_ms])
     newest, labels = (table.at(spark, at_ms) for table in tables)
-    rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
+    rows = [row.asDict() for row in with_trends(newest, times, at_ms, limit).collect()]
     accounts = outputs.summarized_accounts()
     summaries = backlog_summaries(rows, accounts, at_ms, outputs.generated_ms)
     groups = backlog_groups(summaries, [row.asDict() for row in labels.collect()])

@@ -31,9 +31,9 @@ class History:
 
 
 def plan_history(
-    published: Iterable[Part], known_ms: Iterable[int], points_ms: Sequence[int], most: int
+    published: Iterable[Part], known_ms: Iterable[int], points_ms: Sequence[int], limit: int
 ) -> History:
-    """Returns the history after a run for the times `points_ms`; trends show `most` times."""
+    """Returns the history after a run for the times `points_ms`; trends show `limit` times."""
     times = sorted({*known_ms, *points_ms})
     newest_ms = times[-1]
     month = iso_month(newest_ms)
@@ -44,7 +44,7 @@ def plan_history(
     }
     touched = [part for part in parts if part_of(part.part, month) in targets]
     hour_ago = [at_ms for at_ms in times if at_ms <= newest_ms - HOUR_MS]
-    recent = {*times[-max(most, _TIMES_KEPT) :], *hour_ago[-1:], *points_ms}
+    recent = {*times[-max(limit, _TIMES_KEPT) :], *hour_ago[-1:], *points_ms}
     return History(
         month=month,
         rewritten=touched,

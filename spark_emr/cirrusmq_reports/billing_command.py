@@ -125,9 +125,9 @@ def _ledger_months(text: str) -> int:
     return _whole(text, "months", _LEDGER_MONTHS_LEAST, _LEDGER_MONTHS_MOST)
 
 
-def _whole(text: str, unit: str, least: int, most: int) -> int:
-    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-        raise ArgumentTypeError(f"{text} is not a number of {unit} from {least} to {most}")
+def _whole(text: str, unit: str, least: int, limit: int) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= limit:
+        raise ArgumentTypeError(f"{text} is not a number of {unit} from {least} to {limit}")
     return int(text)
 
 

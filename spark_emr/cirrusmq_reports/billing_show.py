@@ -88,8 +88,8 @@ class Showing:
         shown: dict[str, Any] = {}
         sums = Sums()
         open_rows = rows_in_order(shown_rows.where(sf.col("number") == ""), count, *_OPEN_ORDER)
-        most = sum(part.row_count for part in issued)
-        headers = rows_in_order(self._headers(issued, shown_rows), most, "account", "number")
+        limit = sum(part.row_count for part in issued)
+        headers = rows_in_order(self._headers(issued, shown_rows), limit, "account", "number")
         for account, summary in billing_summaries(open_rows, headers, facts):
             outputs.write_of_account(ACCOUNTS, account, summary)
             sums.add(account, summary)

@@ -82,14 +82,14 @@ def stacked_rows(
 ) -> str:
     """Draws a bar for each row, its label on the left and its sum, by `show`, on the right."""
     show = show or show_number
-    most = max((sum(values) for _, values in rows), default=0) or 1
+    limit = max((sum(values) for _, values in rows), default=0) or 1
     room = width - _LABEL_WIDTH - _VALUE_WIDTH
     parts = []
     for place, (label, values) in enumerate(rows):
         y, x = place * _ROW_HEIGHT + 4, float(_LABEL_WIDTH)
         parts.append(_text(_LABEL_WIDTH - 8, y + 12, _shortened(label), "end"))
         for number, value in enumerate(values):
-            length = room * max(0.0, value) / most
+            length = room * max(0.0, value) / limit
             if length <= 0:
                 continue
             hint = f"{label} · {names[number]}: {show(value)}"
@@ -133,13 +133,13 @@ def _nice_top(heights: Sequence[float]) -> float:
 
     Quarters of counts are whole.
     """
-    most = max(heights, default=0)
+    limit = max(heights, default=0)
     whole = all(isinstance(height, int) for height in heights)
-    if most <= 0:
+    if limit <= 0:
         return 4 if whole else 1
-    power = 10.0 ** (len(f"{int(most)}") - 1) if most >= 1 else 10.0 ** int(f"{most:e}"[-3:])
+    power = 10.0 ** (len(f"{int(limit)}") - 1) if limit >= 1 else 10.0 ** int(f"{limit:e}"[-3:])
     tops = [factor * times * power for times in (1, 10) for factor in _ROUND]
-    return next(top for top in tops if top >= most and not (whole and top % 4))
+    return next(top for top in tops if top >= limit and not (whole and top % 4))
 
 
 def _short_number(value: float) -> str:

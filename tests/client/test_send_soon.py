@@ -393,7 +393,7 @@ def test_options_outside_their_range_are_refused(make: Any, wrong: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("limit", "value", "most"), [("WAITING_MESSAGES", 50, 50), ("WAITING_BYTES", 5_000, 50)]
+    ("limit", "value", "maximum"), [("WAITING_MESSAGES", 50, 50), ("WAITING_BYTES", 5_000, 50)]
 )
 def test_a_sender_waits_while_too_much_has_no_answer(
     service: Service,
@@ -402,7 +402,7 @@ def test_a_sender_waits_while_too_much_has_no_answer(
     wait_until: Wait,
     limit: str,
     value: int,
-    most: int,
+    maximum: int,
 ) -> None:
     monkeypatch.setattr(lingering, limit, value)
     producer = make(linger=0)
@@ -415,9 +415,9 @@ def test_a_sender_waits_while_too_much_has_no_answer(
 
     filling = threading.Thread(target=fill)
     filling.start()
-    wait_until(lambda: len(accepted) == most, seconds=5)
+    wait_until(lambda: len(accepted) == maximum, seconds=5)
     time.sleep(0.05)
-    assert len(accepted) == most
+    assert len(accepted) == maximum
     service.release()
     filling.join(WAIT)
     assert [future.result(WAIT).id for future in accepted] == ["x" * 100] * 80

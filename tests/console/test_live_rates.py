@@ -104,7 +104,7 @@ def rates(page: Page) -> dict[str, tuple[float, float]]:
     label = seconds_of(page).get_by_role("img").get_attribute("aria-label")
     assert label is not None
     found = re.findall(r"(\w+) ([\d.]+), at most ([\d.]+)", label)
-    return {what: (float(mean), float(most)) for what, mean, most in found}
+    return {what: (float(mean), float(limit)) for what, mean, limit in found}
 
 
 def wait_until_counted(service: httpx.Client, rate_call: str) -> None:

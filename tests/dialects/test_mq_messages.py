@@ -291,9 +291,9 @@ def test_topics_and_groups_that_cannot_be_are_refused(mq: Any, shop: Client) -> 
     assert refusal(mq.get_consumer(INSTANCE, "news", "pulled").consume_message) == (
         "InvalidArgument"
     )
-    for most, wait in ((0, -1), (17, -1), (1, 31)):
+    for limit, wait in ((0, -1), (17, -1), (1, 31)):
         reader = mq.get_consumer(INSTANCE, "news", GROUP)
-        assert refusal(reader.consume_message, most, wait) == "InvalidArgument"
+        assert refusal(reader.consume_message, limit, wait) == "InvalidArgument"
 
 
 def test_names_of_queues_are_cut_where_they_are_too_long(mq: Any, shop: Client) -> None:

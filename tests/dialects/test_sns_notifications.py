@@ -48,9 +48,9 @@ def make_queue(sqs: Any, name: str = "orders", **attributes: str) -> str:
     return made
 
 
-def receive(world: World, sqs: Any, url: str, most: int = 10) -> list[dict[str, Any]]:
+def receive(world: World, sqs: Any, url: str, limit: int = 10) -> list[dict[str, Any]]:
     world.settle()
-    given = {"MaxNumberOfMessages": most, "MessageAttributeNames": ["All"]}
+    given = {"MaxNumberOfMessages": limit, "MessageAttributeNames": ["All"]}
     found: list[dict[str, Any]] = sqs.receive_message(QueueUrl=url, **given).get("Messages", [])
     return found
 

@@ -21,10 +21,10 @@ def url(sqs: Any) -> str:
     return made
 
 
-def receive(sqs: Any, url: str, most: int = 10, **given: Any) -> list[Message]:
-    found: list[Message] = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **given).get(
-        "Messages", []
-    )
+def receive(sqs: Any, url: str, limit: int = 10, **given: Any) -> list[Message]:
+    found: list[Message] = sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=limit, **given
+    ).get("Messages", [])
     return found
 
 
@@ -406,7 +406,7 @@ def test_the_wait_is_the_calls_or_the_queues(world: World, sqs: Any) -> None:
     assert waited(WaitTimeSeconds=0) == 0
 
 
-@pytest.mark.parametrize("given", [{"most": 0}, {"most": 11}, {"WaitTimeSeconds": 21}])
+@pytest.mark.parametrize("given", [{"limit": 0}, {"limit": 11}, {"WaitTimeSeconds": 21}])
 def test_receives_out_of_range_are_refused(sqs: Any, url: str, given: dict[str, int]) -> None:
     with pytest.raises(ClientError, match="InvalidParameterValue"):
         receive(sqs, url, **given)

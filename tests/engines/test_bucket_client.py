@@ -237,7 +237,7 @@ def test_a_read_is_tried_three_times(
     failing.answers = [failure, failure, tell(b"one")]
     assert client.get(KEY) == b"one"
     assert len(failing.asked) == 3
-    assert all(0 <= p <= most for p, most in zip(pauses, LONGEST_PAUSES_SECONDS, strict=True))
+    assert all(0 <= p <= limit for p, limit in zip(pauses, LONGEST_PAUSES_SECONDS, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ class Lab(Deployment):
         )
         self.wire = TurnWire
         self.plot = plot
-        self.most_skew_ms = 0
+        self.max_skew_ms = 0
         self.in_parallel = self.side_by_side
         self._fleets = {
             role: _OwnFleet(self, role, function) for role, function in functions().items()

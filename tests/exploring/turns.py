@@ -104,7 +104,7 @@ class Turns(Stage):
         """Make the calls one by one: a client has one thread."""
         return [body() for body in bodies]
 
-    def window(self, most: int) -> Any:
+    def window(self, limit: int) -> Any:
         """Calls one by one, in place of calls side by side."""
         return _OneByOne()
 

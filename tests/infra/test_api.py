@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.infra.transformed import Transformed
 
-from cirrusmq_local.cloud.stack_names import most_characters
+from cirrusmq_local.cloud.stack_names import max_characters
 
 DOMAIN = {"DomainName": "mq.example.com", "DisableExecuteApiEndpoint": "true"}
 POLICY_BYTES = 20_480
@@ -74,7 +74,7 @@ def test_each_function_has_room_in_its_policy_for_its_routes(
     root: Path, transformed: list[Path], partition: str
 ) -> None:
     """Each permission is a statement of the function's own policy, which Lambda bounds."""
-    longest, _ = most_characters(root / "template.yaml")
+    longest, _ = max_characters(root / "template.yaml")
     stack = "s" * longest
     template = Transformed(transformed[0], stack=stack, partition=partition)
     policies: dict[str, list[Any]] = {}

@@ -11,7 +11,7 @@ from cirrusmq_local.cloud.stack_names import (
     CHARACTERS,
     StackNameError,
     check_stack_name,
-    most_characters,
+    max_characters,
 )
 from release.__main__ import main
 
@@ -19,7 +19,7 @@ MAX = 49
 
 
 def test_the_longest_name_is_told_with_the_part_that_limits_it(root: Path) -> None:
-    assert most_characters(root / "template.yaml") == (MAX, "PreTraffic")
+    assert max_characters(root / "template.yaml") == (MAX, "PreTraffic")
 
 
 def test_a_name_that_fits_is_taken_and_a_longer_one_refused(root: Path) -> None:

@@ -138,8 +138,8 @@ class Load:
         self._history.note_sent(answer.json()["messages"], bodies)
 
     def _receive(self, client: httpx.Client, randomness: random.Random) -> None:
-        most = randomness.choice([1, 4, 16])
-        held = receive(client, self._history, most)
+        limit = randomness.choice([1, 4, 16])
+        held = receive(client, self._history, limit)
         # A third is left to become visible by itself, after the kill or before.
         done = [message for message in held if randomness.random() < 0.67]
         if randomness.random() < 0.5:
@@ -149,9 +149,9 @@ class Load:
                 delete(client, self._history, [message])
 
 
-def receive(client: httpx.Client, history: History, most: int = 16) -> list[dict[str, Any]]:
+def receive(client: httpx.Client, history: History, limit: int = 16) -> list[dict[str, Any]]:
     gone = history.deleted_now()
-    answer = client.post(f"{QUEUE}/messages/receive", json={"max": most, "wait_seconds": 1})
+    answer = client.post(f"{QUEUE}/messages/receive", json={"max": limit, "wait_seconds": 1})
     assert answer.status_code == 200, answer.text
     messages: list[dict[str, Any]] = answer.json()["messages"]
     history.note_received(messages, gone)

@@ -125,5 +125,5 @@ def test_batches_groups_and_orders_are_given_as_a_consumer_gives_them(cirrusmq: 
 def test_no_more_than_the_most_are_given(cirrusmq: Service) -> None:
     cirrusmq.client.create_queue("orders")
     Producer(cirrusmq.client).send_batch("orders", (str(number) for number in range(20)))
-    assert len(cirrusmq.consume("orders", lambda message: None, most=3)) == 3
-    assert len(cirrusmq.consume("orders", lambda message: None, most=100)) == 17
+    assert len(cirrusmq.consume("orders", lambda message: None, limit=3)) == 3
+    assert len(cirrusmq.consume("orders", lambda message: None, limit=100)) == 17

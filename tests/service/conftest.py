@@ -73,9 +73,9 @@ class TestQueue:
     def try_send(self, messages: list[Any], **fields: Any) -> Reply:
         return self.client.post(f"{self.path}/messages", {"messages": messages, **fields})
 
-    def receive(self, most: int = 16, **fields: Any) -> list[Message]:
+    def receive(self, limit: int = 16, **fields: Any) -> list[Message]:
         """Receive without waiting."""
-        return self.client.receive(self.name, most, **fields)
+        return self.client.receive(self.name, limit, **fields)
 
     def receive_all(self, **fields: Any) -> list[Message]:
         """Receive until no message is left."""
@@ -115,8 +115,8 @@ class TestQueue:
         answer: dict[str, Any] = reply.json
         return answer
 
-    def peek(self, most: int = 16) -> list[Message]:
-        reply = self.client.post(f"{self.path}/messages/peek", {"max": most})
+    def peek(self, limit: int = 16) -> list[Message]:
+        reply = self.client.post(f"{self.path}/messages/peek", {"max": limit})
         assert reply.status == 200, reply.text
         messages: list[Message] = reply.json["messages"]
         return messages

@@ -43,10 +43,10 @@ class Producers:
         reply = self.decide("rollback", handle)
         assert reply.status == 204, reply.text
 
-    def receive(self, most: int = 16, **fields: Any) -> list[dict[str, Any]]:
+    def receive(self, limit: int = 16, **fields: Any) -> list[dict[str, Any]]:
         """What these producers are to decide now."""
         path = f"{self.topic.path}/half/receive"
-        reply = self.topic.client.post(path, {"max": most, **fields})
+        reply = self.topic.client.post(path, {"max": limit, **fields})
         assert reply.status == 200, reply.text
         transactions: list[dict[str, Any]] = reply.json["transactions"]
         return transactions

@@ -63,9 +63,9 @@ class TestOrder:
         assert received[12:14] == ["4", "4"]
         assert len(received) == 44
 
-    @pytest.mark.parametrize(("sent", "most"), [(1, 1), (4, 4), (16, 16), (2, 1), (6, 4)])
+    @pytest.mark.parametrize(("sent", "limit"), [(1, 1), (4, 4), (16, 16), (2, 1), (6, 4)])
     def test_it_is_passed_by_none_that_came_so_much_later(
-        self, world: World, queue: TestQueue, sent: int, most: int
+        self, world: World, queue: TestQueue, sent: int, limit: int
     ) -> None:
         """A message waits for those that were sent within 180 s after it, and for no others."""
         low = send(queue, 1)[0]["id"]
@@ -73,7 +73,7 @@ class TestOrder:
         while seconds < 500:
             for _ in range(sent):
                 queue.send("high", priority=4)
-            held = queue.receive(most)
+            held = queue.receive(limit)
             if low in [each["id"] for each in held]:
                 break
             assert {each["body"] for each in held} == {"high"}
@@ -81,7 +81,7 @@ class TestOrder:
             queue.delete(*held)
             world.clock.pass_seconds(1)
             seconds += 1
-        assert abs(passed - 180 * sent) <= 2 * max(sent, most)
+        assert abs(passed - 180 * sent) <= 2 * max(sent, limit)
 
     def test_another_environments_receives_are_seen(self, world: World, queue: TestQueue) -> None:
         """It took the old one: who has known of it does not pass what is higher."""

@@ -276,10 +276,10 @@ class TestBounds:
         messages = [{"body": "1"}, {"body": "2", "delay_seconds": 0}, {"body": "3"}]
         more = {"attempt": attempt(world)} if repeatable else {}
         sent = queue.try_send(messages, **more).json["messages"]
-        for message, most in zip(sent, (2, 1, 2), strict=True):
+        for message, limit in zip(sent, (2, 1, 2), strict=True):
             reply, units = read_units(world, partial(ask, queue, message["id"]))
             assert reply.status == 200
-            assert units <= most
+            assert units <= limit
 
     def test_what_they_cost(self, world: World, make_queue: MakeQueue) -> None:
         queue = make_queue("orders")

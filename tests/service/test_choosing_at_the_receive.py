@@ -24,23 +24,23 @@ def ask(queue: TestQueue, **fields: Any) -> Reply:
     return queue.client.post(f"{queue.path}/messages/receive", fields)
 
 
-def where(queue: TestQueue, most: int = 16, **fields: Any) -> dict[str, Any]:
+def where(queue: TestQueue, limit: int = 16, **fields: Any) -> dict[str, Any]:
     """The answer to a receive by an attribute."""
-    reply = ask(queue, max=most, where=RED, **fields)
+    reply = ask(queue, max=limit, where=RED, **fields)
     assert reply.status == 200, reply.text
     answer: dict[str, Any] = reply.json
     return answer
 
 
-def walk(queue: TestQueue, most: int = 16) -> tuple[list[str], int]:
+def walk(queue: TestQueue, limit: int = 16) -> tuple[list[str], int]:
     """The bodies of all calls until everything is seen, sorted, and how many calls it took."""
     found: list[str] = []
-    answer = where(queue, most)
+    answer = where(queue, limit)
     for calls in range(1, 2_000):
         found += bodies(answer["messages"])
         if answer["seen_all"]:
             return sorted(found), calls
-        answer = where(queue, most, after=answer["after"])
+        answer = where(queue, limit, after=answer["after"])
     raise AssertionError("it never ends")
 
 
@@ -217,7 +217,7 @@ class TestAnAttribute:
         for number in range(300):
             queue.send(f"{number}", attributes={"color": "red" if number % 50 == 7 else "blue"})
 
-        found, calls = walk(queue, most=1)
+        found, calls = walk(queue, limit=1)
 
         assert found == sorted(str(number) for number in range(300) if number % 50 == 7)
         assert calls > 5

@@ -15,21 +15,21 @@ def dead(make_queue: MakeQueue) -> TestQueue:
     return make_queue("dead")
 
 
-def by_count(most: int = 1) -> dict[str, Any]:
-    return {"queue": "dead", "max_receives": most}
+def by_count(limit: int = 1) -> dict[str, Any]:
+    return {"queue": "dead", "max_receives": limit}
 
 
 def by_age(seconds: int = 300) -> dict[str, Any]:
     return {"queue": "dead", "max_age_seconds": seconds}
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("limit", [1, 3])
 def test_a_receive_that_would_exceed_max_receives_moves_the_message(
-    world: World, dead: TestQueue, make_queue: MakeQueue, most: int
+    world: World, dead: TestQueue, make_queue: MakeQueue, limit: int
 ) -> None:
-    queue = make_queue(dead_letter=by_count(most))
+    queue = make_queue(dead_letter=by_count(limit))
     queue.send("x")
-    for count in range(1, most + 1):
+    for count in range(1, limit + 1):
         (message,) = queue.receive()
         assert message["receive_count"] == count
         world.clock.pass_seconds(30)

@@ -39,14 +39,14 @@ def parcels(world: World) -> list[dict[str, Any]]:
 
 
 class TestTurns:
-    @pytest.mark.parametrize("most", [1, 4, 16])
-    def test_a_quiet_group_waits_for_no_backlog(self, queue: TestQueue, most: int) -> None:
+    @pytest.mark.parametrize("limit", [1, 4, 16])
+    def test_a_quiet_group_waits_for_no_backlog(self, queue: TestQueue, limit: int) -> None:
         fill(queue, "loud", 500)
         for _ in range(3):
-            queue.receive(most)
+            queue.receive(limit)
         queue.send("quiet", group="quiet")
 
-        received = [queue.receive(most) for _ in range(2)]
+        received = [queue.receive(limit) for _ in range(2)]
 
         assert "quiet" in groups(received[0] + received[1])
 
@@ -182,12 +182,12 @@ class TestCosts:
         for number in range(count):
             queue.send("x" * 100, group=f"group {number}")
         assert len(queue.receive_all()) == count
-        for seconds, most in ((0, 12.0), (20, 150.0)):
+        for seconds, limit in ((0, 12.0), (20, 150.0)):
             path = f"{queue.path}/messages/receive"
             poll = partial(queue.client.post, path, {"max": 1, "wait_seconds": seconds})
             for _ in range(3):
                 _, units = read_units(world, poll)
-                assert units <= most
+                assert units <= limit
         queue.send("new", group="new")
         assert any(queue.receive(1) for _ in range(20))
 
@@ -264,9 +264,9 @@ class TestInFlight:
         world.settle()
         assert len(queue.receive()) == len(queue.receive(receiver="audit")) == 2
 
-    @pytest.mark.parametrize(("most", "fair"), [(0, True), (257, True), (8, False)])
-    def test_what_it_may_not_be_is_refused(self, alice: Client, most: int, fair: bool) -> None:
-        reply = alice.put("/queues/orders", {"fair": fair, "max_in_flight": most})
+    @pytest.mark.parametrize(("limit", "fair"), [(0, True), (257, True), (8, False)])
+    def test_what_it_may_not_be_is_refused(self, alice: Client, limit: int, fair: bool) -> None:
+        reply = alice.put("/queues/orders", {"fair": fair, "max_in_flight": limit})
         assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "max_in_flight")
 
     @pytest.mark.parametrize("held", [5, 256])

@@ -22,8 +22,8 @@ def count(message: Message) -> int:
     return shown
 
 
-def poisoned(most: int = 1) -> dict[str, Any]:
-    return {"dead_letter": {"queue": "dead", "max_receives": most}}
+def poisoned(limit: int = 1) -> dict[str, Any]:
+    return {"dead_letter": {"queue": "dead", "max_receives": limit}}
 
 
 @pytest.fixture

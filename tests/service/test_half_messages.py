@@ -379,7 +379,7 @@ class TestChecking:
         made = {producers.prepare(str(n), check_after_seconds=1) for n in range(40)}
         world.clock.pass_seconds(1)
         asked: list[str] = []
-        while some := producers.handles(most=7):
+        while some := producers.handles(limit=7):
             asked += some
 
         assert sorted(asked) == sorted(made)

@@ -28,9 +28,9 @@ class Environments:
         """Let the following calls use this environment."""
         self._world.core = self._cores[number % len(self._cores)]
 
-    def receive(self, number: int, most: int = 16, **fields: Any) -> list[Message]:
+    def receive(self, number: int, limit: int = 16, **fields: Any) -> list[Message]:
         self.use(number)
-        return self.queue.receive(most, **fields)
+        return self.queue.receive(limit, **fields)
 
     def look(self, seconds: float, pause_seconds: float = 0.1) -> dict[str, float]:
         """All look in turn, each as often; for each body when it was received, in seconds."""

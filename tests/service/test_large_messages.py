@@ -34,15 +34,15 @@ def noise(size: int = MAX) -> dict[str, str]:
     return {"body_base64": base64.b64encode(_chance.randbytes(size)).decode()}
 
 
-def text(least: int, most: int, size: int = MAX) -> dict[str, str]:
-    """A message of that many characters of ASCII, each by chance from `least` to before `most`."""
-    to = bytes(least + code % (most - least) for code in range(256))
+def text(least: int, limit: int, size: int = MAX) -> dict[str, str]:
+    """A message of that many characters of ASCII, each by chance from `least` to before `limit`."""
+    to = bytes(least + code % (limit - least) for code in range(256))
     return {"body": _chance.randbytes(size).translate(to).decode()}
 
 
-def repeated(least: int, most: int) -> dict[str, str]:
+def repeated(least: int, limit: int) -> dict[str, str]:
     """A message of other characters, of as many bytes as one may have."""
-    piece = "".join(map(chr, range(least, most)))
+    piece = "".join(map(chr, range(least, limit)))
     size = len(piece.encode())
     return {"body": piece * (MAX // size)}
 

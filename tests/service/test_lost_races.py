@@ -30,25 +30,25 @@ class Races:
         self._others: Iterator[Callable[[], object]] = iter(())
         monkeypatch.setattr(world.engine, "execute", self._first_the_others)
 
-    def receive_at_once(self, *most: int) -> list[list[Message]]:
+    def receive_at_once(self, *limit: int) -> list[list[Message]]:
         """Receives of so many messages; the first one claims last of all, the last one first."""
         received: dict[int, list[Message]] = {}
 
         def receive(number: int) -> None:
-            received[number] = self._environments.receive(number, most[number])
+            received[number] = self._environments.receive(number, limit[number])
 
-        self._others = iter([partial(receive, number) for number in range(1, len(most))])
+        self._others = iter([partial(receive, number) for number in range(1, len(limit))])
         receive(0)
         for left in self._others:
             left()
-        return [received[number] for number in range(len(most))]
+        return [received[number] for number in range(len(limit))]
 
-    def receive_behind(self, most: int, *, faster: int) -> Reply:
+    def receive_behind(self, limit: int, *, faster: int) -> Reply:
         """A receive that reads what another one of so many messages claims before it."""
         self._others = iter([partial(self._environments.receive, 1, faster)])
         self._environments.use(0)
         queue = self._environments.queue
-        request = {"max": most, "wait_seconds": 0}
+        request = {"max": limit, "wait_seconds": 0}
         return queue.client.post(f"{queue.path}/messages/receive", request)
 
     def _first_the_others(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,24 +78,24 @@ def race(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("most", [1, 2, 8])
+@pytest.mark.parametrize("limit", [1, 2, 8])
 def test_a_receive_that_loses_one_race_is_full(
-    race: Callable[..., Races], kind: str, most: int
+    race: Callable[..., Races], kind: str, limit: int
 ) -> None:
-    slower, faster = race(kind, 200).receive_at_once(most, 1)
+    slower, faster = race(kind, 200).receive_at_once(limit, 1)
 
-    assert (len(slower), len(faster)) == (most, 1)
+    assert (len(slower), len(faster)) == (limit, 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("groups", [1, 3])
-@pytest.mark.parametrize("most", [1, 4, 16])
+@pytest.mark.parametrize("limit", [1, 4, 16])
 def test_sixteen_receives_at_once_all_get_something(
-    race: Callable[..., Races], kind: str, groups: int, most: int
+    race: Callable[..., Races], kind: str, groups: int, limit: int
 ) -> None:
     races = race(kind, 600, groups)
 
-    answers = races.receive_at_once(*[most] * CONSUMERS)
+    answers = races.receive_at_once(*[limit] * CONSUMERS)
 
     assert all(answers), [len(answer) for answer in answers]
     bodies = [message["body"] for answer in answers for message in answer]
@@ -128,18 +128,18 @@ def test_a_lost_race_lets_no_more_of_a_group_in_flight(
     assert (len(slower), len(faster)) == (1, 2)
 
 
-@pytest.mark.parametrize("most", [1, 4])
+@pytest.mark.parametrize("limit", [1, 4])
 def test_receives_of_an_ordered_queue_go_on_to_other_groups(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, most: int
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     queue = make_queue("ordered", partitions=1, ordered=True)
     for number in range(80):
         queue.send(f"m{number}", group=f"g{number}")
     world.clock.pass_seconds(5)
 
-    answers = Races(world, queue, monkeypatch).receive_at_once(*[most] * CONSUMERS)
+    answers = Races(world, queue, monkeypatch).receive_at_once(*[limit] * CONSUMERS)
 
-    assert [len(answer) for answer in answers] == [most] * CONSUMERS
+    assert [len(answer) for answer in answers] == [limit] * CONSUMERS
 
 
 def test_a_store_that_refuses_is_not_asked_page_after_page(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.wiring.bootstrap import most_attempts
+from cirrusmq.wiring.bootstrap import max_attempts
 from cirrusmq_local.cloud.invocation import running
 from cirrusmq_local.testing import World
 
@@ -22,7 +22,7 @@ def test_the_functions_of_the_api_and_fan_out_make_two_attempts_the_others_five(
     def noted(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         invocation = running.get()
         if invocation is not None:
-            seen[invocation.function.folder.name].add(most_attempts())
+            seen[invocation.function.folder.name].add(max_attempts())
         return execute(operation, request)
 
     monkeypatch.setattr(world.engine, "execute", noted)

@@ -34,10 +34,10 @@ def give_up(queue: TestQueue, reason: str, **more: Any) -> None:
         assert queue.act("dead-letter", message, reason=reason)["failed"] == []
 
 
-@pytest.mark.parametrize("most", [1, 5, 16])
+@pytest.mark.parametrize("limit", [1, 5, 16])
 @pytest.mark.parametrize("attributes", [{}, {"partitions": 1}, {"ordered": True}])
 def test_every_active_message_is_shown_once(
-    make_queue: MakeQueue, most: int, attributes: dict[str, Any]
+    make_queue: MakeQueue, limit: int, attributes: dict[str, Any]
 ) -> None:
     queue = make_queue("orders", **attributes)
     ids = [
@@ -48,7 +48,7 @@ def test_every_active_message_is_shown_once(
     held = {each["id"] for each in queue.receive(4)}
     if not attributes.get("ordered"):
         queue.send("later", delay_seconds=600)
-    found = [each["id"] for page in pages(queue, max=most) for each in page]
+    found = [each["id"] for page in pages(queue, max=limit) for each in page]
     if attributes.get("ordered"):
         # Of a held group nobody gets a later one.
         assert set(found) <= set(ids) - held

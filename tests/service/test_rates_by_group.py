@@ -62,9 +62,9 @@ class TestGroups:
         assert seconds[0] == {"loud": 5, "red": 3}
         assert seconds[1:] == [{"loud": 5}, {"loud": 5}]
 
-    @pytest.mark.parametrize("most", [1, 4, 16])
+    @pytest.mark.parametrize("limit", [1, 4, 16])
     def test_a_receive_goes_on_to_other_groups(
-        self, world: World, queue: TestQueue, most: int
+        self, world: World, queue: TestQueue, limit: int
     ) -> None:
         fill(queue, "loud", 64)
         next_second(world)

@@ -17,13 +17,13 @@ from cirrusmq.access.source_rates import (
 from cirrusmq_local.testing import Reply, World
 
 
-def receive(queue: TestQueue, most: int = 16, **fields: Any) -> Reply:
-    given = {"max": most, "wait_seconds": 0, **fields}
+def receive(queue: TestQueue, limit: int = 16, **fields: Any) -> Reply:
+    given = {"max": limit, "wait_seconds": 0, **fields}
     return queue.client.post(f"{queue.path}/messages/receive", given)
 
 
-def received(queue: TestQueue, most: int = 16, **fields: Any) -> int:
-    reply = receive(queue, most, **fields)
+def received(queue: TestQueue, limit: int = 16, **fields: Any) -> int:
+    reply = receive(queue, limit, **fields)
     assert reply.status in (200, 429), reply.text
     return len(reply.json["messages"]) if reply.status == 200 else 0
 

@@ -46,9 +46,9 @@ def test_a_receive_answers_one_message_unless_it_says_more(queue: TestQueue) -> 
     assert len(post(queue, max=16).json["messages"]) == 1
 
 
-@pytest.mark.parametrize("most", [0, 17])
-def test_max_is_1_to_16(queue: TestQueue, most: int) -> None:
-    reply = post(queue, max=most)
+@pytest.mark.parametrize("limit", [0, 17])
+def test_max_is_1_to_16(queue: TestQueue, limit: int) -> None:
+    reply = post(queue, max=limit)
 
     assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "max")
 
@@ -324,8 +324,8 @@ class TestPeeking:
 
         assert len(queue.client.post(path).json["messages"]) == 1
         assert len(queue.peek(16)) == 16
-        for most in (0, 17):
-            assert queue.client.post(path, {"max": most}).json["parameter"] == "max"
+        for limit in (0, 17):
+            assert queue.client.post(path, {"max": limit}).json["parameter"] == "max"
 
     def test_it_needs_the_permission_to_receive(self, queue: TestQueue, bob: Client) -> None:
         queue.client.put(f"{queue.path}/grants/bob", {"permission": "info"})

@@ -64,13 +64,13 @@ def test_with_a_target_they_go_there(
     assert queue.bodies() == dead.bodies() == []
 
 
-@pytest.mark.parametrize(("most", "moved"), [(1, 1), (5, 5), (6, 6), (1_000_000_000, 6)])
+@pytest.mark.parametrize(("limit", "moved"), [(1, 1), (5, 5), (6, 6), (1_000_000_000, 6)])
 def test_at_most_max_messages_move(
-    dead: TestQueue, queue: TestQueue, most: int, moved: int
+    dead: TestQueue, queue: TestQueue, limit: int, moved: int
 ) -> None:
     kill(queue, *"abcdef")
 
-    assert dead.run("redrive", max_messages=most)["done"] == moved
+    assert dead.run("redrive", max_messages=limit)["done"] == moved
 
     assert queue.counts().get("active", 0) == moved
     assert dead.counts().get("active", 0) == 6 - moved

@@ -34,10 +34,10 @@ def send_each(world: World, queue: TestQueue, *numbers: object, group: str = "g"
         world.clock.pass_seconds(0.1)
 
 
-def consume(queue: TestQueue, most: int = 1) -> list[str]:
+def consume(queue: TestQueue, limit: int = 1) -> list[str]:
     """Receive so many at a time and delete them. Returns the bodies in the order received."""
     got = []
-    while held := queue.receive(most):
+    while held := queue.receive(limit):
         got += bodies(held)
         queue.delete(*held)
     return got

@@ -203,12 +203,12 @@ class TestOnePoster:
         assert inside == [1, 1]
         assert sorted(subscriber.bodies()) == sorted(["first", *map(str, range(200))])
 
-    @pytest.mark.parametrize("most", [1, 2, 16, 40])
+    @pytest.mark.parametrize("limit", [1, 2, 16, 40])
     def test_no_more_than_max_in_flight_are_posted_at_a_time_and_one_that_hangs_takes_one_slot(
-        self, world: World, topic: TestTopic, most: int
+        self, world: World, topic: TestTopic, limit: int
     ) -> None:
         world.core = msgspec.structs.replace(world.core, window=adapters.ThreadWindow)
-        topic.subscribe("web", "http", max_in_flight=most)
+        topic.subscribe("web", "http", max_in_flight=limit)
         lock, free = threading.Lock(), threading.Event()
         at_once, high, ended = [0], [0], [0]
 
@@ -217,7 +217,7 @@ class TestOnePoster:
                 at_once[0] += 1
                 high[0] = max(high[0], at_once[0])
                 hangs = not ended[0] and at_once[0] == 1
-            if hangs and most > 1:
+            if hangs and limit > 1:
                 free.wait(20)
             with lock:
                 at_once[0] -= 1
@@ -231,7 +231,7 @@ class TestOnePoster:
             topic.try_publish([{"body": f"{number}.{place}"} for place in range(16)])
         world.settle()
         assert ended[0] == 64
-        assert high[0] <= most
+        assert high[0] <= limit
         assert free.is_set()
 
     def test_what_comes_while_another_post_hangs_is_posted_at_once(

@@ -86,12 +86,12 @@ class TestShape:
         reply = topic.try_publish(messages)
         assert (reply.status, reply.code) == (413, "BatchTooLarge")
 
-    @pytest.mark.parametrize("most", [1_024, 65_536, 4_194_302])
-    def test_a_body_has_at_most_the_topics_bytes(self, alice: Client, most: int) -> None:
-        topic = TestTopic(alice, max_message_bytes=most)
+    @pytest.mark.parametrize("limit", [1_024, 65_536, 4_194_302])
+    def test_a_body_has_at_most_the_topics_bytes(self, alice: Client, limit: int) -> None:
+        topic = TestTopic(alice, max_message_bytes=limit)
         topic.subscribe("group")
-        assert topic.try_publish([{"body": "é" * (most // 2)}]).status == 201
-        reply = topic.try_publish([{"body": "x"}, {"body": "x" * (most + 1)}])
+        assert topic.try_publish([{"body": "é" * (limit // 2)}]).status == 201
+        reply = topic.try_publish([{"body": "x"}, {"body": "x" * (limit + 1)}])
 
         assert (reply.status, reply.code) == (413, "MessageTooLarge")
         assert reply.json["parameter"] == "messages[1].body"

@@ -35,8 +35,8 @@ class TestSubscription(TestQueue):
     def id(self) -> str:
         return str(self.shown["id"])
 
-    def receive(self, most: int = 16, **fields: Any) -> list[Message]:
-        request = {"max": most, "wait_seconds": 0, **fields}
+    def receive(self, limit: int = 16, **fields: Any) -> list[Message]:
+        request = {"max": limit, "wait_seconds": 0, **fields}
         reply = self.client.post(f"{self.path}/messages/receive", request)
         assert reply.status == 200, reply.text
         messages: list[Message] = reply.json["messages"]

@@ -68,10 +68,10 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_heads(scenario, deployment, book)
     orders = scenario.queues["orders"]
     if orders.get("ordered") and not book.by_kind["rewind"]:
-        most_receives = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
+        max_receives = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
         names = [*scenario.receivers, *(["late"] if scenario.early else [])]
         for reader in ("orders", *(f"orders/{name}" for name in names)):
-            yield from check_order(book, reader, most_receives)
+            yield from check_order(book, reader, max_receives)
     if orders.get("fair"):
         yield from check_turns(scenario, book)
         yield from check_in_flight(scenario, book)

@@ -94,7 +94,7 @@ class Deployment:
         """Account -> the header of its key."""
         self.turnover = _TURNOVERS[chaos.draw("turnover") % len(_TURNOVERS)]
         """In how many of a hundred calls a new environment answers though one is idle."""
-        self.most_skew_ms = _SKEWS_MS[chaos.draw("skew") % len(_SKEWS_MS)]
+        self.max_skew_ms = _SKEWS_MS[chaos.draw("skew") % len(_SKEWS_MS)]
         self._fleets = {role: Fleet(self, role, function) for role, function in functions().items()}
         threaded = chaos.draw("together", 0) % 4 == 0
         self.in_parallel = self.side_by_side if threaded else _one_by_one

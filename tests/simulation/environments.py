@@ -177,9 +177,9 @@ class Fleet:
         if not self._idle or draw % 100 < self._deployment.turnover:
             unique = f"{self._role}~{name.actor}.{name.step}.{name.call}"
             skew_ms = 0
-            if self._deployment.most_skew_ms:
-                span_ms = 2 * self._deployment.most_skew_ms + 1
-                skew_ms = chaos.draw(unique, -3) % span_ms - self._deployment.most_skew_ms
+            if self._deployment.max_skew_ms:
+                span_ms = 2 * self._deployment.max_skew_ms + 1
+                skew_ms = chaos.draw(unique, -3) % span_ms - self._deployment.max_skew_ms
             return Environment(self._deployment, unique, self._handler, skew_ms)
         return self._idle.pop((draw >> 8) % len(self._idle))
 

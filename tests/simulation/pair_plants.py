@@ -290,7 +290,7 @@ def a_late_copy_keeps_an_object_that_ends_before_it(patch: pytest.MonkeyPatch) -
 def a_fair_receive_takes_all_from_one_group(patch: pytest.MonkeyPatch) -> None:
     """A group's share of a receive is the whole."""
     for module in (fair, group_slices):
-        patch.setattr(module, "fair_share", lambda most: most)
+        patch.setattr(module, "fair_share", lambda limit: limit)
 
 
 @plant("rewound functions")
@@ -395,7 +395,7 @@ def an_account_may_have_all_workers(patch: pytest.MonkeyPatch) -> None:
     """A worker begins whatever its account, and others, have at work."""
 
     @contextmanager
-    def unshared(core: Core, account: str, most_ms: float) -> Iterator[shares.PoolShare]:
+    def unshared(core: Core, account: str, max_ms: float) -> Iterator[shares.PoolShare]:
         yield shares.PoolShare(core, account, "", 0, 0)
 
     patch.setattr(shares, "calling", unshared)

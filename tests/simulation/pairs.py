@@ -232,8 +232,8 @@ def _half_rewound(draw: Draw) -> Scenario:
 def _fair_ages(draw: Draw) -> Scenario:
     """A fair queue whose messages are dead letters at an age."""
     scenario = fair_scenario(draw, ("dead", "retries"))
-    most = scenario.queues["orders"]["dead_letter"] | {"max_age_seconds": 300}
-    orders = {"dead_letter": most, "message_retention_seconds": 345_600}
+    limit = scenario.queues["orders"]["dead_letter"] | {"max_age_seconds": 300}
+    orders = {"dead_letter": limit, "message_retention_seconds": 345_600}
     return _with(scenario, orders=orders, sleep_ms=draw.choice((0, 600_000)))
 
 
@@ -286,9 +286,9 @@ def _paused_queues(draw: Draw) -> Scenario:
 
 def _paused_ages(draw: Draw) -> Scenario:
     """A queue with a limit of age that is paused for longer than that."""
-    most = {"queue": "dead", "max_age_seconds": 300}
+    limit = {"queue": "dead", "max_age_seconds": 300}
     kind = draw.choice(("plain", "dead", "ordered"))
-    orders: dict[str, Any] = {"dead_letter": most, "message_retention_seconds": 345_600}
+    orders: dict[str, Any] = {"dead_letter": limit, "message_retention_seconds": 345_600}
     if draw.random() < 0.3 and kind != "ordered":
         orders["fair"] = True
     scenario = _with(plain_scenario_of(draw, kind), orders=orders)
@@ -452,8 +452,8 @@ def _untried_letters(draw: Draw) -> Scenario:
     """Messages that consumers give back untried, of a queue that gives up after few tries."""
     kind = draw.choice(("dead", "retries", "poison", "ordered"))
     scenario = plain_scenario_of(draw, kind)
-    most = {"queue": "dead", "max_receives": draw.choice((1, 1, 2, 3))}
-    orders: dict[str, Any] = {"dead_letter": most}
+    limit = {"queue": "dead", "max_receives": draw.choice((1, 1, 2, 3))}
+    orders: dict[str, Any] = {"dead_letter": limit}
     tenants = _TENANTS if kind != "ordered" and draw.random() < 0.3 else ()
     if tenants:
         orders["fair"] = True

@@ -145,7 +145,7 @@ class Stage:
             raise errors[0]
         return [results[number] for number in range(len(bodies))]
 
-    def window(self, most: int) -> Window:
+    def window(self, limit: int) -> Window:
         """Calls in actors of their own, each told of when it has ended."""
         return Window(self)
 

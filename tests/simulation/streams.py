@@ -57,8 +57,8 @@ class Mapping:
     def _process_batch(self, number: int) -> None:
         chaos = self._deployment.chaos
         draw = chaos.rng(self._client.name, number)
-        most = min(draw.choice((1, 3, 10, 1_000)), self._source.batch_size, len(self._records))
-        batch = [self._records[place] for place in range(most)]
+        limit = min(draw.choice((1, 3, 10, 1_000)), self._source.batch_size, len(self._records))
+        batch = [self._records[place] for place in range(limit)]
         plan = Plan(self._source, batch)
         failures = 0
         while (piece := plan.next()) is not None:
@@ -71,8 +71,8 @@ class Mapping:
                 self._records.popleft()
             failures = failures + 1 if done < len(piece) else 0
             if failures:
-                most_ms = min(FIRST_RETRY_MS * 2**failures, LAST_RETRY_MS)
-                self._deployment.stage.pause(draw.randrange(most_ms // 2, most_ms))
+                max_ms = min(FIRST_RETRY_MS * 2**failures, LAST_RETRY_MS)
+                self._deployment.stage.pause(draw.randrange(max_ms // 2, max_ms))
 
     def _try(self, piece: Sequence[Change]) -> tuple[int, bool]:
         """How many records the function is done with, and whether it raised an error."""

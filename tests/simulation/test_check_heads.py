@@ -60,7 +60,7 @@ class Story:
             )
         ]
         deployment = Deployment(Chaos(0, Profile({}, (0, 2))))
-        deployment.most_skew_ms = 0
+        deployment.max_skew_ms = 0
         scenario = Scenario(
             family="plain",
             queues={ORDERS.name: {"delay_seconds": 0}},

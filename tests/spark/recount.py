@@ -101,8 +101,8 @@ def in_ranges(values: Iterable[int], labels: Iterable[str]) -> dict[str, int]:
     sums = {}
     for label in labels:
         low, _, high = label.removesuffix("+").partition("-")
-        most = float("inf") if label.endswith("+") else int(high or low)
-        sums[label] = sum(n for value, n in counted.items() if int(low) <= value <= most)
+        limit = float("inf") if label.endswith("+") else int(high or low)
+        sums[label] = sum(n for value, n in counted.items() if int(low) <= value <= limit)
     return sums
 
 

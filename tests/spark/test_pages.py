@@ -257,11 +257,11 @@ def texts(drawing: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
 
 
-@pytest.mark.parametrize("most", [*range(1, 130), 999, 1_001, 12_345, 1_000_001])
-def test_an_axis_of_counts_has_whole_numbers_and_room_for_the_largest(most: int) -> None:
+@pytest.mark.parametrize("limit", [*range(1, 130), 999, 1_001, 12_345, 1_000_001])
+def test_an_axis_of_counts_has_whole_numbers_and_room_for_the_largest(limit: int) -> None:
     for drawing in (
-        stacked_columns(["a"], {"x": [most - 1], "y": [1]}, title="columns"),
-        lines(["a", "b"], {"x": [most, 0]}, title="lines"),
+        stacked_columns(["a"], {"x": [limit - 1], "y": [1]}, title="columns"),
+        lines(["a", "b"], {"x": [limit, 0]}, title="lines"),
     ):
         letters = {"k": 1_000, "M": 1_000_000}
         ticks = [
@@ -271,7 +271,7 @@ def test_an_axis_of_counts_has_whole_numbers_and_room_for_the_largest(most: int)
         ]
         assert len(ticks) == 5
         assert all(tick == int(tick) for tick in ticks), ticks
-        assert most <= ticks[-1] <= 4 * most
+        assert limit <= ticks[-1] <= 4 * limit
 
 
 def test_small_amounts_are_not_shown_as_none() -> None:

@@ -129,10 +129,10 @@ def test_an_index_keeps_no_documents_in_memory() -> None:
 
     index = index_of(documents)
 
-    _, most = tracemalloc.get_traced_memory()
+    _, limit = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(json.loads(index)) == 30
-    assert most < 4 * size
+    assert limit < 4 * size
 
 
 def test_copying_goes_on_where_time_was_over() -> None:

@@ -12,7 +12,7 @@ from cirrusmq_local.commands.advising import least_units
 from cirrusmq_local.commands.estimate import kind_units
 from cirrusmq_local.commands.metered import Event, events, from_account, mean_size, units_by_minute
 
-BOUNDS = Bounds(least=10, most=4_000)
+BOUNDS = Bounds(least=10, limit=4_000)
 FIRST_MINUTE = 29_400_000  # the begin of a day
 
 
@@ -37,7 +37,7 @@ def test_a_steady_load_is_held_at_its_target() -> None:
 def test_capacity_goes_up_after_two_minutes_and_what_is_missing_meanwhile_is_throttled() -> None:
     held = scaled(minutes_at(70, 60), BOUNDS, FIRST_MINUTE)
     assert held.throttled == 2 * 60 * (70 - 10)
-    assert scaled(minutes_at(70, 60), Bounds(least=80, most=4_000)).throttled == 0
+    assert scaled(minutes_at(70, 60), Bounds(least=80, limit=4_000)).throttled == 0
 
 
 def test_a_short_burst_is_taken_from_what_was_unused() -> None:

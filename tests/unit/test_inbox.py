@@ -29,8 +29,8 @@ def filled(*messages: str, ordered: bool = False, spare: int = 16) -> Inbox:
     return inbox
 
 
-def taken(inbox: Inbox, most: int = 1) -> list[Held]:
-    messages: list[Held] = inbox.take(most, 0.0)
+def taken(inbox: Inbox, limit: int = 1) -> list[Held]:
+    messages: list[Held] = inbox.take(limit, 0.0)
     return messages
 
 

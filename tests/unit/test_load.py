@@ -41,10 +41,10 @@ class Service:
                 self.count += 1
         return list(messages)
 
-    def receive(self, queue: str, most: int, *, wait_seconds: float) -> list[Received]:
+    def receive(self, queue: str, limit: int, *, wait_seconds: float) -> list[Received]:
         time.sleep(0.002)
         with self.lock:
-            some, self.messages = self.messages[:most], self.messages[most:]
+            some, self.messages = self.messages[:limit], self.messages[limit:]
         return [
             Received({**message.to_json(), "id": "m", "receipt": f"r{number}"})
             for number, message in enumerate(some)

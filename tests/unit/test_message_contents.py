@@ -85,10 +85,10 @@ def test_attributes_are_text_or_bytes() -> None:
 
 
 def test_ten_attributes_are_taken_and_one_more_is_not() -> None:
-    most = {f"a{number}": "" for number in range(10)}
-    assert read_attributes(most, AT) == most
+    limit = {f"a{number}": "" for number in range(10)}
+    assert read_attributes(limit, AT) == limit
     expected = "messages[3].attributes: must have at most 10 names"
-    assert refusal(read_attributes, {**most, "more": ""}) == expected
+    assert refusal(read_attributes, {**limit, "more": ""}) == expected
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a.b", "a" * 65, "é", "TAGS", "a\n", "$", "$from"])
@@ -111,12 +111,12 @@ def test_a_value_of_1024_bytes_is_taken_and_one_byte_more_is_not() -> None:
 
 
 def test_messages_of_sdks_have_sixteen_attributes_of_any_size_and_longer_tags() -> None:
-    most = {"$2da": "x", **{f"a{number}": "x" * 1_025 for number in range(15)}}
-    assert read_attributes(most, AT, OF_SDKS) == most
-    assert "at most 16 names" in refusal(read_attributes, {**most, "b": ""}, most=OF_SDKS)
+    limit = {"$2da": "x", **{f"a{number}": "x" * 1_025 for number in range(15)}}
+    assert read_attributes(limit, AT, OF_SDKS) == limit
+    assert "at most 16 names" in refusal(read_attributes, {**limit, "b": ""}, limit=OF_SDKS)
     assert read_tags(["x" * 64], AT, OF_SDKS) == ("x" * 64,)
     expected = "messages[3].tags[0]: must have 1 to 64 characters, not 65"
-    assert refusal(read_tags, ["x" * 65], most=OF_SDKS) == expected
+    assert refusal(read_tags, ["x" * 65], limit=OF_SDKS) == expected
 
 
 def test_a_value_has_at_most_as_many_bytes_as_a_body() -> None:

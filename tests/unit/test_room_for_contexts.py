@@ -33,9 +33,9 @@ def test_a_message_stays_below_its_bound() -> None:
     assert find_room([sized(MESSAGE_BYTES - ROOM_BYTES + 1)]) == [False]
 
 
-@pytest.mark.parametrize("most", [K256, 4_194_304])
-def test_a_call_does_not_pass_a_limit_by_its_contexts(most: int) -> None:
-    rest = most - 2 * ROOM_BYTES - 3 * 100
+@pytest.mark.parametrize("limit", [K256, 4_194_304])
+def test_a_call_does_not_pass_a_limit_by_its_contexts(limit: int) -> None:
+    rest = limit - 2 * ROOM_BYTES - 3 * 100
     filler = [sized(100_000)] * (rest // 100_000) + [sized(rest % 100_000)]
     contexts = [find_room([*filler, sized(100), sized(100), sized(100)])]
 

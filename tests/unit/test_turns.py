@@ -12,13 +12,13 @@ from cirrusmq.receiving.group_slices import fair_share, quotas
 from cirrusmq.sending.making import group_prefix, ordered_sort_key
 
 
-@pytest.mark.parametrize(("most", "share"), [(1, 1), (4, 1), (5, 2), (10, 3), (16, 4)])
-def test_a_share_is_a_quarter_rounded_up(most: int, share: int) -> None:
-    assert fair_share(most) == share
+@pytest.mark.parametrize(("limit", "share"), [(1, 1), (4, 1), (5, 2), (10, 3), (16, 4)])
+def test_a_share_is_a_quarter_rounded_up(limit: int, share: int) -> None:
+    assert fair_share(limit) == share
 
 
 @pytest.mark.parametrize(
-    ("counts", "most", "taken"),
+    ("counts", "limit", "taken"),
     [
         ([16, 16, 16, 16], 16, [4, 4, 4, 4]),
         ([16, 16], 16, [8, 8]),
@@ -29,14 +29,14 @@ def test_a_share_is_a_quarter_rounded_up(most: int, share: int) -> None:
         ([10, 10, 10, 10], 10, [3, 3, 3, 1]),
     ],
 )
-def test_what_is_missing_is_shared_out(counts: list[int], most: int, taken: list[int]) -> None:
-    assert quotas(counts, most) == taken
+def test_what_is_missing_is_shared_out(counts: list[int], limit: int, taken: list[int]) -> None:
+    assert quotas(counts, limit) == taken
 
 
 @given(st.lists(st.integers(1, 16), max_size=8), st.integers(0, 16))
-def test_quotas_take_all_there_is_up_to_what_is_wanted(counts: list[int], most: int) -> None:
-    taken = quotas(counts, most)
-    assert sum(taken) == min(most, sum(counts))
+def test_quotas_take_all_there_is_up_to_what_is_wanted(counts: list[int], limit: int) -> None:
+    taken = quotas(counts, limit)
+    assert sum(taken) == min(limit, sum(counts))
     assert all(0 <= some <= count for some, count in zip(taken, counts, strict=True))
 
 

@@ -110,8 +110,8 @@ def test_a_lowered_table_has_its_maximum_again(
     assert read_steps(cloud.journal.path) == {0: None}
 
 
-def _expect(stub: Stubber, most: dict[str, int]) -> None:
-    stub.add_response("update_table", {}, {"TableName": TABLE, "OnDemandThroughput": most})
+def _expect(stub: Stubber, limit: dict[str, int]) -> None:
+    stub.add_response("update_table", {}, {"TableName": TABLE, "OnDemandThroughput": limit})
 
 
 def test_an_alias_goes_to_the_version_before_and_back(cloud: Cloud) -> None:

@@ -77,16 +77,16 @@ def _reads_of_one() -> dict[str, Units]:
         lambda: alice.send("orders", "x"),
     )
     keys = Keys(world)
-    most = dict.fromkeys(_FAMILIES, Units())
+    limit = dict.fromkeys(_FAMILIES, Units())
     for call in calls:
         for _ in range(2):  # documents that are cached for a minute are read only by the first
             world.clock.pass_seconds(SLOW_CACHE_MS / 1_000 / 60 + 0.5)
             keys.take()
             call()
             taken = keys.take()
-        for prefix in most:
+        for prefix in limit:
             held = [units for pk, units in taken.items() if pk.startswith(prefix)]
             total = sum(held, Units())
-            most[prefix] = max(most[prefix], total, key=lambda each: (each.writes, each.reads))
+            limit[prefix] = max(limit[prefix], total, key=lambda each: (each.writes, each.reads))
     world.engine.close()
-    return most
+    return limit

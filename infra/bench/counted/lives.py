@@ -73,8 +73,8 @@ def our_life(
     """
     world = world_with(objects)
     alice = world.client("alice")
-    most_bytes = max(limits.MESSAGE_BYTES_DEFAULT, workload.size)
-    alice.put("/queues/work", {"partitions": 1, "max_message_bytes": most_bytes})
+    max_bytes = max(limits.MESSAGE_BYTES_DEFAULT, workload.size)
+    alice.put("/queues/work", {"partitions": 1, "max_message_bytes": max_bytes})
     _go_through(alice, [bodies.text(40)])
     return units_of(world, lambda: _go_through(alice, workload.messages(), **fields), objects)
 

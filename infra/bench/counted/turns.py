@@ -18,8 +18,8 @@ def turn_rows() -> list[tuple[str, float, float]]:
     ]
     for groups in (1, 100, 1_000):
         rows.append((f"receive one, {groups:,} groups wait", *_received(1, groups)))
-    for most in (16, 256):
-        rows.append((f"look at a group that has its {most} in flight", *_looked(most)))
+    for limit in (16, 256):
+        rows.append((f"look at a group that has its {limit} in flight", *_looked(limit)))
     for groups in (0, 1, 100, 1_000):
         rows.append((f"a poll of {POLL_SECONDS} s, {groups:,} groups in flight", *_polled(groups)))
     return rows
@@ -33,27 +33,27 @@ def _sent(count: int, groups: int) -> tuple[float, float]:
     return world.units(lambda: alice.post("/queues/work/messages", body))
 
 
-def _received(most: int, groups: int) -> tuple[float, float]:
-    """Returns mean units of four receives of up to `most` messages."""
+def _received(limit: int, groups: int) -> tuple[float, float]:
+    """Returns mean units of four receives of up to `limit` messages."""
     world, alice = _queue()
     for number in range(max(8, groups)):
         alice.send("work", *["x" * 100] * 16, group=f"g{number % groups}")
     world.clock.pass_seconds(5)
-    alice.receive("work", most)
+    alice.receive("work", limit)
 
     def receive() -> None:
         for _ in range(4):
-            if len(alice.receive("work", most)) != most:
+            if len(alice.receive("work", limit)) != limit:
                 raise RuntimeError("a receive got less than there is")
 
     written, read = world.units(receive)
     return written / 4, read / 4
 
 
-def _looked(most: int) -> tuple[float, float]:
+def _looked(limit: int) -> tuple[float, float]:
     """Returns units of a receive that gets nothing from a group at its limit."""
-    world, alice = _queue(max_in_flight=most)
-    for _ in range(most + 16):
+    world, alice = _queue(max_in_flight=limit)
+    for _ in range(limit + 16):
         alice.send("work", "x" * 100, group="limited")
     while alice.receive("work"):
         pass

@@ -76,10 +76,10 @@ def draw_bars(title: str, panels: Mapping[str, Mapping[str, float]]) -> str:
     for panel, values in panels.items():
         y += 22
         parts.append(_text(16, y, panel, "quiet"))
-        most = max(values.values())
+        limit = max(values.values())
         for number, (name, value) in enumerate(values.items()):
             y += 22
-            length = max(2.0, room * value / most)
+            length = max(2.0, room * value / limit)
             parts.append(_text(left - 10, y + 4, name, "", 1))
             parts.append(
                 f'<rect class="bar s{number}" x="{left}" y="{y - 8:.1f}" width="{length:.1f}" '

@@ -59,8 +59,8 @@ def run() -> None:
                 capture_output=True,
                 text=True,
             )
-            peak, most = json.loads(done.stdout.splitlines()[-1])
-            rows.append((call, name, round(peak), most))
+            peak, limit = json.loads(done.stdout.splitlines()[-1])
+            rows.append((call, name, round(peak), limit))
     show(
         "Peak memory of a process with the whole service in it, MB",
         ["function", "messages", "peak", "MemorySize"],

@@ -78,11 +78,11 @@ def _measure(service: Service, place: Any, name: str, rates: dict[Any, list[floa
         if phase == "send":
             with contextlib.closing(service.queue(place, queue)) as maker:
                 maker.create()
-        most = service.send_batch if phase == "send" else service.take_batch
-        if batch == 1 or most > 1:
+        limit = service.send_batch if phase == "send" else service.take_batch
+        if batch == 1 or limit > 1:
             if phase != "send":
                 service.settle(place)
-            count = min(batch, most)
+            count = min(batch, limit)
             rates[service.name, phase, batch].append(_rate(service, place, queue, phase, count))
 
 

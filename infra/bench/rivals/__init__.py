@@ -28,8 +28,8 @@ class Queue(Protocol):
         """Sends messages in one call."""
         ...
 
-    def take(self, most: int) -> int:
-        """Receives up to `most` messages in a call, deletes them in another. Returns how many."""
+    def take(self, limit: int) -> int:
+        """Receives up to `limit` messages in a call, deletes them in another. Returns how many."""
         ...
 
     def consume(self, count: int, handle: Callable[[str], None]) -> None:

@@ -29,7 +29,7 @@ class BeanstalkTube:
         for body in bodies:
             self._client.put(body)
 
-    def take(self, most: int) -> int:
+    def take(self, limit: int) -> int:
         """Makes one reserve and one delete."""
         try:
             job = self._client.reserve(timeout=0)

@@ -34,9 +34,9 @@ class OurQueue:
         """Makes one send."""
         self._post("messages", {"messages": [{"body": body} for body in bodies]})
 
-    def take(self, most: int) -> int:
+    def take(self, limit: int) -> int:
         """Makes one receive and one delete."""
-        held = self._receive(most, 0.2)
+        held = self._receive(limit, 0.2)
         if held:
             self._delete(held)
         return len(held)
@@ -54,8 +54,8 @@ class OurQueue:
         """Ends the connection."""
         self._http.close()
 
-    def _receive(self, most: int, wait_seconds: float) -> list[dict[str, Any]]:
-        asked = {"max": most, "wait_seconds": wait_seconds}
+    def _receive(self, limit: int, wait_seconds: float) -> list[dict[str, Any]]:
+        asked = {"max": limit, "wait_seconds": wait_seconds}
         held: list[dict[str, Any]] = self._post("messages/receive", asked)["messages"]
         return held
 

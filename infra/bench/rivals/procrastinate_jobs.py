@@ -42,7 +42,7 @@ class ProcrastinateQueue:
         jobs: list[dict[str, JSONValue]] = [{"body": body} for body in bodies]
         self._runner.run(task.batch_defer_async(*jobs))
 
-    def take(self, most: int) -> int:
+    def take(self, limit: int) -> int:
         """Takes one job."""
         return self._runner.run(self._take())
 

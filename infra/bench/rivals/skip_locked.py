@@ -48,9 +48,9 @@ class SqlQueue:
         """Makes one INSERT, without NOTIFY, which takes a lock that all commits share."""
         self._connection.execute(self._for_queue(_SEND), [list(bodies)])
 
-    def take(self, most: int) -> int:
+    def take(self, limit: int) -> int:
         """Makes one UPDATE for the lease, and one DELETE."""
-        held = self._receive(most)
+        held = self._receive(limit)
         self._delete(held)
         return len(held)
 
@@ -69,8 +69,8 @@ class SqlQueue:
         """Ends the connection."""
         self._connection.close()
 
-    def _receive(self, most: int) -> list[tuple[int, str]]:
-        return self._connection.execute(self._for_queue(_RECEIVE), [most]).fetchall()
+    def _receive(self, limit: int) -> list[tuple[int, str]]:
+        return self._connection.execute(self._for_queue(_RECEIVE), [limit]).fetchall()
 
     def _delete(self, held: Sequence[tuple[int, str]]) -> None:
         if held:

@@ -41,9 +41,9 @@ class SdkQueue:
         if len(answer["Successful"]) < len(bodies):
             raise RuntimeError(f"not sent: {answer}")
 
-    def take(self, most: int) -> int:
+    def take(self, limit: int) -> int:
         """Makes one receive, and one delete, of a batch if there are several."""
-        held = self._receive(most, 0)
+        held = self._receive(limit, 0)
         if len(held) == 1:
             self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=held[0]["ReceiptHandle"])
         elif held:
@@ -72,8 +72,8 @@ class SdkQueue:
             self._found = str(self._sqs.get_queue_url(QueueName=self._name)["QueueUrl"])
         return self._found
 
-    def _receive(self, most: int, wait_seconds: int) -> list[Any]:
-        asked = {"MaxNumberOfMessages": most, "WaitTimeSeconds": wait_seconds}
+    def _receive(self, limit: int, wait_seconds: int) -> list[Any]:
+        asked = {"MaxNumberOfMessages": limit, "WaitTimeSeconds": wait_seconds}
         found: list[Any] = self._sqs.receive_message(QueueUrl=self._url, **asked).get(
             "Messages", []
         )

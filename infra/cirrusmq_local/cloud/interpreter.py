@@ -181,16 +181,16 @@ class _Pause(EvalComponent):
 class _CountedEvents(EventManager):
     """Counts the events of an execution and drops them: they would take megabytes each day."""
 
-    def __init__(self, environment: Any, most: int) -> None:
+    def __init__(self, environment: Any, limit: int) -> None:
         super().__init__()
         self.count = 0
         self._environment = environment
-        self._most = most
+        self._limit = limit
 
     def _publish_history_event(self, event_id: int, *_: Any, **__: Any) -> None:
         self.count = event_id
-        if event_id == self._most:
-            cause = f"the history of an execution ends at {self._most:,} events"
+        if event_id == self._limit:
+            cause = f"the history of an execution ends at {self._limit:,} events"
             self._environment.set_error({"error": "States.Runtime", "cause": cause})
 
 

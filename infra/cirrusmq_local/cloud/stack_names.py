@@ -29,7 +29,7 @@ class StackNameError(Exception):
     """A stack cannot have this name; the text has the reason."""
 
 
-def most_characters(template: Path) -> tuple[int, str]:
+def max_characters(template: Path) -> tuple[int, str]:
     """Returns the maximum length of a stack's name, and the resource that sets it."""
     short, long = _names(template, _SHORT), _names(template, _LONG)
     limits = []
@@ -42,14 +42,14 @@ def most_characters(template: Path) -> tuple[int, str]:
 
 def check_stack_name(template: Path, name: str) -> None:
     """Raises StackNameError if a stack of the template cannot have this name."""
-    most, part = most_characters(template)
+    limit, part = max_characters(template)
     if not _NAME.fullmatch(name):
         raise StackNameError(
             f"{name}: a stack's name begins with a letter and has letters, digits and hyphens"
         )
-    if len(name) > most:
+    if len(name) > limit:
         raise StackNameError(
-            f"{name}: a stack's name has at most {most} characters, this one has {len(name)}; the"
+            f"{name}: a stack's name has at most {limit} characters, this one has {len(name)}; the"
             f" name of {part} begins with it"
         )
 

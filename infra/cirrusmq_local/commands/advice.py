@@ -27,7 +27,7 @@ class Bounds:
     """Settings of auto scaling: units a second, and the target share of used units."""
 
     least: int
-    most: int
+    limit: int
     target: float = 0.7
 
 
@@ -85,7 +85,7 @@ class _Scaling:
         if units:  # without any there is no figure, and the alarm waits
             self.below = self.below + 1 if used < target - BELOW_TARGET else 0
         wanted = _whole(units / MINUTE_SECONDS / target)
-        wanted = min(max(wanted, self.bounds.least), self.bounds.most)
+        wanted = min(max(wanted, self.bounds.least), self.bounds.limit)
         if self.above >= MINUTES_UP:
             self.capacity, self.above = max(self.capacity, wanted), 0
         elif units and self.below >= MINUTES_DOWN and self._may_fall(minute):
@@ -144,7 +144,7 @@ def _bounds(minutes: Sequence[float], least: int) -> Bounds:
     """Capacities from `least` to twice the need of the busiest minute, in steps of 50."""
     target = Bounds.target
     peak = 2 * max(minutes) / MINUTE_SECONDS / target
-    return Bounds(least=least, most=max(least, _whole(peak / ROUNDED_TO) * ROUNDED_TO))
+    return Bounds(least=least, limit=max(least, _whole(peak / ROUNDED_TO) * ROUNDED_TO))
 
 
 def _whole(units: float) -> int:

@@ -50,7 +50,7 @@ def least_units(*tables: str) -> tuple[int, int]:
 
 def _record(given: Advice, size: int) -> dict[str, object]:
     reads, writes = given.bounds
-    numbers = (reads.least, reads.most, writes.least, writes.most, round(100 * writes.target))
+    numbers = (reads.least, reads.limit, writes.least, writes.limit, round(100 * writes.target))
     return {
         "hours": given.hours,
         "bytes_of_a_message": size,

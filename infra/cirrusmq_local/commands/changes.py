@@ -30,7 +30,7 @@ def changes(
             help="Only of this queue, topic or key, and its receivers, subscriptions and grants."
         ),
     ] = None,
-    most: Most = MAX,
+    limit: Most = MAX,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
@@ -44,4 +44,4 @@ def changes(
         key_id=key,
         resource=resource,
     )
-    print_listing(list(islice(found, most)), _COLUMNS, as_json, "no changes")
+    print_listing(list(islice(found, limit)), _COLUMNS, as_json, "no changes")

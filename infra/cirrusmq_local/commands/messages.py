@@ -78,7 +78,7 @@ def send(
 
 def receive(
     source: arguments.Source,
-    most: Annotated[
+    limit: Annotated[
         int, typer.Option("--max", help="Maximum number of messages.", min=1, max=16)
     ] = 1,
     wait_seconds: Annotated[
@@ -105,10 +105,10 @@ def receive(
     if where is not None:
         if follow or wait_seconds or group is not None:
             raise typer.BadParameter("waits for nothing, and has no group", param_hint="--where")
-        printing.show_where(most, *read_pair(where, "--where"))
+        printing.show_where(limit, *read_pair(where, "--where"))
         return
     if not follow:
-        printing.show(most, wait_seconds, group)
+        printing.show(limit, wait_seconds, group)
         return
     waits = FOLLOW_WAIT_SECONDS if wait_seconds is None else wait_seconds
     # Ctrl-C ends following; it is not an error.
@@ -136,20 +136,20 @@ class _Printing:
         self._client, self._source = client, source
         self._delete, self._as_json = delete, as_json
 
-    def show(self, most: int, wait_seconds: float | None, group: str | None) -> None:
+    def show(self, limit: int, wait_seconds: float | None, group: str | None) -> None:
         """Receive once."""
         self._print(
-            self._client.receive(self._source, most, wait_seconds=wait_seconds, group=group)
+            self._client.receive(self._source, limit, wait_seconds=wait_seconds, group=group)
         )
 
-    def show_where(self, most: int, name: str, value: str) -> None:
+    def show_where(self, limit: int, name: str, value: str) -> None:
         """Receive by an attribute until there are enough, or the scan has ended."""
         after: str | None = None
         seen_all = False
-        while most > 0 and not seen_all:
-            found = self._client.receive_where(self._source, name, value, most, after=after)
+        while limit > 0 and not seen_all:
+            found = self._client.receive_where(self._source, name, value, limit, after=after)
             self._print(found.messages)
-            most -= len(found.messages)
+            limit -= len(found.messages)
             # Without a key the queue is paused, or the next call would start at the beginning.
             seen_all, after = found.seen_all or found.after is None, found.after
 

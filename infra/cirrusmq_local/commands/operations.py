@@ -43,13 +43,13 @@ def list_operations(
             help="Only operations on this topic's subscriptions.", autocompletion=completion.topics
         ),
     ] = None,
-    most: Most = MAX,
+    limit: Most = MAX,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """List the account's operations of the last seven days, the newest first."""
     found = connect(data).list_operations(state=state, kind=kind, queue=queue, topic=topic)
-    listed = list[Mapping[str, Any]](islice(found, most))
+    listed = list[Mapping[str, Any]](islice(found, limit))
     if not as_json:
         listed = [{**each, "of": _place(each)} for each in listed]
     print_listing(listed, _COLUMNS, as_json, "no operations")

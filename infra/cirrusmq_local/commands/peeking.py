@@ -24,7 +24,7 @@ from cirrusmq_local.commands.messages import message_line
 
 def peek(
     source: Source,
-    most: Annotated[int, typer.Option("--max", help="Maximum number of messages.", min=1)] = 10,
+    limit: Annotated[int, typer.Option("--max", help="Maximum number of messages.", min=1)] = 10,
     reason: Reason = None,
     of_source: SourceName = None,
     receiver: OfReceiver = None,
@@ -39,7 +39,7 @@ def peek(
     With an option, only the dead letters that it selects.
     """
     wanted = chosen(reason, of_source, receiver, subscription, older_than, younger_than)
-    for message in islice(connect(data).peek_all(read_source(source), wanted), most):
+    for message in islice(connect(data).peek_all(read_source(source), wanted), limit):
         if as_json:
             print_json(dict(message.json))
         else:

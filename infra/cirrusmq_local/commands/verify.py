@@ -269,7 +269,7 @@ def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) 
 
 
 def _bound(outcome: Any) -> int:
-    return max((each.remote.most_skew_ms for each in outcome.played), default=0)
+    return max((each.remote.max_skew_ms for each in outcome.played), default=0)
 
 
 def _template_digest() -> str:

@@ -46,7 +46,7 @@ def check_heads(scenario: Scenario, deployment: Bounds, book: Book) -> Iterator[
         receives = [call for call in book.by_kind["receive"] if call.place == name]
         vain = [call for call in map(_whole, receives) if _vain(call)]
         undone = [call for call in receives if may_undo(call)]
-        skew_ms = 2 * deployment.most_skew_ms
+        skew_ms = 2 * deployment.max_skew_ms
         for sent in book.sent.values():
             if sent.calls[0].place == name and sent.key is None:
                 delay_ms = 1_000 * attributes["delay_seconds"]

@@ -102,13 +102,13 @@ class _Source:
         return settled
 
     def _bounds(self) -> Iterator[Violation]:
-        most = self._attributes["invoke"]["max_concurrency"]
+        limit = self._attributes["invoke"]["max_concurrency"]
         for number, call in enumerate(self._runs):
             beside = [
                 each for each in self._runs[:number] if each.given["until_ms"] > call.begun_ms
             ]
-            if len(beside) >= most:
-                yield Violation(f"more than {most} calls at once", (*beside, call))
+            if len(beside) >= limit:
+                yield Violation(f"more than {limit} calls at once", (*beside, call))
             if len(call.given["messages"]) > self._attributes["invoke"]["batch"]:
                 yield Violation("a batch is too large", (call,))
         for call in self._calls:

@@ -33,12 +33,12 @@ def check_usage(
     for place, calls in _by_place(sends).items():
         ids = {message_id for call in calls if call.known for message_id, _ in call.answer}
         # A write that the SDK repeats is stored again if the message was consumed in between.
-        most = sum(
+        limit = sum(
             (1 + call.repeated) * len(call.given["labels"]) for call in calls if call.effective
         )
         kind = "published" if place == "news" else "sent"
         if not book.by_kind["redrive"]:
-            yield from _within(place, kind, billed, len(ids), most - len(ids))
+            yield from _within(place, kind, billed, len(ids), limit - len(ids))
     repeated = any(call.repeated for call in book.calls)
     for place, calls in _by_place(book.by_kind["delete"]).items():
         if place in scenario.invoked:

@@ -13,13 +13,13 @@ from cirrusmq_local.judging.tracks import Book, Sent
 _NEVER = 1 << 60
 
 
-def check_order(book: Book, reader: str, most_receives: int) -> Iterator[Violation]:
+def check_order(book: Book, reader: str, max_receives: int) -> Iterator[Violation]:
     """Each delivery of a group against the oldest message of it that is not done with.
 
-    After `most_receives` a message is moved to the dead-letter queue.
+    After `max_receives` a message is moved to the dead-letter queue.
     """
     for members, deliveries in by_group(book, reader):
-        done = {sent.label: _done(book, reader, sent, most_receives) for sent in members}
+        done = {sent.label: _done(book, reader, sent, max_receives) for sent in members}
         yield from _group(members, deliveries, done)
 
 
@@ -74,7 +74,7 @@ def _precedes(earlier: Sent, later: Sent) -> bool:
     return earlier.answered < later.begun
 
 
-def _done(book: Book, reader: str, sent: Sent, most_receives: int) -> tuple[int, int]:
+def _done(book: Book, reader: str, sent: Sent, max_receives: int) -> tuple[int, int]:
     """(moment, time) from which a message may be out of the way: deleted, moved, expired, purged.
 
     A rewound message is behind the messages received in the meantime: that is not checked.
@@ -93,7 +93,7 @@ def _done(book: Book, reader: str, sent: Sent, most_receives: int) -> tuple[int,
                 moment_ms = min(moment_ms, left_ms)
             if delivery.dead is not None:
                 moment_ms = min(moment_ms, delivery.dead["dead_at"])
-            if delivery.count >= most_receives:  # given up, and perhaps never seen again
+            if delivery.count >= max_receives:  # given up, and perhaps never seen again
                 moment_ms = min(moment_ms, free_ms(track, delivery, _NEVER))
         for call in book.effective("purge", reader.partition("/")[0]):
             moment = min(moment, call.begun)

@@ -47,7 +47,7 @@ def check_priorities(scenario: Scenario, deployment: Bounds, book: Book) -> Iter
     receives = [call for call in book.by_kind["receive"] if call.place == "orders"]
     looks = [call for call in receives if _is_sound(call)]
     undone = [call for call in receives if may_undo(call)]
-    skew_ms = 2 * deployment.most_skew_ms + _LATE_MS
+    skew_ms = 2 * deployment.max_skew_ms + _LATE_MS
     ageing_ms = 1_000 * (orders.get("ageing_seconds") or 0)
     for sent in book.sent.values():
         if sent.key is None:

@@ -92,8 +92,8 @@ class _Hook:
             if before.outcome == "answered" and not before.given["invocation"].disturbed:
                 yield Violation("posted again after it was taken", (before, after))
         settled = not any(post.given["invocation"].disturbed for post in posts)
-        most = BACKOFF_POSTS * (1 + len(asked))
-        if self._policy == "backoff" and settled and len(posts) > most:
+        limit = BACKOFF_POSTS * (1 + len(asked))
+        if self._policy == "backoff" and settled and len(posts) > limit:
             yield Violation("posted after it was dropped", tuple(posts))
 
     def _lost(self, sent: Sent) -> Iterator[Violation]:

@@ -63,11 +63,11 @@ def _of_groups(
 
 
 def _windows(taken: Sequence[tuple[int, int, Call]], rate: int, what: str) -> Iterator[Violation]:
-    most = rate * (WINDOW_MS + 1_000 + 2 * MAX_SKEW_MS) // 1_000
+    limit = rate * (WINDOW_MS + 1_000 + 2 * MAX_SKEW_MS) // 1_000
     for begun_ms, _, _ in taken:
         within = [each for each in taken if begun_ms <= each[0] < begun_ms + WINDOW_MS]
         count = sum(each[1] for each in within)
-        if count > most:
-            text = f"{count} were {what} in {WINDOW_MS} ms, at most {most} may be"
+        if count > limit:
+            text = f"{count} were {what} in {WINDOW_MS} ms, at most {limit} may be"
             yield Violation(text, tuple(each[2] for each in within))
             return

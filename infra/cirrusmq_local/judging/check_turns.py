@@ -129,8 +129,8 @@ def _alone(call: Call, book: Book) -> bool:
 
 def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
     """Each receive against what its groups had in flight when it began."""
-    most = scenario.queues["orders"].get("max_in_flight")
-    if most is None or book.by_kind["change"]:
+    limit = scenario.queues["orders"].get("max_in_flight")
+    if limit is None or book.by_kind["change"]:
         return
     held: list[tuple[Delivery, int]] = []
     """(delivery, the moment from which it may be free)"""
@@ -157,15 +157,15 @@ def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
                 and free > call.ended
             }
             added = {each.id for each in call.answer if each.group == group} - there
-            if added and len(there | added) > most:
+            if added and len(there | added) > limit:
                 text = f"{group} had {len(there)} in flight and got {len(added)} more"
-                yield Violation(f"{text}: {most} are allowed", (call,))
+                yield Violation(f"{text}: {limit} are allowed", (call,))
                 return
 
 
-def _share_of(most: int) -> int:
+def _share_of(limit: int) -> int:
     """How many messages of a group a receive takes at first."""
-    return -(-most // _SHARES)
+    return -(-limit // _SHARES)
 
 
 def _partition(delivery: Delivery) -> int:

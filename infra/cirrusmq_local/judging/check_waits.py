@@ -22,11 +22,11 @@ def check_waits(scenario: Scenario, book: Book) -> Iterator[Violation]:
     A message without a retry left does not wait.
     """
     orders = scenario.queues["orders"]
-    most = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
+    limit = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
     for track in book.tracks.values():
         retry = _retry_of(scenario, track.reader)
         for act in track.acts if retry else ():
-            if act.delivery.count >= min(most, 1 + len(retry["waits"])):
+            if act.delivery.count >= min(limit, 1 + len(retry["waits"])):
                 continue
             if act.delivery.dead is not None or not act.done or not act.result:
                 continue
@@ -53,6 +53,6 @@ def _wait_ms(retry: dict[str, Any], count: int) -> int:
 def _ends_soon(scenario: Scenario, act: Act) -> bool:
     """Returns True if the end of its life may cut its wait, or it may be too old to wait."""
     begun_ms, delivery = act.call.begun_ms, act.delivery
-    most = scenario.queues["orders"].get("dead_letter", {}).get("max_age_seconds")
-    too_old = most is not None and begun_ms - delivery.sent_ms > 1_000 * most - 10_000
+    limit = scenario.queues["orders"].get("dead_letter", {}).get("max_age_seconds")
+    too_old = limit is not None and begun_ms - delivery.sent_ms > 1_000 * limit - 10_000
     return too_old or begun_ms + _NO_WAIT_LEFT_MS > delivery.expires_ms

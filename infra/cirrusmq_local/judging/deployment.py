@@ -33,7 +33,7 @@ class Remaining(Protocol):
 class Bounds(Protocol):
     """Facts about the machines behind a service that checks need."""
 
-    most_skew_ms: int
+    max_skew_ms: int
     """How far a clock of theirs can be off."""
 
     @property

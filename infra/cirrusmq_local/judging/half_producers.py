@@ -71,9 +71,9 @@ class Decider:
             return self._call("send", given, "commit", {"handle": handle}, read_stored)
         return self._call(ROLL_BACK, given, "rollback", {"handle": handle}, lambda *_: [])
 
-    def receive(self, most: int, visibility_seconds: int) -> list[Asked]:
+    def receive(self, limit: int, visibility_seconds: int) -> list[Asked]:
         """Returns the half messages to decide, or none if the call fails."""
-        body = {"max": most, "visibility_timeout_seconds": visibility_seconds}
+        body = {"max": limit, "visibility_timeout_seconds": visibility_seconds}
         call = self._call(CHECK, dict(body), "receive", body, _read_asked)
         return call.answer if call.known else []
 

@@ -50,10 +50,10 @@ def set_environment(template: Template, data: DataFolder, layout: Layout) -> Non
 
 def allow_many_connections() -> None:
     """Raises the limit of open files as far as allowed: each connection is one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 65_536 if most == resource.RLIM_INFINITY else most
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if limit == resource.RLIM_INFINITY else limit
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, limit))
 
 
 def spare_what_is_loaded() -> None:

@@ -125,7 +125,7 @@ def _s3(bucket: Answering) -> Any:
 class InTurn:
     """A window of parallel calls that run one after the other, in the order of their start."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self._begun: deque[Callable[[], Any]] = deque()
 
     def __enter__(self) -> InTurn:

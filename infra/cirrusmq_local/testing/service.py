@@ -66,13 +66,13 @@ class Service:
         source: str | Source,
         handler: Handler | BatchHandler,
         *,
-        most: int = BATCH,
+        limit: int = BATCH,
         batches: Batches | None = None,
     ) -> Sequence[Received]:
         """Receives messages, calls a handler with them, and settles them by its results.
 
         Works as a `Consumer` does, but once and in this thread. Returns the messages that the
-        handler got: at most `most`, one by one from an ordered source. `batches`: the handler
+        handler got: at most `limit`, one by one from an ordered source. `batches`: the handler
         takes lists.
         An exception of the handler, or an invalid result, is a retry, as in a consumer, and is
         logged. An exception that ends a test, as of `pytest.fail` and Ctrl-C, is raised.
@@ -86,8 +86,8 @@ class Service:
         leases = Leases(self.client, shared)
         settler = Settler(self.client, shared, leases, upkeep)
         given: list[Received] = []
-        while len(given) < most:
-            size = 1 if upkeep.ordered else min(BATCH, most - len(given))
+        while len(given) < limit:
+            size = 1 if upkeep.ordered else min(BATCH, limit - len(given))
             messages = self.client.receive(shared, size, wait_seconds=0)
             if not messages:
                 break

@@ -423,9 +423,9 @@ class Client:
         assert reply.status == 201, reply.text
         return list(reply.json["messages"])
 
-    def receive(self, queue: str, most: int = 16, **fields: Any) -> list[dict[str, Any]]:
+    def receive(self, queue: str, limit: int = 16, **fields: Any) -> list[dict[str, Any]]:
         """Receives without a wait. Returns the messages."""
-        request = {"max": most, "wait_seconds": 0, **fields}
+        request = {"max": limit, "wait_seconds": 0, **fields}
         reply = self.post(f"/queues/{queue}/messages/receive", request)
         assert reply.status == 200, reply.text
         return list(reply.json["messages"])

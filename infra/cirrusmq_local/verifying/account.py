@@ -50,9 +50,9 @@ class Account:
     def lower(self, table: str, write_units: int) -> None:
         """A table on demand takes fewer units for a minute."""
         held = self._tables.describe_table(TableName=table)["Table"]
-        most = held.get("OnDemandThroughput") or {}
+        limit = held.get("OnDemandThroughput") or {}
         was = {
-            name: most.get(name, NO_MAXIMUM)
+            name: limit.get(name, NO_MAXIMUM)
             for name in ("MaxReadRequestUnits", "MaxWriteRequestUnits")
         }
         step = {"kind": "maximum", "table": table, "was": was}
@@ -116,12 +116,12 @@ class Account:
             FunctionName=function, ReservedConcurrentExecutions=was
         )
 
-    def _limit(self, table: str, most: Mapping[str, int]) -> None:
+    def _limit(self, table: str, limit: Mapping[str, int]) -> None:
         """Set the maximum units of a table, as soon as no other change of it is under way."""
         for _ in range(_MAX_WAITS):
             try:
-                self._tables.update_table(TableName=table, OnDemandThroughput=dict(most))
+                self._tables.update_table(TableName=table, OnDemandThroughput=dict(limit))
                 return
             except self._tables.exceptions.ResourceInUseException:
                 self._sleep(5)
-        self._tables.update_table(TableName=table, OnDemandThroughput=dict(most))
+        self._tables.update_table(TableName=table, OnDemandThroughput=dict(limit))

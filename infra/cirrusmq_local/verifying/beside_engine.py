@@ -223,7 +223,7 @@ def read_changes(streams: Any, tables: Any, table: str, expected: int) -> Change
     """Each item's records in a DynamoDB's stream.
 
     streams: a client of DynamoDB Streams. Reads until `expected` records came, for a minute at
-    most: a stream is behind its table, and never says that it is at its end.
+    limit: a stream is behind its table, and never says that it is at its end.
     """
     arn = tables.describe_table(TableName=table)["Table"]["LatestStreamArn"]
     read: dict[str, str | None] = {}

@@ -76,9 +76,9 @@ class Values:
         """Draws True with a probability."""
         return self.random.random() < share
 
-    def some(self, options: Sequence[T], least: int, most: int) -> list[T]:
+    def some(self, options: Sequence[T], least: int, limit: int) -> list[T]:
         """Draws distinct options, in any order."""
-        return self.random.sample(options, self.random.randint(least, most))
+        return self.random.sample(options, self.random.randint(least, limit))
 
     def text(self) -> Value:
         """Draws a text."""
@@ -189,8 +189,8 @@ class Expression:
             clauses.setdefault(clause, []).append(text)
         return " ".join(f"{clause} {', '.join(texts)}" for clause, texts in clauses.items())
 
-    def _operands(self, make: Callable[[], Value], most: int) -> list[str]:
-        return [self.value(make()) for _ in range(self._draw.random.randint(1, most))]
+    def _operands(self, make: Callable[[], Value], limit: int) -> list[str]:
+        return [self.value(make()) for _ in range(self._draw.random.randint(1, limit))]
 
     def _operand(self) -> str:
         if self._draw.wide and self._draw.often(0.3):

@@ -68,12 +68,12 @@ class Machine:
     def fill(self) -> None:
         """Let no file of it grow for some seconds, as on a full disk; start it again if it ends."""
         pid = self.process.pid
-        _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        _, limit = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         number = self._journal.note({"kind": "let write", "pid": pid})
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, most))
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, limit))
         time.sleep(FULL_SECONDS)
         with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
         self._journal.done(number)
         time.sleep(0.2)
         if self.process.poll() is not None or not self._answers():
@@ -110,8 +110,8 @@ def let_go_on(step: Step) -> None:
 def let_write(step: Step) -> None:
     """Undo a limit of files' sizes."""
     with contextlib.suppress(ProcessLookupError):
-        _, most = resource.prlimit(step["pid"], resource.RLIMIT_FSIZE)
-        resource.prlimit(step["pid"], resource.RLIMIT_FSIZE, (most, most))
+        _, limit = resource.prlimit(step["pid"], resource.RLIMIT_FSIZE)
+        resource.prlimit(step["pid"], resource.RLIMIT_FSIZE, (limit, limit))
 
 
 def free_port() -> int:

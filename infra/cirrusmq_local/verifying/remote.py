@@ -93,7 +93,7 @@ class Service:
     account: str = ""
     """The account of the key, as messages name it."""
     offset_ms: int = 0
-    most_skew_ms: int = 0
+    max_skew_ms: int = 0
     """How far its clocks may be off from `offset_ms`."""
     verify: Any = True
     """As httpx takes it."""
@@ -153,7 +153,7 @@ class Remote:
         self.took_place: dict[str, bool] = {}
         self.stage = RealTime(service.offset_ms)
         self.chaos = Chances(seed)
-        self.most_skew_ms = service.most_skew_ms
+        self.max_skew_ms = service.max_skew_ms
         self.history.start_ms = self.stage.now_ms()
 
     def http(
@@ -220,7 +220,7 @@ def measure(service: Service, queue: str) -> None:
         sent_ms = parse_time("sent_at", told["messages"][0]["sent_at"])
         low, high = max(low, sent_ms - ended - 1), min(high, sent_ms - begun + 1)
     service.offset_ms = 0 if low <= 0 <= high else (low + high) // 2
-    service.most_skew_ms = max(abs(high - low) // 2 + 1, 1)
+    service.max_skew_ms = max(abs(high - low) // 2 + 1, 1)
     asked: Mapping[str, Any] = {"max": 1, "wait_seconds": 5}
     held = service.ask("POST", f"/queues/{queue}/messages/receive", asked)["messages"]
     service.account = held[0]["sender"] if held else ""

@@ -90,7 +90,7 @@ def run(
         ending.callback(service.ask, "DELETE", f"/queues/{clock}")
         measure(service, clock)
         through.account, through.offset_ms = service.account, service.offset_ms
-        through.most_skew_ms = service.most_skew_ms
+        through.max_skew_ms = service.max_skew_ms
         before = _capacity(admin)
         for place, names in enumerate(waves(list(options.scenes))):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")

@@ -188,8 +188,8 @@ class Broadcasting:
         return page
 
     def _limit(self) -> int:
-        least, most = PAGE
-        return max(1, min(most, max(least, self._options.most) - len(self._gathered)))
+        least, maximum = PAGE
+        return max(1, min(maximum, max(least, self._options.limit) - len(self._gathered)))
 
     def _left(self) -> float:
         """Returns the seconds until the gathered messages have waited long enough."""
@@ -198,14 +198,14 @@ class Broadcasting:
         return max(0.0, self._since + self._options.await_seconds - time.monotonic())
 
     def _due(self) -> bool:
-        enough = len(self._gathered) >= self._options.most
+        enough = len(self._gathered) >= self._options.limit
         return bool(self._gathered) and (enough or self._left() <= 0)
 
     def _handle_gathered(self, following: str) -> Steps[None]:
-        most, handled = self._options.most, 0
+        maximum, handled = self._options.limit, 0
         while handled < len(self._gathered) and not self._interrupted():
-            yield from self._handle(self._gathered[handled : handled + most])
-            handled = min(handled + most, len(self._gathered))
+            yield from self._handle(self._gathered[handled : handled + maximum])
+            handled = min(handled + maximum, len(self._gathered))
         if self._sought is not None:
             return  # its progress is obsolete
         if handled < len(self._gathered):

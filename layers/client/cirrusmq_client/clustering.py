@@ -54,7 +54,7 @@ class Clustering:
     ) -> None:
         self._client, self._source, self._handle = client, source, handle
         self._options, self._kind, self._run = options, kind, kind.run
-        self._inbox = Inbox(max(options.prefetch, options.most - 1), kind, options.most)
+        self._inbox = Inbox(max(options.prefetch, options.limit - 1), kind, options.limit)
         self._upkeep = Upkeep(client, source, options, kind)
         self._leases = Leases(client, source, kind, self._die)
         self._settler = Settler(client, source, self._leases, self._upkeep, kind, self._die)
@@ -182,23 +182,23 @@ class Clustering:
 
     def _receive_once(self) -> Steps[bool]:
         """Receives. Returns False if an empty answer came long before the end of the wait."""
-        most: int = yield self._inbox.wait_for_room
-        if not most:
+        limit: int = yield self._inbox.wait_for_room
+        if not limit:
             return True
         begun = time.monotonic()
-        received = yield from self._exchange(most)
+        received = yield from self._exchange(limit)
         if not received:
             waited_seconds = (time.monotonic() - begun) * self._leases.scale
             return waited_seconds >= self._options.wait_seconds / 2
         held = self._leases.add(received)
         if held and (left := self._inbox.put(held)):
             yield from self._give_back_untried(left)
-        if len(received) < most and not self._inbox.ordered:
+        if len(received) < limit and not self._inbox.ordered:
             # No other messages wait: fast handlers may end before the next receive.
             yield partial(self._settler.wait_for_deletes, len(received))
         return True
 
-    def _exchange(self, most: int) -> Steps[list[Received]]:
+    def _exchange(self, limit: int) -> Steps[list[Received]]:
         """Receives; the same call deletes messages handled since the last one."""
         done = self._settler.take_deletes()
         wanted: dict[str, Any] = {
@@ -207,11 +207,11 @@ class Clustering:
         }
         if not done:
             received: list[Received] = yield partial(
-                self._client.receive, self._source, most, **wanted
+                self._client.receive, self._source, limit, **wanted
             )
             return received
         receipts = [held.message.receipt for held in done]
-        exchange = partial(self._client.delete_and_receive, self._source, receipts, most, **wanted)
+        exchange = partial(self._client.delete_and_receive, self._source, receipts, limit, **wanted)
         try:
             exchanged: Exchanged = yield exchange
         except self._unanswered:
@@ -224,9 +224,9 @@ class Clustering:
 
     @driven
     def _work(self) -> Steps[None]:
-        most, await_seconds = self._options.most, self._options.await_seconds
+        limit, await_seconds = self._options.limit, self._options.await_seconds
         while True:
-            taken: list[Held] = yield partial(self._inbox.take, most, await_seconds)
+            taken: list[Held] = yield partial(self._inbox.take, limit, await_seconds)
             if not taken:
                 return
             try:

@@ -18,7 +18,7 @@ class Inbox:
     """Passes each message to one worker; with `ordered`, one message of a group at a time.
 
     At most `spare` unstarted messages are held, in addition to messages that idle workers take at
-    once. A worker takes up to `most`: while it waits for a full batch, receives fetch the rest. No
+    once. A worker takes up to `limit`: while it waits for a full batch, receives fetch the rest. No
     message is held beside one that was received before:
 
         received   new 1, again 2, again 3, new 4
@@ -28,9 +28,9 @@ class Inbox:
     would count for an unstarted message beside it.
     """
 
-    def __init__(self, spare: int, kind: Concurrency = THREADS, most: int = 1) -> None:
+    def __init__(self, spare: int, kind: Concurrency = THREADS, limit: int = 1) -> None:
         self._run = kind.run
-        self._most = most
+        self._limit = limit
         self.ordered = self.once = False
         """`ordered`: True if groups have an order. `once`: True if a message is a dead letter after
         one receive; then no message is held beside handled ones, which may end the process."""
@@ -76,23 +76,23 @@ class Inbox:
             return 0
 
     @driven
-    def take(self, most: int, await_seconds: float) -> Steps[list[Held]]:
-        """Takes `most` messages, or fewer when the oldest has waited for `await_seconds`.
+    def take(self, limit: int, await_seconds: float) -> Steps[list[Held]]:
+        """Takes `limit` messages, or fewer when the oldest has waited for `await_seconds`.
 
         Returns an empty list if the inbox is closed. A message that was received before is alone,
         and comes after messages that were not.
         """
         with self._changed:
             self._idle += 1
-            self._most = most
+            self._limit = limit
             self._changed.notify_all()
             try:
                 while not self._closed:
-                    ready = self._ready(most)
+                    ready = self._ready(limit)
                     left = None
                     if ready:
                         left = self._arrived[ready[0]] + await_seconds - time.monotonic()
-                        if len(ready) == most or left <= 0 or self._careful:
+                        if len(ready) == limit or left <= 0 or self._careful:
                             return self._remove(ready)
                     yield partial(self._changed.wait, left)
                 return []
@@ -148,34 +148,34 @@ class Inbox:
 
     def _lacks(self) -> bool:
         """True if a worker waits for a batch that is not full."""
-        return self._most > 1 and self._idle > 0 and len(self._ready(self._most)) < self._most
+        return self._limit > 1 and self._idle > 0 and len(self._ready(self._limit)) < self._limit
 
     @property
     def _may_hold(self) -> int:
         """Maximum number of unstarted messages."""
-        return self._most - 1 if self.once else self._spare
+        return self._limit - 1 if self.once else self._spare
 
     @property
     def _careful(self) -> bool:
         """True if a message that was received before waits or is handled: then none is gathered."""
         return self._again + self._alone > 0
 
-    def _ready(self, most: int) -> list[int]:
+    def _ready(self, limit: int) -> list[int]:
         """Returns the indexes of the first messages that may be handled together now."""
         if not self._again:
-            return self._startable(most)
+            return self._startable(limit)
         startable = self._startable(len(self._waiting))
         new = [place for place in startable if not self._waiting[place].again]
-        return new[:most] or startable[:1]
+        return new[:limit] or startable[:1]
 
-    def _startable(self, most: int) -> list[int]:
+    def _startable(self, limit: int) -> list[int]:
         """Returns the indexes of the first messages that may be handled now, each separately."""
         if not self.ordered:
-            return list(range(min(most, len(self._waiting))))
+            return list(range(min(limit, len(self._waiting))))
         places: list[int] = []
         groups = set(self._busy)
         for place, held in enumerate(self._waiting):
-            if len(places) == most:
+            if len(places) == limit:
                 break
             group = held.message.group
             if group in groups:
@@ -189,8 +189,8 @@ class Inbox:
         """Removes the messages that no idle worker takes at once. Returns them."""
         startable = self._startable(len(self._waiting))
         new = [place for place in startable if not self._waiting[place].again]
-        kept = new[: self._idle * self._most]
-        workers = self._idle - -(-len(kept) // self._most)
+        kept = new[: self._idle * self._limit]
+        workers = self._idle - -(-len(kept) // self._limit)
         again = [place for place in startable if self._waiting[place].again]
         stay = {*kept, *again[:workers]}
         return self._pull([place for place in range(len(self._waiting)) if place not in stay])

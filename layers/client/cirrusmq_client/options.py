@@ -62,7 +62,7 @@ class Options:
         check("wait_seconds", self.wait_seconds, WAIT_SECONDS)
 
     @property
-    def most(self) -> int:
+    def limit(self) -> int:
         """Maximum messages of one call of a handler."""
         return 1 if self.batches is None else self.batches.max_batch
 
@@ -74,6 +74,6 @@ class Options:
 
 def check(name: str, value: float, bounds: tuple[float, float]) -> None:
     """Raises ValueError if the value is not within the bounds, both included."""
-    least, most = bounds
-    if not least <= value <= most:
-        raise ValueError(f"{name} must be {least:,} to {most:,}")
+    least, limit = bounds
+    if not least <= value <= limit:
+        raise ValueError(f"{name} must be {least:,} to {limit:,}")

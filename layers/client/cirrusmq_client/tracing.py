@@ -90,7 +90,7 @@ def find_room(messages: Sequence[Message]) -> list[bool]:
     own.
     """
     total = sum(message.size_bytes for message in messages)
-    left = min((most - total for most in BATCH_BYTES if most >= total), default=0)
+    left = min((limit - total for limit in BATCH_BYTES if limit >= total), default=0)
     room = []
     for message in messages:
         fits = left >= ROOM_BYTES and _takes(message)

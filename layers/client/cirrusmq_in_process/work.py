@@ -89,8 +89,8 @@ def receive(core: Core, caller: Caller, name: str, body: Body) -> dict[str, Any]
     def find() -> Source:
         return queue_source(_plain(core, caller, name), core.now_ms())
 
-    most = (LONGEST_WAIT_SECONDS, limits.LARGEST_ANSWER_BYTES)
-    received = take_messages(core, find, caller, request, *most)
+    limit = (LONGEST_WAIT_SECONDS, limits.LARGEST_ANSWER_BYTES)
+    received = take_messages(core, find, caller, request, *limit)
     onlooker = Onlooker(caller.account, caller.account)
     shown = [
         ReceivedMessage.at(each.parcel, each.place, each.message, onlooker, receipt=each.receipt)

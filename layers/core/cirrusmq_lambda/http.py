@@ -138,9 +138,9 @@ class Request:
         """Returns a parameter of the route."""
         return str(self.event["pathParameters"][name])
 
-    def body(self, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
+    def body(self, shape: type[T], max_bytes: int = REQUEST_BYTES) -> T:
         """Returns the JSON body as `shape`."""
-        return decode(read_body(self.event, most_bytes), shape, most_bytes)
+        return decode(read_body(self.event, max_bytes), shape, max_bytes)
 
     def body_with_messages(self, shape: type[T]) -> T:
         """Returns the JSON body of a call with messages, which may be large."""
@@ -203,10 +203,10 @@ def read_integer(query: Mapping[str, str], name: str, bounds: tuple[int, int]) -
 
 def read_seconds(query: Mapping[str, str], name: str) -> float:
     """Returns a wait of 0 to 30 seconds; 0 if it is missing."""
-    text, (least, most) = query.get(name, "0"), RECEIVE_WAIT_SECONDS
+    text, (least, limit) = query.get(name, "0"), RECEIVE_WAIT_SECONDS
     seconds = float(text) if re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,3})?", text) else -1.0
-    if not least <= seconds <= most:
-        raise InvalidParameter(name, f"must be a number from {least} to {most} seconds")
+    if not least <= seconds <= limit:
+        raise InvalidParameter(name, f"must be a number from {least} to {limit} seconds")
     return seconds
 
 

@@ -18,8 +18,8 @@ _GZIP_WINDOW_BITS = 31
 _UTF8 = ("charset=utf-8", 'charset="utf-8"')
 
 
-def read_body(event: dict[str, Any], most_bytes: int) -> bytes:
-    """Returns the body. Raises RequestTooLarge above `most_bytes`, before more is inflated.
+def read_body(event: dict[str, Any], max_bytes: int) -> bytes:
+    """Returns the body. Raises RequestTooLarge above `max_bytes`, before more is inflated.
 
     Raises MalformedRequest if the body does not match its headers, UnsupportedMediaType if these
     name another type than JSON.
@@ -28,8 +28,8 @@ def read_body(event: dict[str, Any], most_bytes: int) -> bytes:
     encoded = bool(event.get("isBase64Encoded"))
     headers = event.get("headers", {})
     coding = str(headers.get("content-encoding", "identity")).strip().lower()
-    if len(text) > most_bytes * (2 if encoded else 1):
-        raise _too_large(most_bytes)
+    if len(text) > max_bytes * (2 if encoded else 1):
+        raise _too_large(max_bytes)
     try:
         body = base64.b64decode(text) if encoded else text.encode()
     except (binascii.Error, UnicodeEncodeError) as error:
@@ -37,11 +37,11 @@ def read_body(event: dict[str, Any], most_bytes: int) -> bytes:
     if coding in ("gzip", "x-gzip"):
         if body and not encoded:
             raise UnsupportedMediaType(f"A gzipped body must have the Content-Type {BINARY}.")
-        body = _inflated(body, most_bytes)
+        body = _inflated(body, max_bytes)
     elif coding != "identity":
         raise UnsupportedMediaType("The Content-Encoding of a body must be gzip, or there is none.")
-    elif len(body) > most_bytes:
-        raise _too_large(most_bytes)
+    elif len(body) > max_bytes:
+        raise _too_large(max_bytes)
     given = str(headers.get("content-type", ""))
     if given != "application/json" and body:
         _check_type(given, gzipped=coding != "identity")
@@ -63,14 +63,14 @@ def takes_gzip(event: dict[str, Any]) -> bool:
     return accepted.get("gzip", accepted.get("*", False))
 
 
-def _inflated(body: bytes, most_bytes: int) -> bytes:
+def _inflated(body: bytes, max_bytes: int) -> bytes:
     reader = zlib.decompressobj(_GZIP_WINDOW_BITS)
     try:
-        inflated = reader.decompress(body, most_bytes + 1) if body else b""
+        inflated = reader.decompress(body, max_bytes + 1) if body else b""
     except zlib.error as error:
         raise MalformedRequest("The body is not gzipped, as its Content-Encoding says.") from error
-    if len(inflated) > most_bytes:
-        raise _too_large(most_bytes)
+    if len(inflated) > max_bytes:
+        raise _too_large(max_bytes)
     if body and (not reader.eof or reader.unused_data):
         raise MalformedRequest("The body is not one whole gzip member.")
     return inflated
@@ -85,5 +85,5 @@ def _check_type(given: str, *, gzipped: bool) -> None:
         raise UnsupportedMediaType
 
 
-def _too_large(most_bytes: int) -> RequestTooLarge:
-    return RequestTooLarge(f"The body of the request is over {most_bytes:,} bytes.")
+def _too_large(max_bytes: int) -> RequestTooLarge:
+    return RequestTooLarge(f"The body of the request is over {max_bytes:,} bytes.")

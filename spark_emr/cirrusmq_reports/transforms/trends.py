@@ -8,11 +8,11 @@ from pyspark.sql import functions as sf
 _MS_PER_HOUR = 3_600_000
 
 
-def with_trends(figures: DataFrame, times: DataFrame, at_ms: int, most: int) -> DataFrame:
+def with_trends(figures: DataFrame, times: DataFrame, at_ms: int, limit: int) -> DataFrame:
     """Returns the rows of `figures`, which are of the time `at_ms`, with three more columns.
 
     `times` has `id`, `at_ms` and `messages`, also for this time. `backlog_by_time` is a list of
-    (`at_ms`, `messages`) over the last `most` times, oldest first. `growth_per_hour` (messages,
+    (`at_ms`, `messages`) over the last `limit` times, oldest first. `growth_per_hour` (messages,
     negative if the backlog shrinks) compares with the newest time at least an hour ago, or with
     the last one. `hours_to_drain` is at that rate; null if the backlog does not shrink.
     """
@@ -23,7 +23,7 @@ def with_trends(figures: DataFrame, times: DataFrame, at_ms: int, most: int) -> 
     point = sf.struct("at_ms", "messages")
     is_now, long_enough = sf.col("at_ms") == at_ms, sf.col("at_ms") <= at_ms - _MS_PER_HOUR
     series = ranked.groupBy("id").agg(
-        sf.sort_array(sf.collect_list(sf.when(sf.col("rank") <= most, point))).alias(
+        sf.sort_array(sf.collect_list(sf.when(sf.col("rank") <= limit, point))).alias(
             "backlog_by_time"
         ),
         sf.max(sf.when(is_now, sf.col("messages"))).alias("messages"),

@@ -25,7 +25,7 @@ def usage_records(reader: Reader, exports: Sequence[Export]) -> DataFrame:
     """Returns the exports' usage records, each once, as in the first export that shows it.
 
     Columns `record` (16 bytes of the key's SHA-256), `item`, `written_ms`, `content`, `shown_ms`,
-    `number` of the export; `least` and `most`, the smallest and largest content shown for it; for
+    `number` of the export; `least` and `limit`, the smallest and largest content shown for it; for
     each full export `in_<number>`: true if it shows the record.
 
     The old image of a removal shows its record as well: a removal takes nothing back.

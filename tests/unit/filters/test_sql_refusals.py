@@ -168,12 +168,12 @@ def test_the_length_counts_bytes_not_characters() -> None:
 
 
 def test_1000_tokens_are_taken_and_one_more_is_not() -> None:
-    most = "+a" + " OR a" * 499
-    assert outcome(most, {}) == "null"
+    limit = "+a" + " OR a" * 499
+    assert outcome(limit, {}) == "null"
     with pytest.raises(
         InvalidFilter, match="position 2499: the expression has more than 1,000 tokens"
     ):
-        compile_sql(most + " OR a")
+        compile_sql(limit + " OR a")
 
 
 def test_comments_and_blanks_are_no_tokens() -> None:

@@ -67,16 +67,16 @@ def read(core: Core, place: Place) -> dict[int, int]:
     return {} if item is None else _counts(item)
 
 
-def read_pool(core: Core, pool: str, most: int) -> dict[str, int] | None:
+def read_pool(core: Core, pool: str, limit: int) -> dict[str, int] | None:
     """How many run in a pool by account, eventually consistent.
 
-    most: accounts that are read. Returns None if more had something at work within the last hour.
+    limit: accounts that are read. Returns None if more had something at work within the last hour.
     """
     request = {
         "TableName": core.tables.usage,
         "KeyConditionExpression": "pk = :pk",
         "ExpressionAttributeValues": {":pk": {"S": pool_place(pool, "")[0]}},
-        "Limit": most,
+        "Limit": limit,
     }
     items, last, _ = core.store.query(request)
     if last is not None:

@@ -90,22 +90,22 @@ class PoolShare:
 
 
 @contextlib.contextmanager
-def posting(core: Core, account: str, most_ms: float) -> Iterator[PoolShare]:
+def posting(core: Core, account: str, max_ms: float) -> Iterator[PoolShare]:
     """The share of one more invocation that posts to slow URLs of the account.
 
-    most_ms: how long it may last, in real milliseconds.
+    max_ms: how long it may last, in real milliseconds.
     """
-    with _share(core, account, _POSTING, most_ms, core.settings.slow_pushes) as share:
+    with _share(core, account, _POSTING, max_ms, core.settings.slow_pushes) as share:
         yield share
 
 
 @contextlib.contextmanager
-def calling(core: Core, account: str, most_ms: float) -> Iterator[PoolShare]:
+def calling(core: Core, account: str, max_ms: float) -> Iterator[PoolShare]:
     """The share of one more worker that calls functions for the account.
 
-    most_ms: how long it may last, in real milliseconds.
+    max_ms: how long it may last, in real milliseconds.
     """
-    with _share(core, account, _CALLING, most_ms, core.settings.workers) as share:
+    with _share(core, account, _CALLING, max_ms, core.settings.workers) as share:
         yield share
 
 
@@ -154,11 +154,11 @@ def _is_slow(core: Core, counts: dict[int, int]) -> bool:
 
 
 @contextlib.contextmanager
-def _share(core: Core, account: str, pool: str, most_ms: float, size: int) -> Iterator[PoolShare]:
+def _share(core: Core, account: str, pool: str, max_ms: float, size: int) -> Iterator[PoolShare]:
     """size: invocations of all accounts that run at once, 0 if nothing bounds them."""
     if not size:
         yield PoolShare(core, account, pool, size, 0)
         return
-    until_ms = core.now_ms() + int(most_ms * core.clock.scale)
+    until_ms = core.now_ms() + int(max_ms * core.clock.scale)
     with running.counted(core, running.pool_place(pool, account), until_ms) as number:
         yield PoolShare(core, account, pool, size, number)

@@ -95,9 +95,9 @@ def take_sends(core: Core, queue_id: str, rate: int, count: int) -> None:
         raise Throttled(f"the queue takes {rate:,} messages a second (send_rate)", 1)
 
 
-def allow_receives(core: Core, source_id: str, rate: int, most: int) -> int:
-    """Returns how many messages may be received now, 0 to `most`."""
-    return _take(core, (source_id, "receive"), rate, most, 1)
+def allow_receives(core: Core, source_id: str, rate: int, limit: int) -> int:
+    """Returns how many messages may be received now, 0 to `limit`."""
+    return _take(core, (source_id, "receive"), rate, limit, 1)
 
 
 def second_of(core: Core) -> int:
@@ -122,12 +122,12 @@ def give_back(core: Core, source_id: str, count: int, second: int) -> None:
             held.used -= count
 
 
-def _take(core: Core, place: tuple[str, Direction], rate: int, most: int, least: int) -> int:
-    """Returns for how many of `most` messages there is room; 0 if for fewer than `least`."""
+def _take(core: Core, place: tuple[str, Direction], rate: int, limit: int, least: int) -> int:
+    """Returns for how many of `limit` messages there is room; 0 if for fewer than `least`."""
     memory, second = core.memory(RateMemory), core.now_ms() // 1_000
     with memory.lock:
         held = memory.of(place, second)
-        missing = most - held.left
+        missing = limit - held.left
         usual = min(held.used_before // _USED_SHARE, rate // _LARGEST_SHARE)
         ask = 0 if missing <= 0 or held.full else min(rate, max(missing, usual))
         needed, begun = max(1, least - held.left), held.begun
@@ -139,7 +139,7 @@ def _take(core: Core, place: tuple[str, Direction], rate: int, most: int, least:
         # A batch that finds too little does not say that a smaller one would.
         held.full = held.full or (got < ask and (got > 0 or needed == 1))
         held.full = held.full or held.left + held.used >= rate
-        given = min(most, held.left)
+        given = min(limit, held.left)
         given = given if given >= least else 0
         held.left -= given
         held.used += given

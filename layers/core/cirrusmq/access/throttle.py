@@ -158,12 +158,12 @@ class Throttle:
             tally.admitted += 1
             return True
 
-    def owe(self, account: str, calls: float, most: float) -> None:
-        """Lets further calls of an account count: later ones wait for them. At most `most` wait."""
+    def owe(self, account: str, calls: float, limit: float) -> None:
+        """Counts further calls of an account: later ones wait for them, at most `limit`."""
         with self._lock:
             tally = self._tallies.get(account)
             if tally is not None:
-                tally.owed = min(tally.owed + calls, most)
+                tally.owed = min(tally.owed + calls, limit)
 
     @staticmethod
     def _go_on(tally: _Tally, share: float, interval: int, chance: float) -> None:

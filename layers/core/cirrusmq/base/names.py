@@ -21,7 +21,7 @@ class NameRule(NamedTuple):
 
     least: int
     """The fewest characters."""
-    most: int
+    limit: int
     letter_first: bool = True
     """True if the first character must be a letter."""
     fifo: bool = False
@@ -49,13 +49,13 @@ def check_name(parameter: str, value: str, rule: NameRule) -> str:
     """Returns `value` if the rule allows it, else raises InvalidParameter."""
     is_begun = not rule.letter_first or value[:1].isalpha()
     plain = value.removesuffix(FIFO) if rule.fifo else value
-    if rule.least <= len(value) <= rule.most and is_begun and _NAME.fullmatch(plain):
+    if rule.least <= len(value) <= rule.limit and is_begun and _NAME.fullmatch(plain):
         return value
     first = "a letter, then " if rule.letter_first else ""
     last = f", at the end {FIFO}" if rule.fifo else ""
     raise InvalidParameter(
         parameter,
-        f"must be {rule.least} to {rule.most} characters: {first}letters, digits, '-' and '_'"
+        f"must be {rule.least} to {rule.limit} characters: {first}letters, digits, '-' and '_'"
         f"{last}",
     )
 

@@ -56,15 +56,15 @@ def integer(bounds: tuple[int, int], unit: str = "") -> msgspec.Meta:
     return msgspec.Meta(ge=bounds[0], le=bounds[1], description=text)
 
 
-def decode(body: bytes, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
+def decode(body: bytes, shape: type[T], max_bytes: int = REQUEST_BYTES) -> T:
     """Reads a request's JSON as `shape`; an empty body is `{}`.
 
     Raises RequestTooLarge, MalformedRequest (not a JSON object in UTF-8) or InvalidParameter
     (the first value that does not fit, with what would). With more than `REQUEST_BYTES` it may
     have `messages`, of which there are at most 16: else BatchTooLarge.
     """
-    if len(body) > most_bytes:
-        raise RequestTooLarge(f"The body of the request is over {most_bytes:,} bytes.")
+    if len(body) > max_bytes:
+        raise RequestTooLarge(f"The body of the request is over {max_bytes:,} bytes.")
     if len(body) > REQUEST_BYTES:
         _check_count(body)
     try:

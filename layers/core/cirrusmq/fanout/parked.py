@@ -49,13 +49,13 @@ def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices
     return drainer.is_done() or drainer.run(drainer.deliver_records)
 
 
-def drain(core: Core, reader_id: str, most_ms: int) -> None:
+def drain(core: Core, reader_id: str, max_ms: int) -> None:
     """Hands out all parked shares of a reader, and retries failed ones for `PATIENCE_MS`.
 
     If the store fails, or that time is over, the sweep starts another drainer.
     """
     scale, notices = core.clock.scale, Notices(core)
-    deadline_ms = core.now_ms() + int(most_ms * scale)
+    deadline_ms = core.now_ms() + int(max_ms * scale)
     patient_until_ms = min(deadline_ms, core.now_ms() + int(PATIENCE_MS * scale))
     drainer = _Drainer(core, reader_id, parked_keys(reader_id), deadline_ms, notices)
 
@@ -134,7 +134,7 @@ class _Drainer:
 
     def is_done(self) -> bool:
         """Returns True if no share is parked under the keys."""
-        return not any(_page(self._core, pk, None, most=1)[0] for pk in self._keys)
+        return not any(_page(self._core, pk, None, limit=1)[0] for pk in self._keys)
 
     def deliver_records(self) -> bool:
         """Hands out the shares parked now, as the holder. Returns True if all of them are done."""
@@ -215,14 +215,14 @@ def _forget(core: Core, parked: Item) -> None:
 
 
 def _page(
-    core: Core, pk: str, after: Item | None, most: int = _PAGE
+    core: Core, pk: str, after: Item | None, limit: int = _PAGE
 ) -> tuple[list[Item], Item | None]:
     request: dict[str, Any] = {
         "TableName": core.tables.messages,
         "KeyConditionExpression": "pk = :pk",
         "ExpressionAttributeValues": {":pk": {"S": pk}},
         "ConsistentRead": True,
-        "Limit": most,
+        "Limit": limit,
     }
     if after is not None:
         request["ExclusiveStartKey"] = after

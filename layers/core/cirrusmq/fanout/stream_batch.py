@@ -41,9 +41,9 @@ class BatchOutcome(NamedTuple):
     """Why shares were put aside, notices not sent, or the batch stopped."""
 
 
-def deliver_records(core: Core, entries: Sequence[LogEntry], most_ms: int) -> BatchOutcome:
-    """Hands out the records of a batch, for at most about `most_ms` real milliseconds."""
-    return _Batch(core, core.now_ms() + int(most_ms * core.clock.scale)).run(entries)
+def deliver_records(core: Core, entries: Sequence[LogEntry], max_ms: int) -> BatchOutcome:
+    """Hands out the records of a batch, for at most about `max_ms` real milliseconds."""
+    return _Batch(core, core.now_ms() + int(max_ms * core.clock.scale)).run(entries)
 
 
 class _Batch:

@@ -137,8 +137,8 @@ def return_all(core: Core, source: Source, batch: list[Received]) -> None:
 
 def lease_exceeds_timeout(core: Core, invoke: Invoke, batch: list[Received]) -> bool:
     """Returns True if a call that begins now ends before any of a batch's leases does."""
-    most_ms = (LEASE_MARGIN_SECONDS - SPARE_SECONDS) * 1000 * core.clock.scale
-    until_ms = core.now_ms() + _lease_seconds(core, invoke) * 1000 - most_ms
+    max_ms = (LEASE_MARGIN_SECONDS - SPARE_SECONDS) * 1000 * core.clock.scale
+    until_ms = core.now_ms() + _lease_seconds(core, invoke) * 1000 - max_ms
     return all(
         each.parcel.visible_ms[each.place] >= min(until_ms, each.parcel.expires_ms)
         for each in batch

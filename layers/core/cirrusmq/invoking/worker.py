@@ -62,13 +62,13 @@ class _Target(NamedTuple):
     arn: str
 
 
-def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
-    """Calls a source's function with its messages, for about `most_ms` real milliseconds."""
-    deadline_ms = core.now_ms() + int(most_ms * core.clock.scale)
+def work(core: Core, event: dict[str, Any], max_ms: float) -> None:
+    """Calls a source's function with its messages, for about `max_ms` real milliseconds."""
+    deadline_ms = core.now_ms() + int(max_ms * core.clock.scale)
     source = present_source(core, event["source"])
     if source is None:
         return
-    with shares.calling(core, source.account, most_ms) as share:
+    with shares.calling(core, source.account, max_ms) as share:
         if not share.admitted:
             return  # the sweep comes back
         worker = _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms, share)
@@ -316,10 +316,10 @@ class _Worker:
             self._pause_ms = min(2 * self._pause_ms, PAUSE_MS[1])
         return min(later, default=None)
 
-    def _has_time(self, seconds: float, most: float = float("inf")) -> bool:
-        """Returns True if these real seconds are left before the end, and are at most `most`."""
+    def _has_time(self, seconds: float, limit: float = float("inf")) -> bool:
+        """Returns True if these real seconds are left before the end, and are at most `limit`."""
         needed_ms = (seconds + SETTLE_SECONDS) * 1000 * self._core.clock.scale
-        return seconds <= most and self._core.now_ms() + needed_ms <= self._deadline_ms
+        return seconds <= limit and self._core.now_ms() + needed_ms <= self._deadline_ms
 
     def _wake_others(self, slot: Slot) -> None:
         """Wakes two others, each of which wakes two: there is more than one batch."""

@@ -32,7 +32,7 @@ from cirrusmq.subscriptions.sources import source_of_resource
 _TOGETHER = 100
 
 
-def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], most_ms: int) -> None:
+def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], max_ms: int) -> None:
     """Removes, re-keys or dead-letters parcels of a partition by their present state, in parallel.
 
     keys: their sort keys, or `OWN_QUEUE`. most_ms: time for the work; later scans name the rest.
@@ -40,7 +40,7 @@ def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], most
     source = source_of_resource(core, resource_id)
     if source is None:
         return
-    pk, until_ms = partition_key(PARCELS, source.id, partition), core.now_ms() + most_ms
+    pk, until_ms = partition_key(PARCELS, source.id, partition), core.now_ms() + max_ms
     places = [(pk, key) for key in keys if key != OWN_QUEUE]
     table, parcels = core.tables.messages, list[Parcel]()
     for begin in range(0, len(places), _TOGETHER):

@@ -27,10 +27,10 @@ class Backlogs(msgspec.Struct, frozen=True, kw_only=True):
     """How many others have messages."""
 
 
-def read_backlogs(core: Core, most: int) -> Backlogs:
-    """Returns the sums over all resources, and the `most` largest backlogs by name."""
+def read_backlogs(core: Core, limit: int) -> Backlogs:
+    """Returns the sums over all resources, and the `limit` largest backlogs by name."""
     keeping = [each for each in read_all_counters(core) if each.kept.messages]
-    first = heapq.nlargest(most, keeping, key=lambda each: each.kept.messages)
+    first = heapq.nlargest(limit, keeping, key=lambda each: each.kept.messages)
     named = core.in_own_pool(lambda each: find_existing(core, each.resource_id), first)
     return Backlogs(
         messages=sum(each.kept.messages for each in keeping),

@@ -60,13 +60,13 @@ Part = Callable[[Core, int, SweepResult], bool]
 """Works until a deadline. Returns True if it finished."""
 
 
-def sweep(core: Core, most_ms: int) -> SweepResult:
+def sweep(core: Core, max_ms: int) -> SweepResult:
     """Restarts stopped work, dead-letters messages above their age limit, and writes figures.
 
-    Works for at most about `most_ms`.
+    Works for at most about `max_ms`.
     """
     swept = SweepResult()
-    deadline_ms = core.now_ms() + most_ms
+    deadline_ms = core.now_ms() + max_ms
     parts = list(_PARTS.items())
     core.random.shuffle(parts)
     parts.append(("halves", _end_halves))  # a single query if there are none

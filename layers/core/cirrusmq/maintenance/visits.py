@@ -78,10 +78,10 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
     return Visits(reached is None, oldest, broken)
 
 
-def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> None:
+def give_up_on(core: Core, resource_id: str, partition: int, max_ms: int) -> None:
     """Dead-letters by age in one partition, unless another worker does.
 
-    To the end of a round, for about `most_ms` and with a bounded number of pages; the next minute
+    To the end of a round, for about `max_ms` and with a bounded number of pages; the next minute
     goes on where this one stops. The lease of a minute is renewed each half of it.
     """
     source = source_of_resource(core, resource_id)
@@ -92,7 +92,7 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
     held = age_limit.hold(core, source, partition)
     if held is None:
         return
-    deadline_ms = core.now_ms() + most_ms
+    deadline_ms = core.now_ms() + max_ms
     for _ in range(age_limit.STEPS):
         until_ms = min(deadline_ms, core.now_ms() + age_limit.HOLD_MS // 2)
         state = age_limit.read_state(core, source, partition)

@@ -39,5 +39,5 @@ def check_labels(labels: Mapping[str, str]) -> None:
     """Raises InvalidParameter if the labels have too many bytes."""
     size = sum(len(text.encode()) for pair in labels.items() for text in pair)
     if size > limits.LABELS_BYTES:
-        most = f"{limits.LABELS_BYTES:,}"
-        raise InvalidParameter("labels", f"must have at most {most} bytes together, not {size:,}")
+        limit = f"{limits.LABELS_BYTES:,}"
+        raise InvalidParameter("labels", f"must have at most {limit} bytes together, not {size:,}")

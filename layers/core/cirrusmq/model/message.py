@@ -138,33 +138,33 @@ def read_body(given: MessageInput, where: str) -> str | bytes:
 
 
 def read_attributes(
-    given: Mapping[str, str | Base64], where: str, most: ContentLimits = CONTRACT
+    given: Mapping[str, str | Base64], where: str, limit: ContentLimits = CONTRACT
 ) -> dict[str, str | bytes]:
     """Checks and decodes the attributes of a message found at `where` in the request."""
-    if len(given) > most.attributes:
-        raise InvalidParameter(f"{where}.attributes", f"must have at most {most.attributes} names")
+    if len(given) > limit.attributes:
+        raise InvalidParameter(f"{where}.attributes", f"must have at most {limit.attributes} names")
     attributes: dict[str, str | bytes] = {}
     for name, value in given.items():
         parameter = f"{where}.attributes.{name[:80]}"
         if (
             not _ATTRIBUTE_NAME.fullmatch(name)
             or name == "TAGS"
-            or (name[0] == MARK and not most.reserved_names)
+            or (name[0] == MARK and not limit.reserved_names)
         ):
             raise InvalidParameter(
                 parameter,
                 "an attribute's name must match [A-Za-z_][A-Za-z0-9_$]{0,63} and not be TAGS",
             )
         decoded = value if isinstance(value, str) else from_base64(parameter, value.base64)
-        if most.attribute_bytes is not None and _size(decoded) > most.attribute_bytes:
-            raise InvalidParameter(parameter, f"a value must be 0 to {most.attribute_bytes} bytes")
+        if limit.attribute_bytes is not None and _size(decoded) > limit.attribute_bytes:
+            raise InvalidParameter(parameter, f"a value must be 0 to {limit.attribute_bytes} bytes")
         attributes[name] = decoded
     return attributes
 
 
-def read_tags(given: Sequence[str], where: str, most: ContentLimits = CONTRACT) -> tuple[str, ...]:
+def read_tags(given: Sequence[str], where: str, limit: ContentLimits = CONTRACT) -> tuple[str, ...]:
     """Checks and returns the tags of a message found at `where` in the request."""
-    check_tags(given, f"{where}.tags", most.tag_characters)
+    check_tags(given, f"{where}.tags", limit.tag_characters)
     return tuple(given)
 
 
@@ -233,24 +233,24 @@ def answer_bytes(size_bytes: int, percent: int) -> int:
 
 
 def answer_too_large(
-    size_bytes: int, most_bytes: int, message_id: str | None = None
+    size_bytes: int, max_bytes: int, message_id: str | None = None
 ) -> MessageTooLarge:
     """Returns the error of a call whose next message no answer to it can hold."""
     name = "" if message_id is None else f", {message_id},"
     return MessageTooLarge(
         f"the next message{name} may take {size_bytes:,} bytes of JSON, and an answer that is not"
-        f" gzipped has at most {most_bytes:,}: call with Accept-Encoding: gzip."
+        f" gzipped has at most {max_bytes:,}: call with Accept-Encoding: gzip."
         " Nothing was received"
     )
 
 
-def gzipped(plain: bytes, most_bytes: int) -> bytes:
-    """Returns the bytes gzipped: fast, and better if that leaves more than `most_bytes`."""
+def gzipped(plain: bytes, max_bytes: int) -> bytes:
+    """Returns the bytes gzipped: fast, and better if that leaves more than `max_bytes`."""
     compressed = b""
     for level in (_FAST_LEVEL, _LEVEL):
         compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
         compressed = compressor.compress(plain) + compressor.flush()
-        if len(compressed) <= most_bytes:
+        if len(compressed) <= max_bytes:
             break
     return compressed
 

@@ -54,14 +54,14 @@ def trace_id_of(attributes: Mapping[str, str | bytes]) -> str | None:
 
 
 def with_context(
-    messages: Sequence[Message], context: Mapping[str, str], most_bytes: int
+    messages: Sequence[Message], context: Mapping[str, str], max_bytes: int
 ) -> list[Message]:
     """Returns the messages of a call, with the context added if they have none and room for it.
 
-    most_bytes: limit of the call's messages. No message becomes so large that it is refused.
+    max_bytes: limit of the call's messages. No message becomes so large that it is refused.
     """
     added = sum(len(name) + len(value) for name, value in context.items())
-    left = most_bytes - sum(message.size_bytes for message in messages)
+    left = max_bytes - sum(message.size_bytes for message in messages)
     left_for_attributes = limits.ATTRIBUTES_BYTES - sum(
         message.attributes_bytes for message in messages
     )

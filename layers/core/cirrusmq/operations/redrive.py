@@ -106,8 +106,8 @@ def redrive(
         if to == queue.name:
             raise InvalidParameter("to", "must be another queue")
         get_queue(core, queue.account, to)
-    most = None if isinstance(request.max_messages, UnsetType) else request.max_messages
-    chosen = {"to": to, "most": most, **_chosen(request), **details}
+    limit = None if isinstance(request.max_messages, UnsetType) else request.max_messages
+    chosen = {"to": to, "most": limit, **_chosen(request), **details}
     return operations.start(core, queue, "redrive", chosen, by)
 
 
@@ -155,7 +155,7 @@ class _Redriving:
     def by_partition(self) -> Iterator[Step]:
         """Goes through the queue, and moves the wanted messages."""
         core, operation = self._core, self._run.operation
-        most = operation.details["most"]
+        limit = operation.details["most"]
         source = queue_source(self._run.queue(), core.now_ms())
         partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
         for pk, behind in remaining(partitions, operation.progress):
@@ -168,11 +168,11 @@ class _Redriving:
                 for parcel in parcels:
                     left = parcel
                     for place in self._wanted(parcel):
-                        if self._run.operation.done != most:
+                        if self._run.operation.done != limit:
                             yield from self._wait_for_rate()
                             left = self._move(left, place)
                 yield self._step(Progress(pk, reached))
-                if self._run.operation.done == most:
+                if self._run.operation.done == limit:
                     return
         if self._ids:  # also if the run before this one stopped behind its last step
             missed = sum(not self._was_here(number) for number in self._ids.values())

@@ -23,8 +23,8 @@ _STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
 }
 
 
-def run(core: Core, pointer: Pointer, most_ms: int, hops: int = 0) -> None:
-    """Runs an operation for about `most_ms`; a new run is started for the rest.
+def run(core: Core, pointer: Pointer, max_ms: int, hops: int = 0) -> None:
+    """Runs an operation for about `max_ms`; a new run is started for the rest.
 
     Each run has saved a step before it starts the next, and `hops` of them led to this one. If the
     store fails the operation stays as last saved, and the sweep starts it again.
@@ -36,7 +36,7 @@ def run(core: Core, pointer: Pointer, most_ms: int, hops: int = 0) -> None:
         operations.save(core, found, held_until_ms=0)
         return
     running = Run(core, found)
-    deadline_ms = core.now_ms() + most_ms
+    deadline_ms = core.now_ms() + max_ms
     try:
         for step in _STEPS[found.value.kind](core, running):
             saved = running.save(

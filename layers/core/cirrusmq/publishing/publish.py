@@ -144,19 +144,19 @@ def publish(
     topic: Topic,
     caller: Caller,
     request: PublishRequest,
-    most: ContentLimits = CONTRACT,
+    limit: ContentLimits = CONTRACT,
     trace: Mapping[str, str] = NO_TRACE,
 ) -> list[Published | CirrusMQError]:
     """Publishes the messages. Returns a result for each, in the order given.
 
-    caller: who sends them, and whose account's rate the copies count against. `most`: of each
+    caller: who sends them, and whose account's rate the copies count against. `limit`: of each
     message beside its body. `trace`: the trace context of messages that have none.
     """
     now_ms = begun_ms = core.now_ms()
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     contents = with_sender(
-        read_contents(request.messages, core.settings.batch_bytes, most, trace),
+        read_contents(request.messages, core.settings.batch_bytes, limit, trace),
         caller,
         topic.account,
         topic.attributes.sender,

@@ -247,17 +247,17 @@ class Turn:
 def post_all(turn: Turn, feed: Feed) -> bool:
     """Posts candidates until none is left (True), or no post may start (False)."""
     push, core = turn.push, turn.push.core
-    most = 1 if push.in_order else push.subscription.max_in_flight
-    most_bytes = POSTED_BYTES if push.shared_until_ms is None else SHARED_BYTES
+    limit = 1 if push.in_order else push.subscription.max_in_flight
+    max_bytes = POSTED_BYTES if push.shared_until_ms is None else SHARED_BYTES
     listened_ms = core.now_ms()
-    with core.window(most) as window:
+    with core.window(limit) as window:
         while True:
             turn.renew()
             wait_ms = 0
             while (
                 (may_post := turn.may_post)
-                and feed.running < most
-                and feed.running_bytes < most_bytes
+                and feed.running < limit
+                and feed.running_bytes < max_bytes
             ):
                 candidate = feed.next_probe() if turn.circuit.is_open else feed.next()
                 if candidate is None:
@@ -285,7 +285,7 @@ def post_all(turn: Turn, feed: Feed) -> bool:
             turn.tell_failure(feed)
             if feed.gone:
                 turn.pause_gone()
-            if feed.running and feed.running < most and not turn.lost:
+            if feed.running and feed.running < limit and not turn.lost:
                 if core.now_ms() - listened_ms < LISTEN_MS:
                     continue
                 requested = turn.listen()

@@ -62,7 +62,7 @@ def deliver_all(
     core: Core,
     places: Sequence[dict[str, Any]],
     invocation_id: str,
-    most_ms: float,
+    max_ms: float,
     *,
     takes_slow: bool = False,
 ) -> None:
@@ -73,11 +73,11 @@ def deliver_all(
     The error of one is raised when all have ended: Lambda then repeats the invocation, which does
     little for the others.
     """
-    shared_ms = None if len(places) == 1 else most_ms if takes_slow else SHARED_MS
+    shared_ms = None if len(places) == 1 else max_ms if takes_slow else SHARED_MS
     sharing = len(places) - 1
     found = (
         make_push(
-            *(core, place, invocation_id, most_ms, shared_ms),
+            *(core, place, invocation_id, max_ms, shared_ms),
             sharing=sharing,
             takes_slow=takes_slow,
         )
@@ -86,7 +86,7 @@ def deliver_all(
     pushes = [push for push in found if push is not None]
     deliver_them = _side_by_side if sharing else _alone
     if takes_slow:
-        with _admitted(core, pushes, most_ms + POST_MS) as admitted:
+        with _admitted(core, pushes, max_ms + POST_MS) as admitted:
             ended = deliver_them(core, admitted)
     else:
         ended = deliver_them(core, pushes)
@@ -101,12 +101,12 @@ def deliver_all(
 
 
 @contextlib.contextmanager
-def _admitted(core: Core, pushes: Sequence[Push], most_ms: float) -> Iterator[list[Push]]:
+def _admitted(core: Core, pushes: Sequence[Push], max_ms: float) -> Iterator[list[Push]]:
     """Yields pushes of accounts that have a share left; the sweep finds messages of the others."""
     with contextlib.ExitStack() as held:
         accounts = sorted({push.subscription.account for push in pushes})
         of = {
-            account: held.enter_context(shares.posting(core, account, most_ms))
+            account: held.enter_context(shares.posting(core, account, max_ms))
             for account in accounts
         }
         having = [replace(push, share=of[push.subscription.account]) for push in pushes]

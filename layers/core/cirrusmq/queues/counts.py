@@ -237,10 +237,10 @@ class _Looked:
                     self._counts.oldest_ms = parcel.sent_ms
 
     def _read(
-        self, pk: str, most: int, *, consistent: bool = False, within: float = COUNT_UNITS
+        self, pk: str, limit: int, *, consistent: bool = False, within: float = COUNT_UNITS
     ) -> None:
         page = self._budget.portion(within).read(
-            self._core, pk, self.unfinished[pk], LAST_KEY, most, consistent=consistent
+            self._core, pk, self.unfinished[pk], LAST_KEY, limit, consistent=consistent
         )
         self._looked_at.add(pk)
         for parcel in page.parcels:

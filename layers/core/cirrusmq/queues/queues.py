@@ -111,17 +111,17 @@ def _creation(
         return DirectoryChange(result=(found.value, False))
     others = _other_name_is_free(core, queue)
     target = _dead_letter_target(core, queue, None)
-    most = limits.QUEUES_PER_ACCOUNT
+    limit = limits.QUEUES_PER_ACCOUNT
     return DirectoryChange(
         result=(queue, True),
         writes=[
             directory.put_new(core, place, queue, dead_letter_id=target and target.id),
-            directory.count_up(core, account_place(account), most),
+            directory.count_up(core, account_place(account), limit),
             put_resource(core, queue.id, Resource(account, "queue", name)),
             *_refer(core, queue, None, target),
             *others,
         ],
-        refusals={1: LimitExceeded(f"an account has at most {most:,} queues")},
+        refusals={1: LimitExceeded(f"an account has at most {limit:,} queues")},
         keys=[place],
     )
 

@@ -132,20 +132,20 @@ def _creation(
         backfill=backfill,
         filling=backfill is not None,
     )
-    most = limits.RECEIVERS_PER_QUEUE
+    limit = limits.RECEIVERS_PER_QUEUE
     undeleted = "attribute_exists(pk) AND attribute_not_exists(expires_at)"
     return DirectoryChange(
         result=(receiver, True),
         writes=[
             directory.check(core, resource_place(queue.id), undeleted),
-            directory.count_up(core, receivers_count_place(queue.id), most),
+            directory.count_up(core, receivers_count_place(queue.id), limit),
             directory.put_new(core, place, receiver),
             put_resource(core, receiver.id, _resource(queue, receiver)),
             *writes,
         ],
         refusals={
             0: QueueNotFound(),
-            1: LimitExceeded(f"a queue has at most {most} receivers"),
+            1: LimitExceeded(f"a queue has at most {limit} receivers"),
         },
     )
 

@@ -152,7 +152,7 @@ class _Levels:
 
     def from_highest(self) -> Iterator[_Level]:
         """Yields the levels from the highest one on."""
-        first = _FEW if self._batch.wanted.most == 1 else FEWEST_PER_PAGE
+        first = _FEW if self._batch.wanted.limit == 1 else FEWEST_PER_PAGE
         return self._pages(first, FEWEST_PER_PAGE)
 
     def _pages(self, limit: int, further: int) -> Iterator[_Level]:
@@ -214,7 +214,7 @@ class _Levels:
             return chain([first] if first else [], behind)
         batch, head = self._batch, Head(self._pk, turn.prefix)
         return pages_with_something(
-            *(self._core, self._source, head, batch.wanted.most, turn.page, self._pay, batch)
+            *(self._core, self._source, head, batch.wanted.limit, turn.page, self._pay, batch)
         )
 
     def _old_enough(self, parcels: list[Parcel], until_ms: int) -> list[Parcel]:

@@ -16,7 +16,7 @@ from cirrusmq.receiving.claim import Claim, NonceOf
 class ReceiveLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one receive: its messages, their bytes and their leases."""
 
-    most: int
+    limit: int
     timeout_seconds: int | None
     nonce_of: NonceOf
     answer_bytes: int
@@ -30,13 +30,13 @@ class ReceiveLimits(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the limits for the rest of an answer that has `count` messages already."""
         left_bytes = self.answer_bytes - used_bytes
         return msgspec.structs.replace(
-            self, most=self.most - count, answer_bytes=left_bytes, begun=True
+            self, limit=self.limit - count, answer_bytes=left_bytes, begun=True
         )
 
     @property
     def full(self) -> bool:
         """True if an answer has no room for another message."""
-        return self.most <= 0 or self.answer_bytes <= 0
+        return self.limit <= 0 or self.answer_bytes <= 0
 
     @property
     def largest_bytes(self) -> int:
@@ -58,7 +58,7 @@ class Batch(msgspec.Struct):
     claims: list[Claim] = []
     count: int = 0
     bytes: int = 0
-    most: int = 0
+    limit: int = 0
     """Messages that may be reserved now: all that are wanted, or up to a group's share."""
     refused: Unavailable | None = None
     """The store's refusal of a claim or a page, if there was one."""
@@ -68,7 +68,7 @@ class Batch(msgspec.Struct):
     """Messages that no answer to this receive can hold, by id and key, with parcel and place."""
 
     def __post_init__(self) -> None:
-        self.most = self.wanted.most
+        self.limit = self.wanted.limit
 
     def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
         """Reserves the first of `places` that still fit into the answer, and returns them.
@@ -77,7 +77,7 @@ class Batch(msgspec.Struct):
         """
         chosen: list[int] = []
         for place in places:
-            if self.count >= self.most:
+            if self.count >= self.limit:
                 break
             size = parcel.answer_bytes(place)
             if size > self.wanted.alone_bytes:
@@ -125,8 +125,8 @@ class Batch(msgspec.Struct):
             raise self.refused
         if self.passed and not self.claims:
             parcel, place = next(iter(self.passed.values()))
-            size, most = parcel.answer_bytes(place), self.wanted.alone_bytes
-            raise answer_too_large(size, most, parcel.message_id(place))
+            size, limit = parcel.answer_bytes(place), self.wanted.alone_bytes
+            raise answer_too_large(size, limit, parcel.message_id(place))
         return self.claims
 
     @property
@@ -137,4 +137,4 @@ class Batch(msgspec.Struct):
     @property
     def full(self) -> bool:
         """True if enough messages are reserved, or the answer has no room."""
-        return self.count >= self.most or self.bytes >= self.wanted.answer_bytes
+        return self.count >= self.limit or self.bytes >= self.wanted.answer_bytes

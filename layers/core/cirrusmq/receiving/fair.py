@@ -109,7 +109,7 @@ class _RoundRobin:
         walk: GroupLooks,
     ) -> None:
         self._core, self._source, self._pk, self._batch = core, source, pk, batch
-        self._most = batch.wanted.most
+        self._limit = batch.wanted.limit
         self._walk = walk
         self._now_ms = core.now_ms()
         self._at_once = core.memory(TurnMemory).at_once(pk)
@@ -134,10 +134,10 @@ class _RoundRobin:
             if lot is not None:
                 first = first or prefix
                 lots.append(lot)
-                found = claimable_count(self._core, self._source, lot, self._now_ms, self._most)
-                count += min(fair_share(self._most), found)
+                found = claimable_count(self._core, self._source, lot, self._now_ms, self._limit)
+                count += min(fair_share(self._limit), found)
             last = prefix
-            if count >= self._most:
+            if count >= self._limit:
                 if self._at_once > _FEW:
                     self._core.memory(TurnMemory).read_at_once(self._pk, 0)
                 break
@@ -154,7 +154,7 @@ class _RoundRobin:
         """The first messages of one group; None if it has none to claim, or may give none now."""
         if (rate := self._rate(prefix)) is not None and rate.is_full():
             return None
-        limit = _FEW if self._most == 1 else FEWEST_PER_PAGE
+        limit = _FEW if self._limit == 1 else FEWEST_PER_PAGE
         page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
         return next((self._lot(*each) for each in self._by_group(page)), None)
 
@@ -183,14 +183,14 @@ class _RoundRobin:
     def _note_full_pass(self, *, barren: bool) -> None:
         """Notes if the next scan reads the partition at once: it is small, or gave nothing."""
         parcels = self._parcels + _FEW if barren else max(_FEW, self._parcels)
-        most = _MAX_AT_ONCE if barren else _FEW
-        self._core.memory(TurnMemory).read_at_once(self._pk, parcels if parcels <= most else 0)
+        maximum = _MAX_AT_ONCE if barren else _FEW
+        self._core.memory(TurnMemory).read_at_once(self._pk, parcels if parcels <= maximum else 0)
 
     def _as_many_as_may_be_held(self, prefix: str, page: ParcelPage) -> ParcelPage:
         """Returns a group's first parcels; reads more of them if messages in flight are limited."""
-        most = self._source.max_in_flight
-        while most is not None and page.more_after is not None and self._room(page) > 0:
-            missing = most + FEWEST_PER_PAGE - sum(not each.spent() for each in page.parcels)
+        maximum = self._source.max_in_flight
+        while maximum is not None and page.more_after is not None and self._room(page) > 0:
+            missing = maximum + FEWEST_PER_PAGE - sum(not each.spent() for each in page.parcels)
             if missing <= 0 or len(page.parcels) > _MAX_OF_GROUP:
                 break
             more = self._read(page.more_after, f"{prefix}{LAST_KEY}", missing)
@@ -202,7 +202,7 @@ class _RoundRobin:
         """Returns how many more messages of a group may be held, by its first parcels."""
         source, now_ms = self._source, self._now_ms
         if source.max_in_flight is None:
-            return self._most
+            return self._limit
         held = (
             parcel.held(place, now_ms)
             for parcel in page.parcels
@@ -224,7 +224,7 @@ class _RoundRobin:
             chores.note(core, source, self._pk, page.parcels, now_ms)
             return claimable
         head, left = Head(self._pk, prefix), self._walk.units_left
-        pages = pages_with_something(core, source, head, self._most, page, self._pay, self._batch)
+        pages = pages_with_something(core, source, head, self._limit, page, self._pay, self._batch)
         claimable = next(pages, [])
         # A long search costs the ring one unit at most: its mark spares the scans that follow.
         self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)
@@ -236,7 +236,7 @@ class _RoundRobin:
         A small partition, and one in which a scan got nothing, is read from its beginning at once.
         """
         turns, pk = self._core.memory(TurnMemory), self._pk
-        limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
+        limit = _FEW if self._limit == 1 else max(FEWEST_PER_PAGE, self._limit)
         turn = turns.turn(pk) or f"{self._walk.start}{LAST_KEY}"
         reads_at_once = self._at_once and not self._passed
         if reads_at_once and self._at_once <= self._walk.units_left * _PARCELS_PER_UNIT:

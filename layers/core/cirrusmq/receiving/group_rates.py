@@ -29,9 +29,9 @@ class GroupRate(msgspec.Struct, frozen=True):
     def _name(self) -> str:
         return f"{self.source.id}#{self.prefix[:-1]}"
 
-    def allow(self, most: int) -> int:
-        """Takes for up to `most` messages. Returns for how many there was room."""
-        return source_rates.allow_receives(self.core, self._name, self.rate, most) if most else 0
+    def allow(self, limit: int) -> int:
+        """Takes for up to `limit` messages. Returns for how many there was room."""
+        return source_rates.allow_receives(self.core, self._name, self.rate, limit) if limit else 0
 
     def give_back(self, count: int, second: int) -> None:
         """Returns a part of a take that began in `second`, for messages that were not claimed."""

@@ -49,20 +49,20 @@ class GroupSlice(msgspec.Struct):
             self.rate.give_back(count, second)
 
 
-def fair_share(most: int) -> int:
+def fair_share(limit: int) -> int:
     """Returns the number of messages that a receive first takes from a group."""
-    return -(-most // _SHARES)
+    return -(-limit // _SHARES)
 
 
-def quotas(counts: list[int], most: int) -> list[int]:
+def quotas(counts: list[int], limit: int) -> list[int]:
     """Returns the messages to take from groups that have `counts`: their shares, then the rest."""
-    share = fair_share(most)
+    share = fair_share(limit)
     taken = [0] * len(counts)
-    while most and taken != counts:
+    while limit and taken != counts:
         for number, count in enumerate(counts):
-            more = min(share, count - taken[number], most)
+            more = min(share, count - taken[number], limit)
             taken[number] += more
-            most -= more
+            limit -= more
     return taken
 
 
@@ -80,8 +80,8 @@ def take_from(core: Core, source: Source, pk: str, lots: list[GroupSlice], batch
         # Once more, for parcels of which a faster receiver may have left some messages.
         _claim_shares(core, source, pk, lots, batch)
     for prefix, lot in lost.items():
-        head, most = Head(pk, prefix), batch.wanted.most
-        pages = pages_with_something(core, source, head, most, batch=batch)
+        head, limit = Head(pk, prefix), batch.wanted.limit
+        pages = pages_with_something(core, source, head, limit, batch=batch)
         while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
             lot.parcels = deque(spread(core, pk, parcels))
             _claim_shares(core, source, pk, [lot], batch)
@@ -98,18 +98,18 @@ def _claim_shares(
     by_group = {lot.parcels[0].key_prefix: lot for lot in lots if lot.parcels}
     lost: list[Lost] = []
     while any(lot.parcels for lot in lots) and not batch.full:
-        now_ms, most = core.now_ms(), batch.wanted.most - batch.count
+        now_ms, limit = core.now_ms(), batch.wanted.limit - batch.count
         second = now_ms // 1_000
-        shares = quotas([claimable_count(core, source, lot, now_ms, most) for lot in lots], most)
+        shares = quotas([claimable_count(core, source, lot, now_ms, limit) for lot in lots], limit)
         allowed = _allowed(core, source, lots, shares)
         plans = []
         for lot, quota in zip(lots, allowed, strict=True):
             before = batch.count
-            batch.most = before + quota
+            batch.limit = before + quota
             plans += plan(core, source, lot.parcels, batch)
             lot.room -= batch.count - before
             lot.give_back(quota - (batch.count - before), second)
-        batch.most = batch.wanted.most
+        batch.limit = batch.wanted.limit
         if not plans and allowed == shares:
             break
         lost_now = claim_all(core, source, pk, plans, batch)
@@ -139,7 +139,7 @@ def _released(source: Source, lost: Lost, now_ms: int) -> int:
     return sum(not lost.left.held(place, now_ms) for place in lost.places)
 
 
-def claimable_count(core: Core, source: Source, lot: GroupSlice, now_ms: int, most: int) -> int:
-    """Returns the number of a lot's messages to claim, at most `most`."""
+def claimable_count(core: Core, source: Source, lot: GroupSlice, now_ms: int, limit: int) -> int:
+    """Returns the number of a lot's messages to claim, at most `limit`."""
     places = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
-    return min(most, lot.room, sum(places))
+    return min(limit, lot.room, sum(places))

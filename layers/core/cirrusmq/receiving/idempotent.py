@@ -75,17 +75,17 @@ def _held_in(
             yield _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
         elif chance.group is not None:
             head = Head(pk, chance.group.prefix)
-            yield _held_behind(core, source, head, chance, wanted.most, budget)
+            yield _held_behind(core, source, head, chance, wanted.limit, budget)
         elif source.fair:
-            yield _held_by_turns(core, source, pk, chance, wanted.most, budget)
+            yield _held_by_turns(core, source, pk, chance, wanted.limit, budget)
         else:
-            yield _held_behind(core, source, Head(pk), chance, wanted.most, budget)
+            yield _held_behind(core, source, Head(pk), chance, wanted.limit, budget)
         if not budget.pays():
             return
 
 
 def _held_by_turns(
-    core: Core, source: Source, pk: str, chance: RandomOrder, most: int, budget: ReadBudget
+    core: Core, source: Source, pk: str, chance: RandomOrder, limit: int, budget: ReadBudget
 ) -> list[Claim]:
     """Returns the held messages of a fair partition's groups, as far as the units go."""
     now_ms = core.now_ms()
@@ -97,15 +97,15 @@ def _held_by_turns(
         whole = [parcel for parcel in page.parcels if parcel.key_prefix != cut]
         found += _held(source, whole, chance.nonce_of, now_ms)
         if cut is not None and budget.pays():
-            found += _held_behind(core, source, Head(pk, cut), chance, most, budget)
-        if sum(len(claim.places) for claim in found) >= most:
+            found += _held_behind(core, source, Head(pk, cut), chance, limit, budget)
+        if sum(len(claim.places) for claim in found) >= limit:
             break
         after = behind_group(page)
     return found
 
 
 def _held_behind(
-    core: Core, source: Source, head: Head, chance: RandomOrder, most: int, budget: ReadBudget
+    core: Core, source: Source, head: Head, chance: RandomOrder, limit: int, budget: ReadBudget
 ) -> list[Claim]:
     now_ms, nonce_of, pk, prefix = core.now_ms(), chance.nonce_of, head.pk, head.prefix
     # The first receive may have had a clock ahead of ours, and claimed keys behind our own end:
@@ -133,7 +133,7 @@ def _held_behind(
     place = first_time(core, pk, (first.more_after, until), since, budget, prefix)
     after = budget.portion(_UNITS_AFTER).parcels(core, pk, place, until)
     found = _held(source, after, nonce_of, now_ms)
-    if place <= first.more_after or sum(len(claim.places) for claim in found) >= most:
+    if place <= first.more_after or sum(len(claim.places) for claim in found) >= limit:
         return found  # else the place is in the head, of which all was read
     earlier = budget.portion(_UNITS_BEFORE)
     before = earlier.parcels(core, pk, place, first.more_after, backwards=True)

@@ -41,7 +41,7 @@ def take_from_groups(
     """Claims up to the wanted number of messages, of each group its first ones in order."""
     batch = Batch(wanted, in_order=True)
     pk = partition_key(PARCELS, source.id, partition)
-    pages, turn = Pages(core, pk, walk, wanted.most), core.memory(TurnMemory).turn(pk)
+    pages, turn = Pages(core, pk, walk, wanted.limit), core.memory(TurnMemory).turn(pk)
     free: list[str] = []
     try:
         if not turn or partition not in walk.looked_at:
@@ -75,7 +75,7 @@ def take_of_group(
     """Claim the first messages of the group whose hash `walk` begins with, in order."""
     batch = Batch(wanted, in_order=True)
     pk = partition_key(PARCELS, source.id, partition)
-    pages, until = Pages(core, pk, walk, wanted.most), f"{walk.start}#{LAST_KEY}"
+    pages, until = Pages(core, pk, walk, wanted.limit), f"{walk.start}#{LAST_KEY}"
     try:
         free, long = _find_free(core, source, pages, walk.start, until)
         if free is not None:

@@ -41,10 +41,10 @@ class GroupLooks(msgspec.Struct):
 class Pages:
     """Reads a partition's pages, and pays for them."""
 
-    def __init__(self, core: Core, pk: str, walk: GroupLooks, most: int) -> None:
-        self._core, self.pk, self._walk, self._most = core, pk, walk, most
+    def __init__(self, core: Core, pk: str, walk: GroupLooks, maximum: int) -> None:
+        self._core, self.pk, self._walk, self._wanted = core, pk, walk, maximum
         self.start = walk.start
-        self._limit = max(_FIRST_PAGE, most)
+        self._limit = max(_FIRST_PAGE, maximum)
         self.consistent = False
         self.budget = MoveBudget(core)
         """Limits the dead letters that are moved on the way."""
@@ -73,7 +73,7 @@ class Pages:
     def read_to_take(self, after: str, until: str) -> list[Parcel]:
         """Returns up to the wanted number of parcels, strongly consistent from now on."""
         self.consistent = True
-        return self._read(after, until, max(_FEWEST_PER_PAGE, self._most))
+        return self._read(after, until, max(_FEWEST_PER_PAGE, self._wanted))
 
     def go_on(self, passed: str) -> str | None:
         """Returns the key to continue behind, past the group `passed`, or None to stop."""

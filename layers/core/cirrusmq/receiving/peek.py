@@ -175,11 +175,11 @@ def _begin(core: Core, source: Source, cursor: str | UnsetType, listing: tuple[s
 class _Gathered:
     """The messages of a page."""
 
-    def __init__(self, most: int, alone_bytes: int) -> None:
+    def __init__(self, maximum: int, alone_bytes: int) -> None:
         self.found: list[tuple[Parcel, list[int]]] = []
         self.passed = 0
         """Bytes of the first message that no answer to this call can hold."""
-        self._left, self._alone_bytes = most, alone_bytes
+        self._left, self._alone_bytes = maximum, alone_bytes
         self._bytes = 0
 
     @property
@@ -237,7 +237,7 @@ class _Walk:
         while True:
             pk = partition_key(PARCELS, self._source.id, number)
             after: str | None = behind or self._from
-            limit, most = _PAGE_PARCELS
+            limit, maximum = _PAGE_PARCELS
             while after is not None and after < self._until:
                 if not self._budget.pays():
                     self.left = _Place(first, number, behind)
@@ -247,7 +247,7 @@ class _Walk:
                     self.at = _Place(first, number, behind)
                     yield parcel
                     behind = parcel.sort_key
-                after, limit = page.more_after, min(4 * limit, most)
+                after, limit = page.more_after, min(4 * limit, maximum)
             number, behind = (number + 1) % self._source.partitions, ""
             if number == first:
                 return

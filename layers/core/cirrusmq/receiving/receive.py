@@ -125,11 +125,11 @@ def receive(
     find: Callable[[], Source],
     caller: Caller,
     request: ReceiveRequest,
-    most_seconds: float,
+    max_seconds: float,
     alone_bytes: int | None = None,
 ) -> list[Received]:
     """Does what `take` does, for an unchecked request and a caller without an access key."""
-    return take(core, _checked(core, find, caller, request, alone_bytes), caller, most_seconds)
+    return take(core, _checked(core, find, caller, request, alone_bytes), caller, max_seconds)
 
 
 def begin(
@@ -166,7 +166,7 @@ def _checked(
     timeout = request.visibility_timeout_seconds
     answer_bytes = limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete))
     wanted = ReceiveLimits(
-        most=request.max,
+        limit=request.max,
         timeout_seconds=None if isinstance(timeout, UnsetType) else timeout,
         nonce_of=chance.nonce_of,
         answer_bytes=answer_bytes,
@@ -194,11 +194,11 @@ def _check_choice(source: Source, request: ReceiveRequest) -> None:
         raise InvalidParameter("wait_seconds", "must be 0 with where: the call answers at once")
 
 
-def take(core: Core, begun: PreparedReceive, caller: Caller, most_seconds: float) -> list[Received]:
+def take(core: Core, begun: PreparedReceive, caller: Caller, max_seconds: float) -> list[Received]:
     """Takes up to `max` messages. Returns an empty list if the wait ends with none.
 
     It does not wait if the caller's account has as many waiting receives as it may have.
-    most_seconds: the rest of the call's own time, which limits the wait. Raises MessageTooLarge if
+    max_seconds: the rest of the call's own time, which limits the wait. Raises MessageTooLarge if
     all messages are too large for any answer; they are not claimed.
     """
     source, request = begun.source, begun.request
@@ -207,7 +207,7 @@ def take(core: Core, begun: PreparedReceive, caller: Caller, most_seconds: float
         return held
     wait = request.wait_seconds
     wait_seconds = source.receive_wait_seconds if isinstance(wait, UnsetType) else wait
-    wait_seconds = min(wait_seconds, most_seconds)
+    wait_seconds = min(wait_seconds, max_seconds)
     deadline_ms = core.now_ms() + int(wait_seconds * 1000)
     looking = _PartitionPoller(core, wanted, chance)
     first = polling.first_partitions(source, wait_seconds)
@@ -234,14 +234,14 @@ def take_again(core: Core, begun: PreparedReceive) -> list[Received]:
 
 
 def take_what_fits(
-    core: Core, begun: PreparedReceive, caller: Caller, most_seconds: float
+    core: Core, begun: PreparedReceive, caller: Caller, max_seconds: float
 ) -> list[Received]:
     """Does what `take` does, but returns an empty list if all messages are too large.
 
     For programs that know no such error, and can do nothing about it: the log has a line.
     """
     try:
-        return take(core, begun, caller, most_seconds)
+        return take(core, begun, caller, max_seconds)
     except MessageTooLarge:
         return []
 
@@ -345,15 +345,15 @@ class _PartitionPoller:
         # Few sources have a rate: the others' cold starts do without.
         from cirrusmq.access import source_rates
 
-        rate, most = source.receive_rate, self._wanted.most
+        rate, limit = source.receive_rate, self._wanted.limit
         second = source_rates.second_of(self._core)
-        allowed = source_rates.allow_receives(self._core, source.id, rate, most)
+        allowed = source_rates.allow_receives(self._core, source.id, rate, limit)
         self.limited = not allowed
         if not allowed:
             return []
         received: list[Received] = []
         try:
-            wanted = msgspec.structs.replace(self._wanted, most=allowed)
+            wanted = msgspec.structs.replace(self._wanted, limit=allowed)
             received = self._look_for(source, partitions, wanted, fills)
         finally:
             source_rates.give_back(self._core, source.id, allowed - len(received), second)

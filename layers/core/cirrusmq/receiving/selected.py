@@ -81,11 +81,11 @@ def receive_where(core: Core, begun: PreparedReceive) -> Selected:
     assert isinstance(request.where, Where)
     wanted, rate = begun.wanted, source.receive_rate
     if rate is not None:
-        allowed = source_rates.allow_receives(core, source.id, rate, wanted.most)
+        allowed = source_rates.allow_receives(core, source.id, rate, wanted.limit)
         if not allowed:
             begun.wait.limited = True
             return Selected(messages=[], seen_all=False, after=None)
-        wanted = msgspec.structs.replace(wanted, most=allowed)
+        wanted = msgspec.structs.replace(wanted, limit=allowed)
     value = _value_of(request.where)
     listing = _listing(source, request.where.name, value)
     heads = [(each, number) for each in source.all for number in range(each.partitions)]
@@ -164,7 +164,7 @@ class _Select:
             except Unavailable:
                 if not self.received:
                     raise
-                self._rest = self._rest.behind(self._rest.most, 0)
+                self._rest = self._rest.behind(self._rest.limit, 0)
         return None
 
     def _look_at_page(self, source: Source, pk: str, after: str, until: str) -> str | None:

@@ -35,7 +35,7 @@ def take_from_partition(
     """Claims up to the wanted number from the head of a partition, parcels in parallel."""
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
-    pages = pages_with_something(core, source, Head(pk), wanted.most, batch=batch)
+    pages = pages_with_something(core, source, Head(pk), wanted.limit, batch=batch)
     for parcels in pages:
         claim_from(core, source, pk, deque(spread(core, pk, parcels)), batch)
         if batch.claims:

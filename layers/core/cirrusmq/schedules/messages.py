@@ -147,9 +147,9 @@ def _content(given: ScheduledMessage) -> Message:
         tags=read_tags(given.tags, "message", CONTRACT),
         group=given.group if isinstance(given.group, str) else None,
     )
-    most = limits.SCHEDULED_MESSAGE_BYTES
-    if content.size_bytes + content.attributes_bytes > most:
-        raise MessageTooLarge(f"message: a schedule's message has at most {most:,} bytes")
+    limit = limits.SCHEDULED_MESSAGE_BYTES
+    if content.size_bytes + content.attributes_bytes > limit:
+        raise MessageTooLarge(f"message: a schedule's message has at most {limit:,} bytes")
     return content
 
 

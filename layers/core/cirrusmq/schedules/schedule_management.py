@@ -90,8 +90,8 @@ def _put(
     if due_ms is not None:
         writes.append(put_mark(core, ScheduleMark(due_ms, definition.id, account, name)))
         writes.append(raise_flag(core, now_ms))
-    most = limits.SCHEDULES_PER_ACCOUNT
-    full = LimitExceeded(f"an account has at most {most:,} schedules")
+    limit = limits.SCHEDULES_PER_ACCOUNT
+    full = LimitExceeded(f"an account has at most {limit:,} schedules")
     return DirectoryChange(
         result=(schedule, found is None),
         writes=writes,

@@ -37,12 +37,12 @@ def check_asking(
         raise InvalidParameter(name, "and replace exclude each other: give one of them")
     if queue.log_since_ms is not None:
         raise InvalidParameter(name, "is not allowed in a queue that has or had receivers")
-    most = queue.attributes.message_retention_seconds
-    if not delay_seconds < asked.seconds <= most:
+    limit = queue.attributes.message_retention_seconds
+    if not delay_seconds < asked.seconds <= limit:
         raise InvalidParameter(
             f"{name}.seconds",
             f"must be more than the delay of the message, {delay_seconds} seconds, and at most"
-            f" the retention, {most} seconds",
+            f" the retention, {limit} seconds",
         )
 
 

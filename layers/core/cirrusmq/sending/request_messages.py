@@ -44,11 +44,11 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
 
 def read_contents(
     given: Sequence[BatchMessage],
-    most_bytes: int,
-    most: ContentLimits = CONTRACT,
+    max_bytes: int,
+    limit: ContentLimits = CONTRACT,
     trace: Mapping[str, str] = NO_TRACE,
 ) -> list[Message]:
-    """Returns the messages of a batch, checked. `most`: limits for attributes and tags of each.
+    """Returns the messages of a batch, checked. `limit`: limits for attributes and tags of each.
 
     trace: a trace context for messages that have none. It is no part of the request, so that a
     repetition of an `attempt` may have another one: the first one's is stored.
@@ -61,14 +61,14 @@ def read_contents(
         contents.append(
             Message(
                 body=read_body(message, where),
-                attributes=read_attributes(message.attributes, where, most),
-                tags=read_tags(message.tags, where, most),
+                attributes=read_attributes(message.attributes, where, limit),
+                tags=read_tags(message.tags, where, limit),
                 group=None if isinstance(message.group, UnsetType) else message.group,
             )
         )
     total = sum(message.size_bytes for message in contents)
-    if total > most_bytes:
-        raise BatchTooLarge(f"the batch has {total} bytes; at most {most_bytes} are taken")
+    if total > max_bytes:
+        raise BatchTooLarge(f"the batch has {total} bytes; at most {max_bytes} are taken")
     of_attributes = sum(message.attributes_bytes for message in contents if message.attributes)
     if of_attributes > limits.ATTRIBUTES_BYTES:
         raise BatchTooLarge(
@@ -80,7 +80,7 @@ def read_contents(
     # Few callers send one: the others' cold starts do without.
     from cirrusmq.model.trace_context import with_context
 
-    return with_context(contents, trace, most_bytes)
+    return with_context(contents, trace, max_bytes)
 
 
 def deduplication_key(given: BatchMessage) -> str | None:

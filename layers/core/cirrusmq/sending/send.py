@@ -136,18 +136,18 @@ def send(
     queue: Queue,
     request: SendRequest,
     caller: Caller,
-    most: ContentLimits = CONTRACT,
+    limit: ContentLimits = CONTRACT,
     trace: Mapping[str, str] = NO_TRACE,
 ) -> list[_Result]:
     """Stores the messages. Returns a result for each, in the order sent.
 
     With `atomic` all are stored or an error is raised. Without, a message that its own size,
-    delay or group rules out has its error in the list. `most`: of each beside its body.
+    delay or group rules out has its error in the list. `limit`: of each beside its body.
     `trace`: the trace context of messages that have none.
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
-    plain = read_contents(request.messages, core.settings.batch_bytes, most, trace)
+    plain = read_contents(request.messages, core.settings.batch_bytes, limit, trace)
     contents = with_sender(
         _with_priorities(request, plain),
         caller,
@@ -294,11 +294,11 @@ def _check_priority(attributes: QueueAttributes, given: SendMessage, where: str)
 
 def check_room(core: Core, queue: Queue, count: int) -> None:
     """Raises LimitExceeded if the queue has no room for `count` messages more."""
-    most = queue.attributes.max_messages
+    limit = queue.attributes.max_messages
     if not core.tables.usage:
         return  # a client's own process: its calls by the URL ask, once a minute
-    if count and counters.kept(core, queue.id) + count > most:
-        raise LimitExceeded(f"the queue keeps at most {most} messages")
+    if count and counters.kept(core, queue.id) + count > limit:
+        raise LimitExceeded(f"the queue keeps at most {limit} messages")
 
 
 def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> str:

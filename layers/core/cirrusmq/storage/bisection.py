@@ -48,8 +48,10 @@ class ReadBudget:
         At most `limit` parcels, and as many as can be paid for at their largest size.
         """
         paid = _PARCELS_PER_UNIT * int(self.left if consistent else 2 * self.left)
-        most = max(1, min(limit or _MAX_PER_PAGE, paid))
-        request = page_request(core.tables.messages, pk, after, until, most, consistent=consistent)
+        maximum = max(1, min(limit or _MAX_PER_PAGE, paid))
+        request = page_request(
+            core.tables.messages, pk, after, until, maximum, consistent=consistent
+        )
         request["ExclusiveStartKey"] = key(pk, until if backwards else after)
         request["ScanIndexForward"] = not backwards
         items, last, units = core.store.query(request)

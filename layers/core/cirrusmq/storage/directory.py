@@ -231,9 +231,9 @@ def change_count(
     return {"Update": request}
 
 
-def count_up(core: Core, place: ItemKey, most: int) -> dict[str, Any]:
-    """Returns a transaction's step up of a counter, refused if it is at `most`."""
-    return change_count(core, place, 1, "attribute_not_exists(#count) OR #count < :bound", most)
+def count_up(core: Core, place: ItemKey, limit: int) -> dict[str, Any]:
+    """Returns a transaction's step up of a counter, refused if it is at `limit`."""
+    return change_count(core, place, 1, "attribute_not_exists(#count) OR #count < :bound", limit)
 
 
 def read_count(core: Core, place: ItemKey) -> int:

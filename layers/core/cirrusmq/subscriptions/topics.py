@@ -87,15 +87,15 @@ def _creation(
         modified_ms=now_ms,
         sdk=dict(sdk or {}),
     )
-    most = limits.TOPICS_PER_ACCOUNT
+    limit = limits.TOPICS_PER_ACCOUNT
     return DirectoryChange(
         result=(topic, True),
         writes=[
             directory.put_new(core, place, topic),
-            directory.count_up(core, topics_count_place(account), most),
+            directory.count_up(core, topics_count_place(account), limit),
             put_resource(core, topic.id, Resource(account, "topic", name)),
         ],
-        refusals={1: LimitExceeded(f"an account has at most {most:,} topics")},
+        refusals={1: LimitExceeded(f"an account has at most {limit:,} topics")},
         keys=[place],
     )
 

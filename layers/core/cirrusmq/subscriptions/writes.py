@@ -33,10 +33,10 @@ from cirrusmq.subscriptions.delivery import items as delivery_items
 
 def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
     """Returns the writes of a new subscription; `creation_refusals` knows their order."""
-    most = limits.SUBSCRIPTIONS_PER_TOPIC
+    limit = limits.SUBSCRIPTIONS_PER_TOPIC
     writes = [
         directory.check(core, topic_place(topic.account, topic.name), "attribute_exists(pk)"),
-        directory.count_up(core, subscriptions_count_place(topic.id), most),
+        directory.count_up(core, subscriptions_count_place(topic.id), limit),
         directory.put_new(core, subscription_place(topic.id, subscription.name), subscription),
         put_resource(core, subscription.id, resource(subscription)),
     ]
@@ -52,8 +52,8 @@ def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[
 
 def creation_refusals() -> dict[int, CirrusMQError]:
     """Returns number of a write of `creation` -> the error if its condition does not hold."""
-    most = limits.SUBSCRIPTIONS_PER_TOPIC
-    return {0: TopicNotFound(), 1: LimitExceeded(f"a topic has at most {most} subscriptions")}
+    limit = limits.SUBSCRIPTIONS_PER_TOPIC
+    return {0: TopicNotFound(), 1: LimitExceeded(f"a topic has at most {limit} subscriptions")}
 
 
 def update(core: Core, found: Document[Subscription], after: Subscription) -> list[dict[str, Any]]:

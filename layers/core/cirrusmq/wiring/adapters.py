@@ -282,8 +282,8 @@ def in_own_pool(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
 class ThreadWindow:
     """Calls in separate threads: one that hangs holds up no other."""
 
-    def __init__(self, most: int) -> None:
-        self._threads = ThreadPoolExecutor(most, thread_name_prefix="post")
+    def __init__(self, limit: int) -> None:
+        self._threads = ThreadPoolExecutor(limit, thread_name_prefix="post")
         self._running: set[Future[Any]] = set()
 
     def __enter__(self) -> ThreadWindow:

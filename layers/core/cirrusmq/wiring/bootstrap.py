@@ -214,7 +214,7 @@ def longer_retries() -> Iterator[None]:
         _pauses.reset(before)
 
 
-def most_attempts() -> int:
+def max_attempts() -> int:
     """Returns the number of attempts of each store call in this context."""
     return 1 + len(_pauses.get())
 
@@ -231,7 +231,7 @@ def _pause_seconds(
     **_: Any,
 ) -> float | None:
     """Returns the seconds before the next attempt, by full jitter, or None if it is the last."""
-    if attempts >= most_attempts() or not _is_transient(response, caught_exception):
+    if attempts >= max_attempts() or not _is_transient(response, caught_exception):
         return None
     return _random.random() * _pauses.get()[attempts - 1]
 

@@ -97,8 +97,8 @@ def publish_message(asked: Asked) -> Answer:
 def consume_message(asked: Asked) -> Answer:
     """Consumes messages of a group, and makes a missing group. Raises MqError if it finds none."""
     params, core = asked.params, asked.core
-    most = reading.integer(params, "numOfMessages", _MAX)
-    if most is None:
+    limit = reading.integer(params, "numOfMessages", _MAX)
+    if limit is None:
         raise invalid("numOfMessages is required.")
     wait = reading.integer(params, "waitseconds", _WAIT) or 0
     left = asked.call.left_seconds() - _ANSWER_SECONDS
@@ -107,15 +107,15 @@ def consume_message(asked: Asked) -> Answer:
         from cirrusmq_dialects.aliyun.halves import consume_halves
 
         topic = asked.topic("send")
-        halves = consume_halves(core, topic, asked.caller.account, most, min(wait, left))
+        halves = consume_halves(core, topic, asked.caller.account, limit, min(wait, left))
         return _found(asked, halves)
     if trans not in ("", "order"):
         raise invalid("trans must be order or pop.")
-    return _found(asked, _receive(asked, name, most, wait, ordered=trans == "order"))
+    return _found(asked, _receive(asked, name, limit, wait, ordered=trans == "order"))
 
 
 def _receive(
-    asked: Asked, name: str, most: int, wait: int, *, ordered: bool
+    asked: Asked, name: str, limit: int, wait: int, *, ordered: bool
 ) -> list[dict[str, str]]:
     # Publishers do without.
     from cirrusmq.queues.receivers import source_named
@@ -127,7 +127,7 @@ def _receive(
     def find() -> Source:
         return source_named(core, groups.find_group(core, topic, name)[1], None)
 
-    request = read_values({"max": most, "wait_seconds": wait}, ReceiveRequest)
+    request = read_values({"max": limit, "wait_seconds": wait}, ReceiveRequest)
     begun = begin(core, find, asked.caller, request)
     wanted = begun.wanted
     begun = replace(begun, wanted=replace(wanted, answer_bytes=wanted.answer_bytes // _XML_SHARE))

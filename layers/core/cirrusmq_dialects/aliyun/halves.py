@@ -39,11 +39,11 @@ def half_id(half: Half, place: int = 0) -> str:
 
 
 def consume_halves(
-    core: Core, topic: Topic, account: str, most: int, wait_seconds: float
+    core: Core, topic: Topic, account: str, limit: int, wait_seconds: float
 ) -> list[dict[str, str]]:
     """Half messages that wait for a decision."""
     until_ms = core.now_ms() + int(1000 * wait_seconds)
-    request = read_values({"max": most}, HalfReceiveRequest)
+    request = read_values({"max": limit}, HalfReceiveRequest)
     while not (found := receive_halves(core, topic, account, request)):
         now_ms = core.now_ms()
         if now_ms >= until_ms:

@@ -93,9 +93,9 @@ def _send(asked: Asked, bodies: Sequence[str]) -> list[str]:
     return [each.id for each in sent]
 
 
-def _receive(asked: Asked, most: int) -> list[Result]:
+def _receive(asked: Asked, limit: int) -> list[Result]:
     wait = integer(asked.params, "pollingWaitSeconds", _WAIT)
-    given: Result = {"max": most} if wait is None else {"max": most, "wait_seconds": wait}
+    given: Result = {"max": limit} if wait is None else {"max": limit, "wait_seconds": wait}
 
     def find() -> Source:
         return source_named(asked.core, asked.queue(RECEIVE), None)

@@ -28,11 +28,11 @@ _LOOKS = 8
 def receive_message(asked: Asked) -> Any:
     """Receives up to 16 messages."""
     given = asked.request
-    most = integer("maxReceiveMessageNumber", given.maxReceiveMessageNumber, RECEIVES)
+    limit = integer("maxReceiveMessageNumber", given.maxReceiveMessageNumber, RECEIVES)
     wait = integer("maxReceiveMessageWaitSeconds", given.maxReceiveMessageWaitSeconds, _WAIT)
     queue = asked.queue(RECEIVE)
     wanted: dict[str, Any] = {
-        "max": min(most or RECEIVES_DEFAULT, receive_number(queue), BATCH_MESSAGES)
+        "max": min(limit or RECEIVES_DEFAULT, receive_number(queue), BATCH_MESSAGES)
     }
 
     def find() -> Source:

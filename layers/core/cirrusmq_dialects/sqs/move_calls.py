@@ -66,9 +66,9 @@ def start_message_move_task(asked: Asked) -> Result:
 
 def list_message_move_tasks(asked: Asked) -> Result:
     """Returns the newest tasks of a queue within the last seven days."""
-    most = integer(asked.members, "MaxResults", _RESULTS) or 1
+    limit = integer(asked.members, "MaxResults", _RESULTS) or 1
     queue = _source(asked, SHOW)
-    shown = [_shown(asked, queue, each) for each in _tasks(asked, queue)[:most]]
+    shown = [_shown(asked, queue, each) for each in _tasks(asked, queue)[:limit]]
     return {"Results": shown} if shown else {}
 
 

@@ -99,19 +99,19 @@ def list_queues(asked: Asked) -> Result:
     core, caller = asked.core, asked.caller
     if caller.scope is not None and caller.scope.manage != "all":
         raise Forbidden("the access key's scope lacks manage on all queues and topics")
-    most = integer(asked.members, "MaxResults", _PAGE)
+    maximum = integer(asked.members, "MaxResults", _PAGE)
     token = text(asked.members, "NextToken")
-    if token and most is None:
+    if token and maximum is None:
         raise missing("MaxResults")
     prefix = text(asked.members, "QueueNamePrefix") or ""
-    limit = most or _PAGE[1]
+    limit = maximum or _PAGE[1]
     found, more = page_of_queues(core, caller.account, native_prefix(prefix), limit, token or None)
     urls = [
         queue_url(asked.call.base_url, queue)
         for queue in found
         if shown_name(queue).startswith(prefix)
     ]
-    return _page("QueueUrls", urls, more if most else None)
+    return _page("QueueUrls", urls, more if maximum else None)
 
 
 def get_queue_attributes(asked: Asked) -> Result:
@@ -205,16 +205,16 @@ def untag_queue(asked: Asked) -> Result:
 
 def list_dead_letter_source_queues(asked: Asked) -> Result:
     """URLs of the queues whose dead letters this one takes."""
-    most = integer(asked.members, "MaxResults", _PAGE)
+    maximum = integer(asked.members, "MaxResults", _PAGE)
     token = text(asked.members, "NextToken")
     queue = asked.find(SHOW, "info")
     listing = ("dead_letter_sources", queue.id)
     after = cursors.read(asked.core, token or None, *listing) or ""
     sources = [each for each in dead_letter_sources(asked.core, queue) if each.name > after]
-    page = sources[: most or _PAGE[1]]
+    page = sources[: maximum or _PAGE[1]]
     more = cursors.make(asked.core, page[-1].name, *listing) if len(page) < len(sources) else None
     urls = [queue_url(asked.call.base_url, each) for each in page]
-    return _page("queueUrls", urls, more if most else None)
+    return _page("queueUrls", urls, more if maximum else None)
 
 
 def add_permission(asked: Asked) -> Result:

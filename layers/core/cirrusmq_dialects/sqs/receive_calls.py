@@ -63,11 +63,11 @@ def receive_message(asked: Asked) -> Result:
     named = texts(members, "MessageAttributeNames")
     timeout = integer(members, "VisibilityTimeout", VISIBILITY)
     wait = integer(members, "WaitTimeSeconds", _WAIT)
-    most = integer(members, "MaxNumberOfMessages", (1, 10))
+    limit = integer(members, "MaxNumberOfMessages", (1, 10))
     queue = asked.find(RECEIVE)
     if timeout is None and hides_nothing(queue):
         timeout = 0
-    given: Result = {"max": 1 if most is None else most}
+    given: Result = {"max": 1 if limit is None else limit}
     if wait is not None:
         given["wait_seconds"] = wait
     if timeout is not None:

@@ -42,12 +42,12 @@ class _Draft:
             key_text(members, "MessageDeduplicationId"),
         )
         delay = integer(members, "DelaySeconds", _DELAY)
-        most = queue.attributes.max_message_bytes
-        if content.size_bytes > most:
+        limit = queue.attributes.max_message_bytes
+        if content.size_bytes > limit:
             raise SqsError(
                 "InvalidParameterValue",
                 "One or more parameters are invalid. Reason: Message must be shorter than"
-                f" {most} bytes.",
+                f" {limit} bytes.",
             )
         self.native = content.native(once, trace)
         _check_attributes(self.native.get("attributes", {}))
@@ -97,11 +97,11 @@ def send_message_batch(asked: Asked) -> Result:
     trace = read_trace(asked.call.headers)
     drafts, failed = read_each(listed, lambda entry: _Draft(queue, entry, trace))
     size = sum(draft.content.size_bytes for draft in drafts.values())
-    most = min(BATCH_BYTES, asked.core.settings.batch_bytes)
-    if size > most:
+    limit = min(BATCH_BYTES, asked.core.settings.batch_bytes)
+    if size > limit:
         raise SqsError(
             "BatchRequestTooLong",
-            f"Batch requests cannot be longer than {most} bytes. You have sent {size} bytes.",
+            f"Batch requests cannot be longer than {limit} bytes. You have sent {size} bytes.",
         )
     done: list[Result] = []
     if drafts:

@@ -49,11 +49,11 @@ def _named(query: Mapping[str, str]) -> list[tuple[RateKind, str]]:
     kinds: tuple[RateKind, ...] = get_args(RateKind)
     named = [(kind, name) for kind in kinds for name in query.get(f"{kind}s", "").split(",")]
     named = [(kind, name) for kind, name in named if name]
-    least, most = RATES_NAMES
-    if not least <= len(named) <= most:
+    least, limit = RATES_NAMES
+    if not least <= len(named) <= limit:
         parameter = next(iter(query), "queues")
         raise InvalidParameter(
-            parameter, f"must have {least} to {most} names, with the other lists"
+            parameter, f"must have {least} to {limit} names, with the other lists"
         )
     return named
 

@@ -48,12 +48,12 @@ def prepare(
     caller: Caller,
     request: PublishRequest,
     transaction: TransactionInput,
-    most: ContentLimits = CONTRACT,
+    limit: ContentLimits = CONTRACT,
     trace: Mapping[str, str] = NO_TRACE,
 ) -> Half:
     """Stores all messages of a caller's publish, seen by nobody before their commit.
 
-    `most`: of each message beside its body. `trace`: the trace context of messages without one.
+    `limit`: of each message beside its body. `trace`: the trace context of messages without one.
     """
     now_ms = begun_ms = core.now_ms()
     if not request.atomic:
@@ -65,7 +65,7 @@ def prepare(
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     # A check gets all of them in one answer.
-    plain = read_contents(request.messages, limits.TABLE_BATCH_BYTES, most, trace)
+    plain = read_contents(request.messages, limits.TABLE_BATCH_BYTES, limit, trace)
     account = caller.account
     contents = with_sender(plain, caller, topic.account, topic.attributes.sender)
     terms = _read_terms(topic, account, request, transaction)

@@ -127,7 +127,7 @@ class _Reader:
         self.passed: list[Parcel] = []
         """All parcels that it has read and that have ended."""
 
-    def read(self, after: str, until: str, most_units: float) -> _Way:
+    def read(self, after: str, until: str, max_units: float) -> _Way:
         """Reads from behind a key to another one, until a parcel has not ended."""
         pages, now_ms = self._pages, self._core.now_ms()
         way, limit, long_ago = _Way(after), LONG, True
@@ -145,7 +145,7 @@ class _Reader:
                 self.passed.append(parcel)
             if pages.behind is None:
                 return way
-            if way.units >= most_units:
+            if way.units >= max_units:
                 way.cut = True
                 return way
             after, limit = pages.behind, 2 * limit

@@ -86,7 +86,7 @@ def pages_with_something(
     core: Core,
     source: Source,
     head: Head,
-    most: int,
+    maximum: int,
     read: ParcelPage | None = None,
     pay: Callable[[float], object] = float,
     batch: Batch | None = None,
@@ -107,8 +107,8 @@ def pages_with_something(
     skip = _Skip(core, head.name, now_ms)
     behind, from_ = skip.start, from_key(core, source, now_ms, head.prefix)
     start, exclusive = max(from_, behind), bool(behind)
-    until, limit = until_key(source, now_ms, head.prefix), max(FEWEST_PER_PAGE, most)
-    if most == 1 and heads.clear(head.name, now_ms):
+    until, limit = until_key(source, now_ms, head.prefix), max(FEWEST_PER_PAGE, maximum)
+    if maximum == 1 and heads.clear(head.name, now_ms):
         limit = _FEW_AT_CLEAR_HEAD
     first, found, page = True, False, None if behind else read
     # Other clocks may be ahead: no query may begin behind its own end.
@@ -123,11 +123,11 @@ def pages_with_something(
         if passes and not found and not head.reach:
             heads.pass_over(head.name, now_ms)
             at_head = page if first and not behind else None
-            yield from pages_with_something(core, source, head, most, at_head, pay, batch)
+            yield from pages_with_something(core, source, head, maximum, at_head, pay, batch)
             return
         if first and page.parcels:
             # A receive of several messages leaves leases in front of the next scan.
-            clear = most == 1 and not behind and claimable[:1] == page.parcels[:1]
+            clear = maximum == 1 and not behind and claimable[:1] == page.parcels[:1]
             heads.note_first(head.name, clear=clear)
         start, exclusive, first = skip.pass_page(page, claimable), True, False
         if claimable:
