@@ -65,7 +65,12 @@ COMPLETE: dict[str, dict[int, int]] = {
 that is not there it was not played to its end."""
 AT_ONCE = {"two receivers", "a late delete, another receives", "two movers of a dead letter"}
 """Scenarios that `make test` plays with a fault: of a claim, a settlement and a move."""
-LONG = {"a poster, a pause and its end"}
+LONG = {
+    "a poster, a pause and its end",
+    "a poster and a publisher",
+    "a purge and a receiver",
+    "a replaced send is repeated while it is consumed",
+}
 """Scenarios with thousands of runs without a fault, which `make check-long` plays."""
 FOUND: dict[str, tuple[str, int, int]] = {
     "a_claim_does_not_compare_what_it_read": ("two receivers", 0, 1),

@@ -76,7 +76,7 @@ class TestFunctions:
             pytest.param(0.99, marks=LONG),
         ],
     )
-    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    @pytest.mark.parametrize("kind", [pytest.param("fair", marks=LONG), "ordered"])
     def test_a_new_group_among_1_500_that_wait_is_served_within_two_minutes(
         self, kind: str, at: float
     ) -> None:
@@ -117,7 +117,7 @@ class TestFunctions:
 
         assert handler.got == ["healthy"]
 
-    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    @pytest.mark.parametrize("kind", [pytest.param("fair", marks=LONG), "ordered"])
     def test_what_is_due_again_is_served_on_time_though_its_worker_forgot_it(
         self, kind: str
     ) -> None:
@@ -178,7 +178,7 @@ class TestFunctions:
 
 
 class TestReceives:
-    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    @pytest.mark.parametrize("kind", [pytest.param("fair", marks=LONG), "ordered"])
     def test_short_receives_find_the_one_free_group_within_32_looks(self, kind: str) -> None:
         """Of 1,000 groups of 1 KiB; the receives of one environment go on where one was cut."""
         for seed in range(6):
@@ -263,7 +263,7 @@ class TestAges:
     GROUPS = 9_000
 
     @pytest.mark.parametrize("kind", ["fair", "ordered"])
-    @pytest.mark.parametrize("each", [1, 30])
+    @pytest.mark.parametrize("each", [1, pytest.param(30, marks=LONG)])
     def test_a_sweep_is_bounded_and_goes_on_until_the_last_groups_old_message_is_dead(
         self, kind: str, each: int
     ) -> None:
