@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import boto3
 import pytest
@@ -44,6 +45,9 @@ def moto() -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    # Its tables are the process's, not the server's.
+    reset = Request(f"http://{host}:{port}/moto-api/reset", method="POST")
+    urlopen(reset).close()
     yield f"http://{host}:{port}"
     server.stop()
 
