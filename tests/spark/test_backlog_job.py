@@ -303,6 +303,7 @@ def test_two_million_items_equal_a_plain_recount(tmp_path: Path, jobs: Jobs) -> 
     assert_equals_recount(tmp_path / "out", recount, resources)
 
 
+@pytest.mark.long
 def test_a_run_over_an_older_export_leaves_the_newest_one_the_newest(
     tmp_path: Path, jobs: Jobs
 ) -> None:

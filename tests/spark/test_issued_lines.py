@@ -40,6 +40,7 @@ def next_night(tmp_path: Path, output: Path, jobs: Jobs) -> None:
     assert jobs.bill(output, [night]).code == 0
 
 
+@pytest.mark.long
 def test_a_night_writes_the_lines_of_open_months_alone(tmp_path: Path, jobs: Jobs) -> None:
     output, closing = close_october(tmp_path, jobs)
     issued = fingerprints(closing)

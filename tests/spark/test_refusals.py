@@ -413,6 +413,7 @@ def test_a_data_file_that_holds_nothing(
     assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(empty))
 
 
+@pytest.mark.long
 def test_numbers_too_large_to_add_up_are_set_aside(
     tmp_path: Path, jobs: Jobs, usage_export: Path
 ) -> None:
