@@ -37,6 +37,8 @@ MOTO_DIFFERS = {
     "list_append is there. So it always is.",
     "appending beyond the end": "SetExecutor appends in the order of the text, DynamoDB in the "
     "order of the indexes. So at most one index lies beyond an end.",
+    "copies": "SetExecutor copies no list, map or set, and later actions of the update change "
+    "them in place: the copy changes too. So none of those is copied.",
     "two records of an insert": "update_item puts the bare key first, which makes a stream record "
     "besides the update's. So a record that inserts is left out before another.",
 }
@@ -54,6 +56,8 @@ PATHS = (
     "map_.x",
     "#m.#y",
 )
+_COPIED = ("n", "word", "gone")
+"""Paths that a narrow draw copies."""
 _TYPES = ("S", "N", "SS", "NS", "L", "M", "BOOL", "NULL")
 _WORDS = ("", "a", "ab", "b", "é", "10")
 _NUMBERS = ("2", "-7", "3.5", "10", "100", "-0.25")
@@ -230,7 +234,8 @@ class Expression:
             return draw.one((draw.text_set, draw.number_set))()
 
         def path() -> str:
-            return draw.one(PATHS)
+            """A path that is copied."""
+            return draw.one(PATHS if draw.wide else _COPIED)
 
         ways: dict[str, list[Callable[[], tuple[str, str]]]] = {
             "n": [

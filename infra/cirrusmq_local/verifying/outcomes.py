@@ -97,11 +97,11 @@ def _add(whole: Outcome, part: Outcome) -> None:
     if isinstance(responses, dict):
         held = whole.pop("Responses", {})
         part["Responses"] = {
-            table: sorted([*held.get(table, []), *items], key=_sorted_members)
+            table: sorted([*held.get(table, []), *items], key=_place)
             for table, items in responses.items()
         }
     whole |= part
 
 
-def _sorted_members(item: Outcome) -> str:
-    return repr(sorted(item.items()))
+def _place(item: Outcome) -> tuple[str, str]:
+    return item["pk"]["S"], item["sk"]["S"]
