@@ -30,6 +30,13 @@ def check_breakers(scenario: Scenario, book: Book) -> Iterator[Violation]:
             yield from _Hook(scenario, book, name).check()
 
 
+def may_have_opened(ended_ms: list[int]) -> bool:
+    """Returns True if some minute had 20 of the outcomes, of which these are the times in order."""
+    far_ms = MINUTE_MS + 4 * MAX_SKEW_MS
+    spans = zip(ended_ms, ended_ms[OUTCOMES - 1 :], strict=False)
+    return any(last - first < far_ms for first, last in spans)
+
+
 class _Hook:
     def __init__(self, scenario: Scenario, book: Book, name: str) -> None:
         attributes = scenario.subscriptions[name]
@@ -90,13 +97,7 @@ class _Hook:
     def _waited(self, before: Call, post: Call) -> bool:
         if post.begun_ms - before.ended_ms < SOON_MS or self._paused(before, post):
             return False
-        known = (
-            sent_ms
-            for each in self._book.sent.values()
-            for message_id, (_, sent_ms) in each.ids.items()
-            if message_id == post.given["id"]
-        )
-        sent_ms = next(known, None)
+        sent_ms = self._book.sent_ms_of(post.given["id"])
         return sent_ms is not None and sent_ms < before.begun_ms - SOON_MS
 
     def _paused(self, before: Call, post: Call) -> bool:
@@ -124,9 +125,7 @@ class _Hook:
         """A message waits for its first post though no minute had 20 outcomes until then."""
         for place, (before, post) in enumerate(pairwise(self._posts)):
             ended = [each.ended_ms for each in self._posts[: place + 1]]
-            far_ms = MINUTE_MS + 4 * MAX_SKEW_MS
-            spans = zip(ended, ended[OUTCOMES - 1 :], strict=False)
-            if any(last - first < far_ms for first, last in spans):
+            if may_have_opened(ended):
                 return
             if before.outcome == "refused" and self._waited(before, post):
                 yield Violation("it is open though no minute had 20 outcomes", (before, post))

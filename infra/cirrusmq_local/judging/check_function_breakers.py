@@ -15,13 +15,13 @@ from itertools import pairwise
 from math import inf
 
 from cirrusmq_local.judging.check_breakers import (
-    MINUTE_MS,
     OUTCOMES,
     SOON_MS,
     SURELY_MS,
     TRIES_MS,
+    may_have_opened,
 )
-from cirrusmq_local.judging.history import MAX_SKEW_MS, Call, Violation
+from cirrusmq_local.judging.history import Call, Violation
 from cirrusmq_local.judging.places import Delivery
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import HANDED, Book
@@ -140,32 +140,20 @@ class _Function:
             if not _failed(before):
                 yield Violation("one succeeds, and the next one waits for long", (before, after))
                 return
-            if not self._may_have_opened(place):
+            calls = self._calls[: place + 1]
+            if not may_have_opened(
+                [each.given["until_ms"] for each in calls for _ in _messages(each)]
+            ):
                 told = "it is open though no minute had 20 outcomes"
                 yield Violation(told, (before, after))
                 return
-
-    def _may_have_opened(self, place: int) -> bool:
-        """Returns True if some minute up to a call had 20 outcomes."""
-        far_ms = MINUTE_MS + 4 * MAX_SKEW_MS
-        ended = [
-            call.given["until_ms"] for call in self._calls[: place + 1] for _ in _messages(call)
-        ]
-        spans = zip(ended, ended[OUTCOMES - 1 :], strict=False)
-        return any(last - first < far_ms for first, last in spans)
 
     def _waited(self, after: Call, message_id: str) -> bool:
         earlier = self._calls[: self._calls.index(after)]
         free_ms = max(call.given["until_ms"] for call in earlier)
         if self._first_ms[message_id] != after.begun_ms or after.begun_ms - free_ms < SOON_MS:
             return False
-        known = (
-            sent_ms
-            for each in self._book.sent.values()
-            for known_id, (_, sent_ms) in each.ids.items()
-            if known_id == message_id
-        )
-        sent_ms = next(known, None)
+        sent_ms = self._book.sent_ms_of(message_id)
         return sent_ms is not None and sent_ms + self._delay_ms < free_ms - SOON_MS
 
 

@@ -161,6 +161,16 @@ class Book:
         label = self.label_of.get(message_id)
         return [call for sent in self.sent.values() if sent.label == label for call in sent.calls]
 
+    def sent_ms_of(self, message_id: str) -> int | None:
+        """The time of a message by the first answer that has its id; None if none is known."""
+        known = (
+            sent_ms
+            for each in self.sent.values()
+            for known_id, (_, sent_ms) in each.ids.items()
+            if known_id == message_id
+        )
+        return next(known, None)
+
     def sends_labelled(self, sent: Sent) -> list[Call]:
         """All calls that sent a message with this message's label."""
         return [

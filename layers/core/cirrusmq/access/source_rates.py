@@ -124,7 +124,7 @@ def give_back(core: Core, source_id: str, count: int, second: int) -> None:
 
 def _take(core: Core, place: tuple[str, Direction], rate: int, limit: int, least: int) -> int:
     """Returns for how many of `limit` messages there is room; 0 if for fewer than `least`."""
-    memory, second = core.memory(RateMemory), core.now_ms() // 1_000
+    memory, second = core.memory(RateMemory), second_of(core)
     with memory.lock:
         held = memory.of(place, second)
         missing = limit - held.left
