@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from tests.commands import run_command
 
+from cirrusmq_local.commands import verify_engine
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.verifying import beside_engine
 from cirrusmq_local.verifying.beside_engine import BesideEngine, Comparison, changes_of_engine
@@ -183,6 +185,18 @@ def test_a_run_that_ended_early_leaves_a_table_that_undo_removes(
         told = run_command(["verify", "--undo", str(journal)], env=env, folder=tmp_path)
         assert (told.returncode, told.stdout) == (0, f"{undone} steps undone\n"), told.stderr
     assert client.list_tables()["TableNames"] == []
+
+
+def test_credentials_of_an_account_may_come_from_its_machine(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "AWS_EC2_METADATA_DISABLED"
+    monkeypatch.setenv(name, "true")
+    monkeypatch.delenv(name)
+    verify_engine.clients("aws")
+    assert name not in os.environ
+    verify_engine.clients("http://127.0.0.1:9")
+    assert os.environ[name] == "true"
 
 
 @pytest.mark.parametrize(

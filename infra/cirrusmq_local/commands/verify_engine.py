@@ -76,6 +76,9 @@ def clients(where: str) -> tuple[Any, Any, Any]:
     session = boto3.Session()
     if where == AWS:
         return session, session.client("dynamodb"), session.client("dynamodbstreams")
+    # An emulator needs no credentials: they are not looked for in the network. An account's may
+    # come from there.
+    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     given: dict[str, Any] = {"endpoint_url": where}
     if session.region_name is None:
         given["region_name"] = "us-east-1"
@@ -94,8 +97,6 @@ def _compare(where: str, minutes: float, wide: bool, seed: int, out: Path) -> An
     table = f"verify-{secrets.token_hex(4)}"
     journal = Journal(out / f"undo-{table.removeprefix('verify-')}.jsonl")
     ends = time.monotonic() + 60 * minutes
-    # The engine answers its own client before it signs, but botocore looks for credentials first.
-    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     try:
         session, tables, streams = clients(where)
         engine = beside_engine.engine_of(table)
