@@ -157,7 +157,7 @@ up: $(VENV)/.up $(SITE)/index.html ## start the service on this machine
 # Packages come, and sources are checked, side by side: each takes one core.
 test: ## every check but the long ones
 	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
-	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
+	@$(MAKE) $(ON) --jobs 3 pytest-spark pytest-others pytest-client
 
 lint: install ## ruff: rules and format; the order of the packages; turns of phrase; the manual's made parts
 	@$(BIN)/ruff check .
@@ -178,31 +178,38 @@ compiled: install
 	@$(BIN)/python -m pytest --collect-only -qq > build/collected.txt 2>&1 \
 		|| { cat build/collected.txt; exit 1; }
 
-# The reports' tests run beside the others, in a process of their own: PySpark leaves sockets to the
-# garbage collector, whose warnings would fail tests that have no part in them.
+# The reports' tests run in a process of their own: PySpark leaves sockets to the garbage collector,
+# whose warnings would fail tests that have no part in them. The clients' tests wait for most of
+# their time, and some have little of it: the others fill the cores, and give way to them (nice).
 pytest: install tools ## the tests alone
-	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
+	@$(MAKE) $(ON) --jobs 3 pytest-spark pytest-others pytest-client
 
 pytest-spark:
 	@mkdir -p build
-	@$(BIN)/python -m pytest -m "not long" --durations=30 tests/spark > build/pytest-spark.txt 2>&1 \
+	@nice $(BIN)/python -m pytest -m "not long" --durations=30 tests/spark \
+		> build/pytest-spark.txt 2>&1 \
 		|| { cat build/pytest-spark.txt; exit 1; }
 	@grep ' passed' build/pytest-spark.txt
 
-pytest-others: pytest-client
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
+pytest-others:
+	@nice $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 		-m "not long and not alone" --ignore tests/spark --ignore tests/client
 
-# They wait for nine tenths of their time: of three at a time, one seldom wants a core, and of the
-# two one at most is taken by the reports' tests.
+# They wait for nine tenths of their time: of three at a time, one seldom wants a core.
 pytest-alone:
-	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "alone and not long" tests/client tests/local
+	@mkdir -p build
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "alone and not long" \
+		tests/client tests/local > build/pytest-alone.txt 2>&1 \
+		|| { cat build/pytest-alone.txt; exit 1; }
+	@grep ' passed' build/pytest-alone.txt
 
 # The clients' tests wait for four fifths of theirs, so that more run at a time.
 CLIENT_TESTS := -n 6 --dist worksteal -m "not long and not alone" tests/client
 
 pytest-client: pytest-alone
-	@$(BIN)/python -m pytest $(CLIENT_TESTS)
+	@$(BIN)/python -m pytest $(CLIENT_TESTS) > build/pytest-client.txt 2>&1 \
+		|| { cat build/pytest-client.txt; exit 1; }
+	@grep ' passed' build/pytest-client.txt
 
 # The mutants take one core, and as long as the tests beside them.
 check-long: install tools $(CHECKOV_VENV)/.installed $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults

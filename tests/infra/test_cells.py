@@ -110,6 +110,7 @@ while True:
     }
 
 
+@pytest.mark.long
 def test_the_command_plays_a_cell_on_the_service(root: Path) -> None:
     options = ["--queue", "ours", "--cell", "store killed", "--messages", "30"]
     done = subprocess.run(

@@ -173,6 +173,7 @@ def test_an_export_that_is_refused_ends_it_with_the_reason(machine: Machine) -> 
     assert machine.services.of("StartJobRun") == []
 
 
+@pytest.mark.long
 def test_an_export_that_does_not_end_is_given_up_after_six_hours(machine: Machine) -> None:
     machine.services.exporting["Directory"] = [{"ExportStatus": "IN_PROGRESS"}]
     ending = machine.run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import cirrusmq
@@ -28,6 +29,7 @@ def rooms() -> list[Path]:
     return sorted(path.parent for path in CORE.glob("*/*/__init__.py"))
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """The modules of the core that a file imports."""
     found = set()

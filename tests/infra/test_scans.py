@@ -51,6 +51,7 @@ def test_every_skip_has_a_reason(skips: dict[str, dict[str, Any]]) -> None:
     assert all(len(skip["reason"]) > 40 and skip["resources"] for skip in skips.values())
 
 
+@pytest.mark.long
 def test_cfn_lint_finds_nothing_new(
     transformed: list[Path], skips: dict[str, dict[str, Any]], root: Path
 ) -> None:

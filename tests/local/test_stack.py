@@ -31,7 +31,9 @@ def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> Non
     assert up.client().get("/local/capacity").status_code == 200
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 def test_it_ends_cleanly_when_it_is_told_to(start: Start, number: int) -> None:
     up = start(installed=True)
     assert up.process.stdout is not None

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from manual.program_texts import PROGRAMS, Program
 from manual.program_texts import actions as program_actions
 from manual.program_texts import sentences_of as program_sentences
 
-PAGE = with_tables((MANUAL / "troubleshooting.md").read_text("utf-8"))
 REFUSALS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("PUT", "/queues/orders", {"visibility_timeout_seconds": 0}),
     ("PUT", "/queues/orders", {"colour": "red"}),
@@ -38,11 +38,17 @@ REFUSALS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
 )
 
 
+@cache
+def page() -> str:
+    """The page with what is made; it is slow to make, so that no worker makes it to collect."""
+    return with_tables((MANUAL / "troubleshooting.md").read_text("utf-8"))
+
+
 def test_each_code_says_what_to_do() -> None:
     codes = {kind.__name__ for kind in (*contract_errors(), *library_errors())}
     assert codes == set(yaml.safe_load(ACTIONS.read_text("utf-8")))
     for code in codes:
-        assert re.search(rf"^###? `{code}`", PAGE, re.M), code
+        assert re.search(rf"^###? `{code}`", page(), re.M), code
 
 
 @pytest.mark.parametrize(("method", "path", "body"), REFUSALS)

@@ -63,7 +63,16 @@ class TestOrder:
         assert received[12:14] == ["4", "4"]
         assert len(received) == 44
 
-    @pytest.mark.parametrize(("sent", "limit"), [(1, 1), (4, 4), (16, 16), (2, 1), (6, 4)])
+    @pytest.mark.parametrize(
+        ("sent", "limit"),
+        [
+            (1, 1),
+            (4, 4),
+            pytest.param(16, 16, marks=pytest.mark.long),
+            pytest.param(2, 1, marks=pytest.mark.long),
+            pytest.param(6, 4, marks=pytest.mark.long),
+        ],
+    )
     def test_it_is_passed_by_none_that_came_so_much_later(
         self, world: World, queue: TestQueue, sent: int, limit: int
     ) -> None:

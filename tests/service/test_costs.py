@@ -214,6 +214,7 @@ def test_a_receive_costs_the_same_whatever_the_backlog(backlog: int) -> None:
     assert cost_of_receives(backlog) == cost_of_receives(100)
 
 
+@pytest.mark.long
 def test_10_000_in_flight_cost_at_most_25_read_units_a_second_more(world: World) -> None:
     alice = world.client("alice", admin=True)
     alice.put("/queues/orders", {"partitions": 1, "visibility_timeout_seconds": 43_200})

@@ -198,7 +198,7 @@ class TestBursts:
     """What the meter has not counted yet is approximate, and no less than what was read."""
 
     @pytest.mark.parametrize("state", ["active", "delayed", "inactive"])
-    @pytest.mark.parametrize("metered", [0, 0.5])
+    @pytest.mark.parametrize("metered", [0, pytest.param(0.5, marks=pytest.mark.long)])
     def test_a_burst_before_the_meter_says_so(
         self, world: World, make_queue: MakeQueue, state: str, metered: float
     ) -> None:

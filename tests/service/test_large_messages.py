@@ -218,6 +218,7 @@ def test_a_repeated_receive_has_the_same_message(queue: TestQueue) -> None:
     assert again == first
 
 
+@pytest.mark.long
 def test_the_results_of_deletes_have_room_beside_the_largest_message(queue: TestQueue) -> None:
     queue.try_send([text(0, 128)])
     receipts = ["".join(_chance.choices("\x01\x02\x03abcdefgh", k=2_047)) for _ in range(16)]

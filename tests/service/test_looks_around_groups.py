@@ -93,7 +93,7 @@ class TestFunctions:
 
         assert handler.got == ["healthy"]
 
-    @pytest.mark.parametrize("kind", ["fair", "ordered", "plain"])
+    @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_a_lost_wake_up_behind_failed_messages_is_found_within_two_minutes(
         self, kind: str
     ) -> None:
@@ -117,6 +117,7 @@ class TestFunctions:
 
         assert handler.got == ["healthy"]
 
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", [pytest.param("fair", marks=LONG), "ordered"])
     def test_what_is_due_again_is_served_on_time_though_its_worker_forgot_it(
         self, kind: str
@@ -157,6 +158,7 @@ class TestFunctions:
         assert handler.got == ["healthy"] * 100
         assert read <= 64 + 20 * seconds + 100 * 50
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "partitions", [pytest.param(1, marks=LONG), 4, pytest.param(16, marks=LONG)]
     )
@@ -199,7 +201,7 @@ class TestReceives:
 
 
 class TestFigures:
-    @pytest.mark.parametrize("kind", ["fair", "ordered", "plain"])
+    @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_the_age_alarm_sees_a_message_behind_all_that_are_held(self, kind: str) -> None:
         world = World()
         alice = make(kind, world, visibility_timeout_seconds=43_200)
@@ -262,7 +264,7 @@ class Slow:
 class TestAges:
     GROUPS = 9_000
 
-    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG)])
     @pytest.mark.parametrize("each", [1, pytest.param(30, marks=LONG)])
     def test_a_sweep_is_bounded_and_goes_on_until_the_last_groups_old_message_is_dead(
         self, kind: str, each: int

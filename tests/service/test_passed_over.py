@@ -70,7 +70,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 class TestReceives:
     @pytest.mark.parametrize("count", [14, pytest.param(60, marks=pytest.mark.long)])
-    @pytest.mark.parametrize("kind", ["plain", "fair"])
+    @pytest.mark.parametrize("kind", ["plain", pytest.param("fair", marks=pytest.mark.long)])
     def test_others_come_however_many_are_in_front(
         self, make_queue: MakeQueue, kind: str, count: int, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -85,6 +85,7 @@ class TestReceives:
         received = queue.receive_all()
         assert [message["receive_count"] for message in received] == [1] * count
 
+    @pytest.mark.long
     def test_many_in_front_are_read_seldom(self, world: World, make_queue: MakeQueue) -> None:
         """A look remembers them as it does messages in flight."""
         queue = make_queue(partitions=1, max_message_bytes=MAX)
@@ -134,7 +135,9 @@ class TestReceives:
         queue.delete(large)
         assert poll(consumer, 2) == ["behind"]
 
-    @pytest.mark.parametrize("kind", ["plain", "fair", "ordered"])
+    @pytest.mark.parametrize(
+        "kind", [pytest.param("plain", marks=pytest.mark.long), "fair", "ordered"]
+    )
     def test_it_becomes_a_dead_letter_where_there_is_a_queue_for_them(
         self, world: World, make_queue: MakeQueue, kind: str
     ) -> None:
@@ -236,7 +239,7 @@ class TestFunctions:
         assert sum(started.started.values()) == 0  # nobody comes back for them but the sweep
         assert len(queue.receive_all()) == 9
 
-    @pytest.mark.parametrize("dead_letters", [False, True])
+    @pytest.mark.parametrize("dead_letters", [pytest.param(False, marks=pytest.mark.long), True])
     def test_a_groups_function_gets_the_others(
         self,
         world: World,

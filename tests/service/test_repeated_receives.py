@@ -99,7 +99,9 @@ class TestLongQueues:
         world = World(seed=5, like=first)
         return world, Client(world, authorization)
 
-    @pytest.mark.parametrize(("seconds", "others"), [(0.5, 0), (29, 40)])
+    @pytest.mark.parametrize(
+        ("seconds", "others"), [pytest.param(0.5, 0, marks=pytest.mark.long), (29, 40)]
+    )
     def test_a_repeat_finds_what_the_first_took_within_50_units(
         self, long: tuple[World, Client], seconds: float, others: int
     ) -> None:
