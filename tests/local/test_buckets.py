@@ -30,7 +30,7 @@ from cirrusmq_local.testing import World
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "d01/1f3/an id"
 S3 = "s3.local.amazonaws.com"
-ANY, THROUGH_S3 = frozenset({""}), frozenset({S3})
+ANY, THROUGH_S3 = ("",), (S3,)
 READ: Permissions = {
     "Bodies.Arn/*": {"s3:GetObject": ANY},
     "Bodies.Arn": {"s3:ListBucket": ANY},
@@ -123,7 +123,7 @@ def test_a_copy_takes_reading_and_writing(stand: Stand) -> None:
 
 
 def test_the_key_may_be_used_through_s3_alone(stand: Stand) -> None:
-    through = frozenset({"dynamodb.local.amazonaws.com"})
+    through = ("dynamodb.local.amazonaws.com",)
     elsewhere = {**WRITE, "Key.Arn": {"kms:GenerateDataKey": through}}
     with pytest.raises(PermissionError, match="kms:GenerateDataKey on Key"):
         stand.run("put", KEY, b"one", allowed=elsewhere)

@@ -277,7 +277,7 @@ def caller(allowed: str) -> Function:
         timeout_seconds=5,
         memory_mb=128,
         environment={},
-        permissions={allowed: {"states:StartExecution": frozenset({""})}},
+        permissions={allowed: {"states:StartExecution": ("",)}},
     )
 
 

@@ -31,9 +31,7 @@ class Stand:
             timeout_seconds=1,
             memory_mb=128,
             environment={},
-            permissions={
-                "Items.Arn": {f"dynamodb:{action}": frozenset({keys}) for action in allowed}
-            },
+            permissions={"Items.Arn": {f"dynamodb:{action}": (keys,) for action in allowed}},
         )
         functions = Functions(
             {"reader": (function, lambda event, context: self.guarded.execute(operation, request))}

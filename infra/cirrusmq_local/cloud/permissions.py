@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from cirrusmq_local.cloud.cloudformation import TemplateError
 
-Permissions: TypeAlias = Mapping[str, Mapping[str, frozenset[str]]]
+Permissions: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Resource (`Messages.Arn`) -> action -> values to which the action is confined.
 
 For a table, the values are prefixes of partition keys. For a key of KMS, they are services that use
@@ -25,7 +25,10 @@ def allowed(policies: Sequence[Any], named: Mapping[str, Any]) -> Permissions:
                 for action in _as_list(statement["Action"]):
                     actions = found.setdefault(target, {})
                     actions[action] = actions.get(action, frozenset()) | _keys(statement)
-    return found
+    return {
+        target: {action: tuple(sorted(keys)) for action, keys in actions.items()}
+        for target, actions in found.items()
+    }
 
 
 def _keys(statement: Mapping[str, Any]) -> frozenset[str]:

@@ -64,9 +64,8 @@ class Function:
         if not self.permissions:
             return not self.logical_id
         return any(
-            partition.startswith(beginning)
+            partition.startswith(self.permissions.get(target, {}).get(action, ()))
             for target in targets
-            for beginning in self.permissions.get(target, {}).get(action, ())
         )
 
 

@@ -10,7 +10,8 @@ same type is in their place. Structs in lists are not: nothing says which of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -44,7 +45,7 @@ def _unknown_members(held: Any, before: object, value: object) -> Iterator[tuple
     """Yields unknown members, and such members of structs below, by name."""
     if not isinstance(before, msgspec.Struct) or type(value) is not type(before):
         return
-    fields = {each.encode_name: each.name for each in msgspec.structs.fields(before)}
+    fields = _fields(type(before))
     for name, member in held.items():
         if name == before.__struct_config__.tag_field:
             continue
@@ -55,6 +56,12 @@ def _unknown_members(held: Any, before: object, value: object) -> Iterator[tuple
             below = dict(_unknown_members(member, *pair))
             if below:
                 yield name, below
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> Mapping[str, str]:
+    """Returns names of a type's members in the code by their names in JSON."""
+    return {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
 
 
 def _merge(made: dict[str, Any], unknown: dict[str, Any]) -> None:
