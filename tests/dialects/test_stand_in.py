@@ -107,6 +107,7 @@ def test_the_containers_of_the_page_are_started_by_options_that_exist() -> None:
     assert service["ports"] == [f"{PORT}:{PORT}"]
 
 
+@pytest.mark.long
 def test_a_variable_says_the_same_as_the_option(port: int, tmp_path: Path) -> None:
     env = environment() | {"CIRRUSMQ_STAND_IN": "1"}
     command = [str(COMMAND), "up", "--port", "0", "--dialect-port", str(port)]

@@ -102,6 +102,7 @@ def run_installed(
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_clients_wheel_needs_httpx_alone_and_has_types(
     wheels: dict[str, Path], root: Path, tmp_path: Path
 ) -> None:

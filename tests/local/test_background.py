@@ -113,6 +113,7 @@ def test_a_file_that_is_wrong_starts_nothing(run: Run, data: Path, tmp_path: Pat
     assert "nothing.yaml cannot be read" in missing.stderr
 
 
+@pytest.mark.long
 def test_a_definition_that_cannot_be_had_ends_the_start(
     run: Run, data: Path, tmp_path: Path
 ) -> None:

@@ -101,7 +101,7 @@ def messages(alice: Client) -> None:
     work.give_back(*work.receive(), delay_seconds=20)
     assert work.run("rewind", to=begun)["state"] == "succeeded"
     work.add_receiver("late", start="earliest")
-    Schedules(world, sweeps=True).pass_seconds(2 * 3_600)
+    Schedules(world, sweeps=True, sweep_minutes=5).pass_seconds(2 * 3_600)
     # A repeated send of which the first try stored its record alone, for a shorter time.
     alice.put("/queues/plain", {"partitions": 1})
     plain, own = TestQueue(alice, "plain"), attempt(world)
@@ -142,7 +142,7 @@ def published(alice: Client) -> None:
     world.clock.pass_seconds(120)
     producers.prepare("y", check_after_seconds=30)
     producers.receive()
-    schedules = Schedules(world, sweeps=True)
+    schedules = Schedules(world, sweeps=True, sweep_minutes=5)
     schedules.pass_seconds(600)
     topic.client.post("/topics/half/subscriptions/hook/pause")
     topic.client.post("/topics/half/subscriptions/hook/resume")

@@ -53,6 +53,7 @@ def database(reports: Path, monkeypatch: pytest.MonkeyPatch) -> duckdb.DuckDBPyC
     return connection
 
 
+@pytest.mark.long
 def test_views_show_each_row_of_the_current_runs_once(
     database: duckdb.DuckDBPyConnection, reports: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_views_show_each_row_of_the_current_runs_once(
         assert (len(having), sum(map(messages_of, having))) == (count, messages)
 
 
+@pytest.mark.long
 def test_the_readmes_query_runs(database: duckdb.DuckDBPyConnection) -> None:
     query = re.search(r"```sql\n(.*?)```", README.read_text(), re.DOTALL)
     assert query is not None
@@ -110,6 +112,7 @@ def glue_tables() -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.long
 def test_glue_has_the_columns_of_the_files_and_views(database: duckdb.DuckDBPyConnection) -> None:
     tables = glue_tables()
     assert len(tables) == 18

@@ -265,6 +265,7 @@ def test_a_history_shows_as_many_times_as_it_is_asked_for(tmp_path: Path, jobs: 
     assert len({(row["at_ms"], row["id"]) for row in rows}) == len(rows) == 8
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("planned_as_deployed")
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"

@@ -26,6 +26,7 @@ OCTOBER = [BEGIN, use("o", "2026-10-20 05:00", 10 * MILLION)]
 NOVEMBER = [use("n", "2026-11-05 05:00", 20 * MILLION)]
 
 
+@pytest.mark.long
 def test_an_invoice_is_issued_by_the_first_run_after_its_close(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     early = whole(tmp_path, "2026-11-03 23:00", OCTOBER)

@@ -221,8 +221,15 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "colours"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.long),
+        pytest.param(390, "light", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize(("name", "charts"), [("backlog_page", 5), ("billing_page", 7)])
 def test_a_browser_shows_the_charts(
     name: str,

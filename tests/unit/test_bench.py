@@ -308,6 +308,7 @@ def test_an_unknown_part_is_refused_with_the_names_of_all(
 # --- fair queues
 
 
+@pytest.mark.long
 def test_quiet_groups_wait_no_longer_beside_a_noisy_one() -> None:
     alone, beside = (fair.dwell(fair.Setting(True, backlog, 10, 2)) for backlog in (0, 400))
     assert beside.received > 0.9 * len(beside.seconds)

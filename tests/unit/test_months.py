@@ -119,6 +119,7 @@ def test_in_the_callers_own_process_no_function_is_paid() -> None:
         assert row in page, row
 
 
+@pytest.mark.long
 def test_who_looks_more_often_pays_for_each_look() -> None:
     usual, often = own_lives.idle_units(0.34), own_lives.idle_units(0.09)
 
