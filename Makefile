@@ -154,10 +154,9 @@ site: $(SITE)/index.html ## the manual as static pages, which the service has at
 up: $(VENV)/.up $(SITE)/index.html ## start the service on this machine
 	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE) --environments $(ENVIRONMENTS)
 
-# Packages come, and sources are checked, side by side: each takes one core.
+# One graph, so that no core waits for another: packages come, sources are checked, tests run.
 test: ## every check but the long ones
-	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
-	@$(MAKE) $(ON) --jobs 3 pytest-spark pytest-others pytest-client
+	@$(MAKE) $(ON) --jobs 5 lint types pytest-spark pytest-others pytest-client
 
 lint: install ## ruff: rules and format; the order of the packages; turns of phrase; the manual's made parts
 	@$(BIN)/ruff check .
@@ -170,9 +169,11 @@ hooks: install ## run lint and types before every commit of this checkout
 	@$(BIN)/pre-commit install
 
 types: install ## mypy, strict
-	@$(BIN)/mypy $(SOURCES)
+	@nice $(BIN)/mypy $(SOURCES)
 
-# Once, and not by each process of the tests.
+# Once, and not by each process of the tests, which all wait for it.
+pytest-spark pytest-others pytest-alone: compiled tools
+
 compiled: install
 	@mkdir -p build
 	@$(BIN)/python -m pytest --collect-only -qq > build/collected.txt 2>&1 \
@@ -181,7 +182,7 @@ compiled: install
 # The reports' tests run in a process of their own: PySpark leaves sockets to the garbage collector,
 # whose warnings would fail tests that have no part in them. The clients' tests wait for most of
 # their time, and some have little of it: the others fill the cores, and give way to them (nice).
-pytest: install tools ## the tests alone
+pytest: ## the tests alone
 	@$(MAKE) $(ON) --jobs 3 pytest-spark pytest-others pytest-client
 
 pytest-spark:
