@@ -44,7 +44,8 @@ def _unknown_members(held: Any, before: object, value: object) -> Iterator[tuple
     """Yields unknown members, and such members of structs below, by name."""
     if not isinstance(before, msgspec.Struct) or type(value) is not type(before):
         return
-    fields = {each.encode_name: each.name for each in msgspec.structs.fields(before)}
+    # `msgspec.structs.fields` evaluates each annotation anew: half a millisecond.
+    fields = dict(zip(before.__struct_encode_fields__, before.__struct_fields__, strict=True))
     for name, member in held.items():
         if name == before.__struct_config__.tag_field:
             continue
