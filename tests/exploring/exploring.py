@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from tests.exploring.calm import Calm
 from tests.exploring.lab import Lab, Plot
 from tests.exploring.turns import Step
 
@@ -146,6 +147,7 @@ class Setting:
     def __init__(self, plot: Plot) -> None:
         self._plot = plot
         self._first = Lab(plot)
+        self._calm = Calm()
 
     def begin(self) -> Lab:
         """The beginning of a run, each client before its first step."""
@@ -180,9 +182,9 @@ class Setting:
                 complete += done
                 if done and ends is not None:
                     ends.add(lab.end())
-                violation = lab.judge() if done else None
+                violation = self._calm.judge(lab) if done else None
             finally:
-                _end(lab)
+                lab.close()
             if violation is not None:
                 order = " ".join(str(node.chosen) for node in way)
                 return Explored(runs, complete, violation, order)
@@ -198,13 +200,14 @@ class Setting:
             for text in order.split():
                 client, _, fault = text.partition("!")
                 lab.stage.take(client, fault.replace("-", " "))
-            return lab.judge()
+            return self._calm.judge(lab)
         finally:
-            _end(lab)
+            lab.close()
 
     def close(self) -> None:
-        """Give its store back."""
-        _end(self._first)
+        """Give its stores back."""
+        self._first.close()
+        self._calm.close()
 
     def _run(self, lab: Lab, way: list[_Node], faults: int, *, reduced: bool) -> bool:
         """Take the steps of `way`, then the first choice at each state; whether all were taken."""
@@ -232,8 +235,3 @@ def _choices(lab: Lab, *, faulty: bool) -> Iterator[tuple[Choice, Step]]:
         yield Choice(name), step
         for fault in step.faults if faulty else ():
             yield Choice(name, fault), step
-
-
-def _end(lab: Lab) -> None:
-    lab.stage.close()
-    lab.engine.close()
