@@ -110,7 +110,7 @@ FOUND: dict[str, tuple[str, int, int]] = {
     "a_rollback_does_not_look_at_the_state": ("a half message is committed and rolled back", 0, 2),
     "a_reply_leaves_its_message": ("two repliers", 0, 1),
     "a_reply_takes_any_receipt": ("a late reply, another receives and replies", 0, 13),
-    "an_asker_gives_up_without_a_write": ("a reply, its asker gives up", 0, 5),
+    "an_asker_gives_up_without_a_write": ("a reply, its asker gives up", 0, 9),
     "fan_out_leaves_the_last_parcel_out": ("a batch is fanned out twice, a member receives", 0, 1),
 }
 """Planted fault -> the scenario that finds it, the faults it takes, and at which run at most."""
