@@ -109,7 +109,7 @@ def verify(
         raise typer.BadParameter("is for --faults of a service by its URL", param_hint="--stack")
     if start and url is not None:
         raise typer.BadParameter("starts a service; a URL names another", param_hint="--start")
-    from cirrusmq_local.commands.verify_plan import plan
+    from cirrusmq_local.commands.verify_plan import URLS, plan
     from cirrusmq_local.verifying.scenes import scenes
 
     known = scenes()
@@ -117,7 +117,7 @@ def verify(
     if unknown:
         raise typer.BadParameter(f"one of {', '.join(known)}", param_hint="--only")
     chosen = {name: known[name] for name in only or known}
-    planned = plan(minutes, list(chosen.values()))
+    planned = plan(minutes, list(chosen.values()), URLS if url is None or _is_here(url) else 0)
     said = (
         f"{planned.scenes} scenes in about {minutes:g} minutes: at most {planned.calls} calls,"
         f" {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
@@ -216,7 +216,7 @@ def _run(
         health = admin.ask("GET", "/health", tries=3)
         if health["time_scale"] != 1:
             fail("its time runs faster than this machine's: start it without --time-scale")
-        local = admin.url.startswith(("http://127.0.0.1", "http://localhost"))
+        local = _is_here(admin.url)
         options = whole.Options(
             id=id_,
             seed=seed,
@@ -266,6 +266,11 @@ def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) 
         function = f"{stack}-send"
         found.append(("table held back", lambda: account.lower_of(function, LOWERED_UNITS)))
     return found
+
+
+def _is_here(url: str) -> bool:
+    """True if a service is on this machine, so that it can post to URLs here."""
+    return url.startswith(("http://127.0.0.1", "http://localhost"))
 
 
 def _bound(outcome: Any) -> int:

@@ -1,4 +1,8 @@
-"""A URL of this machine that fails for a while, and the messages that it must get."""
+"""URLs of this machine that fail now and then, or for a while, and the messages that they must get.
+
+failing URL           publish ── 500 ── retry ── 204              three posts in ten
+URL with a breaker    publish ── 500 500 … open ── a try ── 204   all of the first third of a wave
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,25 @@ import random
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+from cirrusmq_local.judging.check_breakers import check_breakers
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Violation
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.tracks import Book
 from cirrusmq_local.testing import Delivery, Subscriber
 from cirrusmq_local.verifying.remote import Remote, Service
 
-PROMISE = "every-subscription"
+PROMISE, BREAKERS = "every-subscription", "breakers"
 FAILING = 0.3
 """The share of posts that are answered 500."""
 PUBLISHERS = 2
 DELIVERY_SECONDS = 60
 _ROUTE = "POST /topics/{topic}/messages"
+_WELL_AFTER = 0.4
+"""The share of a wave behind which the URL with a breaker takes every post."""
+_HOOK = "hook"
 
 
 @dataclass
@@ -31,6 +41,8 @@ class Posted:
     unsigned: int = 0
     posts: int = 0
     violations: list[tuple[str, Violation]] = field(default_factory=list)
+    judged: dict[str, int] = field(default_factory=dict)
+    """Id of a promise -> calls that it was judged by."""
 
     def delays(self) -> list[float]:
         """Seconds from a publish to its first taking."""
@@ -43,10 +55,16 @@ class Hooks:
     """A topic with one subscription by HTTP, its publishers, and its listener."""
 
     name = "failing URL"
+    attributes: ClassVar[dict[str, Any]] = {
+        "retry": {"policy": "custom", "waits": [0.5, 1, 1, 2, 2, 4], "jitter": 0.2}
+    }
 
     def __init__(self, service: Service, prefix: str, seed: int) -> None:
         self._service = service
-        self.remote = Remote(service, f"{prefix}-hooks-", seed)
+        own = self.name.replace(" ", "-")
+        self.remote = Remote(service, f"{prefix}-{own}-", seed)
+        self.disturbed = False
+        """True if a fault of the machine may have ended a function at work."""
         self.posted = Posted()
         self._random = random.Random(seed)
         self._lock = threading.Lock()
@@ -59,15 +77,14 @@ class Hooks:
         topic, prefix = f"/topics/{self.remote.prefix}news", self.remote.prefix
         self._service.ask("PUT", topic, {})
         self._service.ask("PUT", f"/queues/{prefix}dead", {"partitions": 1})
-        retry = {"policy": "custom", "waits": [0.5, 1, 1, 2, 2, 4], "jitter": 0.2}
         made = self._service.ask(
             "PUT",
-            f"{topic}/subscriptions/hook",
+            f"{topic}/subscriptions/{_HOOK}",
             {
                 "protocol": "http",
-                "endpoint": self._listener.url("hook"),
-                "retry": retry,
+                "endpoint": self._listener.url(_HOOK),
                 "dead_letter_queue": f"{prefix}dead",
+                **self.attributes,
             },
         )
         self._secret = str(made.get("signing_secret") or "")
@@ -99,6 +116,8 @@ class Hooks:
         if self.posted.unsigned:
             text = f"{self.posted.unsigned} posts without a signature by the subscriber's secret"
             self.posted.violations.append((PROMISE, Violation(text)))
+        sound = sum(not call.faults for call in self.remote.history.calls)
+        self.posted.judged[PROMISE] = sound
 
     def remove(self) -> None:
         """Remove the topic and the queue, and stop listening."""
@@ -131,12 +150,57 @@ class Hooks:
             self.posted.posts += 1
             if self._secret and not delivery.is_signed(self._secret):
                 self.posted.unsigned += 1
-            if self._random.random() < FAILING:
+            if self._fails():
                 return 500
             self.posted.taken.setdefault(delivery.message_id, now)
         return 204
 
+    def _fails(self) -> bool:
+        return self._random.random() < FAILING
 
-def shown(hooks: Hooks) -> dict[str, Any]:
-    """The counts of a result."""
-    return {"published": len(hooks.posted.published), "posts": hooks.posted.posts}
+
+class BrokenHooks(Hooks):
+    """A URL that fails every post for a while, and its subscription has a breaker."""
+
+    name = "URL with a breaker"
+    attributes: ClassVar[dict[str, Any]] = {
+        "retry": {"policy": "custom", "waits": [1] * 40, "jitter": 0.2},
+        "breaker": {"share": 0.5},
+        "max_in_flight": 4,
+    }
+
+    def play(self, seconds: float) -> None:
+        """Publish for a while; the URL is well behind a part of it."""
+        self._well_at = time.monotonic() + _WELL_AFTER * seconds
+        super().play(seconds)
+
+    def judge(self) -> None:
+        """As of any URL; and the order of its posts shows what the breaker does."""
+        super().judge()
+        if self.disturbed:
+            return  # a worker that ends loses counts and waits
+        scenario = Scenario(
+            family=self.name,
+            queues={},
+            subscriptions={_HOOK: self.attributes},
+            cast=(),
+            pause_ms=0,
+            big_bodies=False,
+            attempts=0,
+            deduplication=0,
+            unfailing=True,
+        )
+        self.posted.judged[BREAKERS] = self.posted.posts
+        for violation in check_breakers(scenario, Book(self.remote.history)):
+            self.posted.violations.append((BREAKERS, violation))
+
+    def _answer(self, delivery: Delivery) -> int:
+        history, now_ms = self.remote.history, self.remote.stage.now_ms
+        given = {"id": delivery.message_id}
+        call = history.begin("listener", "post", _HOOK, given, now_ms())
+        status = super()._answer(delivery)
+        history.end(call, "answered" if status < 400 else "refused", status, now_ms())
+        return status
+
+    def _fails(self) -> bool:
+        return time.monotonic() < self._well_at

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.verifying.hooks import Posted
 from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.promises import PROMISES
 
@@ -26,9 +27,9 @@ _KINDS = {
 
 
 def promises(
-    played: Sequence[Played], others: Sequence[tuple[str, int, Any]]
+    played: Sequence[Played], others: Sequence[tuple[str, Posted]]
 ) -> list[dict[str, Any]]:
-    """Each promise with its verdict. others: (id, calls that judge it, violations)."""
+    """Each promise with its verdict. others: (scene, its posts)."""
     judged: Counter[str] = Counter()
     broken: Counter[str] = Counter()
     shown: defaultdict[str, list[str]] = defaultdict(list)
@@ -38,10 +39,11 @@ def promises(
             judged[promise] += doubtless
             shown[promise].append(each.name)
         broken.update(promise for promise, _ in each.violations)
-    for promise, calls, violations in others:
-        judged[promise] += calls
-        shown[promise].append("failing URL")
-        broken.update(each for each, _ in violations)
+    for scene, posted in others:
+        judged.update(posted.judged)
+        for promise in posted.judged:
+            shown[promise].append(scene)
+        broken.update(each for each, _ in posted.violations)
     return [
         {
             "id": promise,
@@ -106,7 +108,9 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def violations(played: Sequence[Played], others: Sequence[tuple[str, Any]]) -> list[dict[str, Any]]:
+def violations(
+    played: Sequence[Played], others: Sequence[tuple[str, Posted]]
+) -> list[dict[str, Any]]:
     """Each broken promise, and the calls that show it, on a line each."""
     told = [
         {
@@ -119,8 +123,14 @@ def violations(played: Sequence[Played], others: Sequence[tuple[str, Any]]) -> l
         for promise, violation in each.violations
     ]
     told += [
-        {"promise": promise, "scene": "failing URL", "what": each.promise, "calls": []}
-        for promise, each in others
+        {
+            "promise": promise,
+            "scene": scene,
+            "what": each.promise,
+            "calls": [call.line() for call in each.calls],
+        }
+        for scene, posted in others
+        for promise, each in posted.violations
     ]
     return told
 

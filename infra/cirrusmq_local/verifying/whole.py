@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying import result
-from cirrusmq_local.verifying.hooks import PROMISE, Hooks
+from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
 from cirrusmq_local.verifying.journal import Journal
 from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.proxy import Proxy
@@ -48,7 +48,8 @@ class Outcome:
     """The records of a run, before it is judged as a whole."""
 
     played: list[Played] = field(default_factory=list)
-    hooks: Hooks | None = None
+    hooks: list[Hooks] = field(default_factory=list)
+    """URLs of this machine."""
     faults: Counter[str] = field(default_factory=Counter)
     windows: list[tuple[str, int, int]] = field(default_factory=list)
     """(fault, from, to) in ms."""
@@ -60,9 +61,7 @@ class Outcome:
     def histories(self) -> list[tuple[str, list[Call]]]:
         """(scene, its calls)"""
         found = [(each.name, each.remote.history.calls) for each in self.played]
-        if self.hooks is not None:
-            found.append((self.hooks.name, self.hooks.remote.history.calls))
-        return found
+        return found + [(each.name, each.remote.history.calls) for each in self.hooks]
 
 
 def run(
@@ -123,8 +122,8 @@ def _wave(
         Scene(service, name, options.scenes[name], prefix, options.seed) for name in names
     ]
     if with_hooks:
-        outcome.hooks = Hooks(service, prefix, options.seed)
-        parts.append(outcome.hooks)
+        outcome.hooks = [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
+        parts += outcome.hooks
     try:
         for part in parts:
             part.make()
@@ -137,6 +136,8 @@ def _wave(
         for part in parts:
             _mark(part.remote.history.calls, outcome.windows)
         _together([part.drain for part in parts], outcome)
+        for hooks in outcome.hooks:
+            hooks.disturbed = bool(outcome.windows)
         for part in parts:
             part.judge()
     finally:
@@ -238,10 +239,8 @@ def summarize(
     outcome: Outcome, options: Options, frame: dict[str, Any], plan: dict[str, Any]
 ) -> dict[str, Any]:
     """The result, unsigned. frame: `service`, `by` and the time."""
-    hooks, others = outcome.hooks, []
-    if hooks is not None:
-        judged = sum(not call.faults for call in hooks.remote.history.calls)
-        others.append((PROMISE, judged, hooks.posted.violations))
+    others = [(each.name, each.posted) for each in outcome.hooks]
+    delays = [1_000 * late for each in outcome.hooks[:1] for late in each.posted.delays()]
     measured: dict[str, Any] = dict.fromkeys(("write_units", "read_units", "dollars"))
     return {
         "format": result.FORMAT,
@@ -251,13 +250,11 @@ def summarize(
         "windows": [list(each) for each in outcome.windows],
         "calls": result.calls([calls for _, calls in outcome.histories()]),
         "messages": result.messages(outcome.played),
-        "publish_to_url_milliseconds": result.percentiles(
-            [1_000 * each for each in hooks.posted.delays()] if hooks is not None else []
-        ),
+        "publish_to_url_milliseconds": result.percentiles(delays),
         "promises": result.promises(outcome.played, others),
         "measured": measured | (outcome.capacity or {}),
         "clock": {"drift_ms": outcome.drift_ms},
-        "violations": result.violations(outcome.played, hooks.posted.violations if hooks else []),
+        "violations": result.violations(outcome.played, others),
         "errors": outcome.errors,
     }
 
