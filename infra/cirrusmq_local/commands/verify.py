@@ -224,6 +224,7 @@ def _run(
             play_seconds=planned.play_seconds,
             scenes=chosen,
             hooks=local,
+            usage=start,
             faults=_faults(machine, stack, journal, planned.play_seconds) if faults else [],
         )
         outcome = whole.run(admin, options, journal, tell)
@@ -231,10 +232,17 @@ def _run(
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "service": {
             "version": health["version"],
+            # What is deployed elsewhere does not tell its commit.
+            "commit": verify_files.commit() if start else None,
             "template_sha256": _template_digest(),
             "place": "one machine" if local else admin.url,
+            "region": verify_files.region(admin.url),
         },
-        "by": {"client": whole.machine_name(), "clock_bound_ms": _bound(outcome)},
+        "by": {
+            "client": whole.machine_name(),
+            "commit": verify_files.commit(),
+            "clock_bound_ms": _bound(outcome),
+        },
     }
     told = whole.summarize(outcome, options, frame, planned.as_dict())
     told["history_sha256"] = write_history(out / "history.jsonl", outcome.histories())

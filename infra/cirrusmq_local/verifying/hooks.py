@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -21,8 +22,8 @@ from cirrusmq_local.testing import Delivery, Subscriber
 from cirrusmq_local.verifying.remote import Remote, Service
 
 PROMISE, BREAKERS = "every-subscription", "breakers"
-FAILING = 0.3
-"""The share of posts that are answered 500."""
+FAILING, MAX_FAILURES = 0.3, 5
+"""The share of posts that are answered 500, and the most of one message: it has six retries."""
 PUBLISHERS = 2
 DELIVERY_SECONDS = 60
 _ROUTE = "POST /topics/{topic}/messages"
@@ -66,6 +67,7 @@ class Hooks:
         self.disturbed = False
         """True if a fault of the machine may have ended a function at work."""
         self.posted = Posted()
+        self._failures: Counter[str] = Counter()
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._secret = ""
@@ -150,13 +152,15 @@ class Hooks:
             self.posted.posts += 1
             if self._secret and not delivery.is_signed(self._secret):
                 self.posted.unsigned += 1
-            if self._fails():
+            if self._fails(delivery.message_id):
                 return 500
             self.posted.taken.setdefault(delivery.message_id, now)
         return 204
 
-    def _fails(self) -> bool:
-        return self._random.random() < FAILING
+    def _fails(self, message_id: str) -> bool:
+        fails = self._failures[message_id] < MAX_FAILURES and self._random.random() < FAILING
+        self._failures[message_id] += fails
+        return fails
 
 
 class BrokenHooks(Hooks):
@@ -202,5 +206,5 @@ class BrokenHooks(Hooks):
         history.end(call, "answered" if status < 400 else "refused", status, now_ms())
         return status
 
-    def _fails(self) -> bool:
+    def _fails(self, message_id: str) -> bool:
         return time.monotonic() < self._well_at

@@ -72,6 +72,7 @@ PROMISES = (
     "exports",
     "custom-resources",
     "invoices",
+    "usage",
 )
 """The ids of the manual's page, in its order."""
 MAX_VIOLATIONS = 20

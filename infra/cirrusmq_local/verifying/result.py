@@ -186,8 +186,9 @@ def page(result: dict[str, Any]) -> str:
     lines = [
         f"# {'Broken: ' + ', '.join(broken) if broken else 'No promise was broken'}",
         "",
-        f"Service {service['version']}, template {service['template_sha256'][:12]}, "
-        f"{service['place']}; {result['made_at']}, {result['plan']['minutes']:g} minutes, "
+        f"Service {service['version']}, commit {(service['commit'] or 'not told')[:12]}, "
+        f"template {service['template_sha256'][:12]}, {service['region'] or service['place']}; "
+        f"{result['made_at']}, {result['plan']['minutes']:g} minutes, "
         f"seed {result['plan']['seed']}.",
         "",
         "| messages | |",
@@ -209,6 +210,13 @@ def page(result: dict[str, Any]) -> str:
     for name in ("write_units", "read_units", "dollars"):
         shown = measured[name] if measured[name] is not None else "not measured"
         lines.append(f"| {name.replace('_', ' ')} | {result['plan'][name]} | {shown} |")
+    if result["usage"]:
+        lines += ["", "| use | metered | at least, by the calls | at most |"]
+        lines += ["| --- | ---: | ---: | ---: |"]
+        lines += [
+            f"| {kind} | {each['metered']} | {each['at_least']} | {each['at_most']} |"
+            for kind, each in result["usage"].items()
+        ]
     lines += [
         "",
         "Faults: " + (", ".join(f"{k} {n}" for k, n in result["faults"].items()) or "none"),

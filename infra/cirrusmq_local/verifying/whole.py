@@ -21,6 +21,7 @@ from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.proxy import Proxy
 from cirrusmq_local.verifying.remote import LOST, Service, measure
 from cirrusmq_local.verifying.run import Scene, waves
+from cirrusmq_local.verifying.usage import measure_usage
 
 LOST_SHARE, CUT_SHARE = 0.02, 0.01
 MAX_DRIFT_MS = 1_000
@@ -39,6 +40,8 @@ class Options:
     scenes: dict[str, Scenario]
     hooks: bool
     """True if the service can post to a URL of this machine."""
+    usage: bool
+    """True if the service's tables can be exported to this machine."""
     faults: Sequence[tuple[str, Callable[[], None]]]
     """(name, function that makes a fault and undoes it), one for each wave in turn."""
 
@@ -55,6 +58,8 @@ class Outcome:
     """(fault, from, to) in ms."""
     capacity: dict[str, float] | None = None
     """Units that were consumed; None if the service does not tell."""
+    usage: dict[str, dict[str, int]] | None = None
+    """Kind of use -> what was metered, and its bounds by the calls; None if it is not told."""
     drift_ms: int = 0
     errors: list[str] = field(default_factory=list)
 
@@ -98,6 +103,8 @@ def run(
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
+        if options.usage:
+            outcome.usage = measure_usage(admin, outcome.played)
         was_ms = service.offset_ms
         measure(service, clock)
         outcome.drift_ms = abs(service.offset_ms - was_ms)
@@ -253,6 +260,7 @@ def summarize(
         "publish_to_url_milliseconds": result.percentiles(delays),
         "promises": result.promises(outcome.played, others),
         "measured": measured | (outcome.capacity or {}),
+        "usage": outcome.usage,
         "clock": {"drift_ms": outcome.drift_ms},
         "violations": result.violations(outcome.played, others),
         "errors": outcome.errors,
