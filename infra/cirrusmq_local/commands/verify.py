@@ -232,7 +232,7 @@ def _run(
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "service": {
             "version": health["version"],
-            # What is deployed elsewhere does not tell its commit.
+            # A deployed service does not tell its commit.
             "commit": verify_files.commit() if start else None,
             "template_sha256": _template_digest(),
             "place": "one machine" if local else admin.url,

@@ -19,6 +19,7 @@ from cirrusmq_local.judging.history import Violation
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import Book
 from cirrusmq_local.testing import Delivery, Subscriber
+from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.remote import Remote, Service
 
 PROMISE, BREAKERS = "every-subscription", "breakers"
@@ -33,7 +34,7 @@ _HOOK = "hook"
 
 
 @dataclass
-class Posted:
+class Posted(Judged):
     """The published messages, and when the URL took each."""
 
     published: dict[str, float] = field(default_factory=dict)
@@ -41,9 +42,6 @@ class Posted:
     taken: dict[str, float] = field(default_factory=dict)
     unsigned: int = 0
     posts: int = 0
-    violations: list[tuple[str, Violation]] = field(default_factory=list)
-    judged: dict[str, int] = field(default_factory=dict)
-    """Id of a promise -> calls that it was judged by."""
 
     def delays(self) -> list[float]:
         """Seconds from a publish to its first taking."""
@@ -111,15 +109,12 @@ class Hooks:
 
     def judge(self) -> None:
         """Note each message that never came, and posts without a good signature."""
-        for message_id in self._missing():
-            self.posted.violations.append(
-                (PROMISE, Violation(f"lost: {message_id} was never taken by its URL"))
-            )
+        told = [f"lost: {each} was never taken by its URL" for each in self._missing()]
         if self.posted.unsigned:
             text = f"{self.posted.unsigned} posts without a signature by the subscriber's secret"
-            self.posted.violations.append((PROMISE, Violation(text)))
+            told.append(text)
         sound = sum(not call.faults for call in self.remote.history.calls)
-        self.posted.judged[PROMISE] = sound
+        self.posted.note(PROMISE, sound, map(Violation, told))
 
     def remove(self) -> None:
         """Remove the topic and the queue, and stop listening."""
@@ -194,9 +189,8 @@ class BrokenHooks(Hooks):
             deduplication=0,
             unfailing=True,
         )
-        self.posted.judged[BREAKERS] = self.posted.posts
-        for violation in check_breakers(scenario, Book(self.remote.history)):
-            self.posted.violations.append((BREAKERS, violation))
+        found = check_breakers(scenario, Book(self.remote.history))
+        self.posted.note(BREAKERS, self.posted.posts, found)
 
     def _answer(self, delivery: Delivery) -> int:
         history, now_ms = self.remote.history, self.remote.stage.now_ms

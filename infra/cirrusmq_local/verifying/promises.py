@@ -55,6 +55,7 @@ PROMISES = (
     "breakers",
     "one-end",
     "replaced",
+    "schedules",
     "slow-urls",
     "every-subscription",
     "log",

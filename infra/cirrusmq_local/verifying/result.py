@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.places import Delivery
-from cirrusmq_local.verifying.hooks import Posted
-from cirrusmq_local.verifying.played import Played
+from cirrusmq_local.verifying.played import Judged, Played
 from cirrusmq_local.verifying.promises import PROMISES
 
 FORMAT = 1
@@ -27,9 +26,9 @@ _KINDS = {
 
 
 def promises(
-    played: Sequence[Played], others: Sequence[tuple[str, Posted]]
+    played: Sequence[Played], others: Sequence[tuple[str, Judged]]
 ) -> list[dict[str, Any]]:
-    """Each promise with its verdict. others: (scene, its posts)."""
+    """Each promise with its verdict. others: (part of the run, what it shows)."""
     judged: Counter[str] = Counter()
     broken: Counter[str] = Counter()
     shown: defaultdict[str, list[str]] = defaultdict(list)
@@ -39,11 +38,11 @@ def promises(
             judged[promise] += doubtless
             shown[promise].append(each.name)
         broken.update(promise for promise, _ in each.violations)
-    for scene, posted in others:
-        judged.update(posted.judged)
-        for promise in posted.judged:
-            shown[promise].append(scene)
-        broken.update(each for each, _ in posted.violations)
+    for name, other in others:
+        judged.update(other.judged)
+        for promise in other.judged:
+            shown[promise].append(name)
+        broken.update(each for each, _ in other.violations)
     return [
         {
             "id": promise,
@@ -109,7 +108,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 
 
 def violations(
-    played: Sequence[Played], others: Sequence[tuple[str, Posted]]
+    played: Sequence[Played], others: Sequence[tuple[str, Judged]]
 ) -> list[dict[str, Any]]:
     """Each broken promise, and the calls that show it, on a line each."""
     told = [
@@ -125,12 +124,12 @@ def violations(
     told += [
         {
             "promise": promise,
-            "scene": scene,
+            "scene": name,
             "what": each.promise,
             "calls": [call.line() for call in each.calls],
         }
-        for scene, posted in others
-        for promise, each in posted.violations
+        for name, other in others
+        for promise, each in other.violations
     ]
     return told
 

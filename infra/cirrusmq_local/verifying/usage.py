@@ -1,4 +1,4 @@
-"""The service's own count of what was used, beside what the calls of a run did.
+"""The service's own count of use, beside the calls of a run.
 
 calls ──> stream ──> meter ──> usage records ──export──> here: each count is between what the
                                                          clients know and the highest possible

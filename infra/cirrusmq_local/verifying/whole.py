@@ -17,10 +17,12 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying import result
 from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
 from cirrusmq_local.verifying.journal import Journal
-from cirrusmq_local.verifying.played import Played
+from cirrusmq_local.verifying.played import Judged, Played
 from cirrusmq_local.verifying.proxy import Proxy
 from cirrusmq_local.verifying.remote import LOST, Service, measure
 from cirrusmq_local.verifying.run import Scene, waves
+from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
+from cirrusmq_local.verifying.ticks import Ticks
 from cirrusmq_local.verifying.usage import measure_usage
 
 LOST_SHARE, CUT_SHARE = 0.02, 0.01
@@ -51,6 +53,7 @@ class Outcome:
     """The records of a run, before it is judged as a whole."""
 
     played: list[Played] = field(default_factory=list)
+    ticks: Judged | None = None
     hooks: list[Hooks] = field(default_factory=list)
     """URLs of this machine."""
     faults: Counter[str] = field(default_factory=Counter)
@@ -59,7 +62,7 @@ class Outcome:
     capacity: dict[str, float] | None = None
     """Units that were consumed; None if the service does not tell."""
     usage: dict[str, dict[str, int]] | None = None
-    """Kind of use -> what was metered, and its bounds by the calls; None if it is not told."""
+    """Kind of use -> the metered count, and its bounds by the calls; None if it is not told."""
     drift_ms: int = 0
     errors: list[str] = field(default_factory=list)
 
@@ -95,6 +98,10 @@ def run(
         measure(service, clock)
         through.account, through.offset_ms = service.account, service.offset_ms
         through.max_skew_ms = service.max_skew_ms
+        ticks = Ticks(service, prefix)
+        ticks.make()
+        ending.callback(ticks.remove)
+        outcome.ticks = ticks.judged
         before = _capacity(admin)
         for place, names in enumerate(waves(list(options.scenes))):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
@@ -103,6 +110,7 @@ def run(
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
+        ticks.judge()
         if options.usage:
             outcome.usage = measure_usage(admin, outcome.played)
         was_ms = service.offset_ms
@@ -210,7 +218,7 @@ def _own_account(admin: Service, account: str) -> tuple[Service, str | None]:
 def remove(admin: Service, prefix: str, account: str) -> None:
     """Remove the queues, topics and keys that a run left."""
     service, key = _own_account(admin, account)
-    for kind in ("topics", "queues"):
+    for kind in ("schedules", "topics", "queues"):
         for _ in range(2):  # a queue that others name is removed behind them
             for each in service.ask("GET", f"/{kind}?prefix={prefix}")[kind]:
                 with contextlib.suppress(ValueError):
@@ -246,7 +254,9 @@ def summarize(
     outcome: Outcome, options: Options, frame: dict[str, Any], plan: dict[str, Any]
 ) -> dict[str, Any]:
     """The result, unsigned. frame: `service`, `by` and the time."""
-    others = [(each.name, each.posted) for each in outcome.hooks]
+    others: list[tuple[str, Judged]] = [(each.name, each.posted) for each in outcome.hooks]
+    if outcome.ticks is not None:
+        others.append((SCHEDULES, outcome.ticks))
     delays = [1_000 * late for each in outcome.hooks[:1] for late in each.posted.delays()]
     measured: dict[str, Any] = dict.fromkeys(("write_units", "read_units", "dollars"))
     return {
