@@ -1,19 +1,21 @@
-"""Every order of the clients' steps, up to steps that commute: stateless search with sleep sets.
+"""Every order of the clients' steps, up to steps that commute: stateless search.
 
-    r1 r2 ...   r2 was tried first; if r1 and r2 commute, r2 r1 leads to the same state:
-    r2 ──> r1   so r1 sleeps behind r2, until a step is taken that depends on it
+    r1 r2 ...   r1 was tried first; only if a step of r2 turns out to depend on r1 (they race),
+    r2 ──> r1   r2 is tried before it, too. If r1 and r2 commute, r2 r1 leads to the same state:
+                so r1 sleeps behind r2, until a step is taken that depends on it
 
-Of all orders that differ in steps that commute alone, one is played to its end; the others are cut
-once every step that could be taken sleeps. Each run begins anew and takes the steps of the one
-before, up to where another choice is left.
+Of all orders that differ in steps that commute alone, one is played to its end: source sets with
+sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal dynamic partial order reduction, 2014). Each
+run begins anew and takes the steps of the one before, up to where another choice is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from tests.exploring.calm import Calm
 from tests.exploring.lab import Lab, Plot
 from tests.exploring.turns import Step
 
@@ -45,33 +47,98 @@ class Explored(NamedTuple):
 
 
 class _Node:
-    """A state on the way: what could be taken there, and what need not be."""
+    """A state on the way: what can be taken there, what has to be, and what need not be."""
 
-    def __init__(self, possible: dict[Choice, Step], asleep: dict[Choice, Step]) -> None:
+    def __init__(
+        self, possible: dict[Choice, Step], asleep: dict[Choice, Step], *, reduced: bool
+    ) -> None:
         self.possible = possible
         self.asleep = asleep
-        self.chosen = next(self.awake(), None)
+        self._wanted = self._of_one_client() if reduced else [*possible]
+        self.chosen = next(self._left(), None)
+        self.before = 0
+        """Bits: the steps of the way that come before the chosen one in each order, and itself."""
 
-    def awake(self) -> Iterator[Choice]:
-        """The choices that are left."""
-        return (choice for choice in self.possible if choice not in self.asleep)
+    @property
+    def choice(self) -> Choice:
+        """The chosen one, of a node that has one."""
+        assert self.chosen is not None
+        return self.chosen
+
+    def depends(self, earlier: _Node) -> bool:
+        """Whether the chosen step depends on that of an earlier node."""
+        one, other = earlier.choice, self.choice
+        step = earlier.possible[one]
+        return not step.commutes(one.fault, self.possible[other], other.fault)
+
+    def want(self, choices: Sequence[Choice]) -> None:
+        """One of these has to be taken here: the last of them, unless another one is or sleeps."""
+        if not any(each in self._wanted or each in self.asleep for each in choices):
+            self._wanted.append(choices[-1])
 
     def go_on(self) -> bool:
         """Choose the next one that is left; False if none is."""
         if self.chosen is not None:
             self.asleep[self.chosen] = self.possible[self.chosen]
-        self.chosen = next(self.awake(), None)
+        self.chosen = next(self._left(), None)
         return self.chosen is not None
 
     def asleep_behind(self) -> dict[Choice, Step]:
         """Which choices sleep behind the one that is taken."""
-        assert self.chosen is not None
-        step = self.possible[self.chosen]
+        step = self.possible[self.choice]
         return {
             choice: sleeping
             for choice, sleeping in self.asleep.items()
-            if sleeping.commutes(choice.fault, step, self.chosen.fault)
+            if sleeping.commutes(choice.fault, step, self.choice.fault)
         }
+
+    def _of_one_client(self) -> list[Choice]:
+        """A client's step with each of its faults, if none of these sleeps; else all there is.
+
+        Each order has a step of that client, with one of the faults: it races with what has to be
+        taken before it.
+        """
+        for client in dict.fromkeys(choice.client for choice in self.possible):
+            own = [choice for choice in self.possible if choice.client == client]
+            if not any(choice in self.asleep for choice in own):
+                return own
+        return [*self.possible]
+
+    def _left(self) -> Iterator[Choice]:
+        return (choice for choice in self._wanted if choice not in self.asleep)
+
+
+def _want_other_orders(way: list[_Node]) -> None:
+    """Have the newest step taken before each one with which it races.
+
+    Two steps race if the newer one depends on the older one, and on no step between that does.
+    """
+    *earlier, newest = way
+    races, before = [], 0
+    for number in range(len(earlier) - 1, -1, -1):
+        node = earlier[number]
+        if before >> number & 1:
+            continue
+        if node.choice.client == newest.choice.client:
+            before |= node.before
+        elif newest.depends(node):
+            races.append(number)
+            before |= node.before
+    newest.before = before | 1 << len(earlier)
+    for number in races:
+        between = [
+            each for each in range(number + 1, len(earlier)) if not way[each].before >> number & 1
+        ]
+        earlier[number].want([*_firsts(way, [*between, len(earlier)])])
+
+
+def _firsts(way: list[_Node], numbers: Sequence[int]) -> Iterator[Choice]:
+    """Of some steps of the way the choices that can be the first of them."""
+    others = 0
+    for number in numbers:
+        if not way[number].before & others:
+            yield way[number].choice
+        others |= 1 << number
 
 
 class Setting:
@@ -80,6 +147,7 @@ class Setting:
     def __init__(self, plot: Plot) -> None:
         self._plot = plot
         self._first = Lab(plot)
+        self._calm = Calm()
 
     def begin(self) -> Lab:
         """The beginning of a run, each client before its first step."""
@@ -114,9 +182,9 @@ class Setting:
                 complete += done
                 if done and ends is not None:
                     ends.add(lab.end())
-                violation = lab.judge() if done else None
+                violation = self._calm.judge(lab) if done else None
             finally:
-                _end(lab)
+                lab.close()
             if violation is not None:
                 order = " ".join(str(node.chosen) for node in way)
                 return Explored(runs, complete, violation, order)
@@ -132,13 +200,14 @@ class Setting:
             for text in order.split():
                 client, _, fault = text.partition("!")
                 lab.stage.take(client, fault.replace("-", " "))
-            return lab.judge()
+            return self._calm.judge(lab)
         finally:
-            _end(lab)
+            lab.close()
 
     def close(self) -> None:
-        """Give its store back."""
-        _end(self._first)
+        """Give its stores back."""
+        self._first.close()
+        self._calm.close()
 
     def _run(self, lab: Lab, way: list[_Node], faults: int, *, reduced: bool) -> bool:
         """Take the steps of `way`, then the first choice at each state; whether all were taken."""
@@ -147,14 +216,16 @@ class Setting:
         while lab.stage.steps:
             if depth == len(way):
                 possible = dict(_choices(lab, faulty=used < faults))
-                way.append(_Node(possible, asleep))
+                way.append(_Node(possible, asleep, reduced=reduced))
             node = way[depth]
             if node.chosen is None:
                 way.pop()  # all that could be taken sleeps
                 return False
+            if reduced and depth == len(way) - 1:
+                _want_other_orders(way)
             asleep = node.asleep_behind() if reduced else {}
-            used += bool(node.chosen.fault)
-            lab.stage.take(*node.chosen)
+            used += bool(node.choice.fault)
+            lab.stage.take(*node.choice)
             depth += 1
         return True
 
@@ -164,8 +235,3 @@ def _choices(lab: Lab, *, faulty: bool) -> Iterator[tuple[Choice, Step]]:
         yield Choice(name), step
         for fault in step.faults if faulty else ():
             yield Choice(name, fault), step
-
-
-def _end(lab: Lab) -> None:
-    lab.stage.close()
-    lab.engine.close()

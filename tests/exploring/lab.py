@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tests.exploring.turns import OF_POSTS, Turns, TurnWire
 from tests.simulation.chaos import Chaos, Profile
-from tests.simulation.checks import check
 from tests.simulation.deployment import Deployment, functions, scan
-from tests.simulation.draining import Drain, live_parcels, source_of
 from tests.simulation.environments import Environment, Event, Fleet
-from tests.simulation.machinery import describe, running
+from tests.simulation.machinery import describe
 
 from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.base import ulid
@@ -29,7 +27,7 @@ from cirrusmq_local.judging.check_replacing import read_sent
 from cirrusmq_local.judging.clients import ACCOUNT, CallName, Client
 from cirrusmq_local.judging.consumers import act, take
 from cirrusmq_local.judging.half_producers import PREPARE, Checker
-from cirrusmq_local.judging.history import Call, Outcome, Violation
+from cirrusmq_local.judging.history import Call, History, Outcome
 from cirrusmq_local.judging.places import Delivery, Place
 from cirrusmq_local.judging.scenario import NEWS, ORDERS, Cast, Scenario
 from cirrusmq_local.testing import Posting, is_signed, read_secret
@@ -38,8 +36,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 WEB = "web"
 _WEB = {"protocol": "http", "endpoint": "http://web.example/", "retry": {"policy": "backoff"}}
-_ROUNDS = 4
-_MINUTE_MS = 60_000
 _EXECUTE = "execute"
 """In `Lab.asked`, in place of a function: an execution of the state machine."""
 _MAX_ROUNDS = 100
@@ -120,7 +116,7 @@ class Lab(Deployment):
     stage: Turns
 
     def __init__(self, plot: Plot, like: Lab | None = None) -> None:
-        """`like`: the lab whose store, history and props this one begins with."""
+        """`like`: the lab whose store, history, props and requests this one begins with."""
         now_ms = None if like is None else like.stage.now_ms()
         super().__init__(
             Chaos(0, Profile({}, (0, 0))),
@@ -147,7 +143,10 @@ class Lab(Deployment):
         self.authorizations = dict(like.authorizations)
         self.signing_secrets = dict(like.signing_secrets)
         self.opened_at = like.opened_at
-        self.history, self.props = copy.deepcopy((like.history, like.props))
+        self.asked, self._executions = [*like.asked], {*like._executions}
+        self.history = History([*like.history.calls], [*like.history.faults], like.history.moment)
+        self.took_place = dict(like.took_place)
+        self.props = copy.deepcopy(like.props)
 
     def send(
         self,
@@ -257,30 +256,23 @@ class Lab(Deployment):
         for role, event in asked:
             self.do(client, role, event)
 
+    def close(self) -> None:
+        """End clients that are not done, and give the store back."""
+        self.stage.close()
+        self.engine.close()
+
+    def begins(self) -> tuple[Hashable, ...]:
+        """All that the rest depends on if clients of other names go on, but the history."""
+        tables = (getattr(self.tables, name) for name in self.tables.__struct_fields__)
+        items = [repr([*scan(self.engine, table)]) for table in tables]
+        requests = repr(self.asked), repr(sorted(self._executions))
+        return (*items, *requests, self.stage.now_ms(), bool(self.history.faults))
+
     def end(self) -> str:
         """What the clients were answered, and what the store has, without the order of things."""
         calls = sorted(f"{call.actor} {call.line()}" for call in self.history.calls)
         items = sorted(map(str, scan(self.engine, self.tables.messages)))
         return "\n".join(calls + items)
-
-    def judge(self) -> Violation | None:
-        """Drain what is left, and judge all that happened."""
-        calm = Client("calm")
-        self.run_asked(calm)
-        if self.history.faults:
-            self._go_on_with_operations(calm)
-        if self.plot.url:
-            self._push_on(calm)
-        if self.plot.halves:
-            self._decide_halves()
-        for left in range(_ROUNDS, 0, -1):
-            drain = Drain(self, self.plot.scenario)
-            drain.run()
-            if not drain.blocked or left == 1:
-                break
-            self.run_asked(calm)
-            self.run(calm, "sweep", "sweep", "", {}, {})
-        return check(self.plot.scenario, self, drain)
 
     def pause_url(self, client: Client, kind: str) -> None:
         """Pause the subscription with a URL, or resume it."""
@@ -304,39 +296,6 @@ class Lab(Deployment):
     def decider(self, name: str) -> Checker:
         """Who decides half messages, under a client's name."""
         return Checker(self, self.plot.scenario, Cast(name, "checker", NEWS, 0))
-
-    def _go_on_with_operations(self, calm: Client) -> None:
-        """Have the sweep find operations whose worker died, until none is left."""
-        for _ in range(_ROUNDS):
-            if not running(self.engine, self.tables.directory):
-                return
-            self.stage.jump(_MINUTE_MS)
-            self.run(calm, "sweep", "sweep", "", {}, {})
-            self.run_asked(calm)
-
-    def _push_on(self, calm: Client) -> None:
-        """Have the sweep look for messages whose worker died, until none is left.
-
-        A call that resumes the URL may have failed.
-        """
-        if self.history.faults:
-            self.pause_url(calm, "resume")
-        auditor = self.auditor()
-        source = source_of(Place(f"{NEWS.name}/{WEB}", topic=True), auditor)
-        for _ in range(_ROUNDS):
-            while self.asked:
-                self.run_asked(calm)
-            if not live_parcels(auditor, source):
-                return
-            self.stage.jump(_MINUTE_MS)
-            self.run(calm, "sweep", "sweep", "", {}, {})
-
-    def _decide_halves(self) -> None:
-        """Decide what producers left, once their checks are over; then ask how it was decided."""
-        decider = self.decider("probe")
-        self.stage.jump(_MINUTE_MS)
-        decider.finish()
-        decider.probe()
 
     def _start(self, name: str, event: Event) -> None:
         """Start an execution, once by its name."""

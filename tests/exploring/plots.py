@@ -171,7 +171,7 @@ def _give_up(lab: Lab, client: Client) -> None:
     """Looks before the deadline, and behind it."""
     given = {"id": lab.props["asked"], "due_ms": lab.props["due_ms"], "wait": 0}
     look_for_reply(lab, client, ORDERS.name, ORDERS.name, given)
-    lab.stage.jump(64_000)
+    lab.stage.pause(64_000)
     look_for_reply(lab, client, ORDERS.name, ORDERS.name, given)
 
 

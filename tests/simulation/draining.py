@@ -39,15 +39,16 @@ class Drain:
         self.begun = self.begun_ms = 0
         self.blocked: list[str] = []
         """Work that could continue by the store's state, and does not."""
+        self._auditor = deployment.auditor()
 
     def run(self) -> None:
         """Drain every place."""
         self.begun = self._deployment.history.tick()
         self.begun_ms = self._deployment.stage.now_ms()
         client = Client("drain")
-        auditor = self._deployment.auditor()
         for place in self._places:
-            kept = sum(count(auditor, each).kept for each in source_of(place, auditor).all)
+            source = source_of(place, self._auditor)
+            kept = sum(count(self._auditor, each).kept for each in source.all)
             self.left[place.name] = Left(kept)
         fruitless = 0
         before: set[str] = set()
@@ -88,8 +89,7 @@ class Drain:
         return drained
 
     def _live(self, place: Place) -> list[Parcel]:
-        core = self._deployment.auditor()
-        return live_parcels(core, source_of(place, core))
+        return live_parcels(self._auditor, source_of(place, self._auditor))
 
 
 def source_of(place: Place, core: Core) -> Source:

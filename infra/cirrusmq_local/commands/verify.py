@@ -109,7 +109,7 @@ def verify(
         raise typer.BadParameter("is for --faults of a service by its URL", param_hint="--stack")
     if start and url is not None:
         raise typer.BadParameter("starts a service; a URL names another", param_hint="--start")
-    from cirrusmq_local.commands.verify_plan import plan
+    from cirrusmq_local.commands.verify_plan import URLS, plan
     from cirrusmq_local.verifying.scenes import scenes
 
     known = scenes()
@@ -117,7 +117,7 @@ def verify(
     if unknown:
         raise typer.BadParameter(f"one of {', '.join(known)}", param_hint="--only")
     chosen = {name: known[name] for name in only or known}
-    planned = plan(minutes, list(chosen.values()))
+    planned = plan(minutes, list(chosen.values()), URLS if url is None or _is_here(url) else 0)
     said = (
         f"{planned.scenes} scenes in about {minutes:g} minutes: at most {planned.calls} calls,"
         f" {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
@@ -216,7 +216,7 @@ def _run(
         health = admin.ask("GET", "/health", tries=3)
         if health["time_scale"] != 1:
             fail("its time runs faster than this machine's: start it without --time-scale")
-        local = admin.url.startswith(("http://127.0.0.1", "http://localhost"))
+        local = _is_here(admin.url)
         options = whole.Options(
             id=id_,
             seed=seed,
@@ -224,6 +224,7 @@ def _run(
             play_seconds=planned.play_seconds,
             scenes=chosen,
             hooks=local,
+            usage=start,
             faults=_faults(machine, stack, journal, planned.play_seconds) if faults else [],
         )
         outcome = whole.run(admin, options, journal, tell)
@@ -231,10 +232,17 @@ def _run(
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "service": {
             "version": health["version"],
+            # A deployed service does not tell its commit.
+            "commit": verify_files.commit() if start else None,
             "template_sha256": _template_digest(),
             "place": "one machine" if local else admin.url,
+            "region": verify_files.region(admin.url),
         },
-        "by": {"client": whole.machine_name(), "clock_bound_ms": _bound(outcome)},
+        "by": {
+            "client": whole.machine_name(),
+            "commit": verify_files.commit(),
+            "clock_bound_ms": _bound(outcome),
+        },
     }
     told = whole.summarize(outcome, options, frame, planned.as_dict())
     told["history_sha256"] = write_history(out / "history.jsonl", outcome.histories())
@@ -266,6 +274,11 @@ def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) 
         function = f"{stack}-send"
         found.append(("table held back", lambda: account.lower_of(function, LOWERED_UNITS)))
     return found
+
+
+def _is_here(url: str) -> bool:
+    """True if a service is on this machine, so that it can post to URLs here."""
+    return url.startswith(("http://127.0.0.1", "http://localhost"))
 
 
 def _bound(outcome: Any) -> int:

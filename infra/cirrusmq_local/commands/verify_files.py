@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,29 @@ def service(url: str | None, data: Path) -> Any:
         connection.authorization,
         verify=trusted(connection) if secure else False,
     )
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this is, with a + if files differ; None if it is none."""
+    from cirrusmq_local.cloud.template import TEMPLATE
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(TEMPLATE.parent), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        # A package may lie in a checkout of something else.
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != TEMPLATE.parent.resolve():
+            return None
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def region(url: str) -> str | None:
+    """The AWS region in the URL of an API or a function; None if it has none."""
+    found = re.search(r"\.(?:execute-api|lambda-url)\.([a-z0-9-]+)\.", url)
+    return None if found is None else found[1]
 
 
 def account(journal: Any) -> Any:

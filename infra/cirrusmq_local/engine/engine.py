@@ -90,9 +90,10 @@ class Engine:
         new_id = "" if path is None else secrets.token_hex(16)
 
         def create(connection: sqlite3.Connection) -> None:
-            if like is not None:
+            if like is None:
+                create_tables(connection, list(by_name.values()), now_ms(), new_id)
+            else:
                 like._core.store.copy_to(connection)
-            create_tables(connection, list(by_name.values()), now_ms(), new_id)
 
         store.prepare(create)
         with store.reading() as connection:

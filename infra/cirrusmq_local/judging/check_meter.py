@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from cirrusmq_local.judging.cancellers import CANCEL
 from cirrusmq_local.judging.check_replacing import replaced_ids
@@ -14,6 +15,15 @@ from cirrusmq_local.judging.tracks import Book
 MAX_PER_RECEIVE = 16
 
 
+class Used(NamedTuple):
+    """The use of a place by its clients: of a kind, from what they know to the highest possible."""
+
+    place: str
+    kind: str
+    least: int
+    most: int
+
+
 def check_usage(
     scenario: Scenario, billed: Counter[tuple[str, str]], book: Book
 ) -> Iterator[Violation]:
@@ -21,6 +31,15 @@ def check_usage(
 
     billed: (place, kind of use) -> count.
     """
+    for used in usage(scenario, book):
+        count = billed[used.place, used.kind]
+        if not used.least <= count <= used.most:
+            bounds = f"{used.least} to {used.most}"
+            yield Violation(f"{used.place}: {count} {used.kind} are billed, where {bounds} were")
+
+
+def usage(scenario: Scenario, book: Book) -> Iterator[Used]:
+    """Yields what clients used of each place."""
     for place, calls in _by_place(book.by_kind["receive"]).items():
         if place in scenario.invoked:
             continue  # a worker received nearly all
@@ -28,7 +47,8 @@ def check_usage(
         # A claim whose answer was lost may have taken a message that its receive, which answers the
         # others, does not know of; so may a repeated one, with another receive in between.
         unknown = sum(call.disturbed or call.outcome in ("failed", "crashed") for call in calls)
-        yield from _within(place, "received", billed, len(receipts), MAX_PER_RECEIVE * unknown)
+        most = len(receipts) + MAX_PER_RECEIVE * unknown
+        yield Used(place, "received", len(receipts), most)
     sends = [*book.by_kind["send"], *book.by_kind["send again"]]
     for place, calls in _by_place(sends).items():
         ids = {message_id for call in calls if call.known for message_id, _ in call.answer}
@@ -38,7 +58,7 @@ def check_usage(
         )
         kind = "published" if place == "news" else "sent"
         if not book.by_kind["redrive"]:
-            yield from _within(place, kind, billed, len(ids), limit - len(ids))
+            yield Used(place, kind, len(ids), limit)
     repeated = any(call.repeated for call in book.calls)
     for place, calls in _by_place(book.by_kind["delete"]).items():
         if place in scenario.invoked:
@@ -56,16 +76,7 @@ def check_usage(
         done |= replaced
         tried |= replaced | {f"replaced {number}" for number in range(unsure)}
         if not repeated and not book.by_kind["purge"]:
-            yield from _within(place, "deleted", billed, len(done), len(tried) - len(done))
-
-
-def _within(
-    place: str, kind: str, billed: Counter[tuple[str, str]], known: int, unknown: int
-) -> Iterator[Violation]:
-    count = billed[place, kind]
-    if not known <= count <= known + unknown:
-        bounds = f"{known} to {known + unknown}"
-        yield Violation(f"{place}: {count} {kind} are billed, where {bounds} were")
+            yield Used(place, "deleted", len(done), len(tried))
 
 
 def _by_place(calls: list[Call]) -> dict[str, list[Call]]:

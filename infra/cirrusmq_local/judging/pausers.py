@@ -29,7 +29,7 @@ class Pauser:
         self._deployment = deployment
         self._place, self._of_topic = cast.place.name, cast.place.topic
         self._client = Client(cast.name)
-        self._longer_ms = scenario.paused_ms
+        self._longer_ms, self._pauses_ms = scenario.paused_ms, scenario.pauses_ms
 
     def step(self, number: int, draw: Random) -> None:
         """One pause; most times its end, a little or long after it."""
@@ -37,7 +37,7 @@ class Pauser:
         stage.pause(draw.choice((0, 1_000, 5_000)))
         self._client.begin(number)
         self._call(PAUSE)
-        stage.pause(self._longer_ms + draw.choice((100, 3_000, 15_000, 40_000)))
+        stage.pause(self._longer_ms + draw.choice(self._pauses_ms))
         if draw.random() < 0.7:
             self._call(RESUME)
 

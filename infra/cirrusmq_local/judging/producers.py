@@ -22,8 +22,6 @@ NEAR_PRIORITIES = (1, 2, 2, 2, 2)
 """In a queue whose priorities age: a message comes to be one level higher within a run."""
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
 _KEYS = ("profile", "search")
-_ASKED_SECONDS = (5, 20, 20, 60, 600)
-"""Seconds that a request waits for its reply."""
 
 
 class Sender:
@@ -80,7 +78,7 @@ class Sender:
             replaces = draw.choice(_KEYS)
         asks = None
         if scenario.asking and not self._topic and draw.random() < scenario.asking:
-            asks = draw.choice(_ASKED_SECONDS)
+            asks = draw.choice(scenario.asked_seconds)
         count = 1 if replaces or asks else draw.choice((1, 1, 2, 3, 5))
         deduplicated = draw.random() < scenario.deduplication
         messages: list[dict[str, Any]] = []

@@ -115,10 +115,14 @@ class Scenario:
     """True if no call of the store or of a function fails."""
     paused_ms: int = 0
     """How much longer than others a pause is."""
+    pauses_ms: tuple[int, ...] = (100, 3_000, 15_000, 40_000)
+    """How long a pause is, besides."""
     replacing: float = 0.0
     """The share of sends of one message that takes the place of another one under its key."""
     asking: float = 0.0
     """The share of sends of one message that asks for a reply."""
+    asked_seconds: tuple[int, ...] = (5, 20, 20, 60, 600)
+    """For how many seconds a request waits for its reply."""
     choices: float = 0.0
     """The share of receives that choose: a group if the place has groups, else an attribute."""
     thinks_ms: tuple[int, ...] = (0, 5, 100, 900, 1_100, 4_000)

@@ -1,28 +1,40 @@
-"""A URL of this machine that fails for a while, and the messages that it must get."""
+"""URLs of this machine that fail now and then, or for a while, and the messages that they must get.
+
+failing URL           publish ── 500 ── retry ── 204              three posts in ten
+URL with a breaker    publish ── 500 500 … open ── a try ── 204   all of the first third of a wave
+"""
 
 from __future__ import annotations
 
 import random
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+from cirrusmq_local.judging.check_breakers import check_breakers
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Violation
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.tracks import Book
 from cirrusmq_local.testing import Delivery, Subscriber
+from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.remote import Remote, Service
 
-PROMISE = "every-subscription"
-FAILING = 0.3
-"""The share of posts that are answered 500."""
+PROMISE, BREAKERS = "every-subscription", "breakers"
+FAILING, MAX_FAILURES = 0.3, 5
+"""The share of posts that are answered 500, and the most of one message: it has six retries."""
 PUBLISHERS = 2
 DELIVERY_SECONDS = 60
 _ROUTE = "POST /topics/{topic}/messages"
+_WELL_AFTER = 0.4
+"""The share of a wave behind which the URL with a breaker takes every post."""
+_HOOK = "hook"
 
 
 @dataclass
-class Posted:
+class Posted(Judged):
     """The published messages, and when the URL took each."""
 
     published: dict[str, float] = field(default_factory=dict)
@@ -30,7 +42,6 @@ class Posted:
     taken: dict[str, float] = field(default_factory=dict)
     unsigned: int = 0
     posts: int = 0
-    violations: list[tuple[str, Violation]] = field(default_factory=list)
 
     def delays(self) -> list[float]:
         """Seconds from a publish to its first taking."""
@@ -43,11 +54,18 @@ class Hooks:
     """A topic with one subscription by HTTP, its publishers, and its listener."""
 
     name = "failing URL"
+    attributes: ClassVar[dict[str, Any]] = {
+        "retry": {"policy": "custom", "waits": [0.5, 1, 1, 2, 2, 4], "jitter": 0.2}
+    }
 
     def __init__(self, service: Service, prefix: str, seed: int) -> None:
         self._service = service
-        self.remote = Remote(service, f"{prefix}-hooks-", seed)
+        own = self.name.replace(" ", "-")
+        self.remote = Remote(service, f"{prefix}-{own}-", seed)
+        self.disturbed = False
+        """True if a fault of the machine may have ended a function at work."""
         self.posted = Posted()
+        self._failures: Counter[str] = Counter()
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._secret = ""
@@ -59,15 +77,14 @@ class Hooks:
         topic, prefix = f"/topics/{self.remote.prefix}news", self.remote.prefix
         self._service.ask("PUT", topic, {})
         self._service.ask("PUT", f"/queues/{prefix}dead", {"partitions": 1})
-        retry = {"policy": "custom", "waits": [0.5, 1, 1, 2, 2, 4], "jitter": 0.2}
         made = self._service.ask(
             "PUT",
-            f"{topic}/subscriptions/hook",
+            f"{topic}/subscriptions/{_HOOK}",
             {
                 "protocol": "http",
-                "endpoint": self._listener.url("hook"),
-                "retry": retry,
+                "endpoint": self._listener.url(_HOOK),
                 "dead_letter_queue": f"{prefix}dead",
+                **self.attributes,
             },
         )
         self._secret = str(made.get("signing_secret") or "")
@@ -92,13 +109,12 @@ class Hooks:
 
     def judge(self) -> None:
         """Note each message that never came, and posts without a good signature."""
-        for message_id in self._missing():
-            self.posted.violations.append(
-                (PROMISE, Violation(f"lost: {message_id} was never taken by its URL"))
-            )
+        told = [f"lost: {each} was never taken by its URL" for each in self._missing()]
         if self.posted.unsigned:
             text = f"{self.posted.unsigned} posts without a signature by the subscriber's secret"
-            self.posted.violations.append((PROMISE, Violation(text)))
+            told.append(text)
+        sound = sum(not call.faults for call in self.remote.history.calls)
+        self.posted.note(PROMISE, sound, map(Violation, told))
 
     def remove(self) -> None:
         """Remove the topic and the queue, and stop listening."""
@@ -131,12 +147,58 @@ class Hooks:
             self.posted.posts += 1
             if self._secret and not delivery.is_signed(self._secret):
                 self.posted.unsigned += 1
-            if self._random.random() < FAILING:
+            if self._fails(delivery.message_id):
                 return 500
             self.posted.taken.setdefault(delivery.message_id, now)
         return 204
 
+    def _fails(self, message_id: str) -> bool:
+        fails = self._failures[message_id] < MAX_FAILURES and self._random.random() < FAILING
+        self._failures[message_id] += fails
+        return fails
 
-def shown(hooks: Hooks) -> dict[str, Any]:
-    """The counts of a result."""
-    return {"published": len(hooks.posted.published), "posts": hooks.posted.posts}
+
+class BrokenHooks(Hooks):
+    """A URL that fails every post for a while, and its subscription has a breaker."""
+
+    name = "URL with a breaker"
+    attributes: ClassVar[dict[str, Any]] = {
+        "retry": {"policy": "custom", "waits": [1] * 40, "jitter": 0.2},
+        "breaker": {"share": 0.5},
+        "max_in_flight": 4,
+    }
+
+    def play(self, seconds: float) -> None:
+        """Publish for a while; the URL is well behind a part of it."""
+        self._well_at = time.monotonic() + _WELL_AFTER * seconds
+        super().play(seconds)
+
+    def judge(self) -> None:
+        """As of any URL; and the order of its posts shows what the breaker does."""
+        super().judge()
+        if self.disturbed:
+            return  # a worker that ends loses counts and waits
+        scenario = Scenario(
+            family=self.name,
+            queues={},
+            subscriptions={_HOOK: self.attributes},
+            cast=(),
+            pause_ms=0,
+            big_bodies=False,
+            attempts=0,
+            deduplication=0,
+            unfailing=True,
+        )
+        found = check_breakers(scenario, Book(self.remote.history))
+        self.posted.note(BREAKERS, self.posted.posts, found)
+
+    def _answer(self, delivery: Delivery) -> int:
+        history, now_ms = self.remote.history, self.remote.stage.now_ms
+        given = {"id": delivery.message_id}
+        call = history.begin("listener", "post", _HOOK, given, now_ms())
+        status = super()._answer(delivery)
+        history.end(call, "answered" if status < 400 else "refused", status, now_ms())
+        return status
+
+    def _fails(self, message_id: str) -> bool:
+        return time.monotonic() < self._well_at

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cirrusmq_local.judging.deployment import Left
 from cirrusmq_local.judging.history import Violation
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.remote import Remote
+
+
+@dataclass
+class Judged:
+    """What a part of a run beside the scenes shows of promises."""
+
+    violations: list[tuple[str, Violation]] = field(default_factory=list)
+    """(id of the promise, how it was broken)"""
+    judged: dict[str, int] = field(default_factory=dict)
+    """Id of a promise -> calls that it was judged by."""
+
+    def note(self, promise: str, calls: int, found: Iterable[Violation]) -> None:
+        """A promise was judged by some calls."""
+        self.judged[promise] = self.judged.get(promise, 0) + calls
+        self.violations += [(promise, each) for each in found]
 
 
 @dataclass

@@ -15,7 +15,10 @@ from cirrusmq_local.judging.check_lives import check_lives
 from cirrusmq_local.judging.check_logs import check_logs
 from cirrusmq_local.judging.check_order import check_order
 from cirrusmq_local.judging.check_priorities import check_priorities
+from cirrusmq_local.judging.check_rates import check_rates
 from cirrusmq_local.judging.check_repeats import check_repeats
+from cirrusmq_local.judging.check_replacing import check_replacing
+from cirrusmq_local.judging.check_replies import check_replies
 from cirrusmq_local.judging.check_senders import check_senders
 from cirrusmq_local.judging.check_turns import check_in_flight, check_shares
 from cirrusmq_local.judging.check_waits import check_waits
@@ -48,6 +51,11 @@ PROMISES = (
     "grants",
     "engine",
     "retries",
+    "paused",
+    "breakers",
+    "one-end",
+    "replaced",
+    "schedules",
     "slow-urls",
     "every-subscription",
     "log",
@@ -65,6 +73,7 @@ PROMISES = (
     "exports",
     "custom-resources",
     "invoices",
+    "usage",
 )
 """The ids of the manual's page, in its order."""
 MAX_VIOLATIONS = 20
@@ -98,6 +107,7 @@ def _fair(played: Played, book: Book) -> Iterator[Violation]:
     if played.scenario.queues["orders"].get("fair"):
         yield from check_in_flight(played.scenario, book)
         yield from check_shares(played.scenario, book)
+        yield from check_rates(played.scenario, book)
 
 
 def _counts(played: Played, book: Book) -> Iterator[Violation]:
@@ -145,14 +155,18 @@ JUDGES: dict[str, tuple[tuple[str, Judge], ...]] = {
     "half": (("half", lambda played, book: check_half(book)),),
     "log": (("logs", lambda played, book: check_logs(book)),),
     "due": (("cancelled", lambda played, book: check_cancelled(book)),),
-    "retries": (
-        ("waits", _waits),
-        ("pauses", lambda played, book: check_pauses(played.scenario, book)),
-    ),
+    "retries": (("waits", _waits),),
+    "paused": (("pauses", lambda played, book: check_pauses(played.scenario, book)),),
+    "one-end": (("replies", lambda played, book: check_replies(book)),),
+    "replaced": (("replacing", lambda played, book: check_replacing(played.scenario, book)),),
 }
 """Id of a promise -> its checks, each with a name."""
 NEEDS: dict[str, Callable[[Played], bool]] = {
-    "counts": lambda played: not played.scenario.subscriptions and not _parts(played) & _BRINGING,
+    "counts": lambda played: (
+        not played.scenario.subscriptions
+        and not _parts(played) & _BRINGING
+        and not played.scenario.asking  # requests expire
+    ),
     "found": lambda played: played.scenario.choices > 0,
     "first-seen": lambda played: (
         not played.scenario.subscriptions
@@ -171,6 +185,9 @@ NEEDS: dict[str, Callable[[Played], bool]] = {
     "letters": lambda played: "dead" in played.scenario.queues,
     "half": lambda played: played.scenario.halves,
     "log": lambda played: any(each.part == "log reader" for each in played.scenario.cast),
+    "paused": lambda played: "pauser" in _parts(played),
+    "one-end": lambda played: played.scenario.asking > 0,
+    "replaced": lambda played: played.scenario.replacing > 0,
     "retries": lambda played: any(
         "retry" in each
         for each in (*played.scenario.queues.values(), *played.scenario.subscriptions.values())

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.places import Delivery
-from cirrusmq_local.verifying.played import Played
+from cirrusmq_local.verifying.played import Judged, Played
 from cirrusmq_local.verifying.promises import PROMISES
 
 FORMAT = 1
@@ -26,9 +26,9 @@ _KINDS = {
 
 
 def promises(
-    played: Sequence[Played], others: Sequence[tuple[str, int, Any]]
+    played: Sequence[Played], others: Sequence[tuple[str, Judged]]
 ) -> list[dict[str, Any]]:
-    """Each promise with its verdict. others: (id, calls that judge it, violations)."""
+    """Each promise with its verdict. others: (part of the run, what it shows)."""
     judged: Counter[str] = Counter()
     broken: Counter[str] = Counter()
     shown: defaultdict[str, list[str]] = defaultdict(list)
@@ -38,10 +38,11 @@ def promises(
             judged[promise] += doubtless
             shown[promise].append(each.name)
         broken.update(promise for promise, _ in each.violations)
-    for promise, calls, violations in others:
-        judged[promise] += calls
-        shown[promise].append("failing URL")
-        broken.update(each for each, _ in violations)
+    for name, other in others:
+        judged.update(other.judged)
+        for promise in other.judged:
+            shown[promise].append(name)
+        broken.update(each for each, _ in other.violations)
     return [
         {
             "id": promise,
@@ -106,7 +107,9 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def violations(played: Sequence[Played], others: Sequence[tuple[str, Any]]) -> list[dict[str, Any]]:
+def violations(
+    played: Sequence[Played], others: Sequence[tuple[str, Judged]]
+) -> list[dict[str, Any]]:
     """Each broken promise, and the calls that show it, on a line each."""
     told = [
         {
@@ -119,8 +122,14 @@ def violations(played: Sequence[Played], others: Sequence[tuple[str, Any]]) -> l
         for promise, violation in each.violations
     ]
     told += [
-        {"promise": promise, "scene": "failing URL", "what": each.promise, "calls": []}
-        for promise, each in others
+        {
+            "promise": promise,
+            "scene": name,
+            "what": each.promise,
+            "calls": [call.line() for call in each.calls],
+        }
+        for name, other in others
+        for promise, each in other.violations
     ]
     return told
 
@@ -176,8 +185,9 @@ def page(result: dict[str, Any]) -> str:
     lines = [
         f"# {'Broken: ' + ', '.join(broken) if broken else 'No promise was broken'}",
         "",
-        f"Service {service['version']}, template {service['template_sha256'][:12]}, "
-        f"{service['place']}; {result['made_at']}, {result['plan']['minutes']:g} minutes, "
+        f"Service {service['version']}, commit {(service['commit'] or 'not told')[:12]}, "
+        f"template {service['template_sha256'][:12]}, {service['region'] or service['place']}; "
+        f"{result['made_at']}, {result['plan']['minutes']:g} minutes, "
         f"seed {result['plan']['seed']}.",
         "",
         "| messages | |",
@@ -199,6 +209,13 @@ def page(result: dict[str, Any]) -> str:
     for name in ("write_units", "read_units", "dollars"):
         shown = measured[name] if measured[name] is not None else "not measured"
         lines.append(f"| {name.replace('_', ' ')} | {result['plan'][name]} | {shown} |")
+    if result["usage"]:
+        lines += ["", "| use | metered | at least, by the calls | at most |"]
+        lines += ["| --- | ---: | ---: | ---: |"]
+        lines += [
+            f"| {kind} | {each['metered']} | {each['at_least']} | {each['at_most']} |"
+            for kind, each in result["usage"].items()
+        ]
     lines += [
         "",
         "Faults: " + (", ".join(f"{k} {n}" for k, n in result["faults"].items()) or "none"),

@@ -24,6 +24,7 @@ _SHORT: dict[str, Any] = {
     "given_back": (None, None, 0, 3),
     "repeats_after_ms": (0, 500, 2_000),
     "decided_after_ms": (0, 300, 2_000),
+    "pauses_ms": (100, 2_000, 4_000),
 }
 """Holds and waits that end while a short run lasts."""
 _GROUP = {
@@ -58,8 +59,16 @@ def scenes() -> dict[str, Scenario]:
         "fair": _queue(
             "fair", {"fair": True, "max_in_flight": 4}, tenants=(None, "loud", "red", "blue")
         ),
+        "rates of groups": _queue(
+            "rates of groups", {"fair": True, "rate": 2}, tenants=("loud", "loud", "red", "blue")
+        ),
         "chosen": _queue("chosen", {"partitions": 1}, choices=0.6),
         "priorities": _queue("priorities", {"priorities": 16, "partitions": 1}),
+        "ageing": _queue(
+            "ageing", {"priorities": 2, "ageing_seconds": 10, "partitions": 1}, takes=(1, 2)
+        ),
+        "requests": _queue("requests", {}, asking=0.6, asked_seconds=(2, 3, 5)),
+        "replaced": _queue("replaced", {}, replacing=0.8),
         "receivers": _queue(
             "receivers",
             {},

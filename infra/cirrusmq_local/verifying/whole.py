@@ -15,12 +15,15 @@ from urllib.parse import urlsplit
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying import result
-from cirrusmq_local.verifying.hooks import PROMISE, Hooks
+from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
 from cirrusmq_local.verifying.journal import Journal
-from cirrusmq_local.verifying.played import Played
+from cirrusmq_local.verifying.played import Judged, Played
 from cirrusmq_local.verifying.proxy import Proxy
 from cirrusmq_local.verifying.remote import LOST, Service, measure
 from cirrusmq_local.verifying.run import Scene, waves
+from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
+from cirrusmq_local.verifying.ticks import Ticks
+from cirrusmq_local.verifying.usage import measure_usage
 
 LOST_SHARE, CUT_SHARE = 0.02, 0.01
 MAX_DRIFT_MS = 1_000
@@ -39,6 +42,8 @@ class Options:
     scenes: dict[str, Scenario]
     hooks: bool
     """True if the service can post to a URL of this machine."""
+    usage: bool
+    """True if the service's tables can be exported to this machine."""
     faults: Sequence[tuple[str, Callable[[], None]]]
     """(name, function that makes a fault and undoes it), one for each wave in turn."""
 
@@ -48,21 +53,23 @@ class Outcome:
     """The records of a run, before it is judged as a whole."""
 
     played: list[Played] = field(default_factory=list)
-    hooks: Hooks | None = None
+    ticks: Judged | None = None
+    hooks: list[Hooks] = field(default_factory=list)
+    """URLs of this machine."""
     faults: Counter[str] = field(default_factory=Counter)
     windows: list[tuple[str, int, int]] = field(default_factory=list)
     """(fault, from, to) in ms."""
     capacity: dict[str, float] | None = None
     """Units that were consumed; None if the service does not tell."""
+    usage: dict[str, dict[str, int]] | None = None
+    """Kind of use -> the metered count, and its bounds by the calls; None if it is not told."""
     drift_ms: int = 0
     errors: list[str] = field(default_factory=list)
 
     def histories(self) -> list[tuple[str, list[Call]]]:
         """(scene, its calls)"""
         found = [(each.name, each.remote.history.calls) for each in self.played]
-        if self.hooks is not None:
-            found.append((self.hooks.name, self.hooks.remote.history.calls))
-        return found
+        return found + [(each.name, each.remote.history.calls) for each in self.hooks]
 
 
 def run(
@@ -91,6 +98,10 @@ def run(
         measure(service, clock)
         through.account, through.offset_ms = service.account, service.offset_ms
         through.max_skew_ms = service.max_skew_ms
+        ticks = Ticks(service, prefix)
+        ticks.make()
+        ending.callback(ticks.remove)
+        outcome.ticks = ticks.judged
         before = _capacity(admin)
         for place, names in enumerate(waves(list(options.scenes))):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
@@ -99,6 +110,9 @@ def run(
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
+        ticks.judge()
+        if options.usage:
+            outcome.usage = measure_usage(admin, outcome.played)
         was_ms = service.offset_ms
         measure(service, clock)
         outcome.drift_ms = abs(service.offset_ms - was_ms)
@@ -123,8 +137,8 @@ def _wave(
         Scene(service, name, options.scenes[name], prefix, options.seed) for name in names
     ]
     if with_hooks:
-        outcome.hooks = Hooks(service, prefix, options.seed)
-        parts.append(outcome.hooks)
+        outcome.hooks = [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
+        parts += outcome.hooks
     try:
         for part in parts:
             part.make()
@@ -137,6 +151,8 @@ def _wave(
         for part in parts:
             _mark(part.remote.history.calls, outcome.windows)
         _together([part.drain for part in parts], outcome)
+        for hooks in outcome.hooks:
+            hooks.disturbed = bool(outcome.windows)
         for part in parts:
             part.judge()
     finally:
@@ -202,7 +218,7 @@ def _own_account(admin: Service, account: str) -> tuple[Service, str | None]:
 def remove(admin: Service, prefix: str, account: str) -> None:
     """Remove the queues, topics and keys that a run left."""
     service, key = _own_account(admin, account)
-    for kind in ("topics", "queues"):
+    for kind in ("schedules", "topics", "queues"):
         for _ in range(2):  # a queue that others name is removed behind them
             for each in service.ask("GET", f"/{kind}?prefix={prefix}")[kind]:
                 with contextlib.suppress(ValueError):
@@ -238,10 +254,10 @@ def summarize(
     outcome: Outcome, options: Options, frame: dict[str, Any], plan: dict[str, Any]
 ) -> dict[str, Any]:
     """The result, unsigned. frame: `service`, `by` and the time."""
-    hooks, others = outcome.hooks, []
-    if hooks is not None:
-        judged = sum(not call.faults for call in hooks.remote.history.calls)
-        others.append((PROMISE, judged, hooks.posted.violations))
+    others: list[tuple[str, Judged]] = [(each.name, each.posted) for each in outcome.hooks]
+    if outcome.ticks is not None:
+        others.append((SCHEDULES, outcome.ticks))
+    delays = [1_000 * late for each in outcome.hooks[:1] for late in each.posted.delays()]
     measured: dict[str, Any] = dict.fromkeys(("write_units", "read_units", "dollars"))
     return {
         "format": result.FORMAT,
@@ -251,13 +267,12 @@ def summarize(
         "windows": [list(each) for each in outcome.windows],
         "calls": result.calls([calls for _, calls in outcome.histories()]),
         "messages": result.messages(outcome.played),
-        "publish_to_url_milliseconds": result.percentiles(
-            [1_000 * each for each in hooks.posted.delays()] if hooks is not None else []
-        ),
+        "publish_to_url_milliseconds": result.percentiles(delays),
         "promises": result.promises(outcome.played, others),
         "measured": measured | (outcome.capacity or {}),
+        "usage": outcome.usage,
         "clock": {"drift_ms": outcome.drift_ms},
-        "violations": result.violations(outcome.played, hooks.posted.violations if hooks else []),
+        "violations": result.violations(outcome.played, others),
         "errors": outcome.errors,
     }
 

@@ -10,8 +10,7 @@ same type is in their place. Structs in lists are not: nothing says which of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -45,7 +44,8 @@ def _unknown_members(held: Any, before: object, value: object) -> Iterator[tuple
     """Yields unknown members, and such members of structs below, by name."""
     if not isinstance(before, msgspec.Struct) or type(value) is not type(before):
         return
-    fields = _fields(type(before))
+    # `msgspec.structs.fields` evaluates each annotation: half a millisecond.
+    fields = dict(zip(before.__struct_encode_fields__, before.__struct_fields__, strict=True))
     for name, member in held.items():
         if name == before.__struct_config__.tag_field:
             continue
@@ -56,12 +56,6 @@ def _unknown_members(held: Any, before: object, value: object) -> Iterator[tuple
             below = dict(_unknown_members(member, *pair))
             if below:
                 yield name, below
-
-
-@cache
-def _fields(kind: type[msgspec.Struct]) -> Mapping[str, str]:
-    """Returns names of a type's members in the code by their names in JSON."""
-    return {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
 
 
 def _merge(made: dict[str, Any], unknown: dict[str, Any]) -> None:
