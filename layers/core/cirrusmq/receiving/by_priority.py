@@ -107,7 +107,7 @@ def first_rank(core: Core, source: Source, partition: int) -> tuple[Rank | None,
         first = min(ranks, key=lambda each: each.served_ms(ageing_ms), default=None)
         return first, walk.units
     for turn in map(levels.look, levels.from_highest()):
-        oldest_ms = levels.oldest_of(turn)
+        oldest_ms = levels.earliest_of(turn)
         if oldest_ms is not None:
             return Rank(turn.prefix, oldest_ms), walk.units
     return None, walk.units
@@ -165,7 +165,7 @@ def _while_best(
     """Yields the levels that have something to claim, until another partition is better."""
     for turn in order:
         seen = levels.look(turn) if turn.found is None else turn
-        oldest_ms = levels.oldest_of(seen)
+        oldest_ms = levels.earliest_of(seen)
         if oldest_ms is None:
             continue
         if not others.allows(partition, Rank(seen.prefix, oldest_ms)):
@@ -191,19 +191,22 @@ class _Levels:
         return 0 if self._batch is None else self._batch.count
 
     def all_oldest(self) -> dict[str, int]:
-        """Returns when the oldest claimable message of each level became active, by its prefix.
+        """Returns when the oldest claimable message of each level may have become active, by its
+        prefix."""
+        turns = map(self.look, self._pages(_FEW, _FEW))
+        found = {turn.prefix: self.earliest_of(turn) for turn in turns}
+        return {prefix: ms for prefix, ms in found.items() if ms is not None}
+
+    def earliest_of(self, turn: _Level) -> int | None:
+        """Returns when the oldest message of a level may have become active, None without any.
 
         Messages whose leases ended may be in front of older ones, which have later keys: if there
         is more of a level, its oldest one counts from the last key that was read, at the latest.
         """
-        found: dict[str, int] = {}
-        for turn in map(self.look, self._pages(_FEW, _FEW)):
-            oldest_ms = self.oldest_of(turn)
-            if oldest_ms is not None and turn.found is not None:
-                behind_ms = key_ms(turn.found[0][-1].sort_key)
-                more = turn.page.more_after is not None
-                found[turn.prefix] = min(oldest_ms, behind_ms) if more else oldest_ms
-        return found
+        oldest_ms = self.oldest_of(turn)
+        if oldest_ms is None or turn.found is None or turn.page.more_after is None:
+            return oldest_ms
+        return min(oldest_ms, key_ms(turn.found[0][-1].sort_key))
 
     def oldest_of(self, turn: _Level) -> int | None:
         """Returns when the oldest message that a look found became active, None without any."""
