@@ -1,4 +1,4 @@
-"""Levels over the partitions of a source: a receive begins where the best messages are.
+"""Levels over the partitions of a source: a receive begins with the best one.
 
 One item for each source has, for each partition, the level that a look through it found first, and
 when that look began:
@@ -101,7 +101,7 @@ class BestLevels:
         self._core, self._source, self._walk = core, source, walk
         self._look: _Look | None = None
         self._ranks: list[Rank | None] = []
-        """What this receive knows of each partition."""
+        """The best level of each partition, as far as this receive knows."""
         self._unseen: set[int] = set()
         """Partitions of which this receive has seen nothing itself."""
 
@@ -115,8 +115,8 @@ class BestLevels:
     def in_order(self, partitions: Sequence[int]) -> Iterator[int]:
         """Yields the partitions to take from, the one with the best level first.
 
-        A partition comes again if another one was found to be better. What the look found empty
-        comes last: something may have been sent there since.
+        A partition comes again if another one was found to be better. Partitions that were empty
+        come last: something may have been sent there since.
         """
         self._unseen = set(range(self._source.partitions))
         self._ranks = list(self._present().ranks)

@@ -49,7 +49,7 @@ _FEW = 4
 
 
 class OtherPartitions(Protocol):
-    """What a receive knows of the partitions beside the one that it takes from."""
+    """The other partitions of a source, as far as a receive knows them."""
 
     def allows(self, partition: int, rank: Rank) -> bool:
         """Returns True if no other partition is known to have a better level."""
@@ -68,7 +68,7 @@ def take_by_priority(
 ) -> list[Claim]:
     """Claim up to the wanted number of messages, of the highest levels that have any.
 
-    others: ends the take where another partition is better; None means there is only this one.
+    others: ends the take if another partition is better; None means there is only this one.
     """
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)

@@ -72,7 +72,7 @@ def _held_in(
     partitions = list(dict.fromkeys([*woken, *chance.partitions(source)]))
     whole = budget
     for number, partition in enumerate(partitions):
-        if source.priorities is not None:  # the receive began where the best messages were
+        if source.priorities is not None:  # the receive began with the best partition
             budget = whole.portion(whole.left / (len(partitions) - number))
         pk = partition_key(PARCELS, source.id, partition)
         if source.ordered:

@@ -195,7 +195,7 @@ def _by_priority(
 ) -> Iterator[Parcel]:
     """The parcels under the first keys that the message may have, and under its noted one.
 
-    A queue that has grown has messages where fewer partitions put them: these come last.
+    If the queue has grown, its other partitions come last: fewer of them were in use then.
     """
     begun_ms, own = ulid.time_of(send_id), delay_in(send_id)
     partition = queue.partition_of(send_id)
