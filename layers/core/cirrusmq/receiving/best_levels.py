@@ -7,7 +7,7 @@ when that look began:
     best level     3          16         none       9        looked through at 12:00:00.2
     a receive      1: level 16, and no lower one than 9 ── 3: level 9 …
 
-A receive goes by such a look for `TRUSTED_MS` at most, whoever made it, so no message of a higher
+A receive goes by such a look for `TRUSTED_MS` at most, made here or elsewhere, so no message of a higher
 level waits longer than that while lower ones are received:
 
     looks      0 ─────────────── 0.5 ────── 0.8 s ───────────────
