@@ -27,7 +27,7 @@ def _sent(partitions: int) -> tuple[float, float]:
 
 
 def _received(partitions: int, seconds: float) -> tuple[float, float]:
-    """Returns mean units of four receives of one message, so many seconds apart."""
+    """Returns mean units of four receives of one message, that time apart."""
     world, alice = _queue(partitions)
     for number in range(40 * partitions):
         alice.send("work", "x" * 100, priority=number % LEVELS + 1)

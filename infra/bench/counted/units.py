@@ -26,6 +26,7 @@ from .lives import (
     pushed_units,
     retried_units,
 )
+from .priorities import priority_rows
 from .reads import ENOUGH, receive_units
 from .rewinds import early_rows, rewind_rows
 from .shares import share_rows

@@ -7,8 +7,8 @@ when that look began:
     best level     3          16         none       9        looked through at 12:00:00.2
     a receive      1: level 16, and no lower one than 9 ── 3: level 9 …
 
-A receive goes by such a look for `TRUSTED_MS` at most, made here or elsewhere, so no message of a higher
-level waits longer than that while lower ones are received:
+A receive goes by such a look, made here or elsewhere, for `TRUSTED_MS` at most. So no message of a
+higher level waits longer than that while lower ones are received:
 
     looks      0 ─────────────── 0.5 ────── 0.8 s ───────────────
     a sender        16 into 2
