@@ -282,6 +282,27 @@ def test_a_group_s_delays_keep_its_order_too(service: Service, make: Any) -> Non
     assert service.batches == [["0", "1"], ["2", "3"], ["4", "5"]]
 
 
+def test_what_replaces_under_a_key_goes_alone_and_one_behind_the_other(
+    service: Service, make: Any, wait_until: Wait
+) -> None:
+    """The last one is to wait: none may overtake another one of its key, and other keys do."""
+    service.hold()
+    with make(linger=0.05, sends=8) as producer:
+        futures = [
+            producer.send_soon("q", f"{key}{number}", replace=key, delay_seconds=9)
+            for number in range(3)
+            for key in ("a", "b")
+        ]
+        wait_until(lambda: len(service.calls) == 2)
+        assert sorted(service.batches) == [["a0"], ["b0"]]
+        service.release()
+        for future in futures:
+            future.result(WAIT)
+
+    assert [batch for batch in service.batches if batch[0][0] == "a"] == [["a0"], ["a1"], ["a2"]]
+    assert len(service.batches) == 6
+
+
 def test_sends_are_in_flight_side_by_side(service: Service, make: Any, wait_until: Wait) -> None:
     producer = make(linger=0, sends=3)
     service.hold()
@@ -627,6 +648,20 @@ def test_a_message_that_a_topic_refuses_fails_alone(
     assert [future.exception(0) is None for future in futures] == [True, True, False, True]
     assert isinstance(futures[2].exception(0), errors.InvalidParameter)
     client.delete_topic(topic)
+
+
+def test_the_last_one_under_a_key_waits_in_the_queue(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue()
+    with Producer(client, linger=0.1) as producer:
+        futures = [
+            producer.send_soon(name, f"{number}", replace="profile", replace_within_seconds=60)
+            for number in range(5)
+        ]
+        other = producer.send_soon(name, "other", replace="orders")
+
+    assert [future.result(0).replaced is not None for future in futures] == [False] + [True] * 4
+    assert other.result(0).replaced is None
+    assert sorted(bodies(client, name, 2)) == ["4", "other"]
 
 
 def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue: NewQueue) -> None:

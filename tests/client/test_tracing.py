@@ -31,6 +31,7 @@ from cirrusmq_client import (
     Received,
     Retry,
     Subscription,
+    batch_response,
 )
 from cirrusmq_client.errors import QueueNotFound
 from cirrusmq_client.otel import LEFT_OUT, RESULT, context_of
@@ -373,6 +374,34 @@ def test_a_handler_without_a_consumer_continues_the_trace(
     traced.tracer.start_span("work", context=context_of(message)).end()
 
     assert parent_of(traced.one("work")) == id_of(traced.one("send"))
+
+
+def test_a_lambda_function_handles_within_the_trace(traced: Traced) -> None:
+    """Each message of a batch has a span, in its own trace; a failed one is an error."""
+    source = {"eventSourceARN": "arn:aws:sqs:us-east-1:alice:orders", "eventSource": "cirrusmq"}
+    context = {"traceparent": {"stringValue": OTHER, "dataType": "String"}}
+    records = [
+        {"messageId": f"Msg-{n}", "receiptHandle": "r", "body": f"{n}", **source, **more}
+        for n, more in enumerate(({"messageAttributes": context}, {}))
+    ]
+    seen: list[int] = []
+
+    def handle(message: Received) -> None:
+        seen.append(trace.get_current_span().get_span_context().trace_id)
+        if message.body == "1":
+            raise ValueError
+
+    answered = batch_response(handle, tracing=traced.option)({"Records": records}, None)
+
+    assert [each["itemIdentifier"] for each in answered["batchItemFailures"]] == ["Msg-1"]
+    first, second = traced.exporter.get_finished_spans()
+    assert (first.kind, second.kind) == (trace.SpanKind.CONSUMER,) * 2
+    assert [id_of(span)[0] for span in (first, second)] == seen
+    assert parent_of(first) == tuple(int(each, 16) for each in OTHER.split("-")[1:3])
+    assert parent_of(second) is None
+    assert (first.attributes or {})["messaging.message.id"] == "Msg-0"
+    assert first.status.status_code != second.status.status_code == trace.StatusCode.ERROR
+    assert (second.attributes or {})["error.type"] == "ValueError"
 
 
 def test_the_same_with_asyncio(stack: Any, traced: Traced, new_queue: NewQueue) -> None:

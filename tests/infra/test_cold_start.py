@@ -48,6 +48,7 @@ RARELY_NEEDED = {
     "queues.receiver_management",
     "receiving.lookup.find",
     "receiving.ageing",
+    "receiving.best_levels",
     "receiving.by_priority",
     "receiving.group_rates",
     "receiving.peek",

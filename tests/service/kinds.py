@@ -77,6 +77,10 @@ KINDS = (
         hint="saves read units: a round that is not known begins anew",
     ),
     Kind(
+        *("best levels", "messages", f"H#{_ID}#best", "best"),
+        hint="saves read units, and counts for less than a second",
+    ),
+    Kind(
         *("wake-up", "messages", f"W#{_ID}"),
         hint="a receiver that is not woken looks by itself",
     ),

@@ -10,8 +10,8 @@ from tests.service.test_looking_up import read_units
 from tests.service.test_priorities import bodies, send
 from tests.service.test_rates_by_group import environment
 
-from cirrusmq.model.priority import level_prefix
-from cirrusmq.receiving.ageing import MAX_PARTITIONS, AgeMemory, Rank
+from cirrusmq.model.priority import Rank, level_prefix
+from cirrusmq.receiving.ageing import MAX_PARTITIONS, AgeMemory
 from cirrusmq_local.testing import World
 
 LEVEL_1, LEVEL_2 = level_prefix(1), level_prefix(2)

@@ -117,6 +117,11 @@ def messages(alice: Client) -> None:
         alice.send("ordered", "e", group="g")
         alice.send("plain", "f", replace="k")
     alice.send("plain", "g", reply={"seconds": 600})
+    alice.put("/queues/urgent", {"priorities": 4, "partitions": 2})
+    for _ in range(2):
+        alice.send("urgent", "h", priority=3)
+        alice.receive("urgent", 1)
+        world.clock.pass_seconds(1)
     held = {each["id"]: each for each in plain.receive_all() if "reply_by" in each}
     for id, asked in held.items():
         given = {"receipt": asked["receipt"], "reply": {"body": "h"}}

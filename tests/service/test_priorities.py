@@ -104,7 +104,7 @@ class TestContract:
             ({"priorities": 33}, "priorities"),
             ({"priorities": 4, "fair": True}, "priorities"),
             ({"priorities": 4, "ordered": True}, "priorities"),
-            ({"priorities": 4, "partitions": 2}, "partitions"),
+            ({"priorities": 4, "partitions": 17}, "partitions"),
         ],
     )
     def test_what_no_queue_can_have_is_refused(
@@ -118,7 +118,7 @@ class TestContract:
         assert (shown["priorities"], shown["partitions"]) == (16, 1)
         assert queue.client.put(queue.path, {"priorities": 16}).status == 200
         assert queue.patch(priorities=8).json["parameter"] == "priorities"
-        assert queue.patch(partitions=2).json["parameter"] == "partitions"
+        assert queue.patch(partitions=17).json["parameter"] == "partitions"
         assert queue.patch(delay_seconds=1).status == 200
         plain = make_queue("plain")
         assert plain.show()["priorities"] is None

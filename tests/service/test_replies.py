@@ -490,13 +490,25 @@ class TestOtherFeatures:
         assert world.own.refused == []
         world.engine.close()
 
-    def test_it_is_billed_as_a_message(self, world: World, queue: TestQueue) -> None:
-        ask(queue)
-        answer(queue, queue.receive()[0])
+    def test_request_and_reply_are_billed_as_messages(self, world: World, queue: TestQueue) -> None:
+        sent = ask(queue)
+        received = queue.receive()[0]
+        for _ in range(2):  # the same again is one reply
+            assert answer(queue, received).status == 200
+        assert state(queue, sent) == "replied"
         world.settle()
         assert usage(world) == {
-            f"queue:orders {kind}": 1 for kind in ("sent", "received", "deleted")
+            "queue:orders sent": 2,
+            "queue:orders received": 1,
+            "queue:orders deleted": 1,
         }
+
+    def test_who_gives_up_is_billed_no_reply(self, world: World, queue: TestQueue) -> None:
+        sent = ask(queue)
+        world.clock.pass_seconds(70)
+        assert state(queue, sent) == "timed_out"
+        world.settle()
+        assert usage(world)["queue:orders sent"] == 1
 
 
 class TestOtherAccounts:

@@ -26,7 +26,16 @@ from cirrusmq.publishing.half_messages import checks
 from cirrusmq.publishing.half_messages.items import delete_mark
 from cirrusmq.push import lease_session, poster_lease
 from cirrusmq.push.lease_session import Turn
-from cirrusmq.receiving import ageing, by_priority, fair, group_slices, ordered, receive, selected
+from cirrusmq.receiving import (
+    ageing,
+    best_levels,
+    by_priority,
+    fair,
+    group_slices,
+    ordered,
+    receive,
+    selected,
+)
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import making, send
 from cirrusmq.settlement import requeue
@@ -157,6 +166,20 @@ def ages_count_tenfold(patch: pytest.MonkeyPatch) -> None:
         return by_age(core, source, pk, levels, ageing_ms // 10)
 
     patch.setattr(by_priority, "_by_age", hasty)
+
+
+@plant("spread priorities")
+def whatever_partition_comes_first_is_taken_from(patch: pytest.MonkeyPatch) -> None:
+    """A receive does not ask what other partitions have."""
+    patch.setattr(best_levels.BestLevels, "allows", lambda *_: True)
+    patch.setattr(best_levels.BestLevels, "_value", lambda self, at: self._source.partitions - at)
+
+
+@plant("spread priorities")
+def a_look_through_partitions_is_trusted_for_a_minute(patch: pytest.MonkeyPatch) -> None:
+    """Better messages that came since then wait."""
+    patch.setattr(best_levels, "TRUSTED_MS", 60_000)
+    patch.setattr(best_levels, "AGAIN_MS", 60_000)
 
 
 @plant("chosen groups")

@@ -749,6 +749,30 @@ def _aged_copies(draw: Draw) -> Scenario:
     return _with(kind(draw), orders=_AGEING, pause_ms=draw.choice((300, 4_000)))
 
 
+def _spread_priorities(draw: Draw) -> Scenario:
+    """Priorities in several partitions, with more messages than its receivers get at once.
+
+    Some age. Receivers are quick, so that they go by looks of others, which are soon too old.
+    """
+    kind = draw.choice((_priority_queues, _aged_priorities))
+    scenario = kind(draw)
+    steps = {"sender": draw.choice((8, 16)), "receiver": draw.choice((16, 30))}
+    cast = [replace(each, steps=steps.get(each.part, each.steps)) for each in scenario.cast]
+    return _with(
+        replace(scenario, cast=tuple(cast)),
+        orders={"partitions": draw.choice((2, 3, 5))},
+        pause_ms=draw.choice((200, 700, 1_500)),
+        takes=draw.choice(((1,), (1, 2), scenario.takes)),
+        unfailing=draw.random() < 0.6,
+    )
+
+
+def _spread_copies(draw: Draw) -> Scenario:
+    """Priorities in several partitions, beside dead letters, retries, receivers and functions."""
+    kind = draw.choice((_priority_letters, _priority_copies, _aged_copies))
+    return _with(kind(draw), orders={"partitions": draw.choice((2, 3, 5))})
+
+
 def _broken_functions(draw: Draw) -> Scenario:
     """Functions with a breaker that fail for a while, at more than opens it.
 
@@ -866,4 +890,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "aged copies": _aged_copies,
     "broken functions": _broken_functions,
     "scheduled queues": _scheduled_queues,
+    "spread priorities": _spread_priorities,
+    "spread copies": _spread_copies,
 }

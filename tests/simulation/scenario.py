@@ -115,6 +115,8 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "aged copies": (PRIORITY,),
     "broken functions": (BROKEN, TRIGGERS),
     "scheduled queues": (SCHEDULED,),
+    "spread priorities": (PRIORITY,),
+    "spread copies": (PRIORITY,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -112,6 +112,7 @@ def test_the_bill_equals_a_plain_recount(tmp_path: Path, jobs: Jobs, used: Used)
         if kind not in ("kept", "rewindable"):
             expected[account, resource, kind] = expected.get((account, resource, kind), 0) + n
     assert billed == expected
+    assert billed["acme", "queue:asked", "sent"] == 2  # a request and its reply
     assert {kind for _, _, kind in expected} >= {"sent", "received", "deleted", "published"}
 
 

@@ -12,8 +12,10 @@ from cirrusmq.metering.fold import MAX_RESOURCES, StreamRecord, fold
 from cirrusmq.metering.usage import Event, Usage, UsageKey
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.reply_note import ReplyNote
 from cirrusmq.publishing.records import make_header
 from cirrusmq.queues.resources import Resource
+from cirrusmq.receiving.replies.items import end_item
 from cirrusmq.storage.counters import Kept, rate_name
 from cirrusmq.storage.parcels import archive_item, log_item, parcel_item
 
@@ -62,6 +64,16 @@ def test_a_new_message_is_sent_to_a_queue_and_delivered_to_others(
 ) -> None:
     usage, _ = folded(change(None, parcel(1, source_id=source_id)))
     assert usage == {UsageKey(source_id, kind, MINUTE): Usage(1, 100)}
+
+
+def test_a_reply_is_a_message_that_is_sent_and_to_give_up_is_none() -> None:
+    note = ReplyNote(asker="bob", queue_id="queue", due_ms=NOW_MS)
+    reply = Message(body="x" * 30, attributes={"ab": "c"})
+    item = end_item(f"Msg-{SEND_ID}0", note, NOW_MS, reply, b"nonce")
+    gave_up = end_item(f"Msg-{SEND_ID}1", note, NOW_MS)
+    usage, steps = folded(record(None, item), record(None, gave_up), record(item, None))
+    assert usage == {UsageKey("queue", "sent", MINUTE): Usage(1, reply.size_bytes)}
+    assert steps == {}
 
 
 @pytest.mark.parametrize(("by_ttl", "kind"), [(True, "expired"), (False, "deleted")])

@@ -224,6 +224,10 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "a_copy_by_a_send_is_no_notification",
     ),
     SCENE + "priorities that age": ("ages_do_not_count", "ages_count_tenfold"),
+    SCENE + "priorities in several partitions": (
+        "a_look_through_partitions_is_trusted_for_a_minute",
+        "whatever_partition_comes_first_is_taken_from",
+    ),
     SCENE + "rates of groups": (
         "each_environment_has_the_whole_rate_of_a_group",
         "a_group_that_was_full_stays_full",

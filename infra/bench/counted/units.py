@@ -26,6 +26,7 @@ from .lives import (
     pushed_units,
     retried_units,
 )
+from .priorities import priority_rows
 from .reads import ENOUGH, receive_units
 from .rewinds import early_rows, rewind_rows
 from .shares import share_rows
@@ -52,6 +53,7 @@ def run() -> None:
     _show_halves()
     _show_rewinds()
     _show_turns()
+    _show_priorities()
 
 
 def _show_lives() -> None:
@@ -325,6 +327,12 @@ def _show_turns() -> None:
     """Prints units of fair queues."""
     heads = ["a fair queue of 4 partitions", "write units", "read units"]
     show("Fair queues, messages of 100 bytes", heads, turn_rows())
+
+
+def _show_priorities() -> None:
+    """Prints units of queues with priorities."""
+    heads = ["a queue with 16 priorities", "write units", "read units"]
+    show("Priorities, messages of 100 bytes", heads, priority_rows())
 
 
 def _show_shares() -> None:

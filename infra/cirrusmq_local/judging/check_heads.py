@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+from cirrusmq.base.limits import RETENTION_SECONDS_DEFAULT
 from cirrusmq_local.judging.cancellers import CANCEL, RESCHEDULE
 from cirrusmq_local.judging.deployment import Bounds
 from cirrusmq_local.judging.history import Call, Violation
@@ -54,10 +56,17 @@ def check_heads(scenario: Scenario, deployment: Bounds, book: Book) -> Iterator[
                     call
                     for call in vain
                     if _is_for(call, sent)
+                    and lives(call, sent, attributes, skew_ms)
                     and not undone_before(call, sent, undone, deployment, skew_ms)
                     and not ("rate" in attributes and _may_be_full(call, sent, receives, skew_ms))
                 ]
                 yield from hidden(book, sent, looks, skew_ms, delay_ms)
+
+
+def lives(call: Call, sent: Sent, attributes: dict[str, Any], skew_ms: int) -> bool:
+    """Returns True if a message lived until a call's end, by whatever clock."""
+    life_ms = 1_000 * attributes.get("message_retention_seconds", RETENTION_SECONDS_DEFAULT)
+    return all(call.ended_ms + skew_ms < sent_ms + life_ms for _, sent_ms in sent.ids.values())
 
 
 def _vain(call: Call) -> bool:

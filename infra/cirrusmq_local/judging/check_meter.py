@@ -10,7 +10,7 @@ from cirrusmq_local.judging.cancellers import CANCEL
 from cirrusmq_local.judging.check_replacing import replaced_ids
 from cirrusmq_local.judging.history import Call, Violation
 from cirrusmq_local.judging.scenario import Scenario
-from cirrusmq_local.judging.tracks import Book
+from cirrusmq_local.judging.tracks import REPLY, Book
 
 MAX_PER_RECEIVE = 16
 
@@ -57,8 +57,12 @@ def usage(scenario: Scenario, book: Book) -> Iterator[Used]:
             (1 + call.repeated) * len(call.given["labels"]) for call in calls if call.effective
         )
         kind = "published" if place == "news" else "sent"
+        replies = [call for call in book.by_kind[REPLY] if call.place == place]
+        done = {call.given["id"] for call in replies if call.known}
+        tried = {call.given["id"] for call in replies if call.effective}
+        known, limit = len(ids) + len(done), limit + len(done | tried)
         if not book.by_kind["redrive"]:
-            yield Used(place, kind, len(ids), limit)
+            yield Used(place, kind, known, limit)
     repeated = any(call.repeated for call in book.calls)
     for place, calls in _by_place(book.by_kind["delete"]).items():
         if place in scenario.invoked:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cirrusmq_local.judging.check_heads import hidden, may_undo, undone_before
+from cirrusmq_local.judging.check_heads import hidden, lives, may_undo, undone_before
 from cirrusmq_local.judging.deployment import Bounds
 from cirrusmq_local.judging.history import Call, Violation
 from cirrusmq_local.judging.places import Delivery
@@ -60,6 +60,7 @@ def check_priorities(scenario: Scenario, deployment: Bounds, book: Book) -> Iter
                     for each in call.answer
                 )
                 and not undone_before(call, sent, undone, deployment, skew_ms)
+                and lives(call, sent, orders, skew_ms)
             ]
             yield from hidden(book, sent, lower, skew_ms, 1_000 * orders["delay_seconds"])
             if ageing_ms:

@@ -62,6 +62,8 @@ MESSAGES_PER_SECOND = (1, 10_000)
 """The rates of a queue or receiver."""
 PRIORITIES = (2, 32)
 """Levels that a queue may have; the highest number comes first."""
+PRIORITY_PARTITIONS = (1, 16)
+"""Partitions of a queue with priorities: each is looked through up to twice a second."""
 AGEING_SECONDS = (10, 43_200)
 """Time for which a message waits until it counts one level higher."""
 

@@ -85,7 +85,7 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that the reader gets."""
     parcel_id: str
     partition: int
-    """The parcels' partition, unless the reader is ordered or fair."""
+    """The parcels' partition, unless the reader is ordered or has fair groups."""
     log: str
     """`<id>#<partition>` of the log that has the record."""
     sent_ms: int
@@ -192,7 +192,8 @@ def _parcel(share: ReaderShare, entries: Sequence[Entry], sequence: int) -> Parc
         key = f"{number}.{published}" if share.unnumbered else number
     elif share.fair:
         prefix = _lane(share, first)
-        partition = zlib.crc32(prefix.encode()) % share.group_partitions
+        if share.priorities is None:
+            partition = zlib.crc32(prefix.encode()) % share.group_partitions
         key = prefix + key
     found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")
     return new_parcel(

@@ -25,6 +25,7 @@ from cirrusmq.metering.usage import (
 from cirrusmq.model.steps import unlawful
 from cirrusmq.publishing.records import is_topic_record, read_record
 from cirrusmq.queues.resources import Resource
+from cirrusmq.receiving.replies.items import REPLIES, queue_and_size
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.counters import Kept, rate_name
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
@@ -74,7 +75,7 @@ class _Record(msgspec.Struct, frozen=True):
 
     resource_id: str
     step: Kept | None
-    """None for a topic's log, in which nothing is kept."""
+    """None for a topic's log and for replies, of which nothing is kept."""
     events: list[Event]
     """At most one of each source and kind."""
     waits_ms: tuple[int, ...] = ()
@@ -120,7 +121,9 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
 
 
 def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Record:
-    kind, resource_id, _ = record.pk.split("#")
+    kind, resource_id, *_ = record.pk.split("#")
+    if kind == REPLIES:
+        return _replied(record, resource_id)
     if kind == LOG:
         return _Record(resource_id, None, _together(_published(record, resource_id)))
     change = _change(record)
@@ -148,6 +151,15 @@ def _published(record: StreamRecord, topic_id: str) -> Iterator[Event]:
     if record.before is None and record.after is not None and is_topic_record(record.after):
         messages = read_record(record.after).messages
         yield published(topic_id, len(messages), sum(message.size_bytes for message in messages))
+
+
+def _replied(record: StreamRecord, message_id: str) -> _Record:
+    """Returns a reply as a message that is sent to its queue; to give up is none."""
+    found = None if record.before or not record.after else queue_and_size(record.after)
+    if found is None:
+        return _Record(message_id, None, [])
+    queue_id, size = found
+    return _Record(queue_id, None, [Event(queue_id, "sent", 1, size)])
 
 
 def _change(record: StreamRecord) -> ParcelChange:

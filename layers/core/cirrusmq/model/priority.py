@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base.limits import PRIORITIES
@@ -58,3 +59,18 @@ def priority_in(key_prefix: str) -> int:
 def level_prefix(priority: int) -> str:
     """Returns what the keys of messages of a priority begin with."""
     return f"{_HIGHEST - priority:0{_DIGITS}x}#"
+
+
+class Rank(msgspec.Struct, frozen=True):
+    """A level and when its oldest message became active."""
+
+    prefix: str
+    oldest_ms: int
+
+    def served_ms(self, ageing_ms: int) -> int:
+        """Returns a time by which levels compare: the earlier one is served first."""
+        return self.oldest_ms - priority_in(self.prefix) * ageing_ms
+
+    def old_enough_ms(self, higher: Rank, ageing_ms: int) -> int:
+        """Returns until when a message of the level must have been active to go before `higher`."""
+        return higher.served_ms(ageing_ms) + priority_in(self.prefix) * ageing_ms

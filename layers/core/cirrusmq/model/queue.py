@@ -184,10 +184,13 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def partition_of(self, send_id: str, prefix: str = "") -> int:
         """Returns the partition of a send in an unordered queue; in a fair one, of a `prefix`.
 
-        A send repeated after the partitions grew must look in the first one's partition, so the
-        number in force at the time inside the send's id decides.
+        With priorities, each level has messages in every partition. A send repeated after the
+        partitions grew must look in the first one's partition, so the number in force at the time
+        inside the send's id decides.
         """
-        return zlib.crc32((prefix or send_id).encode()) % self.partitions_at(ulid.time_of(send_id))
+        leveled = self.attributes.priorities is not None
+        chosen_by = send_id if leveled else prefix or send_id
+        return zlib.crc32(chosen_by.encode()) % self.partitions_at(ulid.time_of(send_id))
 
     def partitions_at(self, begun_ms: int) -> int:
         """Returns the number of partitions for sends begun at that time."""
@@ -282,8 +285,10 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
     if attributes.priorities is not None:
         if attributes.ordered or attributes.fair:
             raise InvalidParameter("priorities", "are not allowed in an ordered or a fair queue")
-        if attributes.partitions != 1:
-            raise InvalidParameter("partitions", "must be 1 in a queue with priorities")
+        least, most = limits.PRIORITY_PARTITIONS
+        if attributes.partitions > most:
+            reason = f"must be {least} to {most} in a queue with priorities"
+            raise InvalidParameter("partitions", reason)
     if attributes.ageing_seconds is not None and attributes.priorities is None:
         raise InvalidParameter("ageing_seconds", "is of a queue with priorities: this is none")
     if attributes.max_in_flight is not None and not attributes.fair:

@@ -15,7 +15,7 @@ import threading
 
 import msgspec
 
-from cirrusmq.model.priority import priority_in
+from cirrusmq.model.priority import Rank
 
 LOOK_MS = 1_000
 """Time between two looks of an environment through all levels of a partition."""
@@ -77,18 +77,3 @@ class AgeMemory:
             if each.prefix > level.prefix and each.served_ms(ageing_ms) <= before
         ]
         return sorted(found, key=lambda each: each.served_ms(ageing_ms))
-
-
-class Rank(msgspec.Struct, frozen=True):
-    """A level and when its oldest message became active."""
-
-    prefix: str
-    oldest_ms: int
-
-    def served_ms(self, ageing_ms: int) -> int:
-        """Returns a time by which levels compare: the earlier one is served first."""
-        return self.oldest_ms - priority_in(self.prefix) * ageing_ms
-
-    def old_enough_ms(self, higher: Rank, ageing_ms: int) -> int:
-        """Returns until when a message of the level must have been active to go before `higher`."""
-        return higher.served_ms(ageing_ms) + priority_in(self.prefix) * ageing_ms

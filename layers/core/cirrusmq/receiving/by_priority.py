@@ -18,11 +18,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from itertools import chain, groupby
+from typing import Protocol
 
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.lifecycle import chores
+from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.parcel import Parcel, key_ms
+from cirrusmq.model.priority import Rank
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
@@ -44,10 +48,28 @@ _FEW = 4
 """Parcels for half a read unit; a receive of one message begins with those."""
 
 
+class OtherPartitions(Protocol):
+    """The other partitions of a source, as far as a receive knows them."""
+
+    def allows(self, partition: int, rank: Rank) -> bool:
+        """Returns True if no other partition is known to have a better level."""
+
+    def ends(self, partition: int) -> None:
+        """Notes that nothing more can be claimed in a partition."""
+
+
 def take_by_priority(
-    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
+    core: Core,
+    source: Source,
+    partition: int,
+    wanted: ReceiveLimits,
+    walk: GroupLooks,
+    others: OtherPartitions | None = None,
 ) -> list[Claim]:
-    """Claim up to the wanted number of messages, of the highest levels that have any."""
+    """Claim up to the wanted number of messages, of the highest levels that have any.
+
+    others: ends the take if another partition is better; None means there is only this one.
+    """
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     levels = _Levels(core, source, pk, batch, walk)
@@ -55,12 +77,46 @@ def take_by_priority(
     if source.ageing_seconds is not None:
         order = _by_age(core, source, pk, levels, source.ageing_seconds * 1_000)
     try:
+        if others is not None:
+            order = _while_best(levels, order, partition, others)
         for turn in order:
             if not levels.take(turn):
                 break
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
     return claimed_of(core, source, pk, batch)
+
+
+def first_rank(core: Core, source: Source, partition: int) -> tuple[Rank | None, float]:
+    """Returns the level that a take would begin with, or None, and read units. Claims nothing.
+
+    Messages that some receives cannot hold count, too: others can.
+    """
+    pk, walk = partition_key(PARCELS, source.id, partition), GroupLooks("")
+    levels = _Levels(core, source, pk, None, walk)
+    if source.ageing_seconds is not None:
+        from cirrusmq.receiving.ageing import AgeMemory
+
+        now_ms, ageing_ms, oldest = (
+            core.now_ms(),
+            source.ageing_seconds * 1_000,
+            levels.all_oldest(),
+        )
+        core.memory(AgeMemory).note_all(pk, now_ms, oldest)
+        ranks = [Rank(prefix, oldest_ms) for prefix, oldest_ms in oldest.items()]
+        first = min(ranks, key=lambda each: each.served_ms(ageing_ms), default=None)
+        return first, walk.units
+    for turn in map(levels.look, levels.from_highest()):
+        oldest_ms = levels.earliest_of(turn)
+        if oldest_ms is not None:
+            return Rank(turn.prefix, oldest_ms), walk.units
+    return None, walk.units
+
+
+def tell_chores(core: Core, source: Source, partition: int) -> None:
+    """Reports the cleanup that looks at a partition have found."""
+    if ChoreMemory in core.memories:  # in most environments nothing was ever met
+        chores.tell(core, source, partition_key(PARCELS, source.id, partition))
 
 
 class _Level(msgspec.Struct, frozen=True):
@@ -79,7 +135,7 @@ def _by_age(
 ) -> Iterator[_Level]:
     """Yields the highest levels first, before each the lower ones that are old enough for it."""
     # Few queues have ageing: the others' cold starts do without.
-    from cirrusmq.receiving.ageing import AgeMemory, Rank
+    from cirrusmq.receiving.ageing import AgeMemory
 
     ages, now_ms = core.memory(AgeMemory), core.now_ms()
     if ages.is_due(pk, now_ms):
@@ -103,32 +159,54 @@ def _by_age(
         yield turn
 
 
+def _while_best(
+    levels: _Levels, order: Iterator[_Level], partition: int, others: OtherPartitions
+) -> Iterator[_Level]:
+    """Yields the levels that have something to claim, until another partition is better."""
+    for turn in order:
+        seen = levels.look(turn) if turn.found is None else turn
+        oldest_ms = levels.earliest_of(seen)
+        if oldest_ms is None:
+            continue
+        if not others.allows(partition, Rank(seen.prefix, oldest_ms)):
+            return
+        yield seen
+    others.ends(partition)
+
+
 class _Levels:
     """The levels of a partition that have keys, the highest first."""
 
-    def __init__(self, core: Core, source: Source, pk: str, batch: Batch, walk: GroupLooks) -> None:
+    def __init__(
+        self, core: Core, source: Source, pk: str, batch: Batch | None, walk: GroupLooks
+    ) -> None:
+        """batch: the messages that are claimed; None only looks."""
         self._core, self._source, self._pk, self._batch = core, source, pk, batch
+        self._limit = 1 if batch is None else batch.wanted.limit
         self._walk = walk
 
     @property
     def count(self) -> int:
         """Messages that were claimed of all levels."""
-        return self._batch.count
+        return 0 if self._batch is None else self._batch.count
 
     def all_oldest(self) -> dict[str, int]:
-        """Returns when the oldest claimable message of each level became active, by its prefix.
+        """Returns when the oldest claimable message of each level may have become active, by its
+        prefix."""
+        turns = map(self.look, self._pages(_FEW, _FEW))
+        found = {turn.prefix: self.earliest_of(turn) for turn in turns}
+        return {prefix: ms for prefix, ms in found.items() if ms is not None}
+
+    def earliest_of(self, turn: _Level) -> int | None:
+        """Returns when the oldest message of a level may have become active, None without any.
 
         Messages whose leases ended may be in front of older ones, which have later keys: if there
         is more of a level, its oldest one counts from the last key that was read, at the latest.
         """
-        found: dict[str, int] = {}
-        for turn in map(self.look, self._pages(_FEW, _FEW)):
-            oldest_ms = self.oldest_of(turn)
-            if oldest_ms is not None and turn.found is not None:
-                behind_ms = key_ms(turn.found[0][-1].sort_key)
-                more = turn.page.more_after is not None
-                found[turn.prefix] = min(oldest_ms, behind_ms) if more else oldest_ms
-        return found
+        oldest_ms = self.oldest_of(turn)
+        if oldest_ms is None or turn.found is None or turn.page.more_after is None:
+            return oldest_ms
+        return min(oldest_ms, key_ms(turn.found[0][-1].sort_key))
 
     def oldest_of(self, turn: _Level) -> int | None:
         """Returns when the oldest message that a look found became active, None without any."""
@@ -152,7 +230,7 @@ class _Levels:
 
     def from_highest(self) -> Iterator[_Level]:
         """Yields the levels from the highest one on."""
-        first = _FEW if self._batch.wanted.limit == 1 else FEWEST_PER_PAGE
+        first = _FEW if self._limit == 1 else FEWEST_PER_PAGE
         return self._pages(first, FEWEST_PER_PAGE)
 
     def _pages(self, limit: int, further: int) -> Iterator[_Level]:
@@ -179,6 +257,7 @@ class _Levels:
         """Claim what a level has; whether nothing more of it can be claimed, so that the next one
         may be taken from."""
         core, source, batch, page = self._core, self._source, self._batch, turn.page
+        assert batch is not None
         if turn.until_ms is not None:
             return self._take_aged(turn, turn.until_ms)
         now_ms, before = core.now_ms(), batch.count
@@ -195,6 +274,7 @@ class _Levels:
     def _take_aged(self, turn: _Level, until_ms: int) -> bool:
         """Claim the messages of a level that became active by a time; whether all were seen."""
         core, batch, paid = self._core, self._batch, self._walk.units
+        assert batch is not None
         before = batch.count
         for parcels in self._pages_of(turn):
             old = deque(self._old_enough(parcels, until_ms))
@@ -212,9 +292,9 @@ class _Levels:
         if turn.found is not None:
             first, behind = turn.found
             return chain([first] if first else [], behind)
-        batch, head = self._batch, Head(self._pk, turn.prefix)
+        head = Head(self._pk, turn.prefix)
         return pages_with_something(
-            *(self._core, self._source, head, batch.wanted.limit, turn.page, self._pay, batch)
+            *(self._core, self._source, head, self._limit, turn.page, self._pay, self._batch)
         )
 
     def _old_enough(self, parcels: list[Parcel], until_ms: int) -> list[Parcel]:

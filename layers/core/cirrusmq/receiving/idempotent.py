@@ -16,7 +16,8 @@ key, on either side of it: unless the wanted number is found behind the place, p
 are read as well.
 
 A fair partition is read group by group, each like a partition: only the environment of the first
-receive knew the group at which it began.
+receive knew the group at which it began. One with priorities is read level by level; each partition
+gets its part of the units, since only that environment knew which one was the best.
 """
 
 from __future__ import annotations
@@ -68,7 +69,11 @@ def _held_in(
 ) -> Iterator[Iterable[Claim]]:
     """Yields the held messages of each partition, as far as the units go."""
     woken = partitions_woken_since(core, source, chance.begun_ms)
-    for partition in dict.fromkeys([*woken, *chance.partitions(source)]):
+    partitions = list(dict.fromkeys([*woken, *chance.partitions(source)]))
+    whole = budget
+    for number, partition in enumerate(partitions):
+        if source.priorities is not None:  # the receive began with the best partition
+            budget = whole.portion(whole.left / (len(partitions) - number))
         pk = partition_key(PARCELS, source.id, partition)
         if source.ordered:
             parcels = _around(core, pk, chance.ring_start, budget)
@@ -80,7 +85,7 @@ def _held_in(
             yield _held_by_turns(core, source, pk, chance, wanted.limit, budget)
         else:
             yield _held_behind(core, source, Head(pk), chance, wanted.limit, budget)
-        if not budget.pays():
+        if not whole.pays():
             return
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta, UnsetType
@@ -30,6 +29,9 @@ from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.making import group_hash
 from cirrusmq.settlement.settle import ReceiptText
+
+if TYPE_CHECKING:
+    from cirrusmq.receiving.best_levels import BestLevels
 
 EMPTY_LOOKS = 4
 """A receive that has messages ends after this number of empty partitions in a row: a poll costs
@@ -366,11 +368,18 @@ class _PartitionPoller:
         before = self._units
         units = max(polling.PARTITION_UNITS, polling.LOOK_UNITS / len(partitions))
         answer = _ReceiveAnswer(rest=wanted, fills=fills and not source.grouped)
-        for partition, each in itertools.product(partitions, source.all):
+        in_order: Iterable[int] = partitions
+        best = self._best_levels(source)
+        if best is not None:
+            all_partitions = self._chance.partitions(source)
+            whole = len(partitions) == len(all_partitions)
+            empty = not whole and best.seems_empty(partitions)
+            in_order = () if empty else best.in_order(all_partitions)
+        for partition, each in ((one, each) for one in in_order for each in source.all):
             self.too_large.pop((each.id, partition), None)
             received: list[Received] = []
             try:
-                claims = self._take(each, partition, answer.rest, units)
+                claims = self._take(each, partition, answer.rest, units, best)
                 received = _with_contents(self._core, each, claims)
             except Unavailable as error:
                 if answer.received:
@@ -388,12 +397,29 @@ class _PartitionPoller:
             raise refused
         return answer.received
 
+    def _best_levels(self, source: Source) -> BestLevels | None:
+        """Returns the order of partitions for a source with priorities, None for others."""
+        if source.priorities is None or source.partitions == 1:
+            return None
+        # Few queues have priorities in several partitions: the others' cold starts do without.
+        from cirrusmq.receiving.best_levels import BestLevels
+
+        return BestLevels(self._core, source, self._walk_of(source))
+
+    def _walk_of(self, source: Source) -> GroupLooks:
+        return self._walks.setdefault(source.id, GroupLooks(self._chance.ring_start))
+
     def _take(
-        self, source: Source, partition: int, wanted: ReceiveLimits, units: float
+        self,
+        source: Source,
+        partition: int,
+        wanted: ReceiveLimits,
+        units: float,
+        best: BestLevels | None,
     ) -> list[Claim]:
         if not source.grouped:
             return take_from_partition(self._core, source, partition, wanted)
-        walk = self._walks.setdefault(source.id, GroupLooks(self._chance.ring_start))
+        walk = self._walk_of(source)
         walk.units_left = units
         given = self._core, source, partition, wanted, walk
         if source.ordered:
@@ -402,7 +428,7 @@ class _PartitionPoller:
         if source.priorities is not None:
             from cirrusmq.receiving.by_priority import take_by_priority
 
-            return take_by_priority(*given)
+            return take_by_priority(*given, best)
         from cirrusmq.receiving import fair
 
         if self._chance.group is not None:

@@ -16,6 +16,7 @@ Modules are named below `cirrusmq`, where an item's shape is its mechanism's own
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `H#<source id>#<partition>` | `H#<hash of group>` | the mark of a fair queue's group |
+| Messages | `H#<source id>#best` | `best` | best levels by partition: `receiving.best_levels` |
 | Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `queues.wake_ups.items` |
 | Messages | `M#<source id>#<send id>` | number in the send | `storage.locations` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |

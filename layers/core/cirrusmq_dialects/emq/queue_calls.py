@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cirrusmq.access.permissions import authorize
+from cirrusmq.base import limits
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue, QueueInput, change_attributes
 from cirrusmq.model.source import queue_source
@@ -37,7 +38,8 @@ def create_queue(asked: Asked) -> Any:
     if given.topicQueue:
         changes["ordered"] = True
     if given.enablePriority:
-        changes |= {"priorities": shapes.LEVELS, "partitions": 1}
+        partitions = min(changes.get("partitions", 1), limits.PRIORITY_PARTITIONS[1])
+        changes |= {"priorities": shapes.LEVELS, "partitions": partitions}
     texts = shapes.read_receive_number(given.queueAttribute)
     if given.deadLetterQueue:
         texts[shapes.DEAD_LETTERS] = "true"

@@ -193,18 +193,28 @@ def _by_time(
 def _by_priority(
     core: Core, queue: Queue, source: Source, send_id: str, position: int, budget: ReadBudget
 ) -> Iterator[Parcel]:
-    """The parcels under the first keys that the message may have, and under its noted one."""
+    """The parcels under the first keys that the message may have, and under its noted one.
+
+    If the queue has grown, its other partitions come last: fewer of them were in use then.
+    """
     begun_ms, own = ulid.time_of(send_id), delay_in(send_id)
-    pk = partition_key(PARCELS, source.id, 0)
+    partition = queue.partition_of(send_id)
+    others = [each for each in range(source.partitions) if each != partition]
     levels = [level_prefix(priority) for priority in range(1, (source.priorities or 0) + 1)]
     delays = [queue.attributes.delay_seconds if own is None else own]
     delays += [seconds for _, seconds in queue.earlier_delays]
-    for seconds in dict.fromkeys(delays):
-        key = sort_key(begun_ms + seconds * 1000, send_id)
-        yield from _at(core, [(pk, prefix + key) for prefix in levels], budget)
+    firsts = [sort_key(begun_ms + each * 1000, send_id) for each in dict.fromkeys(delays)]
+    pk = partition_key(PARCELS, source.id, partition)
+    for first in firsts:
+        yield from _at(core, [(pk, prefix + first) for prefix in levels], budget)
     budget.spend(1)
     noted = read_place(core, source.id, send_id, position)
     yield from _at(core, [noted] if noted else [], budget)
+    for first, other in itertools.product(firsts, others if source.grown else ()):
+        pk = partition_key(PARCELS, source.id, other)
+        if budget.left < len(levels):
+            return
+        yield from _at(core, [(pk, prefix + first) for prefix in levels], budget)
 
 
 def near_both_ends(

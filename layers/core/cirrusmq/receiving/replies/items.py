@@ -26,7 +26,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import ttl_seconds
 
-_REPLIES = "Y"
+REPLIES = "Y"
 
 
 class RequestEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +84,14 @@ def replies_of(core: Core, message_id: str) -> Iterator[RequestEnd]:
             yield end
 
 
+def queue_and_size(item: Item) -> tuple[str, int] | None:
+    """Returns the id of a reply's queue, and its bytes; None for an asker that gave up."""
+    reply = read_end(item).reply
+    return None if reply is None else (item["sk"]["S"].rpartition("#")[2], reply.size_bytes)
+
+
 def _pk(message_id: str) -> str:
-    return f"{_REPLIES}#{message_id}"
+    return f"{REPLIES}#{message_id}"
 
 
 def _sk(note: ReplyNote) -> str:
