@@ -89,7 +89,10 @@ def read_table_units(session: boto3.session.Session) -> TableUnits:
 def missing_here(root: Path) -> Iterator[str]:
     """Yields tools that this machine lacks."""
     if shutil.which(PYTHON) is None:
-        yield f"{PYTHON} is not on the path: functions are built with the Python that they run on"
+        yield (
+            f"{PYTHON} is not on the path: functions are built with the Python that they run on;"
+            " install it, or put its folder on PATH"
+        )
     if not (root / SAM).exists():
         yield f"{SAM} is missing: make deploy-tools"
 
@@ -203,7 +206,8 @@ def find_problems(
         stack, account = read_stack(session, name), read_concurrency(session)
         tables = read_table_units(session)
     except (BotoCoreError, ClientError) as error:
-        return [*here, f"the account cannot be asked: {error}"], None
+        names = "name both as in: -- --region eu-central-1 --profile ops"
+        return [*here, f"the account cannot be asked: {error} ({names})"], None
     template = _template(root, name, parameters, stack)
     return [
         *here,

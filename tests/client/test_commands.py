@@ -81,8 +81,10 @@ def test_topics_are_made_subscribed_to_published_on_and_shown(
     queue, topic = new_queue(), f"t-{uuid.uuid4().hex}"
     assert run_command("topic", "create", topic).returncode == 0
     made = run_command("subscribe", topic, "orders", "--queue", queue, "--tag", "paid", "--json")
+    labels = 'labels={"team": "a"}'
     assert json.loads(made.stdout)["filter"] == {"tags": ["paid"]}
-    assert run_command("subscribe", topic, "group", "--ordered").returncode == 0
+    assert run_command("subscribe", topic, "group", "--ordered", "-a", labels).returncode == 0
+    assert client.show_subscription(topic, "group")["labels"] == {"team": "a"}
     named = run_command("subscribe", topic, "served", "--invoke", '{"function": "shop"}')
     assert (named.returncode, "InvokeFunctions" in named.stderr) == (1, True)
     published = run_command("publish", topic, "hello", "--tag", "paid", "--json")
@@ -350,6 +352,7 @@ def test_an_error_is_one_line_that_says_what_to_do(
         ("subscribe", "t", "s", "--tag", "a", "--binding-key", "a.#"),
         ("subscribe", "t", "s", "--retry", "{"),
         ("subscribe", "t", "s", "--invoke", "{"),
+        ("subscribe", "t", "s", "--rate", "5", "-a", "rate=6"),
         ("publish", "t", "--deduplication-id", "d"),
         ("listen", "--secret", "whsec_!"),
         ("listen", "--status", "99"),

@@ -41,10 +41,11 @@ def give_up_from_a_group(service: httpx.Client, topic: str) -> str:
 
 
 def test_dead_letters_of_a_subscription_are_told_first_on_every_page_of_queues(
-    open_console: Open, account: tuple[httpx.Client, dict[str, Any]]
+    open_console: Open, account: tuple[httpx.Client, dict[str, Any]], shared_stack: Stack
 ) -> None:
     service, key = account
     dead = give_up_from_a_group(service, "menu")
+    assert shared_stack.client().post("/local/run/meter").is_success
     console = open_console(key=key)
     for place in ("overview", "queues", "queues?prefix=nothing", "retries"):
         page = console.show(place)
@@ -54,6 +55,13 @@ def test_dead_letters_of_a_subscription_are_told_first_on_every_page_of_queues(
     row.get_by_role("link", name="menu / group").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("menu / group")
 
+    # A green state alone would hide that the subscription gave up all that it got.
+    for place in ("overview", "topics/menu"):
+        row = console.show(place).get_by_role("row").filter(has_text="delivering")
+        expect(row.get_by_role("link", name="1 given up")).to_be_visible()
+    console.show("subscriptions/menu/group").get_by_role("link", name="1 given up").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(dead)
+
     # The card of a dead letter has the time of its death, and none as its sending.
     page = console.show(f"queues/{dead}/dead")
     card = page.get_by_role("article")
@@ -62,7 +70,7 @@ def test_dead_letters_of_a_subscription_are_told_first_on_every_page_of_queues(
 
 
 def test_a_queue_of_any_name_is_told_with_the_queue_that_names_it(
-    open_console: Open, account: tuple[httpx.Client, dict[str, Any]]
+    open_console: Open, account: tuple[httpx.Client, dict[str, Any]], shared_stack: Stack
 ) -> None:
     service, key = account
     make_queue(service, "graveyard")
@@ -76,9 +84,16 @@ def test_a_queue_of_any_name_is_told_with_the_queue_that_names_it(
     body = {"receipts": [receipt], "reason": "cold"}
     service.post("/queues/orders/messages/dead-letter", json=body)
 
-    row = console.show("queues?again=1").get_by_role("row").filter(has_text="cold")
+    assert shared_stack.client().post("/local/run/meter").is_success
+
+    page = console.show("queues?again=1")
+    row = page.get_by_role("row").filter(has_text="cold")
     expect(row).to_contain_text("graveyard")
     expect(row.get_by_role("link", name="orders")).to_be_visible()
+    page = console.show("queues/orders")
+    expect(page.get_by_role("link", name="1 given up")).to_have_attribute(
+        "href", "#/queues/graveyard/dead"
+    )
 
 
 def test_queues_have_a_page_that_ends_its_loading(

@@ -3,8 +3,8 @@
 import { Refused } from "./api.js";
 import { h, newId } from "./dom.js";
 import { currentLanguage, t } from "./i18n.js";
-import { makeInput, makeRow, readInput } from "./inputs.js";
-import { makeNested } from "./nested_inputs.js";
+import { makeInput, makeRow } from "./inputs.js";
+import { makeNested, valueOf } from "./nested_inputs.js";
 import { act, outcome } from "./ui.js";
 
 /**
@@ -92,7 +92,7 @@ export function readNumber(text) {
 function changes(fields, before, inputs) {
   const changed = {};
   for (const [name, field_] of Object.entries(fields)) {
-    const value = read(field_, inputs[name]);
+    const value = valueOf(field_, inputs[name]);
     if (value !== undefined && JSON.stringify(value) !== JSON.stringify(before[name]))
       changed[name] = value;
   }
@@ -101,5 +101,3 @@ function changes(fields, before, inputs) {
 
 /** What a field is before anything is changed: an object as its own inputs have it. */
 const first = (field_, input, value) => (input.readValue ? input.readValue() : (value ?? null));
-
-const read = (field_, input) => (input.readValue ? input.readValue() : readInput(field_, input));

@@ -20,24 +20,34 @@ function group(name, { rows, read, write }) {
   return element;
 }
 
-/** The members of an object, each with its label; empty ones are left out. */
+/** The members of an object, each with its label, or a group within it; empty ones are left out. */
 function members(fields, value) {
   const inputs = Object.entries(fields).map(([name, field]) => [
     name,
     field,
-    makeInput(name, field, value[name]),
+    makeNested(name, field, value[name]) ?? makeInput(name, field, value[name]),
   ]);
   const read = () => {
     const given = inputs
-      .map(([name, field, input]) => [name, readInput(field, input)])
+      .map(([name, field, input]) => [name, valueOf(field, input)])
       .filter(([, each]) => each !== undefined && each !== null);
     return given.length ? Object.fromEntries(given) : null;
   };
   const write = (object) => {
-    for (const [name, field, input] of inputs)
-      input.value = makeInput(name, field, object[name]).value;
+    for (const [name, field, input] of inputs) {
+      if (input.writeValue) input.writeValue(object[name] ?? {});
+      else input.value = makeInput(name, field, object[name]).value;
+    }
   };
-  return { rows: inputs.map(([name, field, input]) => makeRow(name, field, input)), read, write };
+  const rows = inputs.map(([name, field, input]) =>
+    input.readValue ? input : makeRow(name, field, input),
+  );
+  return { rows, read, write };
+}
+
+/** What an input or a group has; undefined or null as `readInput` has it. */
+export function valueOf(field, input) {
+  return input.readValue ? input.readValue() : readInput(field, input);
 }
 
 /** A choice of a variant by its title, and that one's members: `policy` names it. */

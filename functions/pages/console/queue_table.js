@@ -5,18 +5,28 @@ import { h } from "./dom.js";
 import { field } from "./forms.js";
 import { counted, duration } from "./format.js";
 import { t } from "./i18n.js";
-import { hourHead, hourLine } from "./rates.js";
+import { givenUp, givenUpBadge, hourHead, hourLine } from "./rates.js";
 import { act, badge, outcome, table } from "./ui.js";
 
-/** `failing`: names of the queues that hold dead letters; these are first. */
+/**
+ * `failing`: names of the queues that hold dead letters; these are first, then queues that gave
+ * messages up in the last hour.
+ */
 export function queueTable(queues, hours, failing) {
-  const sorted = [...queues].sort(
-    (one, other) => failing.has(other.name) - failing.has(one.name),
-  );
+  const hourOf = (queue) => hours("queue", queue.name);
+  const rank = (queue) => 2 * failing.has(queue.name) + (givenUp(hourOf(queue)) > 0);
+  const sorted = [...queues].sort((one, other) => rank(other) - rank(one));
   // The column that is empty on most days would push the others out of a narrow window.
   const state = {
     head: t("state"),
-    cell: (queue) => (failing.has(queue.name) ? badge(t("dead_letters"), "bad") : ""),
+    cell: (queue) =>
+      h(
+        "span",
+        {},
+        failing.has(queue.name) && badge(t("dead_letters"), "bad"),
+        " ",
+        givenUpBadge(hourOf(queue), queue.dead_letter?.queue),
+      ),
   };
   return table(
     t("queues"),
@@ -26,7 +36,7 @@ export function queueTable(queues, hours, failing) {
         cell: (queue) =>
           h("a", { href: `#/queues/${encodeURIComponent(queue.name)}` }, queue.name),
       },
-      ...(queues.some((queue) => failing.has(queue.name)) ? [state] : []),
+      ...(queues.some(rank) ? [state] : []),
       { head: t("backlog"), number: true, cell: (queue) => counted(queue.counts, "active") },
       { head: t("in_flight"), number: true, cell: (queue) => counted(queue.counts, "inactive") },
       { head: t("delayed"), number: true, cell: (queue) => counted(queue.counts, "delayed") },
@@ -38,7 +48,7 @@ export function queueTable(queues, hours, failing) {
       ...["sent", "kept"].map((kind) => ({
         head: hourHead(kind),
         minor: true,
-        cell: (queue) => hourLine(hours("queue", queue.name), kind),
+        cell: (queue) => hourLine(hourOf(queue), kind),
       })),
     ],
     sorted,

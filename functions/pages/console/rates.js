@@ -5,7 +5,7 @@ import { counts, legend, sparkline } from "./charts.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
 import { t, translated } from "./i18n.js";
-import { tiles } from "./ui.js";
+import { badge, tiles } from "./ui.js";
 
 const AGAIN_MS = 60_000;
 const NAMES_OF_A_CALL = 50;
@@ -70,6 +70,19 @@ export function hourLine(hour, kind) {
   const what = translated("rate", kind);
   const line = sparkline(values, t("sparkline", { what, values: values.join(", ") }));
   return kind === "kept" ? line : h("span", { class: "rate" }, line, ` ${number(sum(values))}`);
+}
+
+/** How many messages were given up in the hour: dead letters, and messages that were dropped. */
+export function givenUp(hour) {
+  return hour ? sum(hour.dead_lettered) + sum(hour.dropped) : 0;
+}
+
+/** A badge with that number, null for 0; it leads to the dead-letter queue `to` if there is one. */
+export function givenUpBadge(hour, to = null) {
+  const count = givenUp(hour);
+  if (!count) return null;
+  const text = t("given_up.count", { count: number(count) });
+  return badge(to ? h("a", { href: `#/queues/${encodeURIComponent(to)}/dead` }, text) : text, "bad");
 }
 
 /** Charts of some kinds and of what is kept, and the sums of what is rare. */

@@ -58,11 +58,16 @@ function kindOf(schema) {
   return schema.type === "string" ? "text" : "json";
 }
 
-/** A value with an input of its own; an object whose names are free is one in JSON. */
-const isPlain = ({ type, items, properties }) =>
+/** A value with inputs of its own; an object whose names are free is one in JSON. */
+const isPlain = ({ type, items, properties, anyOf, enum: words }) =>
+  Boolean(words) ||
   ["string", "integer", "number", "boolean"].includes(type) ||
   (type === "object" && !properties) ||
-  (items?.type ?? "") in LISTS;
+  (items?.type ?? "") in LISTS ||
+  (anyOf?.every((one) => one.type === "null" || isPlain(one) || isObject(one)) ?? false);
+
+/** A reference to an object whose members have inputs, as the breaker of `invoke`. */
+const isObject = ({ $ref }) => Boolean($ref) && kindOf(schemas[$ref.split("/").pop()]) === "object";
 
 /** A shape that is one of several says each: those of retry policies have their waits. */
 function described(schema) {

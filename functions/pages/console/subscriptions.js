@@ -4,7 +4,7 @@ import { Refused, each, get, subscriptionPath, topicPath } from "./api.js";
 import { h } from "./dom.js";
 import { counted, duration, time } from "./format.js";
 import { t, translated } from "./i18n.js";
-import { hourHead, hourLine } from "./rates.js";
+import { givenUp, givenUpBadge, hourHead, hourLine } from "./rates.js";
 import { badge, table } from "./ui.js";
 
 const TONES = { delivering: "good", retrying: "bad", unconfirmed: "waiting", paused: "waiting" };
@@ -48,15 +48,30 @@ export function namesOf(states) {
   return states.filter((held) => held.counts).map((held) => `${held.topic}/${held.name}`);
 }
 
-/** A table of subscriptions; `hours` gives the last hour of those that keep messages. */
+/**
+ * A table of subscriptions; `hours` gives the last hour of those that keep messages. Subscriptions
+ * that retry or gave messages up in that hour are first.
+ */
 export function statesTable(caption, states, hours) {
+  const hourOf = (held) => hours("subscription", `${held.topic}/${held.name}`);
+  const fails = (held) => held.state === "retrying" || givenUp(hourOf(held)) > 0;
+  const sorted = [...states].sort((one, other) => fails(other) - fails(one));
   return table(
     caption,
     [
       { head: t("subscription"), cell: (held) => nameLink(held) },
       {
         head: t("state"),
-        cell: (held) => h("span", {}, stateBadge(held.state), " ", breakerBadge(held)),
+        cell: (held) =>
+          h(
+            "span",
+            {},
+            stateBadge(held.state),
+            " ",
+            breakerBadge(held),
+            " ",
+            givenUpBadge(hourOf(held), held.dead_letter_queue),
+          ),
       },
       { head: t("backlog"), number: true, cell: (held) => counted(held.counts, "active") },
       { head: t("in_flight"), number: true, cell: (held) => counted(held.counts, "inactive") },
@@ -64,7 +79,7 @@ export function statesTable(caption, states, hours) {
       ...["delivered", "kept"].map((kind) => ({
         head: hourHead(kind),
         minor: true,
-        cell: (held) => hourLine(hours("subscription", `${held.topic}/${held.name}`), kind),
+        cell: (held) => hourLine(hourOf(held), kind),
       })),
       { head: t("next_attempt"), cell: (held) => time(held.next_attempt_at) },
       { head: t("last_error"), cell: (held) => held.last_error ?? "" },
@@ -78,7 +93,7 @@ export function statesTable(caption, states, hours) {
           ),
       },
     ],
-    states,
+    sorted,
   );
 }
 

@@ -75,6 +75,17 @@ def read_attributes(texts: list[str] | None) -> Any:
     return {name: _value(value) for name, value in map(read_pair, texts or [])}
 
 
+def with_attributes(chosen: dict[str, Any], texts: list[str] | None) -> Any:
+    """Return the attributes that options chose, and `-a name=value`; no name may be in both."""
+    given: dict[str, Any] = read_attributes(texts)
+    for name in given:
+        if chosen.get(name) is not None:
+            raise typer.BadParameter(
+                f"{name} is given by another option, too", param_hint="--attribute"
+            )
+    return {name: value for name, value in chosen.items() if value is not None} | given
+
+
 def read_changes(texts: list[str] | None) -> Any:
     """Return `read_attributes`, with at least one attribute."""
     if not texts:

@@ -128,9 +128,9 @@ def check_key(connection: Connection) -> Finding:
         detail = ""
     named = connection.access_key_id
     if answer.is_success:
-        return ok("key", f"{named} is taken")
+        return ok("key", f"{named} is accepted")
     if answer.status_code == 403:
-        return ok("key", f"{named} is taken; its scope does not let it list queues")
+        return ok("key", f"{named} is accepted; its scope does not let it list queues")
     if answer.status_code == 401:
         return wrong("key", f"{named} is refused: {detail.rstrip('.') or 'it is wrong'}; {_REMEDY}")
     return wrong("key", f"{named}: answered {answer.status_code}, {detail or 'without a reason'}")

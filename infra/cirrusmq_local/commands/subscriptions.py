@@ -22,6 +22,7 @@ from cirrusmq_local.commands.arguments import (
     read_changes,
     read_filter,
     read_json,
+    with_attributes,
 )
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_record
@@ -193,6 +194,7 @@ def subscribe(
             help="Queue for messages that cannot be delivered.", autocompletion=completion.queues
         ),
     ] = None,
+    attribute: Attributes = None,
     exact: Exact = False,
     as_json: Json = False,
     data: Data = DATA,
@@ -220,7 +222,7 @@ def subscribe(
         "breaker": read_json("--breaker", breaker),
         "dead_letter_queue": dead_letter_queue,
     }
-    attributes: Any = {key: value for key, value in wanted.items() if value is not None}
+    attributes = with_attributes(wanted, attribute)
     made = connect(data).create_subscription(topic, name, attributes, exact=exact)
     print_made("subscription", f"{topic}/{name}", made, attributes, as_json)
 

@@ -106,6 +106,7 @@ def _listen(host: str, port: int) -> socket.socket:
         reason = getattr(error, "strerror", None) or str(error)
         raise AddressError(
             f"cannot answer on {host}:{port}: {reason}: take another --port or --host"
+            " (make up PORT=9000)"
         ) from error
 
 

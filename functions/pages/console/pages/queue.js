@@ -7,7 +7,7 @@ import { counted, countedAll, duration, number, plain, time } from "../format.js
 import { t } from "../i18n.js";
 import { drawLive, readLive } from "../live_rates.js";
 import { pastHours } from "../past_hours.js";
-import { drawHour, lastHours } from "../rates.js";
+import { drawHour, givenUpBadge, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
 import { breakerBadge } from "../subscriptions.js";
 import { badge, button, confirm, facts, section, tabs, tiles } from "../ui.js";
@@ -55,6 +55,8 @@ async function nowTab(queue) {
       readLive("queue", queue.name, SECONDS),
     ]);
     const { counts } = read;
+    const hour = hours("queue", queue.name);
+    const lost = givenUpBadge(hour, read.dead_letter?.queue);
     replace(
       figures,
       tiles([
@@ -66,13 +68,14 @@ async function nowTab(queue) {
         ...(read.breaker_state === "open"
           ? [[t("breaker.since"), time(read.breaker_open_since)]]
           : []),
+        ...(lost ? [[t("given_up"), lost]] : []),
         ...Object.entries(counts.active_by_priority ?? {})
           .sort(([one], [other]) => other - one)
           .map(([level, count]) => [`${t("priority")} ${level}`, number(count)]),
       ]),
     );
     replace(seconds, drawLive("queue", queue.name, RATES, SECONDS));
-    replace(drawn, drawHour(hours("queue", queue.name), RATES));
+    replace(drawn, drawHour(hour, RATES));
     const paused = read.paused ? badge(t("state.paused"), "waiting") : null;
     replace(told, paused, breakerBadge(read), summary(read));
   };

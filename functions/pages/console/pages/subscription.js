@@ -10,7 +10,7 @@ import { t } from "../i18n.js";
 import { follow } from "../progress.js";
 import { drawLive, readLive } from "../live_rates.js";
 import { pastHours } from "../past_hours.js";
-import { drawHour, lastHours } from "../rates.js";
+import { drawHour, givenUpBadge, lastHours } from "../rates.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
 import { fieldsOf } from "../schema.js";
 import { breakerBadge, namesOf, stateBadge } from "../subscriptions.js";
@@ -51,7 +51,9 @@ export async function subscriptionPage({ parts, live }) {
       first.counts && readLive("subscription", full, SECONDS),
     ]);
     if (first.counts) replace(seconds, drawLive("subscription", full, kinds, SECONDS));
-    replace(drawn, drawHour(hours("subscription", full), kinds));
+    const hour = hours("subscription", full);
+    const lost = givenUpBadge(hour, held.dead_letter_queue);
+    replace(drawn, drawHour(hour, kinds));
     replace(
       figures,
       tiles([
@@ -59,6 +61,7 @@ export async function subscriptionPage({ parts, live }) {
         ...(held.breaker_state === "open"
           ? [[t("breaker.since"), time(held.breaker_open_since)]]
           : []),
+        ...(lost ? [[t("given_up"), lost]] : []),
         ...(held.counts
           ? [
               [t("backlog"), counted(held.counts, "active")],

@@ -179,6 +179,8 @@ export const EN = {
   "dead.reason": "Reason",
   "dead.at": "Given up",
   "dead.in": "Is in",
+  "given_up": "Given up, last hour",
+  "given_up.count": "{count} given up",
   "dead.lost": "Given up: dead letters wait",
   "dead.by": "Given up by",
   "dead.more": "The first {most} queues whose names begin with dlq- were looked at.",

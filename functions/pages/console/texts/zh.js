@@ -179,6 +179,8 @@ export const ZH = {
   "dead.reason": "原因",
   "dead.at": "放弃时间",
   "dead.in": "位于",
+  "given_up": "最近一小时放弃",
+  "given_up.count": "放弃 {count} 条",
   "dead.lost": "已放弃：有死信等待处理",
   "dead.by": "放弃者",
   "dead.more": "只检查了名称以 dlq- 开头的前 {most} 个队列。",
