@@ -187,7 +187,10 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         A send repeated after the partitions grew must look in the first one's partition, so the
         number in force at the time inside the send's id decides.
         """
-        return zlib.crc32((prefix or send_id).encode()) % self.partitions_at(ulid.time_of(send_id))
+        partitions = self.attributes.partitions
+        if self.earlier_partitions:
+            partitions = self.partitions_at(ulid.time_of(send_id))
+        return zlib.crc32((prefix or send_id).encode()) % partitions
 
     def partitions_at(self, begun_ms: int) -> int:
         """Returns the number of partitions for sends begun at that time."""

@@ -158,7 +158,13 @@ def _put_together(core: Core, puts: Sequence[dict[str, Any]]) -> list[Item] | No
 
 def under_present_keys(items: Items, now_ms: int, scale: float) -> Items:
     """The items for an unordered queue, its parcels with old keys re-keyed."""
-    parcels = [each for item in items.parcels for each in _fresh(item, now_ms, scale)]
+    if not any(_is_old(item, now_ms) for item in items.parcels):
+        return items
+    parcels = [
+        each
+        for item in items.parcels
+        for each in (_rekeyed(item, now_ms, None, scale) if _is_old(item, now_ms) else [item])
+    ]
     return replace(items, parcels=tuple(parcels))
 
 
@@ -174,10 +180,8 @@ def under_due_key(items: Items, due_ms: int, scale: float) -> Items:
     return replace(items, parcels=(*marks, parcel_item(moved)))
 
 
-def _fresh(item: Item, now_ms: int, scale: float) -> list[Item]:
-    if now_ms - key_ms(item["sk"]["S"]) <= limits.FRESH_KEY_MS:
-        return [item]
-    return _rekeyed(item, now_ms, None, scale)
+def _is_old(item: Item, now_ms: int) -> bool:
+    return now_ms - key_ms(item["sk"]["S"]) > limits.FRESH_KEY_MS
 
 
 def _rekeyed(item: Item, new_key_ms: int, due_ms: int | None, scale: float) -> list[Item]:
