@@ -201,8 +201,8 @@ OWN_ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
         partial(own_usage, BATCH_1_KB, apart=True),
         sqs_gathered_dollars(),
     ),
+    ("batches of 16", partial(own_usage, BATCH_1_KB), sqs_dollars(1_024, batches=True)),
 )
-"""Batches that do not fit into a parcel, as most of 16 messages, go by the URL."""
 OWN_WAYS: tuple[tuple[str, float | None, float | None], ...] = (
     ("on demand", None, None),
     ("on demand, savings plans", None, TERMS["savings plans"]),

@@ -27,7 +27,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import MOVED, key_ms, sort_key, tombstone_until
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.transitions import under_key
-from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, put_if_absent
 from cirrusmq.sending.deduplication import PreviousAttempt
 from cirrusmq.sending.making import Items
@@ -124,6 +124,8 @@ def _write(
             return PreviousAttempt(int(stored[0]["t"]["N"]), stored)
         last = put_log  # the leftover is gone
         if log and taken:
+            if core.settings.in_process:
+                raise LeftToService  # the policy of a process does not allow to join records
             (leftover,) = taken
             last = [_overwrite(table, leftover, join_log_items(log, leftover))]
     raise Unavailable
