@@ -34,7 +34,7 @@ _CLAIMED_WAIT_MS = "11111111"
 _CLAIMED_RECEIVES = "111"
 _CLAIMED_NONCE = bytes(NONCE_BYTES)
 _MOVED_BYTES = attribute_bytes("m", {"S": "twelve digits/removed"})
-"""Of what a parcel says that was re-keyed."""
+"""Bytes of the note in a re-keyed parcel."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
