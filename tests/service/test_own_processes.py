@@ -18,7 +18,8 @@ from cirrusmq_local.cloud.policy_guard import PolicyGuard, allows
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import Client, World
 
-LARGE = random.Random(1).randbytes(3_000).hex()
+LARGE = random.Random(1).randbytes(20_000).hex()
+BATCH = [random.Random(number).randbytes(300).hex() for number in range(16)]
 PARCEL = {"pk", "sk", "v", "k", "r", "f", "t", "x", "z", "j", "b", "expires_at"}
 
 
@@ -86,6 +87,73 @@ def test_other_kinds_of_queues_are_left_to_the_service(
     queue.send("a", group="g")
     queue.delete(*queue.receive())
     assert own_calls(world) == {}
+
+
+def test_a_batch_needs_no_function(world: World, alice: Client) -> None:
+    queue = made(alice)
+    queue.send(*BATCH)
+    held = queue.receive(16)
+    queue.delete(*held)
+
+    assert own_calls(world) == {"messages": 1, "receive": 1, "delete": 1}
+    assert sorted(message["body"] for message in held) == sorted(BATCH)
+    assert queue.counts() == {}
+
+
+def test_a_batch_costs_as_many_write_units_as_by_the_url(world: World, alice: Client) -> None:
+    def units(queue: TestQueue) -> list[float]:
+        held: list[Any] = []
+        queue.send("before")
+        queue.delete(*queue.receive())
+        sent = world.write_units(lambda: queue.send(*BATCH))
+        received = world.write_units(lambda: held.extend(queue.receive(16)))
+        return [sent, received, world.write_units(lambda: queue.delete(*held))]
+
+    here = units(made(alice, "here", partitions=1))
+    own, world.own = world.own, None
+    there = units(made(alice, "there", partitions=1))
+    world.own = own
+
+    assert own_calls(world)["messages"] == 2
+    assert here == there
+
+
+def test_a_batch_of_the_service_is_received_here(world: World, alice: Client) -> None:
+    queue = made(alice)
+    own, world.own = world.own, None
+    queue.send(*BATCH)
+    world.own = own
+
+    assert sorted(queue.bodies()) == sorted(BATCH)
+    assert own_calls(world)["receive"] >= 1
+
+
+def test_a_policy_without_records_leaves_batches_unclaimed(
+    world: World, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = made(alice)
+    queue.send(*BATCH)
+    _forbid_records(monkeypatch)
+
+    held = queue.receive(16)
+
+    assert len(held) == len(BATCH)
+    assert {message["receive_count"] for message in held} == {1}
+    assert own_calls(world) == {"messages": 1}
+    assert world.own is not None
+    assert len(world.own.refused) == 1
+    world.own.forget_refusals()
+
+
+def _forbid_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As policies that were printed before batches were stored here."""
+
+    def older(*arguments: Any, **named: Any) -> dict[str, Any]:
+        policy = own_policy(*arguments, **named)
+        kept = [each for each in policy["Statement"] if not each["Sid"].endswith("Records")]
+        return {**policy, "Statement": kept}
+
+    monkeypatch.setattr("cirrusmq_local.testing.own_processes.own_policy", older)
 
 
 def test_a_large_message_is_sent_and_received_by_the_service(world: World, alice: Client) -> None:
@@ -246,6 +314,16 @@ class TestPolicy:
             assert allows(policy, action, "Messages", "Q#ours#0", PARCEL)
             assert not allows(policy, action, "Messages", "Q#ours#0", {*PARCEL, attribute})
         assert attribute not in ATTRIBUTES
+
+    @pytest.mark.parametrize("attribute", [*"ceghlqy", "later"])
+    def test_no_record_is_written_that_fan_out_or_the_meter_believes(self, attribute: str) -> None:
+        policy, record = self._policy("ours"), {"pk", "sk", "t", "x", "b", "p", "expires_at"}
+        put = "dynamodb:PutItem"
+        assert allows(policy, put, "Messages", "L#ours#0", record)
+        assert not allows(policy, put, "Messages", "L#ours#0", {*record, attribute})
+        assert not allows(policy, put, "Messages", "L#theirs#0", record)
+        assert not allows(policy, "dynamodb:DeleteItem", "Messages", "L#ours#0", {"pk", "sk"})
+        assert not allows(policy, "dynamodb:BatchGetItem", "Messages", "L#theirs#0", ())
 
     @pytest.mark.parametrize(
         ("action", "table", "partition"),

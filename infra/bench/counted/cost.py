@@ -131,15 +131,16 @@ def carried_usage(
     )
 
 
-def gathered_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
-    """Sent one by one, received together by the call that deletes the batch before."""
-    count = workload.count
+def gathered_usage(
+    workload: Workload, units: tuple[float, float], metered: float, sends: int
+) -> Usage:
+    """Sent by several calls, received together by the call that deletes the batch before."""
     return _usage(
         *(workload, units, metered, None),
-        sends=count,
+        sends=sends,
         receives=1,
-        receive_ms=CARRYING_MS + count,
-        changes=3 * count,
+        receive_ms=CARRYING_MS + (sends if sends > 1 else 0),
+        changes=3 * sends,
     )
 
 

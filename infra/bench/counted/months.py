@@ -23,6 +23,7 @@ from .cost import (
     sqs_dollars,
     sqs_gathered_dollars,
 )
+from .lingers import lingered
 from .lives import (
     BATCH_1_KB,
     SINGLE_1_KB,
@@ -138,7 +139,8 @@ def singles() -> Usage:
 
 def gathered() -> Usage:
     """Returns the use of messages that are sent one by one and received by sixteen."""
-    return gathered_usage(BATCH_1_KB, gathered_life(BATCH_1_KB), metering_units())
+    life = gathered_life(BATCH_1_KB)
+    return gathered_usage(BATCH_1_KB, life, metering_units(), BATCH_1_KB.count)
 
 
 def own_usage(workload: Workload, *, apart: bool = False) -> Usage:
@@ -177,6 +179,11 @@ def handed() -> Usage:
 ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
     ("one by one", singles, sqs_dollars(1_024, batches=False)),
     ("sent one by one, received by 16", gathered, sqs_gathered_dollars()),
+    (
+        "sent soon by 16 producers, received by 16",
+        partial(lingered, BATCH_1_KB),
+        sqs_dollars(1_024, batches=True),
+    ),
     ("ordered, one by one", partial(grouped, ordered=True), 3 * prices.SQS_FIFO_PER_MILLION),
     ("fair, one by one", partial(grouped, fair=True), 3 * prices.SQS_FAIR_PER_MILLION),
     ("to a function of 0.1 s, one by one", handed, sqs_dollars(1_024, batches=False)),
@@ -201,8 +208,8 @@ OWN_ROWS: tuple[tuple[str, Callable[[], Usage], float], ...] = (
         partial(own_usage, BATCH_1_KB, apart=True),
         sqs_gathered_dollars(),
     ),
+    ("batches of 16", partial(own_usage, BATCH_1_KB), sqs_dollars(1_024, batches=True)),
 )
-"""Batches that do not fit into a parcel, as most of 16 messages, go by the URL."""
 OWN_WAYS: tuple[tuple[str, float | None, float | None], ...] = (
     ("on demand", None, None),
     ("on demand, savings plans", None, TERMS["savings plans"]),

@@ -1,9 +1,10 @@
 """CPU time of a call, beside the SDK's conditional put, repeated for each store call.
 
 The deployed handlers run in this process, on prepared events, over the embedded engine in memory.
-The bare put uses botocore's default client and headers, and none of our code. Both include the
-engine's work, which DynamoDB does in an account, but neither signing nor sending: the engine
-answers before a request is signed. World runs parallel calls one after the other, without threads.
+The bare put uses botocore's default client and headers, and none of our code; ours is the client
+that is deployed, whose requests are prepared. Both include the engine's work, which DynamoDB does
+in an account, but neither signing nor sending: the engine answers before a request is signed. World
+runs parallel calls one after the other, without threads.
 """
 
 from __future__ import annotations

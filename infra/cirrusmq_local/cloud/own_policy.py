@@ -1,9 +1,9 @@
 """The IAM policy of a process that calls the tables itself, for one or several queues.
 
 It confines by `dynamodb:LeadingKeys` to the partitions of these queues, and by
-`dynamodb:Attributes` to the attributes of a plain message. So no parcel can be written that names a
-log record (`l`), an object (`y`) or another source (`m`, `d`), which the service would read with
-its rights. The id in the keys changes if a queue is made again, and so must the policy.
+`dynamodb:Attributes` to the attributes of a plain message. So no parcel can be written that names
+another log record (`l`), an object (`y`) or another source (`m`, `d`), which the service would read
+with its rights. The id in the keys changes if a queue is made again, and so must the policy.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 
 ATTRIBUTES = ("pk", "sk", *"vkrfztxjpobw", "expires_at")
 """Attributes of a parcel that has its bodies; not among them `c d h i l m n s u y`, and no `g…`."""
+RECORD_ATTRIBUTES = ("pk", "sk", *"txbp", "expires_at")
+"""Attributes of a record with the bodies of a batch. Without a header (`h`) or a topic's mark
+(`g`), `fan_out` and the meter pass it by."""
 _KEYS, _NAMED = "dynamodb:LeadingKeys", "dynamodb:Attributes"
 _READS = ("GetItem", "BatchGetItem")
 _WRITES = ("PutItem", "UpdateItem", "DeleteItem")
@@ -32,6 +35,7 @@ def own_policy(
     key_arn: the key of KMS that encrypts the tables; without it none is named. region: of the key.
     """
     parcels = [f"Q#{each}#*" for each in queue_ids]
+    records = [f"L#{each}#*" for each in queue_ids]
     marks = [f"H#{each}#*" for each in queue_ids]
     wake_ups = [f"W#{each}" for each in queue_ids]
     statements = [
@@ -40,6 +44,10 @@ def own_policy(
         ),
         _statement("ReadMessages", messages_arn, ("GetItem", "Query"), keys=parcels),
         _statement("WriteMessages", messages_arn, _WRITES, keys=parcels, attributes=ATTRIBUTES),
+        _statement("ReadRecords", messages_arn, _READS, keys=records),
+        _statement(
+            "WriteRecords", messages_arn, ("PutItem",), keys=records, attributes=RECORD_ATTRIBUTES
+        ),
         _statement("ShareMarks", messages_arn, (*_READS, "PutItem", "UpdateItem"), keys=marks),
         _statement("WakeReceivers", messages_arn, ("GetItem", "PutItem", "Query"), keys=wake_ups),
     ]

@@ -48,6 +48,11 @@ class OwnProcesses:
         """Operations that policies refused: no process may need more than its policy has."""
         return [each for _, tables in self._processes.values() for each in tables.refused]
 
+    def forget_refusals(self) -> None:
+        """Forgets them, for a test whose policies allow less."""
+        for _, tables in self._processes.values():
+            tables.refused.clear()
+
     def answer(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], query: str
     ) -> tuple[int, str] | None:

@@ -8,6 +8,9 @@ BATCH_BYTES = 4_194_304
 TABLE_BATCH_BYTES = 262_144
 """The same if it does not. A larger batch is never in the tables, however small it packs: readers
 of the stream unpack many records at once."""
+OWN_RECORD_BYTES = 16_384
+"""From there on a client's own process leaves a send to the service, which has the bucket. It is
+the template's default of BodiesInS3From."""
 REQUEST_BYTES = 1_048_576
 """Most bytes of a request's JSON without messages."""
 MESSAGES_REQUEST_BYTES = 6 * BATCH_BYTES + REQUEST_BYTES

@@ -190,7 +190,10 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         leveled = self.attributes.priorities is not None
         chosen_by = send_id if leveled else prefix or send_id
-        return zlib.crc32(chosen_by.encode()) % self.partitions_at(ulid.time_of(send_id))
+        partitions = self.attributes.partitions
+        if self.earlier_partitions:
+            partitions = self.partitions_at(ulid.time_of(send_id))
+        return zlib.crc32(chosen_by.encode()) % partitions
 
     def partitions_at(self, begun_ms: int) -> int:
         """Returns the number of partitions for sends begun at that time."""

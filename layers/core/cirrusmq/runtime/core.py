@@ -147,8 +147,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     offers_in_process: bool = False
     """True if clients may call the tables from their own processes."""
     in_process: bool = False
-    """True in a client's process: the core has the parcels of plain queues alone, and
-    leaves dead letters, chores, log records and objects to the service."""
+    """True in a client's process: the core has the parcels of plain queues and the records of
+    their batches, and leaves dead letters, chores and objects to the service."""
     faster_looks: float = 1.0
     """Times as many looks of a waiting receive as a poll of the service has, for as many units."""
     bodies_in_s3_from: int = 0

@@ -27,7 +27,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import MOVED, key_ms, sort_key, tombstone_until
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.transitions import under_key
-from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, put_if_absent
 from cirrusmq.sending.deduplication import PreviousAttempt
 from cirrusmq.sending.making import Items
@@ -124,6 +124,8 @@ def _write(
             return PreviousAttempt(int(stored[0]["t"]["N"]), stored)
         last = put_log  # the leftover is gone
         if log and taken:
+            if core.settings.in_process:
+                raise LeftToService  # the policy of a process does not allow to join records
             (leftover,) = taken
             last = [_overwrite(table, leftover, join_log_items(log, leftover))]
     raise Unavailable
@@ -158,7 +160,13 @@ def _put_together(core: Core, puts: Sequence[dict[str, Any]]) -> list[Item] | No
 
 def under_present_keys(items: Items, now_ms: int, scale: float) -> Items:
     """The items for an unordered queue, its parcels with old keys re-keyed."""
-    parcels = [each for item in items.parcels for each in _fresh(item, now_ms, scale)]
+    if not any(_is_old(item, now_ms) for item in items.parcels):
+        return items
+    parcels = [
+        each
+        for item in items.parcels
+        for each in (_rekeyed(item, now_ms, None, scale) if _is_old(item, now_ms) else [item])
+    ]
     return replace(items, parcels=tuple(parcels))
 
 
@@ -174,10 +182,8 @@ def under_due_key(items: Items, due_ms: int, scale: float) -> Items:
     return replace(items, parcels=(*marks, parcel_item(moved)))
 
 
-def _fresh(item: Item, now_ms: int, scale: float) -> list[Item]:
-    if now_ms - key_ms(item["sk"]["S"]) <= limits.FRESH_KEY_MS:
-        return [item]
-    return _rekeyed(item, now_ms, None, scale)
+def _is_old(item: Item, now_ms: int) -> bool:
+    return now_ms - key_ms(item["sk"]["S"]) > limits.FRESH_KEY_MS
 
 
 def _rekeyed(item: Item, new_key_ms: int, due_ms: int | None, scale: float) -> list[Item]:

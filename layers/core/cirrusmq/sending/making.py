@@ -26,15 +26,15 @@ from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.model.reply_note import ASKS, life_end_ms
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import log_item, object_log_item, parcel_item, purge_attribute
-from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
+from cirrusmq.storage.sizes import UNIT_BYTES, attribute_bytes, item_bytes
 
 _CHANGING = frozenset("vkrfw")
 _CLAIMED_MS = "1111111111111"
 _CLAIMED_WAIT_MS = "11111111"
 _CLAIMED_RECEIVES = "111"
 _CLAIMED_NONCE = bytes(NONCE_BYTES)
-_MOVED_FROM = "twelve digits/removed"
-"""As long as what a parcel says that was re-keyed."""
+_MOVED_BYTES = attribute_bytes("m", {"S": "twelve digits/removed"})
+"""Bytes of the note in a re-keyed parcel."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -325,10 +325,10 @@ def fits(item: Item, *, retries: bool) -> bool:
 
     `retries`: True if each claim also writes the wait of a retry.
     """
-    others = {name: value for name, value in item.items() if name not in _CHANGING}
-    others.setdefault("m", {"S": _MOVED_FROM})
-    count = len(item["v"]["L"])
-    return item_bytes(others) + _claimed_bytes(count, retries=retries) <= UNIT_BYTES
+    kept = sum([attribute_bytes(*each) for each in item.items() if each[0] not in _CHANGING])
+    if "m" not in item:
+        kept += _MOVED_BYTES
+    return kept + _claimed_bytes(len(item["v"]["L"]), retries=retries) <= UNIT_BYTES
 
 
 @cache

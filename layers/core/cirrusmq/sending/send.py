@@ -53,6 +53,7 @@ from cirrusmq.sending.request_messages import (
     stored,
 )
 from cirrusmq.storage import counters
+from cirrusmq.storage.bodies.own_records import writes_record
 from cirrusmq.storage.bodies.write import Placed, place_messages
 from cirrusmq.storage.parcels import read_parcel, read_positions
 from cirrusmq.storage.sequences import take_sequence
@@ -348,7 +349,7 @@ def _write(sending: _Send, drafts: Mapping[int, SendDraft]) -> Mapping[int, _Res
         deduplication.check_reminded(core, deduplication.reminders(queue.id, keys, own))
         return _results_after_conflict(sending, messages, earlier, met)
     items = _items(sending, drafts)
-    if items.log is not None and core.settings.in_process:
+    if core.settings.in_process and not writes_record(items.log, items.parcels):
         raise LeftToService
     orders = _orders(items) if queue.attributes.ordered else {}
     fresh = stored(sending.id, messages, sending.now_ms, orders)

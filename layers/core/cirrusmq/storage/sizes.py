@@ -13,7 +13,12 @@ UNIT_BYTES = 1_024
 
 def item_bytes(item: Mapping[str, Mapping[str, Any]]) -> int:
     """Returns the bytes of an item in wire shapes (`{"v": {"L": [{"N": "1"}]}}`)."""
-    return sum([_text_bytes(name) + value_bytes(value) for name, value in item.items()])
+    return sum([attribute_bytes(name, value) for name, value in item.items()])
+
+
+def attribute_bytes(name: str, value: Mapping[str, Any]) -> int:
+    """Returns the bytes of one attribute with its name."""
+    return _text_bytes(name) + value_bytes(value)
 
 
 def value_bytes(value: Mapping[str, Any]) -> int:

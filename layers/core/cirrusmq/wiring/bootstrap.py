@@ -51,6 +51,7 @@ from cirrusmq.wiring.adapters import (
     in_own_pool,
 )
 from cirrusmq.wiring.bucket import Bucket, make_s3
+from cirrusmq.wiring.dynamodb_requests import create_dynamodb
 
 _SHARED_CACHE_MS = 60_000
 KIB = 1_024
@@ -119,7 +120,7 @@ def make_dynamodb(session: botocore.session.Session, region: str | None = None) 
     """Returns a new client of DynamoDB, as the service uses it."""
     # DynamoDB validates each request anyway.
     config = awaited_config(parameter_validation=False)
-    client = session.create_client("dynamodb", region_name=region, config=config)
+    client = create_dynamodb(session, region_name=region, config=config)
     limit_attempts(client)
     return client
 

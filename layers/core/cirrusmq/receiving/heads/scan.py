@@ -16,6 +16,7 @@ from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.heads.shared import begin, meet, tell
 from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, ScannedRange, ScanStart
 from cirrusmq.runtime.core import Core, LeftToService
+from cirrusmq.storage.bodies.own_records import reads_bodies
 from cirrusmq.storage.parcels import ParcelPage
 from cirrusmq.storage.queries import from_key, read_page, until_key
 
@@ -70,11 +71,11 @@ def visible_indexes(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
 def claimable_indexes(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     """Returns the places to claim: without messages to dead-letter, if a queue takes those.
 
-    Raises LeftToService in a client's own process for messages whose bodies are elsewhere. Nothing
+    Raises LeftToService in a client's own process for messages whose bodies it cannot read. Nothing
     of their page is claimed then, and no mark passes them.
     """
     places = visible_indexes(source, parcel, now_ms)
-    if places and core.settings.in_process and parcel.content is None:
+    if places and core.settings.in_process and not reads_bodies(core, source, parcel):
         core.memory(LeftMessages).note()
         raise LeftToService
     if not source.gives_up:
