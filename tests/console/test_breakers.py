@@ -38,7 +38,8 @@ def test_a_url_that_fails_shows_its_open_breaker(
     expect(page.get_by_text("Breaker open since")).to_be_visible()
     assert service.get(path).json()["breaker_state"] == "open"
     console.show("retries")
-    expect(page.locator("tr", has_text=name).get_by_text("breaker open")).to_be_visible()
+    shown = page.get_by_role("article", name=f"{name} / hook")
+    expect(shown.get_by_text("breaker open")).to_be_visible()
     assert console.findings() == []
 
 
