@@ -13,7 +13,7 @@ from cirrusmq_local.verifying.remote import Remote
 
 @dataclass
 class Judged:
-    """What a part of a run beside the scenes shows of promises."""
+    """Promises as a part of a run beside the scenes shows them."""
 
     violations: list[tuple[str, Violation]] = field(default_factory=list)
     """(id of the promise, how it was broken)"""
