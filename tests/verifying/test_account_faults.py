@@ -50,7 +50,8 @@ class Cloud:
         self.seen: list[Any] = []
         """What is set while a fault lasts."""
         self.look: Any = lambda: None
-        self.account = Account(self.functions, self.tables, self.journal, self._sleep)
+        sleeps = self._sleep, self._sleep
+        self.account = Account(self.functions, self.tables, self.journal, *sleeps)
 
     def concurrency(self) -> int | None:
         told = self.functions.get_function_concurrency(FunctionName=FUNCTION)

@@ -1,4 +1,4 @@
-"""How many messages a schedule may bring in a run."""
+"""The number of messages that a schedule may bring in a run."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import json
 import secrets
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -200,13 +201,14 @@ def _run(
 
     id_ = secrets.token_hex(4)
     journal = Journal(out / f"undo-{id_}.jsonl")
+    over = threading.Event()
     with contextlib.ExitStack() as ending:
         machine = None
         if start:
             folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="verify-")))
             (folder / "data").mkdir()
             try:
-                machine = Machine(folder / "data", journal)
+                machine = Machine(folder / "data", journal, sleep=over.wait)
             except RuntimeError as error:
                 fail(str(error))
             ending.callback(machine.end)
@@ -225,7 +227,8 @@ def _run(
             scenes=chosen,
             hooks=local,
             usage=start,
-            faults=_faults(machine, stack, journal, planned.play_seconds) if faults else [],
+            faults=_faults(machine, stack, journal, planned.play_seconds, over) if faults else [],
+            over=over,
         )
         outcome = whole.run(admin, options, journal, tell)
     frame = {
@@ -255,7 +258,9 @@ def _run(
     return told
 
 
-def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) -> list[Any]:
+def _faults(
+    machine: Any, stack: str | None, journal: Any, play_seconds: float, over: threading.Event
+) -> list[Any]:
     """(name, function that makes it) of each fault that can be made."""
     if machine is not None:
         return [
@@ -265,7 +270,7 @@ def _faults(machine: Any, stack: str | None, journal: Any, play_seconds: float) 
         ]
     from cirrusmq_local.verifying.account import LOWERED_SECONDS
 
-    account = verify_files.account(journal)
+    account = verify_files.account(journal, over.wait)
     found: list[Any] = [
         ("send stopped for 5 s", lambda: account.stop(f"{stack}-send")),
         ("receive on the version before", lambda: account.move_alias(f"{stack}-receive")),

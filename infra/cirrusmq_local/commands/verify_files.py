@@ -7,6 +7,8 @@ import json
 import os
 import re
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +57,13 @@ def region(url: str) -> str | None:
     return None if found is None else found[1]
 
 
-def account(journal: Any) -> Any:
-    """The account of the AWS credentials."""
+def account(journal: Any, sleep: Callable[[float], object] = time.sleep) -> Any:
+    """The account of the AWS credentials. sleep: waits while a fault lasts."""
     import boto3
 
     from cirrusmq_local.verifying.account import Account
 
-    return Account(boto3.client("lambda"), boto3.client("dynamodb"), journal)
+    return Account(boto3.client("lambda"), boto3.client("dynamodb"), journal, sleep)
 
 
 def sign(told: dict[str, Any], key: Path | None) -> None:

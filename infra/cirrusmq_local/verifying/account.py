@@ -28,11 +28,15 @@ class Account:
         functions: Any,
         tables: Any,
         journal: Journal,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
+        retry_sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """functions, tables: clients of Lambda and DynamoDB."""
+        """functions, tables: clients of Lambda and DynamoDB. sleep: waits while a fault lasts.
+
+        retry_sleep: waits between tries to change a table, also when a run ends early.
+        """
         self._functions, self._tables, self._journal = functions, tables, journal
-        self._sleep = sleep
+        self._sleep, self._retry_sleep = sleep, retry_sleep
 
     def stop(self, function: str) -> None:
         """No call of a function is let in for 5 s."""
@@ -123,5 +127,5 @@ class Account:
                 self._tables.update_table(TableName=table, OnDemandThroughput=dict(limit))
                 return
             except self._tables.exceptions.ResourceInUseException:
-                self._sleep(5)
+                self._retry_sleep(5)
         self._tables.update_table(TableName=table, OnDemandThroughput=dict(limit))

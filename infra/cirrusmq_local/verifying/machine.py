@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cirrusmq_local.verifying.journal import Journal, Step
@@ -23,8 +23,16 @@ COMMAND = (sys.executable, "-m", "cirrusmq_local.commands")
 class Machine:
     """`cirrusmq up` as a process on its own folder; it keeps its port over a restart."""
 
-    def __init__(self, folder: Path, journal: Journal, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        journal: Journal,
+        command: Sequence[str] = COMMAND,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """sleep: waits while a fault lasts."""
         self.folder, self._journal, self._command = folder, journal, tuple(command)
+        self._sleep = sleep
         self._port = free_port()
         self.process = self._start()
 
@@ -61,7 +69,7 @@ class Machine:
         """SIGSTOP for some seconds."""
         number = self._journal.note({"kind": "continue", "pid": self.process.pid})
         os.kill(self.process.pid, signal.SIGSTOP)
-        time.sleep(STOP_SECONDS)
+        self._sleep(STOP_SECONDS)
         os.kill(self.process.pid, signal.SIGCONT)
         self._journal.done(number)
 
@@ -71,7 +79,7 @@ class Machine:
         _, limit = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         number = self._journal.note({"kind": "let write", "pid": pid})
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, limit))
-        time.sleep(FULL_SECONDS)
+        self._sleep(FULL_SECONDS)
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
         self._journal.done(number)

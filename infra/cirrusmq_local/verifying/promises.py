@@ -167,7 +167,9 @@ NEEDS: dict[str, Callable[[Played], bool]] = {
         and not _parts(played) & _BRINGING
         and not played.scenario.asking  # requests expire
     ),
-    "found": lambda played: played.scenario.choices > 0,
+    "found": lambda played: (
+        played.scenario.choices > 0 and not played.scenario.queues["orders"].get("fair")
+    ),
     "first-seen": lambda played: (
         not played.scenario.subscriptions
         and not _parts(played) & _CHANGING

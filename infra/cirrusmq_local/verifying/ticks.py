@@ -75,7 +75,7 @@ class Ticks:
 
 
 def missed(name: str, since_ms: int, end_ms: int, came: int) -> list[Violation]:
-    """How many messages of a schedule came, if that cannot be."""
+    """The number of messages of a schedule, if it cannot be right."""
     times = latest(_RULES[name], since_ms, end_ms, _MAX_TIMES)
     least = sum(each <= end_ms - _LATE_MS for each in times)
     if least <= came <= len(times):

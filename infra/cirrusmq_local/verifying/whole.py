@@ -7,8 +7,9 @@ import platform
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -46,6 +47,8 @@ class Options:
     """True if the service's tables can be exported to this machine."""
     faults: Sequence[tuple[str, Callable[[], None]]]
     """(name, function that makes a fault and undoes it), one for each wave in turn."""
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set when the run ends early: faults wait for it, and are undone at once."""
 
 
 @dataclass
@@ -143,10 +146,9 @@ def _wave(
         for part in parts:
             part.make()
         proxy.on = True
-        made = threading.Thread(target=_make_faults, args=(options, place, outcome), daemon=True)
-        made.start()
-        _together([lambda part=part: part.play(options.play_seconds) for part in parts], outcome)  # type: ignore[misc]
-        made.join()
+        with one_fault(options, place, outcome):
+            plays = [partial(part.play, options.play_seconds) for part in parts]
+            _together(plays, outcome)
         proxy.on = False
         for part in parts:
             _mark(part.remote.history.calls, outcome.windows)
@@ -165,11 +167,23 @@ def _wave(
                 outcome.errors += part.played.errors
 
 
-def _make_faults(options: Options, place: int, outcome: Outcome) -> None:
-    """One fault in the middle of a wave."""
-    if not options.faults:
+@contextlib.contextmanager
+def one_fault(options: Options, place: int, outcome: Outcome) -> Iterator[None]:
+    """Makes one fault beside. It is undone at the end, also if that is an exception."""
+    made = threading.Thread(target=_make_fault, args=(options, place, outcome), daemon=True)
+    made.start()
+    try:
+        yield
+    except BaseException:
+        options.over.set()
+        raise
+    finally:
+        made.join()
+
+
+def _make_fault(options: Options, place: int, outcome: Outcome) -> None:
+    if not options.faults or options.over.wait(options.play_seconds / 3):
         return
-    time.sleep(options.play_seconds / 3)
     kind, make = options.faults[place % len(options.faults)]
     begun = time.time_ns() // 1_000_000
     try:
