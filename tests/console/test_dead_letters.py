@@ -59,6 +59,7 @@ def test_dead_letters_of_a_subscription_are_told_first_on_every_page_of_queues(
     for place in ("overview", "topics/menu"):
         row = console.show(place).get_by_role("row").filter(has_text="delivering")
         expect(row.get_by_role("link", name="1 given up")).to_be_visible()
+    assert console.findings() == []
     console.show("subscriptions/menu/group").get_by_role("link", name="1 given up").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(dead)
 

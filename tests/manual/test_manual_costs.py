@@ -126,6 +126,20 @@ def test_the_page_has_the_same_figures() -> None:
     assert case["theirs"] == pytest.approx(rival, abs=0.005)
 
 
+def test_the_page_has_the_rows_of_an_idle_deployment() -> None:
+    text = (MANUAL / "costs.md").read_text("utf-8").replace("`", "")
+    for name, *figures in bill.idle_rows():
+        # The column of metrics is left out: it is 0 in each row.
+        dollars_ = [*figures[:4], *figures[5:]]
+        row = re.search(rf"^\| {re.escape(name)} \|(.*)\|$", text, re.MULTILINE)
+        if row is not None:
+            assert [each.strip() for each in row[1].split("|")] == dollars_
+    assert len(re.findall(r"^\| (?:defaults|AlarmLevel|least)", text, re.MULTILINE)) == 4
+    least = re.search(r"Provisioned tables cost at least \$([\d.]+) a month", text)
+    assert least is not None
+    assert float(least[1]) == pytest.approx(months.least_units_dollars(), abs=0.005)
+
+
 def test_the_first_month_is_the_sum_that_the_page_names() -> None:
     text = " ".join((MANUAL / "costs.md").read_text("utf-8").split())
     named = re.search(

@@ -66,7 +66,7 @@ function changesTable(changes) {
     t("audit"),
     [
       { head: t("audit.at"), cell: (change) => time(change.at) },
-      { head: t("audit.call"), cell: (change) => change.route },
+      { head: t("audit.call"), cell: (change) => h("span", { class: "break" }, change.route) },
       { head: t("audit.resource"), cell: (change) => change.resource },
       { head: t("key.id"), cell: (change) => change.key_id && h("code", {}, change.key_id) },
       { head: t("account"), cell: (change) => change.account },
