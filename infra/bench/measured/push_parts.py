@@ -105,20 +105,23 @@ def parts(message: Message, invocations: list[Invocation]) -> list[tuple[float, 
 
 def measure(layout: str) -> tuple[list[Message], list[Invocation]]:
     """Returns the messages, and all invocations of a stack in that layout."""
-    with tempfile.TemporaryDirectory() as data, subscriber() as at:
-        with _running(data, layout) as (process, http):
-            http.put("/topics/bench", json={}).raise_for_status()
-            body = {"protocol": "http", "endpoint": at.url(TAKEN)}
-            http.put("/topics/bench/subscriptions/web", json=body).raise_for_status()
-            messages = []
-            for _ in range(_WARM + MESSAGES):
-                time.sleep(PAUSE_SECONDS)
-                called = time.perf_counter()
-                request = {"messages": [{"body": "x"}]}
-                answer = http.post("/topics/bench/messages", json=request).raise_for_status()
-                (delivery,) = at.wait_for([answer.json()["messages"][0]["id"]])
-                messages.append(Message(called, delivery.at_ms / 1_000))
-            told, _ = process.communicate()
+    with (
+        tempfile.TemporaryDirectory() as data,
+        subscriber() as at,
+        _running(data, layout) as (process, http),
+    ):
+        http.put("/topics/bench", json={}).raise_for_status()
+        body = {"protocol": "http", "endpoint": at.url(TAKEN)}
+        http.put("/topics/bench/subscriptions/web", json=body).raise_for_status()
+        messages = []
+        for _ in range(_WARM + MESSAGES):
+            time.sleep(PAUSE_SECONDS)
+            called = time.perf_counter()
+            request = {"messages": [{"body": "x"}]}
+            answer = http.post("/topics/bench/messages", json=request).raise_for_status()
+            (delivery,) = at.wait_for([answer.json()["messages"][0]["id"]])
+            messages.append(Message(called, delivery.at_ms / 1_000))
+        told, _ = process.communicate()
     invocations = [
         Invocation(name, begin, end, tuple((each[0], each[1]) for each in calls))
         for name, begin, end, calls in json.loads(told)
