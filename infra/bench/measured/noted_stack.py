@@ -3,8 +3,8 @@
     python -m infra.bench.measured.noted_stack DATA PORT LAYOUT
 
 It ends with its standard input, and then prints JSON: `[function, begin, end, store calls]` of each
-invocation, and `[operation, time]` of each store call. Times are those of `time.perf_counter`, which
-all processes of a machine share on Linux.
+invocation, and `[operation, time]` of each store call. Times are of `time.perf_counter`, which all
+processes of a machine share on Linux.
 """
 
 from __future__ import annotations
