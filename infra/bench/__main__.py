@@ -35,6 +35,7 @@ from .measured import (
     memory,
     night_cpu,
     push_cpu,
+    push_parts,
     throughput,
     wheel,
 )
@@ -73,6 +74,7 @@ BY_NAME_ALONE = {
     "memory": memory.run,
     "call_cpu": call_cpu.run,
     "push_cpu": push_cpu.run,
+    "push_parts": push_parts.run,
     "dialect_cpu": dialect_cpu.run,
     "wheel": wheel.run,
 }

@@ -44,7 +44,8 @@ def bodies(messages: list[Message]) -> list[str]:
 
 def test_a_fifo_queue_is_an_ordered_one(sqs: Any, url: str, shop: Client) -> None:
     assert url == f"{URL}/shop/orders.fifo"
-    assert shop.get("/queues/orders_fifo").json["ordered"] is True
+    assert shop.get("/queues/orders.fifo").json["ordered"] is True
+    assert shop.get("/queues/orders_fifo").status == 404
     assert sqs.list_queues()["QueueUrls"] == [url]
     assert sqs.get_queue_url(QueueName="orders.fifo")["QueueUrl"] == url
     shown = attributes(sqs, url)
@@ -67,17 +68,12 @@ def test_name_and_attribute_must_agree(sqs: Any, name: str, fifo: str | None) ->
         sqs.create_queue(QueueName=name, Attributes=given)
 
 
-def test_a_queue_of_the_other_type_is_not_found_by_its_name(
-    sqs: Any, url: str, shop: Client
-) -> None:
-    """`a.fifo` and `a_fifo` are one name here, and two in SQS."""
+def test_a_queue_of_the_other_type_is_not_found_by_its_name(sqs: Any) -> None:
+    """`a.fifo` and `a_fifo` are two names, as in SQS."""
     plain = sqs.create_queue(QueueName="plain_fifo")["QueueUrl"]
     as_fifo = plain.replace("_fifo", ".fifo")
     sqs.send_message(QueueUrl=plain, MessageBody="x")
 
-    for name, given in (("plain.fifo", FIFO), ("orders_fifo", {})):
-        with pytest.raises(sqs.exceptions.QueueNameExists, match="attribute FifoQueue"):
-            sqs.create_queue(QueueName=name, Attributes=given)
     for call, more in (
         (sqs.get_queue_url, {"QueueName": "plain.fifo"}),
         (sqs.get_queue_attributes, {"QueueUrl": as_fifo, "AttributeNames": ["All"]}),
@@ -88,9 +84,34 @@ def test_a_queue_of_the_other_type_is_not_found_by_its_name(
     ):
         with pytest.raises(sqs.exceptions.QueueDoesNotExist):
             call(**more)
-    assert bodies(receive(sqs, plain)) == ["x"]
-    sqs.delete_queue(QueueUrl=plain)
     assert sqs.create_queue(QueueName="plain.fifo", Attributes=FIFO)["QueueUrl"] == as_fifo
+    assert sorted(sqs.list_queues()["QueueUrls"]) == [as_fifo, plain]
+    assert receive(sqs, as_fifo) == []
+    assert bodies(receive(sqs, plain)) == ["x"]
+
+
+def test_a_queue_that_was_made_under_the_older_name_keeps_it(sqs: Any, shop: Client) -> None:
+    """Calls of SQS made `orders.fifo` as `orders_fifo` before."""
+    assert shop.put("/queues/orders_fifo", {"ordered": True}).status == 201
+    dead = sqs.create_queue(QueueName="dead.fifo", Attributes=FIFO)["QueueUrl"]
+
+    url = sqs.create_queue(QueueName="orders.fifo", Attributes=FIFO)["QueueUrl"]
+    send(sqs, url, "x")
+
+    assert url == f"{URL}/shop/orders.fifo"
+    assert sqs.get_queue_url(QueueName="orders.fifo")["QueueUrl"] == url
+    assert sorted(sqs.list_queues(QueueNamePrefix="orders")["QueueUrls"]) == [url]
+    assert attributes(sqs, url)["QueueArn"].endswith(":shop:orders.fifo")
+    assert [each["name"] for each in shop.get("/queues").json["queues"]] == [
+        "dead.fifo",
+        "orders_fifo",
+    ]
+    assert shop.receive("orders_fifo")[0]["body"] == "x"
+    sqs.delete_queue(QueueUrl=url)
+    assert sqs.list_queues()["QueueUrls"] == [dead]
+    # A new one has the exact name.
+    sqs.create_queue(QueueName="orders.fifo", Attributes=FIFO)
+    assert shop.get("/queues/orders.fifo").status == 200
 
 
 def test_the_type_of_a_queue_does_not_change(sqs: Any, url: str) -> None:

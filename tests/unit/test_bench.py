@@ -37,7 +37,7 @@ from bench.counted.lives import (
     push_invocations,
 )
 from bench.drawing import svg
-from bench.measured import calls
+from bench.measured import calls, push_parts
 from cirrusmq_local.commands import prices
 from cirrusmq_local.commands.quotas import KEY_READS, KEY_WRITES
 
@@ -367,3 +367,22 @@ def test_a_call_is_compared_with_as_many_puts_as_it_asks_the_store(
     assert measured.store_calls == asked
     assert measured.ratio == pytest.approx(measured.cpu / (asked * measured.bare))
     assert measured.bare > 0
+
+
+def test_the_way_to_a_url_is_split_by_what_the_functions_did() -> None:
+    runs = [
+        push_parts.Invocation("cirrusmq-publish", 1.001, 1.004, (("PutItem", 1.002),)),
+        push_parts.Invocation("cirrusmq-fan_out", 1.010, 1.020, (("PutItem", 1.012),)),
+        push_parts.Invocation("cirrusmq-meter", 1.011, 1.012, (("PutItem", 1.0115),)),
+        push_parts.Invocation(
+            "cirrusmq-push",
+            *(1.018, 1.040, (("UpdateItem", 1.02), ("Query", 1.021), ("UpdateItem", 1.035))),
+        ),
+    ]
+
+    split = push_parts.parts(push_parts.Message(called=1.0, posted=1.03), runs)
+
+    assert split is not None
+    assert [round(1_000 * seconds) for seconds, _ in split] == [2, 8, 8, 12]
+    assert [calls for _, calls in split] == [1, 0, 1, 2]
+    assert push_parts.parts(push_parts.Message(called=1.0, posted=1.03), 2 * runs) is None

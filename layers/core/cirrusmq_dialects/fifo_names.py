@@ -1,7 +1,7 @@
 """Names of FIFO queues: as callers of SQS and SNS know them, and the core's.
 
-`orders.fifo` is the ordered queue `orders_fifo`, which SQS's calls make, or else the native one of
-its own name. There is one of the two.
+`orders.fifo` is the ordered queue of this name. Calls of SQS made it as `orders_fifo` before, and
+find it there, too. There is one of the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def shown_fifo(name: str) -> str:
 def resolved(core: Core, account: str, ref: str) -> str:
     """The core's name of a queue as callers of SQS name it; of the account, unless that says.
 
-    An `orders.fifo` that is not there is one that a call of SQS would make: `orders_fifo`.
+    An `orders.fifo` that is not there is one that a call of SQS would make.
     """
     owner, colon, name = ref.rpartition(":")
     if not name.endswith(FIFO):
@@ -34,4 +34,4 @@ def resolved(core: Core, account: str, ref: str) -> str:
         with contextlib.suppress(QueueNotFound):
             if get_queue(core, owner or account, each).attributes.ordered:
                 return f"{owner}{colon}{each}"
-    return f"{owner}{colon}{before}"
+    return ref

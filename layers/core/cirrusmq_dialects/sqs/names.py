@@ -1,8 +1,8 @@
 """Names, URLs and ARNs of queues: SQS's, and the core's for the same queue.
 
-`orders.fifo` is the ordered queue `orders_fifo`, which SQS's calls make, or else the native one of
-its own name. An account that is a number, as in URLs of the service that a program comes from, is
-the caller's own: no account here has such a name.
+`orders.fifo` is the ordered queue of this name, or an older one `orders_fifo`. An account that is a
+number, as in URLs of the service that a program comes from, is the caller's own: no account here
+has such a name.
 """
 
 from __future__ import annotations
