@@ -266,7 +266,12 @@ class Lab(Deployment):
         tables = (getattr(self.tables, name) for name in self.tables.__struct_fields__)
         items = [repr([*scan(self.engine, table)]) for table in tables]
         requests = repr(self.asked), repr(sorted(self._executions))
-        return (*items, *requests, self.stage.now_ms(), bool(self.history.faults))
+        failed = bool(self.history.faults), self.has_failed("fan_out")
+        return (*items, *requests, self.stage.now_ms(), failed)
+
+    def has_failed(self, kind: str) -> bool:
+        """Whether the function of a kind of calls ended early."""
+        return any(call.kind == kind and not call.known for call in self.history.calls)
 
     def end(self) -> str:
         """What the clients were answered, and what the store has, without the order of things."""
