@@ -27,6 +27,7 @@ from cirrusmq_local.verifying.remote import Remote, Service
 MAX_AT_ONCE = 5
 """Scenes that are played at the same time."""
 DRAIN_SECONDS = 120
+"""Time without a message after which a place that is not empty is given up."""
 QUIET_ROUNDS = 4
 """Rounds with all counts at 0 and no message, before a place is taken for empty."""
 _ROUND_SECONDS = 0.5
@@ -104,6 +105,7 @@ class Scene:
             came = sum(self._take_all(client, place) for place in self._scenario.places)
             kept = {place.name: self._kept(place) for place in self._scenario.places}
             quiet = 0 if came or any(kept.values()) else quiet + 1
+            ends = time.monotonic() + DRAIN_SECONDS if came else ends
             played.undrained = [name for name, count in kept.items() if count]
             if not came:
                 time.sleep(_ROUND_SECONDS)

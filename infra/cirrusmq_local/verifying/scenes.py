@@ -64,6 +64,7 @@ def scenes() -> dict[str, Scenario]:
             {"fair": True, "rate": 2},
             tenants=("loud", "loud", "red", "blue"),
             choices=0.3,
+            pause_ms=300,
         ),
         "chosen": _queue("chosen", {"partitions": 1}, choices=0.6),
         "priorities": _queue("priorities", {"priorities": 16, "partitions": 1}),
