@@ -37,6 +37,7 @@ def test_a_sound_service_keeps_its_promises(start: Start, tmp_path: Path) -> Non
     verdicts = {each["id"]: each["verdict"] for each in result["promises"]}
     assert {verdicts[each] for each in ("never-lost", "one-holder", "ordered", "log")} == {"kept"}
     assert verdicts["restores"] == "not tried"
+    assert verdicts["breakers"] == "kept"
     assert result["messages"]["sent"] > 20
     assert result["calls"]["send"]["milliseconds"]["p99"] > 0
     assert result["publish_to_url_milliseconds"]["p50"] > 0
@@ -68,6 +69,10 @@ def test_faults_of_the_machine_break_no_promise(tmp_path: Path) -> None:
     assert (code, result["violations"], result["errors"]) == (0, [], [])
     assert result["faults"]["killed"] == 1
     assert result["calls"]["send"]["unknown"] > 0
+    verdicts = {each["id"]: each["verdict"] for each in result["promises"]}
+    assert verdicts["usage"] == "kept"
+    assert result["usage"]["sent"]["metered"] > 0
+    assert result["service"]["commit"] == result["by"]["commit"]
 
 
 @pytest.mark.parametrize(
