@@ -30,7 +30,7 @@ COMPLETE: dict[str, dict[int, int]] = {
     "two receivers and a sender": {0: 66, 1: 1584},
     "a late delete, another receives": {0: 10, 1: 171, 2: 1314},
     "given back and deleted late": {0: 29, 1: 635, 2: 5056},
-    "a receive is repeated, another receives": {0: 60, 1: 1363},
+    "a receive is repeated, another receives": {0: 60, 1: 1363, 2: 12952},
     "two movers of a dead letter": {0: 6, 1: 90, 2: 774},
     "a mover and a late delete": {0: 60, 1: 1523},
     "a lease ends while it is extended": {0: 66, 1: 761},

@@ -11,12 +11,28 @@ FOUND: dict[str, str] = {
     "what_moves_leaves_its_group": "fair",
     "a_receive_by_an_attribute_takes_all_of_a_parcel": "chosen",
     "what_moves_loses_its_priority": "priorities",
-    "a_hold_does_not_compare_the_nonce": "singles",
     "ordered_receivers_pass_what_is_held": "ordered groups",
     "what_is_in_flight_is_not_counted": "fair",
     "a_level_that_has_more_is_left_for_the_next": "priorities",
+    "a_breaker_never_opens": "singles",
+    "an_open_breaker_never_closes": "singles",
+    "a_reply_leaves_its_message": "requests",
+    "an_asker_gives_up_without_a_write": "requests",
+    "a_deadline_is_known_as_another_one": "requests",
+    "the_same_reply_again_is_any_reply": "requests",
+    "a_request_outlives_its_deadline": "requests",
+    "a_replacement_leaves_the_old_message": "replaced",
+    "a_paused_queue_is_received_from": "paused",
+    "ages_do_not_count": "ageing",
+    "ages_count_tenfold": "ageing",
+    "a_receive_of_a_group_does_not_see_its_rate": "rates of groups",
+    "a_group_that_was_full_stays_full": "rates of groups",
 }
-"""Fault -> the scene whose calls show it within a minute, on a service with one process."""
+"""Fault -> the scene whose calls show it within a minute, on a service with one process.
+
+Each was found by one seed or two on 27 November 2026, on a machine that was busy with other work. A
+breaker's faults are found at the URLs that are played beside any scene.
+"""
 FIRST = "what_moves_leaves_its_group"
 """The one that the ordinary suite finds."""
 
@@ -32,11 +48,24 @@ _EARLY, _URLS = (
     SCENE + "receivers that begin with the backlog",
     SCENE + "judging of posts in their order",
 )
-_REPLIES = SCENE + "requests and their replies"
 RARE = "its calls are played, but a minute on a busy machine did not show it when it was tried"
 UNTRIED = "its calls are played; it was not tried yet whether a minute shows it"
 WHY_NOT: dict[str, tuple[str, ...]] = {
     RARE: (
+        "a_hold_does_not_compare_the_nonce",
+        "a_replacement_does_not_ask_who_received",
+        "a_replaced_message_vanishes_at_once",
+        "a_try_of_an_open_breaker_counts",
+        "outcomes_count_for_good",
+        "a_key_is_written_without_a_condition",
+        "a_key_forgets_received_sends",
+        "what_is_given_back_untried_counts",
+        "checks_are_not_held",
+        "a_reply_writes_over_another_one",
+        "a_reply_takes_any_receipt",
+        "cancelled_messages_leave_no_tombstone",
+        "the_ring_does_not_go_on",
+        "a_bound_leaves_no_tombstone",
         "a_delete_does_not_compare_the_nonce",
         "given_back_messages_keep_their_receipts",
         "moved_parcels_leave_no_tombstone",
@@ -46,39 +75,16 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "posts_are_settled_by_anybody",
     ),
     UNTRIED: (
-        "a_bound_leaves_no_tombstone",
-        "a_breaker_never_opens",
-        "a_key_forgets_received_sends",
-        "a_key_is_written_without_a_condition",
+        "a_dead_letter_asks_for_nothing",
+        "a_receive_of_a_group_takes_from_all",
         "a_release_forgets_that_the_breaker_is_open",
-        "a_replaced_message_vanishes_at_once",
-        "a_replacement_does_not_ask_who_received",
-        "a_replacement_leaves_the_old_message",
-        "a_try_of_an_open_breaker_counts",
-        "an_open_breaker_never_closes",
-        "outcomes_count_for_good",
         "a_fair_receive_takes_all_from_one_group",
         "a_full_answer_has_seen_its_page",
         "a_look_begins_at_a_level_by_chance",
         "a_new_due_time_is_a_key_alone",
         "a_page_is_all_that_a_group_has",
-        "a_paused_queue_is_received_from",
-        "cancelled_messages_leave_no_tombstone",
-        "checks_are_not_held",
         "re_keyed_messages_forget_their_object",
-        "the_ring_does_not_go_on",
         "the_ring_ends_at_its_last_group",
-        "what_is_given_back_untried_counts",
-    ),
-    _REPLIES: (
-        "a_dead_letter_asks_for_nothing",
-        "a_deadline_is_known_as_another_one",
-        "a_reply_leaves_its_message",
-        "a_reply_takes_any_receipt",
-        "a_reply_writes_over_another_one",
-        "a_request_outlives_its_deadline",
-        "an_asker_gives_up_without_a_write",
-        "the_same_reply_again_is_any_reply",
     ),
     STORE: (
         "reminders_are_written_after_the_messages",
@@ -113,6 +119,7 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "a_mark_covers_what_is_not_there_yet",
     ),
     MANY: (
+        "each_environment_has_the_whole_rate_of_a_group",
         "environments_forget_the_earlier_generation",
         "a_new_generation_signs_at_once",
         "the_secret_is_read_once",
@@ -194,7 +201,7 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "nobody_is_left_to_post_what_is_delayed",
         "a_url_gets_no_message_again",
     ),
-    SCENE + "schedules": (
+    SCENE + "changes of schedules, and sweeps that stop or come late": (
         "a_change_of_a_schedule_holds_at_once",
         "a_mark_is_taken_by_anybody",
         "a_schedule_puts_its_message_behind_its_mark",
@@ -214,20 +221,13 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "a_copy_of_a_topic_forgets_who_published",
         "a_sender_by_a_grant_is_taken_for_the_owner",
     ),
-    SCENE + "groups that a receive names, of ordered and of fair queues": (
-        "a_receive_of_a_group_takes_from_all",
+    SCENE + "groups with a limit that a receive names": (
         "a_receive_of_a_group_does_not_see_its_limit",
     ),
     SCENE + "redrives by receipts": ("a_redrive_by_receipts_does_not_look_who_holds_it",),
     SCENE + "notifications": (
         "a_dead_letter_forgets_that_it_is_a_notification",
         "a_copy_by_a_send_is_no_notification",
-    ),
-    SCENE + "priorities that age": ("ages_do_not_count", "ages_count_tenfold"),
-    SCENE + "rates of groups": (
-        "each_environment_has_the_whole_rate_of_a_group",
-        "a_group_that_was_full_stays_full",
-        "a_receive_of_a_group_does_not_see_its_rate",
     ),
     SCENE + "groups that are paused": ("a_pause_does_nothing_for_receives",),
 }
