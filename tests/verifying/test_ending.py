@@ -108,7 +108,8 @@ def test_a_fault_of_an_account_is_undone(
 def test_a_stopped_or_full_machine_is_undone(tmp_path: Path) -> None:
     """In the middle of each fault its undoing is in the journal; it can be played any time."""
     (tmp_path / "data").mkdir()
-    journal, undone = Journal(tmp_path / "undo.jsonl"), []
+    journal = Journal(tmp_path / "undo.jsonl")
+    undone: list[tuple[str, tuple[int, int], str]] = []
     kinds = {"continue": machine.let_go_on, "let write": machine.let_write}
 
     def end_early(seconds: float) -> None:
