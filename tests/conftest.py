@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import signal
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import chain, groupby, islice
@@ -49,10 +50,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     for item in items:
         if _folder(item.path) not in ALONE and item.get_closest_marker("alone"):
             raise pytest.UsageError(f"{item.nodeid}: alone is of tests in {' and '.join(ALONE)}")
+    _leave_few(items)
     yield
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
         items[:] = _dealt(items, workers)
+
+
+def _leave_few(items: list[pytest.Item]) -> None:
+    """Mark as long what is above the number of cases that a test's `few` names."""
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("few") and not item.get_closest_marker("long"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for each in cases.values():
+        marker = each[0].get_closest_marker("few")
+        assert marker is not None
+        count = marker.args[0]
+        kept = {number * len(each) // count for number in range(count)}
+        for number, item in enumerate(each):
+            if number not in kept:
+                item.add_marker(pytest.mark.long)
 
 
 @cache

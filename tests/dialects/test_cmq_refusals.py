@@ -256,6 +256,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize("action", sorted(ASKED))
 def test_odd_parameters_are_refused_or_taken_but_never_a_failure_of_ours(
     world: World, key: Key, action: str

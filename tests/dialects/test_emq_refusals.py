@@ -165,6 +165,7 @@ def service_of(method: str) -> str:
     return "message" if "Message" in method else "queue"
 
 
+@pytest.mark.few(45)
 @pytest.mark.parametrize("method", sorted(MANAGES | RECEIVES | {"sendMessage"} | SHOWS))
 @pytest.mark.parametrize("right", ["send", "receive", "manage"])
 def test_a_scope_allows_what_it_names(

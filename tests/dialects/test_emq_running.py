@@ -31,6 +31,7 @@ def run(running: dict[str, Any], folder: Path, part: str) -> None:
     assert done.stdout == "done\n", done.stderr
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "part",
     [

@@ -59,6 +59,7 @@ def test_a_shell_calls_the_service_by_it(folder: Path) -> None:
     assert "queues" in json.loads(answer)
 
 
+@pytest.mark.long
 def test_a_program_for_sqs_runs_by_it(folder: Path, orders: None) -> None:
     example = HERE / "examples/orders.py"
 

@@ -21,6 +21,7 @@ def within(names: set[str], *packages: str) -> set[str]:
     return {each for each in names if each.startswith(packages)}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("dialect", ["aliyun", "cmq", "emq", "sns", "sqs"])
 def test_a_dialect_loads_no_other_one(dialect: str) -> None:
     found = loaded(f"cirrusmq_dialects.{dialect}.serve")
@@ -28,6 +29,7 @@ def test_a_dialect_loads_no_other_one(dialect: str) -> None:
     assert {each.split(".")[1] for each in others} == {dialect}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("module", ["router", "aliyun", "cmq", "sns", "sqs"])
 def test_thrift_is_loaded_by_emq_alone(module: str) -> None:
     program = f"import cirrusmq_dialects.{module}, sys; print('thrift' in sys.modules)"

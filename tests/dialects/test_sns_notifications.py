@@ -180,6 +180,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("size", [1, pytest.param(5_000, marks=pytest.mark.long), 200_000])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
@@ -350,6 +351,7 @@ def test_a_queue_that_is_subscribed_natively_too_gets_a_message_once(
     assert sorted(found) == ["one", "three", "two"]
 
 
+@pytest.mark.long
 def test_an_answer_counts_what_notifications_add(
     world: World, sns: Any, sqs: Any, arn: str
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_policy_of_a_new_queue_is_kept(sqs: Any) -> None:
     assert attributes(sqs, made, "Policy") == {"Policy": one}
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize(
     "given",
     [

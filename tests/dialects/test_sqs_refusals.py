@@ -223,6 +223,7 @@ def act(world: World, key: Key, action: str, members: Any, sign_as: Key | None =
     return call(world, "POST", URL + "/", headers_of(request.prepare()), body)
 
 
+@pytest.mark.few(22)
 @pytest.mark.parametrize("action", sorted(ASKED))
 def test_a_key_makes_the_calls_of_its_scope(world: World, make_key: MakeKey, action: str) -> None:
     needed, members = ASKED[action]
@@ -267,6 +268,7 @@ MEMBERS = [
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("action", sorted(ASKED))
 def test_odd_members_are_refused_or_taken_but_never_a_failure_of_ours(
     world: World, key: Key, action: str

@@ -123,6 +123,7 @@ def test_a_stale_receipt_changes_nothing(world: World, alice: Client) -> None:
     assert act(alice, "delete", new)["failed"] == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seconds", [10, 1_000])
 def test_what_is_given_back_comes_again(world: World, alice: Client, seconds: int) -> None:
     alice.put("/queues/orders")
@@ -194,6 +195,7 @@ def test_an_ordered_queue_keeps_its_order(world: World, alice: Client) -> None:
     assert [message["body"] for message in alice.receive("orders")] == ["2", "3", "4"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("world", "total", "ordered"),
     [

@@ -86,6 +86,7 @@ def test_a_cancelled_transaction_shows_its_reasons(client: Any) -> None:
     ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("call", "request_", "code"),
     [

@@ -24,6 +24,7 @@ def body_of(transformed: list[Path], **given: str) -> dict[str, Any]:
     return body
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("given", [{}, DOMAIN, {"Pages": "off"}], ids=str)
 def test_its_body_has_nothing_that_the_importer_warns_about(
     transformed: list[Path], given: dict[str, str]

@@ -132,6 +132,7 @@ def loaded(root: Path, function: str) -> Any:
     return run(root, function, LOADED, **LAMBDA)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "function", ["send", "receive", "delete", "publish", "push", "push_slow", "call", "sweep"]
 )

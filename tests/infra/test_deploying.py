@@ -68,6 +68,7 @@ def parameters_of(cloudformation: Any, name: str) -> dict[str, str]:
     return {each["ParameterKey"]: each["ParameterValue"] for each in stack["Parameters"]}
 
 
+@pytest.mark.long
 def test_a_deployment_builds_and_passes_the_release_with_the_parameters(
     root: Path, account: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +128,7 @@ def test_an_option_that_the_release_does_not_know_of_is_refused(
     assert options[0] in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_options_that_are_passed_on_are_sams() -> None:
     code = (
         "from samcli.commands.deploy.command import cli;"

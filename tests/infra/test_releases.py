@@ -116,6 +116,7 @@ def test_the_same_sources_and_parameters_are_the_same_release(root: Path, copied
     assert re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", release(root, {}))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "path",
     [
@@ -133,6 +134,7 @@ def test_each_file_of_a_deployment_is_part_of_its_release(copied: Path, path: st
     assert release(copied, {}) != before
 
 
+@pytest.mark.long
 def test_each_parameter_is_part_of_the_release_but_secrets_and_the_protection(
     copied: Path,
 ) -> None:

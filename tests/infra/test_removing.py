@@ -149,12 +149,14 @@ def test_nothing_is_left_of_a_deployment(session: Any) -> None:
     assert not any(what_is_left().values())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("keep", [["buckets"], ["tables", "key"], ["queue", "secret"]])
 def test_what_is_asked_to_stay_stays(session: Any, keep: list[str]) -> None:
     list(Removal(session, "queues").run(keep))
     assert {kind for kind, count in what_is_left().items() if count} == set(keep)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "done", [0, 2, 5, *(pytest.param(each, marks=pytest.mark.long) for each in (1, 3, 4, 6))]
 )

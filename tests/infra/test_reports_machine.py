@@ -36,6 +36,7 @@ def folder(table: str) -> str:
     return f"s3://PipelineBucket/exports/{table}/AWSDynamoDB/{EXPORT_ID}"
 
 
+@pytest.mark.long
 def test_reports_are_made_from_exports_of_all_three_tables(machine: Machine) -> None:
     ending = machine.run()
     assert ending.status == "SUCCEEDED", ending.error
@@ -252,6 +253,7 @@ def day(time: Any) -> str:
     return str(moment)[8:10]
 
 
+@pytest.mark.long
 def test_usage_is_exported_whole_once_a_week_and_the_others_each_night(machine: Machine) -> None:
     made = nights(machine, 9)
     assert [usage for _, _, usage in made] == [
@@ -275,6 +277,7 @@ def test_jobs_read_the_last_whole_export_and_every_window_after_it(machine: Mach
     assert options.directories == [folders[-1].format("directory")]
 
 
+@pytest.mark.long
 def test_a_window_that_is_refused_is_a_whole_export(machine: Machine) -> None:
     nights(machine, 2)
     machine.services.calls.clear()
@@ -287,6 +290,7 @@ def test_a_window_that_is_refused_is_a_whole_export(machine: Machine) -> None:
     assert json.loads(machine.services.objects["/PipelineBucket/chain.json"])["nights"] == 0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("items", "executors"), [(5, 1), (20_000_000, 8), (200_000_000, 16)])
 def test_jobs_are_as_large_as_the_last_whole_export(
     machine: Machine, items: int, executors: int

@@ -129,6 +129,7 @@ def test_the_clients_wheel_needs_httpx_alone_and_has_types(
     run_installed(wheel, tmp_path, _CLIENT, ",".join(others))
 
 
+@pytest.mark.long
 def test_a_process_of_its_own_needs_botocore_and_msgspec_besides(
     wheels: dict[str, Path], root: Path, tmp_path: Path
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_process_of_its_own_needs_botocore_and_msgspec_besides(
     run_installed(wheel, tmp_path, _OWN, ",".join(others), also=wheels["cirrusmq_client"])
 
 
+@pytest.mark.long
 def test_the_services_wheel_runs_without_the_repository(
     wheels: dict[str, Path], tmp_path: Path
 ) -> None:

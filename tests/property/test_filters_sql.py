@@ -279,6 +279,7 @@ def test_the_outcome_is_that_of_the_tree_behind_the_text(examples: int) -> None:
     is_that_of_the_tree()
 
 
+@pytest.mark.long
 @settings(derandomize=True, max_examples=300, deadline=None)
 @given(tree=trees, message=messages, seeds=st.tuples(st.integers(0, 99), st.integers(100, 199)))
 def test_blanks_case_and_comments_change_nothing(

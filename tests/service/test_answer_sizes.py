@@ -92,6 +92,7 @@ def test_the_results_of_deletes_have_room_beside_the_largest_messages(
     assert len(answer["messages"]) > 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", each_of(*KINDS))
 def test_the_largest_messages_of_a_queue_come_in_answers_that_arrive(
     make_queue: MakeQueue, kind: str
@@ -120,6 +121,7 @@ def test_the_largest_binary_messages_come_too(make_queue: MakeQueue) -> None:
     assert [message["body_base64"] for message in received] == [content] * 16
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["Russian", "control characters"])
 def test_receivers_get_them_too(world: World, make_queue: MakeQueue, kind: str) -> None:
     queue = large_queue(make_queue)
@@ -147,6 +149,7 @@ def test_a_short_message_beside_a_long_one_does_not_make_the_long_one_look_large
     assert len(answer) == 16
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", each_of("Chinese", "Russian", "JSON", "control characters"))
 def test_peeking_shows_as_many_as_an_answer_holds(make_queue: MakeQueue, kind: str) -> None:
     queue = large_queue(make_queue)
@@ -159,6 +162,7 @@ def test_peeking_shows_as_many_as_an_answer_holds(make_queue: MakeQueue, kind: s
     assert {message["body"] for message in peeked} == {text}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", each_of("plain text", "Chinese", "Russian", "JSON", "quotes"))
 @pytest.mark.parametrize("reader", ["topic", "subscription"])
 def test_a_log_shows_all_of_the_largest_messages_a_few_at_a_time(

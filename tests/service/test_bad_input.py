@@ -212,6 +212,7 @@ def call(client: Client, route: str, body: object = None) -> Reply:
     return client.call(method, path, body)
 
 
+@pytest.mark.few(125)
 @pytest.mark.parametrize(("route", "body", "parameter"), BODIES)
 def test_a_wrong_value_is_refused_by_name(
     shop: tuple[World, Client], route: str, body: Any, parameter: str

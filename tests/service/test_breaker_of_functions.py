@@ -87,6 +87,7 @@ def begin(queue: TestQueue, **invoke: Any) -> None:
     assert queue.patch(invoke=INVOKE | invoke).status == 200
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_opens_and_tries_one_message_ever_more_rarely(
     world: World, make_queue: MakeQueue, function: Function, kind: str
@@ -107,6 +108,7 @@ def test_it_opens_and_tries_one_message_ever_more_rarely(
     assert shown["breaker_open_since"] > shown["created_at"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [
@@ -156,6 +158,7 @@ def test_a_message_that_never_succeeds_does_not_keep_it_open(
     assert set(function.done) == set(good)
 
 
+@pytest.mark.long
 def test_a_group_of_a_topic_has_it_too(world: World, topic: TestTopic, function: Function) -> None:
     retry = {"policy": "custom", "waits": [1, 1]}
     group = topic.subscribe("group", "pull", retry=retry, invoke=INVOKE)
@@ -324,6 +327,7 @@ def test_a_call_that_is_refused_is_no_outcome(world: World, make_queue: MakeQueu
     assert queue.show()["breaker_state"] == "closed"
 
 
+@pytest.mark.long
 def test_a_try_without_an_answer_does_not_count_either(world: World, make_queue: MakeQueue) -> None:
     queue = make(make_queue)
     called: list[int] = []

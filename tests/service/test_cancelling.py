@@ -246,6 +246,7 @@ class TestRescheduling:
 
 
 class TestBounds:
+    @pytest.mark.long
     def test_one_is_found_by_its_id_in_any_backlog(
         self, world: World, make_queue: MakeQueue
     ) -> None:

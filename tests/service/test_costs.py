@@ -104,6 +104,7 @@ def test_an_empty_receive_writes_nothing_and_reads_little(
 class TestParcels:
     """A parcel never exceeds 1 KiB, so that every change of it costs one unit."""
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("kind", [{}, {"ordered": True}, {"fair": True}])
     @pytest.mark.parametrize("receivers", [pytest.param(0, marks=pytest.mark.long), 1])
     def test_with_16_messages_with_every_field(

@@ -140,6 +140,7 @@ class TestLongQueues:
         if queue.show()["partitions"] <= 4:
             assert shown(world, queue)["counts"]["oldest_active_age_seconds"] == 4_000
 
+    @pytest.mark.long
     @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
     def test_all_in_flight(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 2_000, (-4_000, -1_000), lease_seconds=600)
@@ -152,6 +153,7 @@ class TestLongQueues:
 
         assert counts(world, queue, approximate=True) == {"delayed": 2_000}
 
+    @pytest.mark.long
     @pytest.mark.parametrize("partitions", [4, 255])
     def test_each_state(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 900, (-4_000, -2_000), lease_seconds=600)
@@ -197,6 +199,7 @@ def test_a_long_archive_is_counted_within_40_units(world: World, make_queue: Mak
 class TestBursts:
     """What the meter has not counted yet is approximate, and no less than what was read."""
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("state", ["active", "delayed", "inactive"])
     @pytest.mark.parametrize("metered", [0, pytest.param(0.5, marks=pytest.mark.long)])
     def test_a_burst_before_the_meter_says_so(

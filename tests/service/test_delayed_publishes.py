@@ -231,6 +231,7 @@ class TestOnTime:
 
 
 class TestFailures:
+    @pytest.mark.few(4)
     @pytest.mark.parametrize("at", range(14))
     def test_a_crash_anywhere_costs_two_minutes_at_most(self, alice: Client, at: int) -> None:
         world = alice.world

@@ -251,6 +251,7 @@ AT_ONCE_AND_LATER = [
 
 
 class TestConsumersMeanwhile:
+    @pytest.mark.few(7)
     @pytest.mark.parametrize(("ago", "size", "rewind_seconds"), AT_ONCE_AND_LATER)
     @pytest.mark.parametrize(
         "act",

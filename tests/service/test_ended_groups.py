@@ -90,6 +90,7 @@ def subscription(world: World, topic: TestTopic, make_queue: MakeQueue) -> Group
     return Group("subscription", world, topic, make_queue)
 
 
+@pytest.mark.few(2)
 def test_a_message_behind_many_dead_letters_is_received(group: Group) -> None:
     group.end(60)
     last = group.send()
@@ -97,6 +98,7 @@ def test_a_message_behind_many_dead_letters_is_received(group: Group) -> None:
     assert [message["body"] for message in group.receive(tries=4)] == [last]
 
 
+@pytest.mark.few(2)
 def test_dead_letters_of_before_cost_a_look_nothing(group: Group) -> None:
     costs = []
     for _ in range(3):
@@ -128,6 +130,7 @@ def test_what_expired_and_was_not_removed_is_passed(world: World, make_queue: Ma
     assert [message["body"] for some in received for message in some] == ["last"]
 
 
+@pytest.mark.long
 def test_a_function_gets_what_is_behind_many_dead_letters(subscription: Group) -> None:
     called: list[str] = []
 

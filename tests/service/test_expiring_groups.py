@@ -42,6 +42,7 @@ def fail(world: World, group: TestSubscription, seconds: float, step: float) -> 
     return delivered
 
 
+@pytest.mark.long
 def test_http_unordered_reaches_its_dead_letter_queue(
     world: World, alice: Client, topic: TestTopic
 ) -> None:
@@ -65,6 +66,7 @@ def last_minutes(world: World, published_ms: int, minutes: int = 6) -> None:
         sweep(world)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "retry",
     [
@@ -193,6 +195,7 @@ class TestLastMinute:
         world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - seconds)
         world.engine.remove_expired()
 
+    @pytest.mark.few(4)
     @pytest.mark.parametrize("lease_seconds", [70, 3_600])
     @pytest.mark.parametrize("late_seconds", [1, 400, 3_500])
     @pytest.mark.parametrize("ordered", [False, True])

@@ -61,6 +61,7 @@ class TestTurns:
         assert set(received) == {"loud", *GROUPS}
         assert len(received) == 30
 
+    @pytest.mark.long
     def test_turns_are_within_a_partition_and_each_partition_has_its_share(
         self, make_queue: MakeQueue
     ) -> None:

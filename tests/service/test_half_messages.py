@@ -512,6 +512,7 @@ class TestFailing:
             pytest.fail("a decision takes more calls")
         assert at > 2
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("last", ["commit", "end"])
     @pytest.mark.parametrize("applied", [False, True])
     def test_whatever_stops_one_decision_is_taken_and_no_mark_is_left(

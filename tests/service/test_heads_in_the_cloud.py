@@ -75,6 +75,7 @@ def put_in_flight(
     queue.delete(held)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("environments", "delay_seconds"), [(1, 0), (10, 0), (3, 5)])
 def test_a_first_delivery_is_seen_within_half_a_second(
     world: World, queue: TestQueue, environments: int, delay_seconds: int
@@ -190,6 +191,7 @@ def test_a_give_back_is_seen_by_another_environment_within_half_a_second(
         assert receivers.look(0.7)[f"{number}"] <= 0.5
 
 
+@pytest.mark.long
 def test_what_is_older_costs_20_units_a_second_in_all(world: World, queue: TestQueue) -> None:
     environments = 10
     put_in_flight(world, queue, 2_000, lambda n: n / 25)  # 25 end in each second

@@ -41,6 +41,7 @@ def url(world: World) -> Url:
 RETRIES = {"retry": {"policy": "custom", "waits": [10, 10, 10]}}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
     ("asked", "waited"), [(None, 10), (0.0, 10), (3.0, 10), (90.0, 90), (86_400.0, 3_600)]

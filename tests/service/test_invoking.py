@@ -662,6 +662,7 @@ class Play:
         return {"batchItemFailures": failed}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step: int) -> None:
     at = 0
@@ -696,6 +697,7 @@ def _nobody_comes_back_for_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(visits, "wake", lambda core, source_id: None)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "plant",
     [

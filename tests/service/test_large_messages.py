@@ -124,6 +124,7 @@ def test_the_largest_message_of_any_kind_is_sent_and_received(
     assert world.write_units(lambda: queue.delete(received)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("world", [True], indirect=True, ids=["direct"])
 def test_so_it_is_at_the_functions_own_urls(queue: TestQueue, topic: TestTopic) -> None:
     group, sent = topic.subscribe(), noise()
@@ -181,6 +182,7 @@ def test_and_still_gets_the_others(queue: TestQueue) -> None:
     assert content(queue.receive()[0]) == large
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_receive_of_many_large_messages_answers_fewer(
     world: World, make_queue: MakeQueue, ordered: bool
@@ -281,6 +283,7 @@ class TestRefusals:
 
 
 class TestOtherWays:
+    @pytest.mark.long
     def test_receivers_dead_letters_redrives_and_rewinds(
         self, world: World, make_queue: MakeQueue
     ) -> None:
@@ -308,6 +311,7 @@ class TestOtherWays:
         (again,) = queue.receive()
         assert (content(again), again["id"]) == (sent, first["id"])
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "kind", ["bytes", pytest.param("all of ASCII", marks=pytest.mark.long)]
     )
@@ -372,6 +376,7 @@ class TestOtherWays:
         reply = plain.get(f"{topic.path}/messages", f"after={page['cursor']}")
         assert (reply.status, reply.code) == (413, "MessageTooLarge")
 
+    @pytest.mark.long
     def test_a_look_up_and_a_trace_show_the_body_to_those_who_take_gzip(
         self, world: World, queue: TestQueue, topic: TestTopic
     ) -> None:

@@ -72,6 +72,7 @@ class Tries:
         return self._execute(operation, request)
 
 
+@pytest.mark.few(13)
 @pytest.mark.parametrize("dies", [False, True])
 @pytest.mark.parametrize("held", [(0, *later) for later in product(range(3), repeat=2)])
 @pytest.mark.parametrize("deduplicated", [False, True])

@@ -350,6 +350,7 @@ def posted_again_and_given_up(alice: Client) -> None:
     assert TestQueue(alice, "dead").show()["counts"]["active"] == 2
 
 
+@pytest.mark.few(9)
 @pytest.mark.writes_by_hand
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_keeps_what_this_release_does_not_know(

@@ -395,6 +395,7 @@ class TestDelays:
         world.clock.pass_seconds(1_295_999)
         assert queue.bodies() == ["latest possible"]
 
+    @pytest.mark.few(2)
     def test_what_is_delayed_does_not_stand_in_the_way(
         self, world: World, queue: TestQueue
     ) -> None:

@@ -67,6 +67,7 @@ def make(kind: str, world: World, **attributes: Any) -> Client:
 
 
 class TestFunctions:
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "at",
         [
@@ -204,6 +205,7 @@ class TestReceives:
 
 
 class TestFigures:
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_the_age_alarm_sees_a_message_behind_all_that_are_held(self, kind: str) -> None:
         world = World()
@@ -225,6 +227,7 @@ class TestFigures:
         assert ages[-1] == pytest.approx(300, abs=2)
         assert ages == sorted(ages)
 
+    @pytest.mark.long
     def test_the_age_ends_when_the_message_is_gone(self) -> None:
         world = World()
         alice = make("ordered", world, visibility_timeout_seconds=43_200)
@@ -267,6 +270,7 @@ class Slow:
 class TestAges:
     GROUPS = 9_000
 
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG)])
     @pytest.mark.parametrize("each", [1, pytest.param(30, marks=LONG)])
     def test_a_sweep_is_bounded_and_goes_on_until_the_last_groups_old_message_is_dead(
@@ -308,6 +312,7 @@ def test_names_of_groups_are_in_the_order_of_their_keys() -> None:
 
 
 class TestLeases:
+    @pytest.mark.long
     def test_the_lease_of_a_partition_is_renewed_while_its_store_is_slow(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -77,6 +77,7 @@ def race(
     return made
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("limit", [1, 2, 8])
 def test_a_receive_that_loses_one_race_is_full(
@@ -87,6 +88,7 @@ def test_a_receive_that_loses_one_race_is_full(
     assert (len(slower), len(faster)) == (limit, 1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("groups", "limit"),

@@ -209,6 +209,7 @@ def test_several_groups_in_one_send_keep_their_own_order(ordered: TestQueue) -> 
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 30))]
 )

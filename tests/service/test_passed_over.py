@@ -69,6 +69,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 class TestReceives:
+    @pytest.mark.long
     @pytest.mark.parametrize("count", [14, pytest.param(60, marks=pytest.mark.long)])
     @pytest.mark.parametrize("kind", ["plain", pytest.param("fair", marks=pytest.mark.long)])
     def test_others_come_however_many_are_in_front(
@@ -226,6 +227,7 @@ class TestFunctions:
         publish("small")
         Schedules(world, sweeps=True).pass_seconds(seconds)
 
+    @pytest.mark.long
     def test_a_queues_function_gets_the_others_and_is_told_once(
         self, world: World, make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -239,6 +241,7 @@ class TestFunctions:
         assert sum(started.started.values()) == 0  # nobody comes back for them but the sweep
         assert len(queue.receive_all()) == 9
 
+    @pytest.mark.long
     @pytest.mark.parametrize("dead_letters", [pytest.param(False, marks=pytest.mark.long), True])
     def test_a_groups_function_gets_the_others(
         self,

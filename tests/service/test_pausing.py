@@ -334,6 +334,7 @@ class TestRetryingNow:
         assert len(subscriber.times("sick")) == 2
         assert len(subscriber.taken) == 41
 
+    @pytest.mark.long
     def test_more_marks_than_a_page_are_all_taken(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:

@@ -166,6 +166,7 @@ class TestWithOthers:
         again = queue.receive(2, attempt=mine, repeat=True)
         assert [each["receipt"] for each in again] == [each["receipt"] for each in first]
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("priority", [1, 9, 16])
     def test_look_ups_and_cancellations_find_it_by_its_id(
         self, queue: TestQueue, priority: int

@@ -86,6 +86,7 @@ def test_it_goes_on_where_it_ran_out_of_time(world: World, full: TestQueue) -> N
     assert {item["pk"]["S"][0] for item in world.items()} <= {"L"}
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("calls", range(2, 30, 3))
 def test_it_survives_the_failure_of_any_call(
     world: World, full: TestQueue, monkeypatch: pytest.MonkeyPatch, calls: int

@@ -378,6 +378,7 @@ def test_nothing_is_received_before_the_backfill_has_reached_it(
     assert queue.bodies(receiver="second") == ["new", "old"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_receiver_whose_creation_stops_anywhere_gets_what_was_sent_before(

@@ -283,6 +283,7 @@ class TestByReceipt:
 
 
 class TestSubscriptions:
+    @pytest.mark.few(10)
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("ordered", [False, True])
     @pytest.mark.parametrize("group", [None, "g"])
@@ -334,6 +335,7 @@ class TestSubscriptions:
         world.clock.pass_seconds(1)
         assert group.receive() == []
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         ("size", "retry"),
         [

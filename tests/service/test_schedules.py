@@ -184,6 +184,7 @@ class TestFiring:
         assert with_marks[0] == before[0]
         assert 0 < with_marks[1] - before[1] <= 8
 
+    @pytest.mark.long
     def test_the_flag_goes_after_the_last_schedule(
         self, world: World, queue: TestQueue, alice: Client
     ) -> None:
@@ -209,6 +210,7 @@ def _queue(world: World) -> str:
 
 
 class TestCrashes:
+    @pytest.mark.few(7)
     @pytest.mark.parametrize("applied", [False, True])
     @pytest.mark.parametrize("calls", range(16))
     def test_a_time_is_fired_once_wherever_a_sweep_stops(
@@ -302,6 +304,7 @@ class TestMissedTimes:
 
 
 class TestChanges:
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("seconds", range(0, 240, 20))
     def test_a_change_at_any_moment_loses_and_doubles_no_time(
         self, world: World, queue: TestQueue, alice: Client, seconds: int

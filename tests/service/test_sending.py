@@ -188,6 +188,7 @@ class TestAttributesAndTags:
 
 
 class TestSizes:
+    @pytest.mark.few(6)
     @pytest.mark.parametrize("limit", [1_024, 65_536, 262_144, 4_194_304])
     def test_a_body_may_have_exactly_max_message_bytes(
         self, world: World, make_queue: MakeQueue, limit: int

@@ -151,6 +151,7 @@ def deliver(world: World, children: Children, beside: str, take: Callable[[], li
     take()
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("kind", READERS)
 def test_a_split_breaks_no_order_where_clocks_agree(world: World, kind: str, beside: str) -> None:
@@ -166,6 +167,7 @@ def test_a_split_breaks_no_order_where_clocks_agree(world: World, kind: str, bes
     assert take() == BODIES
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("kind", READERS)
 def test_within_seconds_of_a_split_clocks_that_differ_lose_nothing(

@@ -260,6 +260,7 @@ class TestByAge:
     CALL_SECONDS = 0.008
     """Of the store, in the cloud."""
 
+    @pytest.mark.long
     def test_a_thousand_messages_a_second_move_within_two_minutes(
         self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:

@@ -87,6 +87,7 @@ def test_thousands_of_messages_to_be_given_up_hold_no_receive_up(
     assert world.clock.now_ms() - begun_ms < 4_000
 
 
+@pytest.mark.long
 def test_a_receive_names_them_once_a_second_and_replay_moves_them(
     world: World, make_queue: MakeQueue
 ) -> None:

@@ -139,6 +139,7 @@ class TestTheSame:
             scene.fan_out(scene.records)
         check(scene, once)
 
+    @pytest.mark.few(5)
     @pytest.mark.parametrize("seed", range(8))
     def test_when_batches_are_cut_anew(
         self, once: tuple[list[Event], dict[str, list[str]], list[str]], seed: int

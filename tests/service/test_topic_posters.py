@@ -34,6 +34,7 @@ def units(world: World, call: Callable[[], object], kind: str) -> float:
 
 
 class TestWaits:
+    @pytest.mark.long
     def test_a_schedule_whose_execution_is_gone_goes_on_while_others_keep_failing(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
@@ -60,6 +61,7 @@ class TestWaits:
         for number in range(4):
             assert subscriber.waits(str(number)) == [1, 600, 600]
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("policy", "seconds", "attempts"),
         [("unordered", DAY, 17), ("http_unordered", DAY - 400, 287)],
@@ -394,6 +396,7 @@ class TestWhatItCosts:
         written = units(world, lambda: schedules.pass_seconds(7_300), "write")
         assert written <= 4 * backlog
 
+    @pytest.mark.long
     def test_counts_cost_what_is_not_delivered_whatever_was(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
@@ -557,6 +560,7 @@ class TestRescue:
 class TestAnotherPolicy:
     """PATCH may change what a failing message does to the others while it waits."""
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         ("dies", "seconds"),
         [

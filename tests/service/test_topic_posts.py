@@ -107,6 +107,7 @@ def test_a_push_reads_no_more_for_what_was_delivered_before(world: World, topic:
     assert len(subscriber.bodies()) == 643
 
 
+@pytest.mark.long
 def test_what_was_blocked_all_its_life_becomes_a_dead_letter(
     world: World, topic: TestTopic, make_queue: MakeQueue
 ) -> None:

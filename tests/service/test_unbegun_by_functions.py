@@ -147,6 +147,7 @@ ANSWERS: dict[str, tuple[Any, dict[str, int]]] = {
 }
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("by", ["messageId", "receiptHandle"])
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_answer_says_what_was_not_begun(

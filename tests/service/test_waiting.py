@@ -31,6 +31,7 @@ def poll_units(world: World, alice: Client, path: str, **fields: Any) -> float:
     return units(world) - before
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("partitions", [1, 4, 16, 64, 255])
 def test_an_idle_poll_of_20_seconds_costs_at_most_150_units(partitions: int, ordered: bool) -> None:
@@ -83,6 +84,7 @@ def delay_seconds(world: World, alice: Client, age_seconds: float, monkeypatch: 
     return (world.clock.now_ms() - due_ms) / 1000
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_a_message_ends_a_wait_within_200_ms_however_long_it_has_lasted(

@@ -134,6 +134,7 @@ def ages(seed: int) -> list[float]:
 TRIED = [(16, 0), (64, 2_000), (255, -2_000)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("partitions", "skew_ms"),
     [

@@ -57,6 +57,7 @@ def test_a_walk_without_bounds_is_whole_and_sees_every_parcel_in_order(kind: str
     assert walk.end == Whole()
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("passing", [False, True])
 @pytest.mark.parametrize("bounds", [each for _, each in BOUNDS], ids=[name for name, _ in BOUNDS])
 @pytest.mark.parametrize("kind", ["fair", "ordered"])

@@ -51,6 +51,7 @@ print("all decoded")
 """
 
 
+@pytest.mark.long
 def test_a_type_is_first_decoded_by_many_threads_at_once() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", FIRST_DECODES], capture_output=True, text=True, check=False

@@ -51,6 +51,7 @@ def test_terms_change_tables_and_the_time_of_functions_alone() -> None:
     assert off["Lambda calls"] == lines["Lambda calls"]
 
 
+@pytest.mark.long
 def test_a_small_month_pays_the_least_units_of_provisioned_tables() -> None:
     least = months.least_units_dollars()
     assert least == pytest.approx(720 * (20 * 0.00013 + 20 * 0.00065))
@@ -61,6 +62,7 @@ def test_a_small_month_pays_the_least_units_of_provisioned_tables() -> None:
     assert large == pytest.approx(idle + 1_000 * sum(lines.values()), rel=0.001)
 
 
+@pytest.mark.long
 def test_the_page_has_what_is_counted() -> None:
     page = (Path(__file__).parents[2] / "infra/manual/costs.md").read_text(encoding="utf-8")
     for name, count, theirs in months.ROWS:
@@ -88,6 +90,7 @@ def test_groups_and_functions_are_reckoned_by_hand_too() -> None:
     assert handed.write_units == pytest.approx(7, abs=0.1)
 
 
+@pytest.mark.long
 def test_the_rows_in_which_another_service_costs_more_are_those_of_the_page() -> None:
     """Without a term: behind the API or direct, on demand or at 70 %."""
     cheaper = {

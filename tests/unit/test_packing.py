@@ -66,6 +66,7 @@ def test_noise_is_kept_as_it_is() -> None:
     assert compress(plain) == b"\0" + plain
 
 
+@pytest.mark.long
 def test_what_is_too_large_after_the_fast_way_is_gzipped_once_more() -> None:
     shown = json.dumps(ALL_OF_ASCII).encode()
     fast = gzipped(shown, len(shown))

@@ -26,6 +26,7 @@ def test_singles_cost_a_write_for_each_of_send_claim_and_delete() -> None:
     assert needed(SINGLES, quotas.TABLE_WRITES) / quotas.TABLE_WRITES.default == 3.75
 
 
+@pytest.mark.long
 def test_a_send_and_a_receive_that_deletes_are_two_calls_of_the_api() -> None:
     assert needed(SINGLES, quotas.API_CALLS) == 2 * RATE
     assert needed(BATCHES, quotas.API_CALLS) == 2 * RATE / 16
@@ -57,6 +58,7 @@ def test_fan_out_gets_the_memory_that_its_copies_take() -> None:
     assert fan_out_memory(few, 1_000) == 1_769  # 1,000
 
 
+@pytest.mark.long
 def test_the_manuals_table_is_what_the_command_counts() -> None:
     page = (Path(__file__).parents[2] / "infra/manual/capacity.md").read_text()
     rows = {

@@ -74,6 +74,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
         yield Cloud(tmp_path)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("reserved", [None, 0, 7])
 def test_a_stopped_function_has_its_reserve_again(cloud: Cloud, reserved: int | None) -> None:
     if reserved is not None:

@@ -103,6 +103,7 @@ def test_an_engine_does_the_same_as_another(session: Any, engines: tuple[Engine,
     assert told.stream_records > 100
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("method", "alter", "kinds"),
     [
@@ -139,6 +140,7 @@ def test_a_missing_stream_record_is_a_difference(
     assert found.ours == [*found.theirs, lost]
 
 
+@pytest.mark.long
 def test_a_server_of_moto_does_the_same_but_for_what_is_left_out(
     session: Any, engines: tuple[Engine, Engine], moto: str
 ) -> None:

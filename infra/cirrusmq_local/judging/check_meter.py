@@ -20,8 +20,8 @@ class Used(NamedTuple):
 
     place: str
     kind: str
-    least: int
-    most: int
+    known: int
+    limit: int
 
 
 def check_usage(
@@ -33,8 +33,8 @@ def check_usage(
     """
     for used in usage(scenario, book):
         count = billed[used.place, used.kind]
-        if not used.least <= count <= used.most:
-            bounds = f"{used.least} to {used.most}"
+        if not used.known <= count <= used.limit:
+            bounds = f"{used.known} to {used.limit}"
             yield Violation(f"{used.place}: {count} {used.kind} are billed, where {bounds} were")
 
 
@@ -47,8 +47,8 @@ def usage(scenario: Scenario, book: Book) -> Iterator[Used]:
         # A claim whose answer was lost may have taken a message that its receive, which answers the
         # others, does not know of; so may a repeated one, with another receive in between.
         unknown = sum(call.disturbed or call.outcome in ("failed", "crashed") for call in calls)
-        most = len(receipts) + MAX_PER_RECEIVE * unknown
-        yield Used(place, "received", len(receipts), most)
+        limit = len(receipts) + MAX_PER_RECEIVE * unknown
+        yield Used(place, "received", len(receipts), limit)
     sends = [*book.by_kind["send"], *book.by_kind["send again"]]
     for place, calls in _by_place(sends).items():
         ids = {message_id for call in calls if call.known for message_id, _ in call.answer}

@@ -66,7 +66,7 @@ def judge_usage(played: Sequence[Played], counted: Metered) -> dict[str, dict[st
         for used in usage(each.scenario, Book(each.remote.history)):
             told = shown.setdefault(used.kind, Counter())
             told += Counter(
-                metered=own[used.place, used.kind], at_least=used.least, at_most=used.most
+                metered=own[used.place, used.kind], at_least=used.known, at_most=used.limit
             )
     return {kind: dict(told) for kind, told in sorted(shown.items())}
 

@@ -170,6 +170,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert [line for line, _ in problems(text)] == [3, 4]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [

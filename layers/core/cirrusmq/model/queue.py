@@ -288,9 +288,9 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
     if attributes.priorities is not None:
         if attributes.ordered or attributes.fair:
             raise InvalidParameter("priorities", "are not allowed in an ordered or a fair queue")
-        least, most = limits.PRIORITY_PARTITIONS
-        if attributes.partitions > most:
-            reason = f"must be {least} to {most} in a queue with priorities"
+        least, limit = limits.PRIORITY_PARTITIONS
+        if attributes.partitions > limit:
+            reason = f"must be {least} to {limit} in a queue with priorities"
             raise InvalidParameter("partitions", reason)
     if attributes.ageing_seconds is not None and attributes.priorities is None:
         raise InvalidParameter("ageing_seconds", "is of a queue with priorities: this is none")

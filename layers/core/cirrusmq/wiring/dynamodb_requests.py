@@ -60,7 +60,7 @@ class PreparedRequests(BaseClient):  # type: ignore[misc]
     ) -> Any:
         """Returns the request as botocore would make it, but for how strings are escaped."""
         fixed = self._fixed_parts.get(operation_model.name)
-        if fixed is None:
+        if fixed is None or "context" not in named:  # another botocore may not name it
             made = super()._convert_to_request_dict(api_params, operation_model, *args, **named)
             fixed = {name: value for name, value in made.items() if name not in _PER_CALL}
             self._fixed_parts[operation_model.name] = {**fixed, "headers": dict(fixed["headers"])}
