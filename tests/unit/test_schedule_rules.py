@@ -69,11 +69,12 @@ class TestLocalTimes:
         st.sampled_from(["*", "0", "*/15", "30", "7,37"]),
         st.sampled_from(["*", "2", "0,1,2,3", "*/2", "23", "0-23"]),
         st.integers(at("2026-01-01T00:00:00Z"), at("2027-01-01T00:00:00Z")),
-        st.integers(1, 20),
+        st.integers(1, 12),
     )
     def test_backwards_there_are_the_same_times_as_forwards(
         self, zone: str, minutes: str, hours: str, from_ms: int, count: int
     ) -> None:
+        """Of two days, or of ten times if there are more of them."""
         rule = Rule(cron=f"{minutes} {hours} * * *", time_zone=zone)
         until_ms = from_ms + 2 * DAY_MS
         forwards: list[int] = []
@@ -81,6 +82,8 @@ class TestLocalTimes:
         while time is not None and time <= until_ms:
             assert not forwards or time > forwards[-1]
             forwards.append(time)
+            if len(forwards) == 10:
+                until_ms = time
             time = next_after(rule, time)
 
         assert latest(rule, from_ms, until_ms, count) == forwards[-count:]
