@@ -27,8 +27,8 @@ SECTION = "When something happens"
 PAGES = [MANUAL / f"{name}.md" for name in _LISTED]
 # Written with a capital in the middle, as templates name their parts.
 NAME = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
-# Of the contract, and of AWS.
-OTHERS = {"ReportsMachine", "ReportsBucket"}
+# Names of the contract and of AWS, and values of parameters.
+OTHERS = {"ReportsMachine", "ReportsBucket", "AllAtOnce"}
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
-    "send": (31, 40),
+    "send": (31, 39),
     "receive": (40, 66),
     "receive, ordered": (42, 69),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.

@@ -435,7 +435,7 @@ class TestCosts:
 def test_an_environment_remembers_a_bounded_number_of_sources() -> None:
     memory = BestMemory()
     for number in range(2 * MAX_SOURCES):
-        memory.keep(f"{number}", best_levels._Look(0, 0, [Rank(level_prefix(1), 0)], 800))
+        memory.keep(f"{number}", best_levels._BestLook(0, 0, [Rank(level_prefix(1), 0)], 800))
     assert len(memory._looks) == MAX_SOURCES
     assert memory.known("0") is None
     assert memory.known(f"{2 * MAX_SOURCES - 1}") is not None

@@ -321,9 +321,9 @@ def a_rewound_group_has_slots_of_its_own(patch: pytest.MonkeyPatch) -> None:
     """Slots are the source's, so that after a rewind as many run once more."""
     take, renew = slots.take, slots.renew
 
-    def of_source(core: Any, owner_id: str, invoke: Any) -> Any:
+    def of_source(core: Any, owner_id: str, *more: Any) -> Any:
         source = present_source(core, owner_id)
-        return take(core, owner_id if source is None else source.id, invoke)
+        return take(core, owner_id if source is None else source.id, *more)
 
     patch.setattr(slots, "take", of_source)
     patch.setattr(slots, "renew", renew)

@@ -52,7 +52,7 @@ _KEPT_MS = 3_600_000
 _PLACE = "best"
 
 
-class _Look(msgspec.Struct):
+class _BestLook(msgspec.Struct):
     """The best level of each partition, as a look through all of them found it."""
 
     stamp_ms: int
@@ -71,15 +71,15 @@ class BestMemory:
     """
 
     def __init__(self) -> None:
-        self._looks: dict[str, _Look] = {}
+        self._looks: dict[str, _BestLook] = {}
         self._lock = threading.Lock()
 
-    def known(self, source_id: str) -> _Look | None:
+    def known(self, source_id: str) -> _BestLook | None:
         """Returns the last look, whatever its age."""
         with self._lock:
             return self._looks.get(source_id)
 
-    def keep(self, source_id: str, look: _Look) -> None:
+    def keep(self, source_id: str, look: _BestLook) -> None:
         """Keeps a look, instead of the one before."""
         with self._lock:
             # Put at the end, so the first one is of the source that was looked at longest ago.
@@ -88,7 +88,7 @@ class BestMemory:
                 del self._looks[next(iter(self._looks))]
             self._looks[source_id] = look
 
-    def note(self, look: _Look, partition: int, rank: Rank | None) -> None:
+    def note(self, look: _BestLook, partition: int, rank: Rank | None) -> None:
         """Notes what a receive has found in one partition since a look."""
         with self._lock:
             look.ranks[partition] = rank
@@ -99,7 +99,7 @@ class BestLevels:
 
     def __init__(self, core: Core, source: Source, walk: GroupLooks) -> None:
         self._core, self._source, self._walk = core, source, walk
-        self._look: _Look | None = None
+        self._look: _BestLook | None = None
         self._ranks: list[Rank | None] = []
         """The best level of each partition, as far as this receive knows."""
         self._unseen: set[int] = set()
@@ -157,7 +157,7 @@ class BestLevels:
             return -priority_in(rank.prefix)
         return rank.served_ms(ageing_seconds * 1_000)
 
-    def _present(self) -> _Look:
+    def _present(self) -> _BestLook:
         """Returns a look that is young enough: this environment's, a stored one, or its own now."""
         core, source = self._core, self._source
         memory, now_ms = core.memory(BestMemory), core.now_ms()
@@ -170,7 +170,7 @@ class BestLevels:
         self._look = known
         return known
 
-    def _is_young(self, look: _Look, now_ms: int) -> bool:
+    def _is_young(self, look: _BestLook, now_ms: int) -> bool:
         """Returns True if receives may go by a look.
 
         A queue that has grown since has partitions of which it knows nothing.
@@ -178,7 +178,7 @@ class BestLevels:
         of_all = len(look.ranks) == self._source.partitions
         return of_all and 0 <= now_ms - look.since_ms < look.again_ms
 
-    def _stored(self, known: _Look | None, now_ms: int) -> _Look | None:
+    def _stored(self, known: _BestLook | None, now_ms: int) -> _BestLook | None:
         """Returns the look in the item, or None. One that was seen before is not younger now.
 
         its clock   12:00:02  writes 12:00:02
@@ -199,7 +199,7 @@ class BestLevels:
             return known
         return self._look_of(stamp_ms, min(stamp_ms, now_ms), _read_ranks(found))
 
-    def _look_through(self, now_ms: int) -> _Look:
+    def _look_through(self, now_ms: int) -> _BestLook:
         """Looks for the best level of each partition. A look that saw all of them is kept.
 
         If the store refuses one, the others go on without it, in this receive alone: it comes last.
@@ -221,9 +221,9 @@ class BestLevels:
                 core.store.write("PutItem", put)
         return look
 
-    def _look_of(self, stamp_ms: int, since_ms: int, ranks: list[Rank | None]) -> _Look:
+    def _look_of(self, stamp_ms: int, since_ms: int, ranks: list[Rank | None]) -> _BestLook:
         sooner_ms = int((TRUSTED_MS - AGAIN_MS) * self._core.random.random())
-        return _Look(stamp_ms, since_ms, ranks, TRUSTED_MS - sooner_ms)
+        return _BestLook(stamp_ms, since_ms, ranks, TRUSTED_MS - sooner_ms)
 
     def _first_in(self, partition: int) -> Rank | None:
         rank, units = first_rank(self._core, self._source, partition)
@@ -256,7 +256,7 @@ def _read_ranks(item: Item) -> list[Rank | None]:
     ]
 
 
-def _put(table: str, source: Source, look: _Look) -> dict[str, Any]:
+def _put(table: str, source: Source, look: _BestLook) -> dict[str, Any]:
     levels = [0 if rank is None else priority_in(rank.prefix) for rank in look.ranks]
     item: Item = {
         **key(*_place(source.id)),
