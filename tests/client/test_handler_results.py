@@ -354,6 +354,7 @@ def test_what_ends_a_test_is_raised(service: Service, error: type[BaseException]
         service.consume("orders", handle)
 
 
+@pytest.mark.long
 def test_a_type_checker_sees_a_handler_that_cannot_work(tmp_path: Path) -> None:
     lines = PROGRAM.splitlines()
     file = tmp_path / "program.py"
