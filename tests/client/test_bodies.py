@@ -14,6 +14,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 NewQueue = Callable[..., str]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("content", "expected", "empty"),
     [

@@ -308,6 +308,7 @@ def test_large_and_strange_batches_are_taken(
     assert client.show_queue(name)["counts"]["active"] == len(bodies)
 
 
+@pytest.mark.long
 def test_the_largest_messages_go_gzipped_and_come_gzipped(
     client: Client, producer: Producer, new_queue: NewQueue
 ) -> None:

@@ -453,6 +453,7 @@ def test_bench_keeps_to_its_rate_and_takes_a_url(run_command: Run, client: Clien
     assert "dollars_per_million_messages" in shown
 
 
+@pytest.mark.long
 def test_bench_says_by_metered_hours_which_capacity_is_cheaper(
     run_command: Run, start: Start
 ) -> None:
@@ -584,6 +585,7 @@ def test_a_url_gets_messages_when_they_are_due_at_its_rate(
         assert time.time() >= due[body]
 
 
+@pytest.mark.long
 def test_what_creates_compares_all_with_exact(run_command: Run, new_queue: NewQueue) -> None:
     queue, topic = new_queue(delay_seconds=5), new_queue().replace("q-", "t-")
     commands = [

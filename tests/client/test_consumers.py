@@ -227,6 +227,7 @@ def test_a_batch_has_one_result_or_one_for_each_message(
     assert (seen["a"], seen["c"]) == (1, 1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.usefixtures("both_consumers")
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=8)], ids=["single", "batches"])
 def test_groups_keep_their_order_whatever_fails(

@@ -474,6 +474,7 @@ def counted(dynamodb: Any) -> dict[str, int]:
     return {item["body"]["S"]: int(item["times"]["N"]) for item in items}
 
 
+@pytest.mark.long
 def test_items_are_written_once_whatever_happens(
     client: Client, new_queue: NewQueue, dynamodb: Any
 ) -> None:

@@ -185,6 +185,7 @@ def source(request: pytest.FixtureRequest, client: Client, new_queue: NewQueue) 
 
 
 # A consumer of either kind on each source, by messages and by batches: every pair, not every three.
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("source", "kind", "batches"),
     [
@@ -334,6 +335,7 @@ def test_run_raises_what_a_worker_died_of(
     assert left or method in ("_extend", "_remove", "_next")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", ["delete", "delete_and_receive", "change_visibility", "give_back"])
 def test_a_call_that_fails_by_a_bug_does_not_end_what_makes_it(
