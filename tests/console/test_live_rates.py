@@ -164,6 +164,7 @@ def test_a_queues_chart_follows_what_is_sent_received_and_deleted(
     assert rates(page)["Sent"][1] == found["Sent"][1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("place", "query", "lines", "seconds"),
     [

@@ -76,6 +76,7 @@ def test_a_page_draws_a_line_for_each_kind_and_what_is_kept(
     assert console.findings() == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("place", "lines", "kept"),
     [("queues/{}", 3, 1), ("topics/{}", 1, 0), ("subscriptions/{}/group", 3, 1)],

@@ -87,7 +87,7 @@ LAST_FOUND_BY = {
     "a_receive_of_a_group_does_not_see_its_rate": 8560018,
     "a_receive_of_a_group_takes_from_all": 8330001,
     "a_redelivered_message_arrives_nowhere": 8290003,
-    "a_redelivery_counts_behind_its_write": 8280037,
+    "a_redelivery_counts_behind_its_write": 8280038,
     "a_redrive_by_receipts_does_not_look_who_holds_it": 8180179,
     "a_redrive_to_a_url_is_a_delete": 8210013,
     "a_redriven_dead_letter_of_a_group_arrives_nowhere": 8190008,
