@@ -308,12 +308,12 @@ def test_drawn_bytes_are_a_clients_error(world: World, emq: Emq) -> None:
     assert {(3, 1), (3, 7), (2, 0)} <= codes
 
 
-def test_no_body_takes_much_memory_or_time() -> None:
+@pytest.mark.parametrize("size", [40_000, pytest.param(250_000, marks=pytest.mark.long)])
+def test_no_body_takes_much_memory_or_time(size: int) -> None:
     """The worst that a body can hold: as many elements as bytes, skipped or kept.
 
     A part of the largest one: to trace memory takes much longer than to read.
     """
-    size = 40_000
     skipped = field(90, [False] * size)
     kept = struct.pack("!bhbi", 15, 2, 12, size) + b"\0" * size
     nested = struct.pack("!bhbi", 15, 90, 15, size // 5) + struct.pack("!bi", 12, 0) * (size // 5)

@@ -156,10 +156,8 @@ def test_what_is_asked_to_stay_stays(session: Any, keep: list[str]) -> None:
     assert {kind for kind, count in what_is_left().items() if count} == set(keep)
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    "done", [0, 2, 5, *(pytest.param(each, marks=pytest.mark.long) for each in (1, 3, 4, 6))]
-)
+@pytest.mark.few(3)
+@pytest.mark.parametrize("done", range(7))
 def test_a_removal_that_was_stopped_goes_on(session: Any, done: int) -> None:
     """Once the stack is gone its name is another's to take: it is found among the deleted ones."""
     first = Removal(session, "queues").run(keep=[])

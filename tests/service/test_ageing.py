@@ -63,7 +63,6 @@ class TestOrder:
         assert received[12:14] == ["4", "4"]
         assert len(received) == 44
 
-    @pytest.mark.long
     @pytest.mark.parametrize(
         ("sent", "limit"),
         [

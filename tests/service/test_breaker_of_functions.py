@@ -108,15 +108,8 @@ def test_it_opens_and_tries_one_message_ever_more_rarely(
     assert shown["breaker_open_since"] > shown["created_at"]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "plain",
-        "fair",
-        *(pytest.param(each, marks=pytest.mark.long) for each in ("ordered", "priorities")),
-    ],
-)
+@pytest.mark.few(2)
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_try_counts_and_everything_is_done_when_it_closes(
     world: World, make_queue: MakeQueue, function: Function, kind: str
 ) -> None:

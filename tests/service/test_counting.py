@@ -201,7 +201,7 @@ class TestBursts:
 
     @pytest.mark.few(2)
     @pytest.mark.parametrize("state", ["active", "delayed", "inactive"])
-    @pytest.mark.parametrize("metered", [0, pytest.param(0.5, marks=pytest.mark.long)])
+    @pytest.mark.parametrize("metered", [0, 0.5])
     def test_a_burst_before_the_meter_says_so(
         self, world: World, make_queue: MakeQueue, state: str, metered: float
     ) -> None:

@@ -398,15 +398,9 @@ class TestConsumersMeanwhile:
 
 
 class TestFailures:
-    @pytest.mark.parametrize(
-        ("ordered", "applied"),
-        [
-            (False, True),
-            (True, False),
-            pytest.param(False, False, marks=pytest.mark.long),
-            pytest.param(True, True, marks=pytest.mark.long),
-        ],
-    )
+    @pytest.mark.few(3)
+    @pytest.mark.parametrize("applied", [False, True])
+    @pytest.mark.parametrize("ordered", [False, True])
     def test_an_operation_that_stops_anywhere_gives_everything_once(
         self,
         world: World,

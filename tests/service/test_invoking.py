@@ -662,7 +662,6 @@ class Play:
         return {"batchItemFailures": failed}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step: int) -> None:
     at = 0

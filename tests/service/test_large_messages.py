@@ -311,7 +311,6 @@ class TestOtherWays:
         (again,) = queue.receive()
         assert (content(again), again["id"]) == (sent, first["id"])
 
-    @pytest.mark.long
     @pytest.mark.parametrize(
         "kind", ["bytes", pytest.param("all of ASCII", marks=pytest.mark.long)]
     )

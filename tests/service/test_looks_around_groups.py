@@ -68,16 +68,8 @@ def make(kind: str, world: World, **attributes: Any) -> Client:
 
 class TestFunctions:
     @pytest.mark.long
-    @pytest.mark.parametrize(
-        "at",
-        [
-            pytest.param(0.05, marks=LONG),
-            pytest.param(0.5, marks=LONG),
-            0.9,
-            pytest.param(0.99, marks=LONG),
-        ],
-    )
-    @pytest.mark.parametrize("kind", [pytest.param("fair", marks=LONG), "ordered"])
+    @pytest.mark.parametrize("at", [0.05, 0.5, 0.9, 0.99])
+    @pytest.mark.parametrize("kind", ["fair", "ordered"])
     def test_a_new_group_among_1_500_that_wait_is_served_within_two_minutes(
         self, kind: str, at: float
     ) -> None:
@@ -119,7 +111,7 @@ class TestFunctions:
         assert handler.got == ["healthy"]
 
     @pytest.mark.long
-    @pytest.mark.parametrize("kind", [pytest.param("fair", marks=LONG), "ordered"])
+    @pytest.mark.parametrize("kind", ["fair", "ordered"])
     def test_what_is_due_again_is_served_on_time_though_its_worker_forgot_it(
         self, kind: str
     ) -> None:
@@ -160,9 +152,7 @@ class TestFunctions:
         assert read <= 64 + 20 * seconds + 100 * 50
 
     @pytest.mark.long
-    @pytest.mark.parametrize(
-        "partitions", [pytest.param(1, marks=LONG), 4, pytest.param(16, marks=LONG)]
-    )
+    @pytest.mark.parametrize("partitions", [1, 4, 16])
     def test_idle_looks_end(self, partitions: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where nothing is ready and nothing is put, a round a minute is all that is read."""
         monkeypatch.setattr(rounds, "LOOK_UNITS", 16.0)  # several looks for a round
@@ -205,7 +195,6 @@ class TestReceives:
 
 
 class TestFigures:
-    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_the_age_alarm_sees_a_message_behind_all_that_are_held(self, kind: str) -> None:
         world = World()
@@ -270,7 +259,6 @@ class Slow:
 class TestAges:
     GROUPS = 9_000
 
-    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG)])
     @pytest.mark.parametrize("each", [1, pytest.param(30, marks=LONG)])
     def test_a_sweep_is_bounded_and_goes_on_until_the_last_groups_old_message_is_dead(

@@ -88,17 +88,10 @@ def test_a_receive_that_loses_one_race_is_full(
     assert (len(slower), len(faster)) == (limit, 1)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("groups", "limit"),
-    [
-        (1, 1),
-        (3, 4),
-        pytest.param(1, 16, marks=pytest.mark.long),
-        pytest.param(3, 16, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("limit", [1, 4, 16])
 def test_sixteen_receives_at_once_all_get_something(
     race: Callable[..., Races], kind: str, groups: int, limit: int
 ) -> None:

@@ -69,7 +69,6 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 class TestReceives:
-    @pytest.mark.long
     @pytest.mark.parametrize("count", [14, pytest.param(60, marks=pytest.mark.long)])
     @pytest.mark.parametrize("kind", ["plain", pytest.param("fair", marks=pytest.mark.long)])
     def test_others_come_however_many_are_in_front(
@@ -241,7 +240,6 @@ class TestFunctions:
         assert sum(started.started.values()) == 0  # nobody comes back for them but the sweep
         assert len(queue.receive_all()) == 9
 
-    @pytest.mark.long
     @pytest.mark.parametrize("dead_letters", [pytest.param(False, marks=pytest.mark.long), True])
     def test_a_groups_function_gets_the_others(
         self,

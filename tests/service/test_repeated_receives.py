@@ -99,7 +99,6 @@ class TestLongQueues:
         world = World(seed=5, like=first)
         return world, Client(world, authorization)
 
-    @pytest.mark.long
     @pytest.mark.parametrize(
         ("seconds", "others"), [pytest.param(0.5, 0, marks=pytest.mark.long), (29, 40)]
     )

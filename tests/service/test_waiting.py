@@ -169,16 +169,10 @@ class TestHeldGroups:
             seconds = (world.clock.now_ms() - began_ms) / 1000
             assert units(world) - before <= 20 + 20 * seconds
 
-    @pytest.mark.parametrize(
-        ("count", "partitions"),
-        [
-            (100, 4),
-            pytest.param(1_000, 1, marks=pytest.mark.long),
-            (1_000, 4),
-            pytest.param(1_000, 16, marks=pytest.mark.long),
-        ],
-    )
+    @pytest.mark.few(4)
+    @pytest.mark.parametrize("partitions", [1, 4, 16])
     @pytest.mark.parametrize("kind", ["ordered", "fair"])
+    @pytest.mark.parametrize("count", [100, 1_000])
     def test_a_poll_costs_at_most_150_units_with_any_number_of_them(
         self, kind: str, partitions: int, count: int
     ) -> None:

@@ -324,7 +324,6 @@ def busy_topic(protocol: str) -> dict[str, Units]:
     return heat.hottest(protocol, 20, 48)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("protocol", ["queue", pytest.param("pull", marks=pytest.mark.long)])
 def test_no_key_of_a_busy_topic_is_too_hot(protocol: str) -> None:
     for kind, units in busy_topic(protocol).items():

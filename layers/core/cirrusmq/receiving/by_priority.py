@@ -97,11 +97,8 @@ def first_rank(core: Core, source: Source, partition: int) -> tuple[Rank | None,
     if source.ageing_seconds is not None:
         from cirrusmq.receiving.ageing import AgeMemory
 
-        now_ms, ageing_ms, oldest = (
-            core.now_ms(),
-            source.ageing_seconds * 1_000,
-            levels.all_oldest(),
-        )
+        now_ms, ageing_ms = core.now_ms(), source.ageing_seconds * 1_000
+        oldest = levels.all_oldest()
         core.memory(AgeMemory).note_all(pk, now_ms, oldest)
         ranks = [Rank(prefix, oldest_ms) for prefix, oldest_ms in oldest.items()]
         first = min(ranks, key=lambda each: each.served_ms(ageing_ms), default=None)

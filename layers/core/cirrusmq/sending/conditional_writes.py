@@ -162,11 +162,9 @@ def under_present_keys(items: Items, now_ms: int, scale: float) -> Items:
     """The items for an unordered queue, its parcels with old keys re-keyed."""
     if not any(_is_old(item, now_ms) for item in items.parcels):
         return items
-    parcels = [
-        each
-        for item in items.parcels
-        for each in (_rekeyed(item, now_ms, None, scale) if _is_old(item, now_ms) else [item])
-    ]
+    parcels: list[Item] = []
+    for item in items.parcels:
+        parcels += _rekeyed(item, now_ms, None, scale) if _is_old(item, now_ms) else [item]
     return replace(items, parcels=tuple(parcels))
 
 
