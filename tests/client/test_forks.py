@@ -160,6 +160,7 @@ def test_tokens_differ_between_children(program: Program) -> None:
     assert len({each["token"] for each in told}) == 3
 
 
+@pytest.mark.long
 def test_children_of_multiprocessing_send_what_lingers_when_they_end(
     program: Program, client: Client, new_queue: NewQueue
 ) -> None:
@@ -231,12 +232,14 @@ def test_children_that_end_without_a_service_tell_how_many_are_lost(lonely: Prog
     assert errors.count("100 messages were not sent before the program ended") == 3
 
 
+@pytest.mark.long
 def test_a_program_that_saw_every_error_ends_as_it_likes(lonely: Program) -> None:
     told, status, errors = lonely.run("end_looking", "none")
 
     assert (told, status, errors) == ([{"errors": ["NotReachable"] * 3}], 0, "")
 
 
+@pytest.mark.long
 def test_a_producer_that_is_closed_without_a_service_logs_how_many_are_lost(
     lonely: Program,
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_second_process_calls_the_tables_itself(own: OwnStack) -> None:
     assert told["operations"]["DeleteItem"] >= 16
 
 
+@pytest.mark.long
 def test_so_does_one_with_an_event_loop(own: OwnStack) -> None:
     own.allow(new_queue(own, "tasks"))
 
@@ -155,6 +156,7 @@ def test_without_the_right_all_goes_by_the_url(own: OwnStack) -> None:
     assert told["paths"]["/queues/forbidden/messages"] == 20
 
 
+@pytest.mark.long
 def test_without_a_way_to_the_tables_all_goes_by_the_url(own: OwnStack) -> None:
     own.allow(new_queue(own, "unreachable"))
 

@@ -94,6 +94,7 @@ def unused(kind: str) -> str:
     return f"{kind}-{uuid.uuid4().hex[:20]}"
 
 
+@pytest.mark.few(4)
 @pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=2)], ids=["single", "batches"])
 @pytest.mark.parametrize("kind", KINDS)

@@ -78,6 +78,7 @@ def look_at(open_console: Open, places: list[str], **options: Any) -> dict[str, 
     return {place: each for place, each in found.items() if each}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", [{}, ON_A_PHONE])
 def test_the_first_page_leads_on_and_has_no_findings(
     open_console: Open, options: dict[str, Any]
@@ -104,6 +105,7 @@ def test_the_page_of_the_api_has_the_sites_head_and_is_dark_at_night(open_consol
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
+@pytest.mark.long
 def test_a_dialog_has_no_findings_and_gives_its_focus_back(
     open_console: Open, places: list[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 from tests.console.browsing import Console
 
@@ -31,6 +32,7 @@ def test_a_queues_and_its_receivers_last_receives_are_shown(
     expect(table).to_contain_text(audit["account"])
 
 
+@pytest.mark.long
 def test_a_groups_last_receives_are_shown(
     console: Console, service: httpx.Client, name: str
 ) -> None:

@@ -70,6 +70,7 @@ def test_dead_letters_of_a_subscription_are_told_first_on_every_page_of_queues(
     expect(card.get_by_text("Sent", exact=True)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_queue_of_any_name_is_told_with_the_queue_that_names_it(
     open_console: Open, account: tuple[httpx.Client, dict[str, Any]], shared_stack: Stack
 ) -> None:

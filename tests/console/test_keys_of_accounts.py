@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 from tests.console.browsing import Console
 from tests.console.conftest import Open
@@ -51,6 +52,7 @@ def test_an_admin_lists_and_makes_keys_of_another_account(
     assert page.url.endswith("#/keys")
 
 
+@pytest.mark.long
 def test_what_is_no_account_is_refused_at_the_field_and_one_without_keys_gets_its_first(
     console: Console, service: httpx.Client, name: str
 ) -> None:

@@ -54,6 +54,7 @@ def module_page(browser: Browser, shared_stack: Stack) -> Iterator[Page]:
     console.close()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("later", "sent"),
     [
@@ -73,6 +74,7 @@ def test_what_happened_between_two_reads_is_never_negative(
     assert sampled(module_page, reading(0, 7, 3), later) == [sample(5_000, 5, sent)]
 
 
+@pytest.mark.long
 def test_a_page_that_was_hidden_has_a_gap_and_goes_on_behind_it(module_page: Page) -> None:
     reads = [reading(0, 1), reading(5_000, 11), reading(65_000, 999), reading(70_000, 1_004)]
     samples = sampled(module_page, *reads)
@@ -208,6 +210,7 @@ def test_topics_and_subscriptions_have_one_on_a_phone_at_night_too(
     assert console.findings("color-contrast") == []
 
 
+@pytest.mark.long
 def test_samples_outlive_another_page_and_are_forgotten_with_the_key(
     console: Console, service: httpx.Client, shared_stack: Stack, name: str
 ) -> None:

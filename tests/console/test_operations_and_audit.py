@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 from tests.console.browsing import Console
 from tests.console.conftest import Open
@@ -48,6 +49,7 @@ def test_operations_of_the_account_are_listed_with_their_queue_their_key_and_the
     expect(page.get_by_role("heading", level=1)).to_contain_text(name)
 
 
+@pytest.mark.long
 def test_a_key_with_a_scope_sees_the_operations_of_its_queues_page_after_page(
     open_console: Open, service: httpx.Client, name: str
 ) -> None:
@@ -99,6 +101,7 @@ def test_the_audit_shows_who_changed_what_and_is_filtered(
     expect(audit.get_by_text("There is no such change.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_older_changes_follow_on_demand(console: Console, service: httpx.Client, name: str) -> None:
     service.put(f"/queues/{name}")
     for seconds in range(60):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Response, Route, expect
 from tests.console.browsing import Console
 
@@ -157,6 +158,7 @@ def test_sums_over_queues_say_that_they_are_approximate(
     expect(row.get_by_text("500", exact=True)).to_be_visible()
 
 
+@pytest.mark.long
 def test_what_a_deletion_takes_along_says_that_it_is_approximate(
     console: Console, service: httpx.Client, name: str
 ) -> None:
@@ -256,6 +258,7 @@ def test_objects_have_a_field_for_each_member_and_what_is_fixed_is_no_field(
     assert service.get(f"/queues/{name}").json()["retry"] is None
 
 
+@pytest.mark.long
 def test_a_file_is_sent_in_as_many_calls_as_it_takes(
     console: Console, service: httpx.Client, name: str, tmp_path: Path
 ) -> None:

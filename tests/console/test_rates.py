@@ -122,6 +122,7 @@ def test_the_hour_is_read_once_a_minute_however_often_the_figures_are(
     assert 1 <= len([url for url in read if "/rates?" in url and counted in url]) <= 3
 
 
+@pytest.mark.long
 def test_what_was_deleted_meanwhile_takes_no_page_down(
     console: Console, service: httpx.Client, counted: str
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Request, expect
 from tests.console.browsing import Console
 from tests.console.conftest import Open
@@ -140,6 +141,7 @@ def test_it_speaks_chinese_and_keeps_the_choice(open_console: Open) -> None:
     assert console.page.locator("html").get_attribute("lang") == "en"
 
 
+@pytest.mark.long
 def test_a_form_in_chinese_says_that_its_hints_are_in_english(console: Console) -> None:
     page = console.page
     console.show("keys")
@@ -156,6 +158,7 @@ def test_a_form_in_chinese_says_that_its_hints_are_in_english(console: Console) 
     expect(note).to_be_visible()
 
 
+@pytest.mark.long
 def test_the_keyboard_reaches_the_page_past_the_header(console: Console) -> None:
     page = console.show("overview")
     page.reload()

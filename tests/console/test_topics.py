@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 from tests.console.browsing import Console
 
@@ -74,6 +75,7 @@ def test_who_would_get_a_message_is_seen_before_it_is_published_and_traced(
     assert answer.json()["code"] == "SubscriptionNotFound"
 
 
+@pytest.mark.long
 def test_a_filter_is_tried_before_a_subscription_has_it(
     console: Console, service: httpx.Client, name: str
 ) -> None:
@@ -120,6 +122,7 @@ def test_a_filter_is_tried_before_a_subscription_has_it(
     expect(told).to_contain_text("It passes")
 
 
+@pytest.mark.long
 def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
     console: Console, service: httpx.Client, name: str
 ) -> None:

@@ -170,6 +170,7 @@ def test_the_services_wheel_runs_without_the_repository(
         assert "cirrusmq = cirrusmq_local.commands.cli:main" in held.read(entry_points).decode()
 
 
+@pytest.mark.long
 def test_every_package_and_the_changelog_have_one_version(
     wheels: dict[str, Path], root: Path
 ) -> None:
