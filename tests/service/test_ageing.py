@@ -63,6 +63,7 @@ class TestOrder:
         assert received[12:14] == ["4", "4"]
         assert len(received) == 44
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(
         ("sent", "limit"),
         [

@@ -108,7 +108,7 @@ def test_it_opens_and_tries_one_message_ever_more_rarely(
     assert shown["breaker_open_since"] > shown["created_at"]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_try_counts_and_everything_is_done_when_it_closes(
     world: World, make_queue: MakeQueue, function: Function, kind: str
@@ -130,6 +130,7 @@ def test_no_try_counts_and_everything_is_done_when_it_closes(
     assert queue.counts() == {}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["ordered", "priorities"])
 def test_a_message_that_never_succeeds_does_not_keep_it_open(
     world: World, make_queue: MakeQueue, function: Function, kind: str

@@ -98,7 +98,7 @@ def test_a_message_behind_many_dead_letters_is_received(group: Group) -> None:
     assert [message["body"] for message in group.receive(tries=4)] == [last]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_dead_letters_of_before_cost_a_look_nothing(group: Group) -> None:
     costs = []
     for _ in range(3):

@@ -176,6 +176,7 @@ class TestCosts:
             after = world.engine.capacity()["by_table"][world.tables.messages]["read_units"]
             assert after - before == 2.0
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("count", [100, 1_000])
     def test_looks_at_groups_in_flight_are_bounded(self, make_queue: MakeQueue, count: int) -> None:
         queue = make_queue("orders", fair=True, visibility_timeout_seconds=43_200)

@@ -126,6 +126,7 @@ def test_a_send_that_was_long_on_its_way_is_seen_within_half_a_second_of_being_s
         assert receivers.look(2) == {}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("environments", [1, 10])
 def test_leases_that_end_are_all_seen_within_30_seconds(
     world: World, queue: TestQueue, environments: int

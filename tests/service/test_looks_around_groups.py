@@ -195,6 +195,7 @@ class TestReceives:
 
 
 class TestFigures:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_the_age_alarm_sees_a_message_behind_all_that_are_held(self, kind: str) -> None:
         world = World()

@@ -31,6 +31,7 @@ def dead(make_queue: MakeQueue) -> TestQueue:
 class TestIdleResources:
     """They are not read at all, however many there are."""
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("used", [False, True])
     def test_a_sweep_costs_the_same_whatever_the_number_of_idle_queues(
         self, world: World, make_queue: MakeQueue, dead: TestQueue, used: bool

@@ -67,6 +67,7 @@ def poison(world: World, queue: TestQueue, count: int) -> None:
         )
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("ordered", [False, True])
 def test_thousands_of_messages_to_be_given_up_hold_no_receive_up(
@@ -255,6 +256,7 @@ def test_a_receive_of_an_ordered_group_makes_no_queue_and_its_order_waits(
     assert TestQueue(topic.client, f"dlq-{group.id}").bodies() == ["sick"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ordered", [False, True])
 def test_an_error_in_it_fails_no_receive(
     world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, ordered: bool

@@ -169,7 +169,7 @@ class TestHeldGroups:
             seconds = (world.clock.now_ms() - began_ms) / 1000
             assert units(world) - before <= 20 + 20 * seconds
 
-    @pytest.mark.few(4)
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("partitions", [1, 4, 16])
     @pytest.mark.parametrize("kind", ["ordered", "fair"])
     @pytest.mark.parametrize("count", [100, 1_000])
