@@ -276,6 +276,7 @@ def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> No
     assert "no messages" in page_in(output, "backlog").read_text()
 
 
+@pytest.mark.long
 def test_the_time_can_be_chosen_and_odd_items_double_and_break_nothing(
     tmp_path: Path, jobs: Jobs
 ) -> None:
