@@ -30,8 +30,7 @@ def delete_message(asked: Asked) -> Result:
     queue = asked.find(RECEIVE)
     handle = _handle(asked.members)
     (result,) = delete_what_can_be(asked.core, [handle], source_of(asked, queue)).values()
-    if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":
-        raise result
+    _check_deleted(handle, result)
     return {}
 
 
@@ -46,12 +45,28 @@ def delete_message_batch(asked: Asked) -> Result:
         results = delete_what_can_be(asked.core, found, source_of(asked, queue))
     done: list[Result] = []
     for name, handle in handles.items():
-        result = results[handle]
-        if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":
-            failed.append(failure(name, of_contract(result)))
+        try:
+            _check_deleted(handle, results[handle])
+        except CirrusMQError as error:
+            failed.append(failure(name, of_contract(error)))
+        except SqsError as error:
+            failed.append(failure(name, error))
         else:
             done.append({"Id": name})
     return batch(done, failed)
+
+
+def _check_deleted(handle: str, result: CirrusMQError | int) -> None:
+    """Raises the error of a delete; a stale handle's is none.
+
+    Raises SqsError if the handle is none, which is looked at last: few are.
+    """
+    if not isinstance(result, CirrusMQError):
+        return
+    if result.code != "ReceiptExpired":
+        raise result
+    if receipts.decode(handle) is None:
+        raise _no_receipt(handle)
 
 
 def change_message_visibility(asked: Asked) -> Result:
@@ -91,12 +106,14 @@ def change_message_visibility_batch(asked: Asked) -> Result:
 
 
 def _check_total(asked: Asked, handle: str, seconds: int) -> None:
-    """Raises SqsError if a lease would end over 12 hours after the received one.
+    """Raises SqsError if a lease would end over 12 hours after the received one, or none exists.
 
     A handle contains the end of its first lease, not the start.
     """
     receipt = receipts.decode(handle)
-    if receipt is None or not seconds:
+    if receipt is None:
+        raise _no_receipt(handle)
+    if not seconds:
         return
     end_ms = receipts.lease_end_ms(receipt.nonce)
     if asked.core.now_ms() + seconds * 1_000 > end_ms + _LEASE_SECONDS * 1_000:
@@ -122,13 +139,16 @@ def source_of(asked: Asked, queue: Queue) -> SourceOf:
 
 
 def _handle(members: Members) -> str:
-    """Returns the receipt of a request or an entry. Raises SqsError if it is no receipt."""
+    """Returns the handle of a request or an entry. Raises SqsError if it cannot be a receipt."""
     handle = needed_text(members, "ReceiptHandle")
-    if len(handle) > limits.RECEIPT_CHARACTERS or receipts.decode(handle) is None:
-        raise SqsError(
-            "ReceiptHandleIsInvalid", f'The input receipt handle "{handle[:200]}" is not valid.'
-        )
+    if len(handle) > limits.RECEIPT_CHARACTERS:
+        raise _no_receipt(handle)
     return handle
+
+
+def _no_receipt(handle: str) -> SqsError:
+    told = f'The input receipt handle "{handle[:200]}" is not valid.'
+    return SqsError("ReceiptHandleIsInvalid", told)
 
 
 def _seconds(members: Members) -> int:
