@@ -64,7 +64,7 @@ def read(headers: Mapping[str, str], query: str = "") -> Signed | None:
     algorithm, _, rest = headers.get("authorization", "").partition(" ")
     if algorithm != ALGORITHM:
         return None
-    # Most programs put it at the end: what is before is the same in many calls.
+    # Most programs put it at the end: the text before it is the same in many calls.
     before, name, signature = rest.rpartition("Signature=")
     is_last = name and "," not in signature
     written = {**_parts(before), "Signature": signature} if is_last else _parts(rest)

@@ -33,7 +33,7 @@ def read(form: bytes) -> dict[str, Any]:
 
 
 def _fields(form: bytes) -> Iterator[tuple[str, str]]:
-    """The names and values, as `parse_qsl` reads them; it decodes also what has no escapes."""
+    """The names and values, as `parse_qsl` reads them, which decodes texts without escapes too."""
     if form.count(b"&") >= _FIELDS:
         raise FormError("The form has too many fields.")
     try:
