@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -88,6 +89,7 @@ def test_attributes_are_set_and_shown(sns: Any, shop: Client, arn: str) -> None:
     for name, value in {"DisplayName": 'a <b> & "c"', "DeliveryPolicy": policy}.items():
         sns.set_topic_attributes(TopicArn=arn, AttributeName=name, AttributeValue=value)
     shown = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
+    assert json.loads(shown.pop("Policy"))["Statement"][0]["Resource"] == arn
     assert shown == {
         "TopicArn": arn,
         "Owner": "shop",
