@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -17,36 +16,35 @@ class FormError(ValueError):
 
 
 def read(form: bytes) -> dict[str, Any]:
-    """Returns the values of a form in a tree of their names' parts. Raises FormError."""
+    """Returns the values of a form in a tree of their names' parts. Raises FormError.
+
+    Names and values are read as `parse_qsl` does, which also decodes texts without escapes.
+    """
+    if form.count(b"&") >= _FIELDS:
+        raise FormError("The form has too many fields.")
     tree: dict[str, Any] = {}
     # A structure's fields mostly stand together: it is looked up once.
     structures: dict[str, dict[str, Any]] = {}
-    for name, value in _fields(form):
-        parent, dot, last = name.rpartition(".")
-        structure = structures.get(parent) if dot else tree
-        if structure is None:
-            structure = structures[parent] = _structure(tree, parent.split("."))
-        if isinstance(structure.get(last), dict):
-            raise _given_twice(last)
-        structure[last] = value
-    return tree
-
-
-def _fields(form: bytes) -> Iterator[tuple[str, str]]:
-    """The names and values, as `parse_qsl` reads them, which decodes texts without escapes too."""
-    if form.count(b"&") >= _FIELDS:
-        raise FormError("The form has too many fields.")
     try:
         for field in form.decode().split("&"):
-            if field:
-                name, _, value = field.partition("=")
-                yield _decoded(name), _decoded(value)
+            name, _, value = field.partition("=")
+            if "%" in field or "+" in field:
+                name, value = (
+                    unquote_plus(name, errors="strict"),
+                    unquote_plus(value, errors="strict"),
+                )
+            elif not field:
+                continue
+            parent, dot, last = name.rpartition(".")
+            structure = structures.get(parent) if dot else tree
+            if structure is None:
+                structure = structures[parent] = _structure(tree, parent.split("."))
+            if isinstance(structure.get(last), dict):
+                raise _given_twice(last)
+            structure[last] = value
     except UnicodeDecodeError as error:
         raise FormError("The body is not a form in UTF-8.") from error
-
-
-def _decoded(text: str) -> str:
-    return unquote_plus(text, errors="strict") if "%" in text or "+" in text else text
+    return tree
 
 
 def _structure(tree: dict[str, Any], path: list[str]) -> dict[str, Any]:

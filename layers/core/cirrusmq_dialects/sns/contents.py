@@ -36,6 +36,8 @@ _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 _ARRAY = "String.Array"
 _URLS = {"http": HTTP, "https": HTTPS}
 """Protocols of URLs, and the attributes with their texts if these are not the text for queues."""
+_OF_PLAIN = frozenset({"Id", "Message", "TargetArn", "TopicArn", "Version"})
+"""The members of a message that is a text alone, and of its call."""
 _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -80,20 +82,19 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def kept_bytes(self) -> int:
         """Bytes of the attributes as the core keeps them, but for a subject and an id."""
-        if not self.attributes and not self.texts:
-            return 0
         kept = {**sdk_attributes.write(self.attributes), **self.texts}
         return sum(len(name) + len(_bytes(value)) for name, value in kept.items())
 
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
-        kept = {
-            name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in self.kept().items()
-        }
         shown: dict[str, Any] = {"body": self.body}
-        if kept:
-            shown["attributes"] = kept
+        if kept := self.kept():
+            shown["attributes"] = {
+                name: value
+                if isinstance(value, str)
+                else {"base64": base64.b64encode(value).decode()}
+                for name, value in kept.items()
+            }
         if self.group is not None:
             shown["group"] = self.group
         if self.once is not None:
@@ -103,6 +104,10 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_content(members: Members, topic: Topic) -> Content:
     """Returns the content of a message for a topic, checked. Raises SnsError."""
+    if members.keys() <= _OF_PLAIN and not is_fifo(topic):  # as most messages are
+        body = text(members, "Message") or ""
+        _check_text(body)
+        return _checked(Content(body=body, attributes={}, group=None, subject=None))
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
@@ -115,10 +120,19 @@ def read_content(members: Members, topic: Topic) -> Content:
     attributes: dict[str, Typed] = {}
     if "MessageAttributes" in members:
         attributes = _read_attributes(members)
-    content = Content(
-        body=body, attributes=attributes, group=group, subject=subject, once=once, texts=texts
+    return _checked(
+        Content(
+            body=body, attributes=attributes, group=group, subject=subject, once=once, texts=texts
+        )
     )
-    if content.size_bytes > LARGEST_BYTES or content.kept_bytes > _ATTRIBUTES_BYTES:
+
+
+def _checked(content: Content) -> Content:
+    """Returns the content. Raises SnsError if it has too many bytes."""
+    is_kept_beside = bool(content.attributes or content.texts)
+    if content.size_bytes > LARGEST_BYTES or (
+        is_kept_beside and content.kept_bytes > _ATTRIBUTES_BYTES
+    ):
         raise invalid("Message too long")
     return content
 

@@ -44,9 +44,9 @@ def _written(members: Mapping[str, Any]) -> str:
 
 
 def _member(name: str, held: Any) -> str:
+    if isinstance(held, str):
+        return f"<{name}>{_text(held)}</{name}>"
     match held:
-        case str():
-            return f"<{name}>{_text(held)}</{name}>"
         case dict() if name == "Attributes":
             entries = [
                 f"<entry><key>{_text(key)}</key><value>{_text(value)}</value></entry>"
