@@ -167,7 +167,7 @@ def test_a_topics_policy_is_kept_if_it_says_what_holds(sns: Any, arn: str) -> No
     other = sns.create_topic(Name="foods", Attributes={"Policy": statement(Resource="*")})
     assert "Policy" in sns.get_topic_attributes(TopicArn=other["TopicArn"])["Attributes"]
     sns.set_topic_attributes(TopicArn=arn, AttributeName="Policy", AttributeValue="")
-    assert "Policy" not in sns.get_topic_attributes(TopicArn=arn)["Attributes"]
+    assert "__default_policy_ID" in sns.get_topic_attributes(TopicArn=arn)["Attributes"]["Policy"]
 
 
 @pytest.mark.parametrize(

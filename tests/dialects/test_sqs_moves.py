@@ -158,7 +158,7 @@ def test_the_newest_task_is_listed_first(world: World, sqs: Any, dead: str) -> N
     found = sqs.list_message_move_tasks(SourceArn=arn("dead"), MaxResults=10)["Results"]
     assert [each["ApproximateNumberOfMessagesMoved"] for each in found] == [0, 0, 3]
     assert len(sqs.list_message_move_tasks(SourceArn=arn("dead"))["Results"]) == 1
-    assert "Results" not in sqs.list_message_move_tasks(SourceArn=arn("orders"))
+    assert sqs.list_message_move_tasks(SourceArn=arn("orders"))["Results"] == []
 
 
 def test_what_is_no_task_is_refused(sqs: Any, dead: str) -> None:

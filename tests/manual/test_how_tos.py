@@ -374,7 +374,7 @@ def test_one_worker_empties_the_old_queue_and_takes_the_new_one(
     client.send("orders-v2", [Message("new", group="g")])
 
     worker.wait_for("handled new")
-    assert worker.end() == 0
+    assert worker.end() == 0, worker.text
     for queue in ("orders", "orders-v2"):
         counts = client.show_queue(queue)["counts"]
-        assert counts["active"] + counts["inactive"] == 0
+        assert counts["active"] + counts["inactive"] == 0, (queue, counts, worker.text)

@@ -61,12 +61,15 @@ const none = (cursor) =>
 /** A time as a field of a form has it, in the reader's zone, as the service takes it. */
 const moment = (text) => (text ? new Date(text).toISOString() : undefined);
 
+/** The route, which is broken behind a slash before it is broken within a name. */
+const steps = (change) => change.route.split(/(?<=\/)/).flatMap((step) => [step, h("wbr")]);
+
 function changesTable(changes) {
   return table(
     t("audit"),
     [
       { head: t("audit.at"), cell: (change) => time(change.at) },
-      { head: t("audit.call"), cell: (change) => h("span", { class: "break" }, change.route) },
+      { head: t("audit.call"), cell: (change) => h("span", { class: "break" }, steps(change)) },
       { head: t("audit.resource"), cell: (change) => change.resource },
       { head: t("key.id"), cell: (change) => change.key_id && h("code", {}, change.key_id) },
       { head: t("account"), cell: (change) => change.account },

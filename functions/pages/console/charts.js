@@ -144,7 +144,12 @@ export function ladder(waits, attempts = 0) {
   const text = t("ladder.text", { waits: shown.map(duration).join(", ") });
   return svg(
     "svg",
-    { class: "chart ladder", viewBox: `0 0 ${WIDE} 100`, role: "img", "aria-label": text },
+    {
+      class: shown.length > 10 ? "chart ladder many" : "chart ladder",
+      viewBox: `0 0 ${WIDE} 100`,
+      role: "img",
+      "aria-label": text,
+    },
     shown.map((wait, place) => {
       const now = Math.min(attempts, shown.length) - 1;
       const state = place < now ? "done" : place === now ? "next" : "";

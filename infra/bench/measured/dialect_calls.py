@@ -258,9 +258,10 @@ class Sns(Sqs):
 
     def __init__(self, functions: Functions) -> None:
         super().__init__(functions)
-        functions.world.client(_ACCOUNT).put(f"/queues/{self.queue}", {"partitions": 1})
+        client = functions.world.client(_ACCOUNT)
+        client.put(f"/queues/{self.queue}", {"partitions": 1})
+        client.put("/topics/tales", {"partitions": 1})  # CreateTopic makes 4
         endpoint = f"arn:aws:sqs:eu-central-1:{_ACCOUNT}:{self.queue}"
-        self._publish({"Action": "CreateTopic", "Name": "tales"})
         named = {"TopicArn": self._TOPIC, "Protocol": "sqs", "Endpoint": endpoint}
         self._publish({"Action": "Subscribe", **named})
 

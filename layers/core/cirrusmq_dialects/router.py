@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from cirrusmq.base.errors import NotFound
 from cirrusmq.wiring import bootstrap
-from cirrusmq_dialects.calling import Context, read_call
+from cirrusmq_dialects.calling import Call, Context, read_call
 from cirrusmq_lambda import problems
 
 _CMQ_PATH = "/v2/index.php"
 _EMQ_PATH = re.compile(r"(?:/.*)?/v1/api/(?:queue|message|statistics)")
 _ALIYUN_PATH = re.compile(r"/topics/[^/]+/messages")
+_OF_SNS = "/sns/aws4_request"
 _SNS = re.compile(r"Credential=[^/,\s]+/[^/,\s]+/[^/,\s]+/sns/aws4_request")
 _SNS_IN_QUERY = re.compile(r"(?:^|&)X-Amz-Credential=[^&]*%2Fsns%2Faws4_request")
 _OPENED = re.compile(r"(?:^|&)Action=(?:ConfirmSubscription|Unsubscribe)(?:&|$)")
@@ -32,17 +34,18 @@ def dialect_of(method: str, path: str, headers: Mapping[str, str], query: str = 
     if path == _CMQ_PATH:
         return "cmq"
     authorization = headers.get("authorization", "")
-    if authorization.startswith("AWS4-HMAC-SHA256") and _SNS.search(authorization):
+    is_signed = authorization.startswith("AWS4-HMAC-SHA256")
+    if is_signed and _OF_SNS in authorization and _SNS.search(authorization):
         return "sns"
-    if _SNS_IN_QUERY.search(query) or (not authorization and _OPENED.search(query)):
+    if query and (_SNS_IN_QUERY.search(query) or (not authorization and _OPENED.search(query))):
         return "sns"
     if method == "POST":
-        if _EMQ_PATH.fullmatch(path):
+        if path != "/" and _EMQ_PATH.fullmatch(path):
             return "emq"
         if headers.get("x-amz-target", "").startswith("AmazonSQS."):
             return "sqs"
         is_form = headers.get("content-type", "").lower().startswith(FORM)
-        if is_form and authorization.startswith("AWS4-HMAC-SHA256"):
+        if is_form and is_signed:
             return "sqs"
     if _ALIYUN_PATH.fullmatch(path):
         return "aliyun"
@@ -61,6 +64,11 @@ def serve(event: dict[str, Any], context: Context) -> dict[str, Any]:
         name = "sqs"  # which answers that this endpoint has no such service
     if name not in served:
         return problems.problem(NotFound(), call.id)
-    # Never another one: each would be a part of the others' cold starts.
-    answer: dict[str, Any] = import_module(f"cirrusmq_dialects.{name}").serve(call)
-    return answer
+    return _serve_of(name)(call)
+
+
+@cache
+def _serve_of(name: str) -> Callable[[Call], dict[str, Any]]:
+    """Loads a dialect. Never another one: each would be a part of the others' cold starts."""
+    found: Callable[[Call], dict[str, Any]] = import_module(f"cirrusmq_dialects.{name}").serve
+    return found

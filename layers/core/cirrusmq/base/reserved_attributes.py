@@ -13,4 +13,6 @@ FROM = "$from"
 """The account that sent the message: `model/sender.py`."""
 PRIORITY = "$prio"
 """The message's priority, if it is not 1: `model/priority.py`."""
-RESERVED = frozenset({TYPES, TRACE, ONCE, SUBJECT, FROM, PRIORITY})
+HTTP, HTTPS = "$http", "$https"
+"""The texts for URLs, if they are not the body: `Subscription.body_for`."""
+RESERVED = frozenset({TYPES, TRACE, ONCE, SUBJECT, FROM, PRIORITY, HTTP, HTTPS})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import QUEUE_NAME, check_name
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter, reads_body
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
@@ -192,6 +194,19 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def reads_bodies(self) -> bool:
         """True if its filter looks at the bodies of messages."""
         return reads_body(self.filter)
+
+    def body_for(self, attributes: Mapping[str, str | bytes], body: str | bytes) -> str | bytes:
+        """Returns the text that it gets of a message with these attributes and body.
+
+        Subscriptions share a message. Its body is the text for queues; if a call of SNS gave URLs
+        another one (`MessageStructure` `json`), that is an attribute of the service's own:
+
+            {"default": "a", "https": "b"}        body a, $https b
+            {"default": "a", "sqs": "c"}          body c, $http a, $https a
+        """
+        if self.protocol != "http" or self.endpoint is None or not attributes:
+            return body
+        return attributes.get(HTTPS if self.endpoint.startswith("https:") else HTTP, body)
 
     @property
     def pausable(self) -> bool:

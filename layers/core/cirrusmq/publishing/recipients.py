@@ -62,7 +62,7 @@ def make_draft(
     body: the message's body, if one of the subscriptions `reads_bodies`.
     """
     kind = topic.attributes.filter
-    seen = message.tags, routing_key, message.attributes, body
+    seen = message.tags, routing_key, message.attributes
     return Draft(
         deduplication_id=deduplication_id,
         message=message,
@@ -70,7 +70,9 @@ def make_draft(
         subscriptions=tuple(
             subscription
             for subscription in subscriptions
-            if subscription.selection(kind).matches(*seen)
+            if subscription.selection(kind).matches(
+                *seen, subscription.body_for(message.attributes, body)
+            )
         ),
     )
 

@@ -129,6 +129,9 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
 def _request(push: Push, candidate: Candidate, message: Message) -> tuple[dict[str, str], bytes]:
     """Headers and body of one attempt to post a message."""
     core, subscription = push.core, push.subscription
+    own = subscription.body_for(message.attributes, message.body)
+    if own is not message.body:
+        message = replace(message, body=own)
     message_id = candidate.parcel.message_id(candidate.place)
     secrets, now_s = confirmations.signing_secrets(core, subscription.id), core.real_seconds()
     if subscription.notifies:

@@ -6,6 +6,7 @@ A program that publishes alone loads nothing of how topics and subscriptions are
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 
 from cirrusmq_dialects.sns.asking import Asked, Result
@@ -74,6 +75,7 @@ def check(action: str) -> None:
         raise SnsError("InvalidAction", told)
 
 
+@cache
 def function_of(action: str) -> Callable[[Asked], Result]:
     """The function of an action that is known."""
     module, _, name = ACTIONS[action].partition(".")

@@ -6,12 +6,14 @@ import base64
 import binascii
 import hashlib
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from cirrusmq.base import limits, sdk_attributes
-from cirrusmq.base.reserved_attributes import ONCE, SUBJECT, TYPES
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, ONCE, SUBJECT, TYPES
 from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.topic import Topic
@@ -32,8 +34,11 @@ _SUBJECT = re.compile(r"[!-~][ -~]{0,99}", re.ASCII)
 _GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
 _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ARRAY = "String.Array"
-_DELIVERED = ("sqs", "http", "https")
-"""The protocols that exist here, among all that a message may have a text for."""
+_URLS = {"http": HTTP, "https": HTTPS}
+"""Protocols of URLs, and the attributes with their texts if these are not the text for queues."""
+_OF_PLAIN = frozenset({"Id", "Message", "TargetArn", "TopicArn", "Version"})
+"""The members of a message that is a text alone, and of its call."""
+_NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,11 +50,15 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     subject: str | None
     once: str | None = None
     """The deduplication id, of a FIFO topic's message."""
+    texts: Mapping[str, str] = _NO_TEXTS
+    """The texts for URLs that are not the body, by the names of their attributes."""
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the body, and of the attributes' names, types and values."""
+        """Bytes of the texts, and of the attributes' names, types and values."""
         size = len(self.body) if self.body.isascii() else len(self.body.encode())
+        for name, own in self.texts.items():
+            size += len(name) + len(own.encode())
         for name, (kind, value) in self.attributes.items():
             size += len(name) + len(kind) + len(_bytes(value))
         return size
@@ -67,17 +76,25 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             kept[SUBJECT] = self.subject
         if self.once is not None:
             kept[ONCE] = self.once
+        kept |= self.texts
         return kept
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the attributes as the core keeps them, but for a subject and an id."""
+        kept = {**sdk_attributes.write(self.attributes), **self.texts}
+        return sum(len(name) + len(_bytes(value)) for name, value in kept.items())
 
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
-        kept = {
-            name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in self.kept().items()
-        }
         shown: dict[str, Any] = {"body": self.body}
-        if kept:
-            shown["attributes"] = kept
+        if kept := self.kept():
+            shown["attributes"] = {
+                name: value
+                if isinstance(value, str)
+                else {"base64": base64.b64encode(value).decode()}
+                for name, value in kept.items()
+            }
         if self.group is not None:
             shown["group"] = self.group
         if self.once is not None:
@@ -87,23 +104,35 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_content(members: Members, topic: Topic) -> Content:
     """Returns the content of a message for a topic, checked. Raises SnsError."""
+    if members.keys() <= _OF_PLAIN and not is_fifo(topic):  # as most messages are
+        body = text(members, "Message") or ""
+        _check_text(body)
+        return _checked(Content(body=body, attributes={}, group=None, subject=None))
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
     group = text(members, "MessageGroupId")
     if group is not None and not _GROUP.fullmatch(group):
         raise invalid("MessageGroupId")
-    body = _body(members)
+    body, texts = _texts(members)
     once = _deduplication_id(members, topic, group, body)
-    if not body:
-        raise invalid("Empty message")
-    if not _is_plain(body) and _NOT_ALLOWED.search(body):
-        raise invalid("Message Reason: it has a character that XML cannot carry.")
+    _check_text(body)
     attributes: dict[str, Typed] = {}
     if "MessageAttributes" in members:
         attributes = _read_attributes(members)
-    content = Content(body=body, attributes=attributes, group=group, subject=subject, once=once)
-    if content.size_bytes > LARGEST_BYTES:
+    return _checked(
+        Content(
+            body=body, attributes=attributes, group=group, subject=subject, once=once, texts=texts
+        )
+    )
+
+
+def _checked(content: Content) -> Content:
+    """Returns the content. Raises SnsError if it has too many bytes."""
+    is_kept_beside = bool(content.attributes or content.texts)
+    if content.size_bytes > LARGEST_BYTES or (
+        is_kept_beside and content.kept_bytes > _ATTRIBUTES_BYTES
+    ):
         raise invalid("Message too long")
     return content
 
@@ -120,8 +149,6 @@ def _read_attributes(members: Members) -> dict[str, Typed]:
             f"MessageAttributes Reason: names have at most {_NATIVE_NAME} characters here; those"
             " other than letters, digits and underscores count as three."
         )
-    if sum(len(name) + len(_bytes(value)) for name, value in kept.items()) > _ATTRIBUTES_BYTES:
-        raise invalid("Message too long")
     return attributes
 
 
@@ -150,14 +177,11 @@ def _deduplication_id(members: Members, topic: Topic, group: str | None, body: s
     return hashlib.sha256(body.encode()).hexdigest()
 
 
-def _body(members: Members) -> str:
-    """Returns the text to deliver; from a structure, the text of the protocols that exist here.
-
-    All subscriptions of a topic share a message, so these protocols must have the same text.
-    """
+def _texts(members: Members) -> tuple[str, Mapping[str, str]]:
+    """Returns the text for queues, and others for URLs by the names of their attributes."""
     body, structure = text(members, "Message") or "", text(members, "MessageStructure")
     if not structure:
-        return body
+        return body, _NO_TEXTS
     if structure != "json":
         raise invalid("MessageStructure")
     try:
@@ -167,19 +191,21 @@ def _body(members: Members) -> str:
     default = given.get("default")
     if not isinstance(default, str):
         raise invalid("Message Structure - No default entry in JSON message body")
-    texts = {given.get(protocol, default) for protocol in _DELIVERED if _is_text(given, protocol)}
-    if len(texts) > 1:
-        raise invalid(
-            "Message Structure - the texts for sqs, http and https must be the same here: all"
-            " subscriptions share a message"
-        )
-    return str(texts.pop())
+    found = {protocol: given.get(protocol, default) for protocol in ("sqs", *_URLS)}
+    for protocol, each in found.items():
+        if not isinstance(each, str):
+            raise invalid(f"Message Structure - the text for {protocol} must be a text")
+        _check_text(each)
+    own = found["sqs"]
+    return own, {name: found[url] for url, name in _URLS.items() if found[url] != own}
 
 
-def _is_text(given: dict[str, Any], protocol: str) -> bool:
-    if not isinstance(given.get(protocol, ""), str):
-        raise invalid(f"Message Structure - the text for {protocol} must be a text")
-    return True
+def _check_text(given: str) -> None:
+    """Raises SnsError for a text that is empty, or that XML cannot carry."""
+    if not given:
+        raise invalid("Empty message")
+    if not _is_plain(given) and _NOT_ALLOWED.search(given):
+        raise invalid("Message Reason: it has a character that XML cannot carry.")
 
 
 def _read_attribute(name: str, given: object) -> Typed:

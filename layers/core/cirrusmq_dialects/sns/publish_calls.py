@@ -71,7 +71,9 @@ def _publish(
 def _told(topic: Topic, published: Published) -> dict[str, str]:
     """Returns the result for a published message: its id and, of a FIFO topic, its number."""
     told = {"MessageId": uuid_of(published.id)}
-    return told | ({"SequenceNumber": sequence_number(published.id)} if is_fifo(topic) else {})
+    if is_fifo(topic):
+        told["SequenceNumber"] = sequence_number(published.id)
+    return told
 
 
 def _entries(members: Members) -> list[Members]:

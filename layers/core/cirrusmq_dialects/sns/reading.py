@@ -8,27 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl
 
+from cirrusmq_dialects import forms
 from cirrusmq_dialects.sns.errors import SnsError, invalid, missing
 
 Members: TypeAlias = Mapping[str, Any]
-_FIELDS = 2_000
-_DEPTH = 9
 _MAP_KEYS = (("key", "value"), ("Name", "Value"))
 
 
 def read(form: bytes) -> tuple[str, Members]:
     """Returns the action of a form, and its members. Raises SnsError."""
     try:
-        pairs = parse_qsl(
-            form.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
-        )
-    except ValueError as error:
-        raise invalid("the body is not a form in UTF-8.") from error
-    tree: dict[str, Any] = {}
-    for name, value in pairs:
-        _put(tree, name.split("."), value)
+        tree = forms.read(form)
+    except forms.FormError as error:
+        raise invalid(str(error)) from error
     action = tree.pop("Action", None)
     if not isinstance(action, str) or not action:
         raise SnsError("MissingAction", "The request must contain the parameter Action.")
@@ -104,16 +97,3 @@ def _numbered(members: Members, name: str, step: str) -> Sequence[Any]:
 
 def _number(given: str) -> tuple[int, str]:
     return (int(given) if given.isascii() and given.isdigit() and len(given) < 8 else 0), given
-
-
-def _put(tree: dict[str, Any], path: list[str], value: str) -> None:
-    if len(path) > _DEPTH:
-        raise invalid("the name of a parameter has too many parts.")
-    for step in path[:-1]:
-        inner = tree.setdefault(step, {})
-        if not isinstance(inner, dict):
-            raise invalid(f"{step[:80]} Reason: it is given twice.")
-        tree = inner
-    if isinstance(tree.get(path[-1]), dict):
-        raise invalid(f"{path[-1][:80]} Reason: it is given twice.")
-    tree[path[-1]] = value

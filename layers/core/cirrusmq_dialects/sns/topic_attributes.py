@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import msgspec
+
 from cirrusmq.base.names import FIFO
 from cirrusmq.model.topic import Topic
 from cirrusmq_dialects import statements
@@ -18,6 +20,10 @@ _NAME_CHARACTERS = 100
 _ACTION = re.compile(r"\*|sns:[A-Za-z*]+", re.ASCII | re.IGNORECASE)
 _FLAGS = ("true", "false")
 _SCOPES = ("Topic", "MessageGroup")
+_OWNERS_ACTIONS = (
+    *("GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission"),
+    *("DeleteTopic", "Subscribe", "ListSubscriptionsByTopic", "Publish"),
+)
 
 
 def read_attributes(
@@ -69,6 +75,23 @@ def show(topic: Topic) -> dict[str, str]:
         shown.setdefault(CONTENT_BASED, "false")
         shown[FIFO_TOPIC] = "true"
     return shown
+
+
+def default_policy(arn: str, account: str) -> str:
+    """The policy of a topic without one: its account may do all.
+
+    Programs read it, add a statement, and set it again.
+    """
+    statement = {
+        "Sid": "__default_statement_ID",
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": [f"SNS:{action}" for action in _OWNERS_ACTIONS],
+        "Resource": arn,
+        "Condition": {"StringEquals": {"AWS:SourceOwner": account}},
+    }
+    policy = {"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]}
+    return msgspec.json.encode(policy).decode()
 
 
 def is_fifo(topic: Topic) -> bool:

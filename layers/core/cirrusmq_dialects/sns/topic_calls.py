@@ -18,7 +18,14 @@ from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import new_topic_name
 from cirrusmq_dialects.sns.reading import needed, pairs, text
 from cirrusmq_dialects.sns.tag_calls import read_tags
-from cirrusmq_dialects.sns.topic_attributes import FIFO_TOPIC, is_fifo, read_attributes, show
+from cirrusmq_dialects.sns.topic_attributes import (
+    FIFO_TOPIC,
+    POLICY,
+    default_policy,
+    is_fifo,
+    read_attributes,
+    show,
+)
 
 _PAGE = 100
 _LARGEST_BYTES = 262_144
@@ -82,6 +89,7 @@ def get_topic_attributes(asked: Asked) -> Result:
     shown = {
         "TopicArn": asked.arn(topic),
         "Owner": topic.account,
+        POLICY: default_policy(asked.arn(topic), topic.account),
         **show(topic),
         "SubscriptionsConfirmed": str(confirmed),
         "SubscriptionsPending": str(len(known) - confirmed),

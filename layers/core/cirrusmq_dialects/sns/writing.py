@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cirrusmq_dialects.calling import Answer
@@ -21,7 +21,7 @@ def write(action: str, result: Mapping[str, Any] | None, request_id: str) -> Ans
 
     result: the members of the result, or None for an action without a result.
     """
-    inner = "" if result is None else _element(f"{action}Result", "".join(_written(result)))
+    inner = "" if result is None else _element(f"{action}Result", _written(result))
     told = _element("ResponseMetadata", _element("RequestId", request_id))
     text = f'<{action}Response xmlns="{NAMESPACE}">{inner}{told}</{action}Response>'
     return Answer(200, _headers(request_id), text.encode())
@@ -34,27 +34,31 @@ def write_error(error: SnsError, request_id: str) -> Answer:
         "Code": error.code,
         "Message": error.message,
     }
-    inner = _element("Error", "".join(_written(told))) + _element("RequestId", request_id)
+    inner = _element("Error", _written(told)) + _element("RequestId", request_id)
     text = f'<ErrorResponse xmlns="{NAMESPACE}">{inner}</ErrorResponse>'
     return Answer(error.status, _headers(request_id), text.encode())
 
 
-def _written(members: Mapping[str, Any]) -> Iterator[str]:
-    for name, held in members.items():
-        match held:
-            case dict() if name == "Attributes":
-                entries = [
-                    _element("entry", _element("key", _text(key)) + _element("value", _text(value)))
-                    for key, value in held.items()
-                ]
-                yield _element(name, "".join(entries))
-            case list():
-                each = [_element("member", "".join(_written(inner))) for inner in held]
-                yield _element(name, "".join(each))
-            case bool():
-                yield _element(name, str(held).lower())
-            case _:
-                yield _element(name, _text(str(held)))
+def _written(members: Mapping[str, Any]) -> str:
+    return "".join([_member(name, held) for name, held in members.items()])
+
+
+def _member(name: str, held: Any) -> str:
+    if isinstance(held, str):
+        return f"<{name}>{_text(held)}</{name}>"
+    match held:
+        case dict() if name == "Attributes":
+            entries = [
+                f"<entry><key>{_text(key)}</key><value>{_text(value)}</value></entry>"
+                for key, value in held.items()
+            ]
+            return _element(name, "".join(entries))
+        case list():
+            return _element(name, "".join([_element("member", _written(each)) for each in held]))
+        case bool():
+            return _element(name, str(held).lower())
+        case _:
+            return _element(name, _text(str(held)))
 
 
 def _element(name: str, inner: str) -> str:

@@ -98,7 +98,10 @@ def read_content(members: Members) -> Content:
             raise SqsError(
                 "InvalidParameterValue", f"Message system attribute {name[:80]} is not known."
             )
-        trace = str(_read_typed(name, value).value)
+        typed = _read_typed(name, value)
+        if typed.type != "String":
+            raise SqsError("InvalidParameterValue", f"{TRACE_HEADER} must be of type String.")
+        trace = str(typed.value)
     return Content(
         body=body,
         attributes={name: _read_attribute(name, value) for name, value in given.items()},
@@ -202,6 +205,8 @@ def _read_typed(name: str, given: object) -> Typed:
             f"{told} has an invalid message attribute type, the set of supported type prefixes is"
             " Binary, Number, and String.",
         )
+    if given.get("StringListValues") or given.get("BinaryListValues"):
+        raise SqsError("InvalidParameterValue", f"{told} has list values, which are not supported.")
     binary = kind.startswith("Binary")
     value = text(given, "BinaryValue" if binary else "StringValue")
     if not value:

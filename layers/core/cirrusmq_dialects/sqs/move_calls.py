@@ -69,7 +69,7 @@ def list_message_move_tasks(asked: Asked) -> Result:
     limit = integer(asked.members, "MaxResults", _RESULTS) or 1
     queue = _source(asked, SHOW)
     shown = [_shown(asked, queue, each) for each in _tasks(asked, queue)[:limit]]
-    return {"Results": shown} if shown else {}
+    return {"Results": shown}
 
 
 def cancel_message_move_task(asked: Asked) -> Result:

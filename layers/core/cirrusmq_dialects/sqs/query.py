@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
+from cirrusmq_dialects import forms
 from cirrusmq_dialects.calling import Answer, Call
 from cirrusmq_dialects.sqs.errors import NO_QUEUE, SqsError
 from cirrusmq_dialects.sqs.reading import Members
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
-_FIELDS = 2_000
-"""Maximum fields of a form: ten messages with ten attributes each have 800."""
-_DEPTH = 8
 _NO_QUEUE = f"{NO_QUEUE.removesuffix('.')} for this wsdl version."
 _HEAD = '<?xml version="1.0"?>'
 
@@ -102,15 +99,11 @@ def read_call(call: Call) -> tuple[str, Members]:
 def read(form: bytes) -> tuple[str, Members]:
     """The action of a form, and its members as the JSON protocol has them."""
     try:
-        pairs = parse_qsl(
-            form.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
-        )
-    except ValueError as error:
-        raise SqsError("InvalidParameterValue", "The body is not a form in UTF-8.") from error
-    tree: dict[str, Any] = {}
-    for name, value in pairs:
-        if not name.startswith("X-Amz-"):  # a part of the signature
-            _put(tree, name.split("."), value)
+        found = forms.read(form)
+    except forms.FormError as error:
+        raise SqsError("InvalidParameterValue", str(error)) from error
+    # The others are parts of the signature.
+    tree = {name: held for name, held in found.items() if not name.startswith("X-Amz-")}
     action = tree.pop("Action", None)
     if not isinstance(action, str) or not action:
         raise SqsError("MissingAction", "The request must contain the parameter Action.")
@@ -118,19 +111,6 @@ def read(form: bytes) -> tuple[str, Members]:
     if action == "CreateQueue" and "Tags" in members:
         members["tags"] = members.pop("Tags")
     return action, members
-
-
-def _put(tree: dict[str, Any], path: list[str], value: str) -> None:
-    if len(path) > _DEPTH:
-        raise SqsError("InvalidParameterValue", "The name of a parameter has too many parts.")
-    for step in path[:-1]:
-        inner = tree.setdefault(step, {})
-        if not isinstance(inner, dict):
-            raise SqsError("InvalidParameterValue", f"Parameter {step[:80]} is given twice.")
-        tree = inner
-    if isinstance(tree.get(path[-1]), dict):
-        raise SqsError("InvalidParameterValue", f"Parameter {path[-1][:80]} is given twice.")
-    tree[path[-1]] = value
 
 
 def _members(tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -214,7 +214,8 @@ def list_dead_letter_source_queues(asked: Asked) -> Result:
     page = sources[: maximum or _PAGE[1]]
     more = cursors.make(asked.core, page[-1].name, *listing) if len(page) < len(sources) else None
     urls = [queue_url(asked.call.base_url, each) for each in page]
-    return _page("queueUrls", urls, more if maximum else None)
+    # In the SDKs' model a program may count on the list, also on an empty one.
+    return {"queueUrls": urls, **_page("queueUrls", urls, more if maximum else None)}
 
 
 def add_permission(asked: Asked) -> Result:

@@ -157,7 +157,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     parcel, place, message = each.parcel, each.place, each.message
     told = {
         "SenderId": sender_of(message, queue.account).account,
-        "SentTimestamp": str(parcel.sent_ms),
+        "SentTimestamp": str(_sent_ms(queue, parcel)),
         "ApproximateReceiveCount": str(parcel.tries(place) + _tries_before(parcel)),
         "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
     }
@@ -176,6 +176,13 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
         name = shown_fifo(name) if queue.attributes.ordered else name
         told["DeadLetterQueueSourceArn"] = arn(asked.region, queue.account, name)
     return told
+
+
+def _sent_ms(queue: Queue, parcel: Parcel) -> int:
+    """Returns when a message was sent: a dead letter of a standard queue keeps that time."""
+    if parcel.dead_letter and not queue.attributes.ordered:
+        return min(parcel.sent_ms, ulid.time_of(parcel.send_id))
+    return parcel.sent_ms
 
 
 def _tries_before(parcel: Parcel) -> int:

@@ -103,7 +103,7 @@ def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Ans
         answer_share=protocol.answer_share,
     )
     result = do(asked)
-    if "QueueUrl" in members:
+    if action in calls.CHANGES and "QueueUrl" in members:
         progress.owner = audit.owner_of(asked.queue_ref())
     return protocol.write(action, result, call.id)
 

@@ -29,9 +29,9 @@ def delete_message(asked: Asked) -> Result:
     """Ends a message. It succeeds with a stale handle, too, which ends nothing."""
     queue = asked.find(RECEIVE)
     handle = _handle(asked.members)
-    (result,) = delete_what_can_be(asked.core, [handle], source_of(asked, queue)).values()
-    if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":
-        raise result
+    find = source_of(asked, queue)
+    (result,) = delete_what_can_be(asked.core, [handle], find).values()
+    _check_deleted(handle, result, find)
     return {}
 
 
@@ -40,25 +40,42 @@ def delete_message_batch(asked: Asked) -> Result:
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "DeleteMessageBatchRequestEntry")
     handles, failed = read_each(listed, _handle)
-    results = {}
+    results, find = {}, source_of(asked, queue)
     if handles:
         found = list(dict.fromkeys(handles.values()))
-        results = delete_what_can_be(asked.core, found, source_of(asked, queue))
+        results = delete_what_can_be(asked.core, found, find)
     done: list[Result] = []
     for name, handle in handles.items():
-        result = results[handle]
-        if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":
-            failed.append(failure(name, of_contract(result)))
+        try:
+            _check_deleted(handle, results[handle], find)
+        except CirrusMQError as error:
+            failed.append(failure(name, of_contract(error)))
+        except SqsError as error:
+            failed.append(failure(name, error))
         else:
             done.append({"Id": name})
     return batch(done, failed)
+
+
+def _check_deleted(handle: str, result: CirrusMQError | int, find: SourceOf) -> None:
+    """Raises the error of a delete; a stale handle's is none.
+
+    Raises SqsError if the handle is none of the queue, which is looked at last: few are.
+    """
+    if not isinstance(result, CirrusMQError):
+        return
+    if result.code != "ReceiptExpired":
+        raise result
+    receipt = receipts.decode(handle)
+    if receipt is None or find(receipt.source_id) is None:
+        raise _no_receipt(handle)
 
 
 def change_message_visibility(asked: Asked) -> Result:
     """Hide a message for longer or shorter, from now on."""
     queue = asked.find(RECEIVE)
     handle, seconds = _handle(asked.members), _seconds(asked.members)
-    _check_total(asked, handle, seconds)
+    _check_total(asked, queue, handle, seconds)
     (result,) = _hold(asked, queue, {handle: seconds}).values()
     if isinstance(result, CirrusMQError):
         raise _not_held(handle) if result.code == "ReceiptExpired" else result
@@ -73,7 +90,7 @@ def change_message_visibility_batch(asked: Asked) -> Result:
 
     def handle_of(entry: Members) -> str:
         handle = _handle(entry)
-        _check_total(asked, handle, seconds[entry["Id"]])
+        _check_total(asked, queue, handle, seconds[entry["Id"]])
         return handle
 
     handles, unread = read_each([entry for entry in listed if entry["Id"] in seconds], handle_of)
@@ -90,13 +107,15 @@ def change_message_visibility_batch(asked: Asked) -> Result:
     return batch(done, failed + unread)
 
 
-def _check_total(asked: Asked, handle: str, seconds: int) -> None:
-    """Raises SqsError if a lease would end over 12 hours after the received one.
+def _check_total(asked: Asked, queue: Queue, handle: str, seconds: int) -> None:
+    """Raises SqsError if a lease would end over 12 hours after the received one, or none exists.
 
     A handle contains the end of its first lease, not the start.
     """
     receipt = receipts.decode(handle)
-    if receipt is None or not seconds:
+    if receipt is None or source_with_id(asked.core, queue, receipt.source_id) is None:
+        raise _no_receipt(handle)
+    if not seconds:
         return
     end_ms = receipts.lease_end_ms(receipt.nonce)
     if asked.core.now_ms() + seconds * 1_000 > end_ms + _LEASE_SECONDS * 1_000:
@@ -122,13 +141,16 @@ def source_of(asked: Asked, queue: Queue) -> SourceOf:
 
 
 def _handle(members: Members) -> str:
-    """Returns the receipt of a request or an entry. Raises SqsError if it is no receipt."""
+    """Returns the handle of a request or an entry. Raises SqsError if it cannot be a receipt."""
     handle = needed_text(members, "ReceiptHandle")
-    if len(handle) > limits.RECEIPT_CHARACTERS or receipts.decode(handle) is None:
-        raise SqsError(
-            "ReceiptHandleIsInvalid", f'The input receipt handle "{handle[:200]}" is not valid.'
-        )
+    if len(handle) > limits.RECEIPT_CHARACTERS:
+        raise _no_receipt(handle)
     return handle
+
+
+def _no_receipt(handle: str) -> SqsError:
+    told = f'The input receipt handle "{handle[:200]}" is not valid.'
+    return SqsError("ReceiptHandleIsInvalid", told)
 
 
 def _seconds(members: Members) -> int:

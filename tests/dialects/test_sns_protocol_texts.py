@@ -1,0 +1,147 @@
+"""A message with a text for each protocol: each subscription gets its own, also when it is late."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.dialects.test_sns_notifications import HOOK, QUEUE, make_queue, only, receive, subscribe
+from tests.dialects.test_sns_topics import code
+
+from cirrusmq_local.testing import Client, World
+
+PLAIN_HOOK = "http://hooks.example/b"
+DRINKS = "/topics/drinks/subscriptions"
+
+
+@pytest.fixture
+def arn(sns: Any) -> str:
+    made: str = sns.create_topic(Name="drinks")["TopicArn"]
+    return made
+
+
+def publish(sns: Any, arn: str, **texts: str) -> None:
+    sns.publish(TopicArn=arn, Message=json.dumps(texts), MessageStructure="json")
+
+
+def posted(world: World) -> dict[str, str]:
+    """URL -> the text of its last post."""
+    world.settle()
+    return {url: json.loads(body)["Message"] for url, _, body in world.posts}
+
+
+@pytest.mark.parametrize(
+    ("texts", "queue", "http", "https"),
+    [
+        ({"default": "a", "email": "e"}, "a", "a", "a"),
+        ({"default": "a", "sqs": "b"}, "b", "a", "a"),
+        ({"default": "a", "http": "b", "https": "c"}, "a", "b", "c"),
+        ({"default": "a", "sqs": "☕", "https": "☕"}, "☕", "a", "☕"),
+    ],
+)
+def test_each_subscription_gets_the_text_of_its_protocol(
+    world: World,
+    sns: Any,
+    sqs: Any,
+    arn: str,
+    texts: dict[str, str],
+    queue: str,
+    http: str,
+    https: str,
+) -> None:
+    url = make_queue(sqs)
+    for endpoint in (QUEUE, HOOK, PLAIN_HOOK):
+        subscribe(sns, arn, endpoint)
+    kinds = {"n": {"DataType": "Number", "StringValue": "1"}}
+
+    sns.publish(
+        TopicArn=arn, Message=json.dumps(texts), MessageStructure="json", MessageAttributes=kinds
+    )
+
+    assert posted(world) == {HOOK: https, PLAIN_HOOK: http}
+    found = only(world, sqs, url)
+    assert (found["Message"], list(found["MessageAttributes"])) == (queue, ["n"])
+
+
+def test_raw_posts_and_native_views_show_no_other_text(
+    world: World, sns: Any, sqs: Any, shop: Client, arn: str
+) -> None:
+    url = make_queue(sqs)
+    subscribe(sns, arn, QUEUE, RawMessageDelivery="true")
+    subscribe(sns, arn, HOOK, RawMessageDelivery="true")
+    native = {"protocol": "http", "endpoint": "https://hooks.example/c"}
+    assert shop.put(f"{DRINKS}/own", native).status == 201
+
+    publish(sns, arn, default="tea", https="coffee")
+    world.settle()
+
+    posts = {post[0]: post for post in world.posts}
+    assert posts[HOOK][2] == b"coffee"
+    assert not any("http" in name and "attribute" in name for name in posts[HOOK][1])
+    assert json.loads(posts["https://hooks.example/c"][2])["msgBody"] == "coffee"
+    (message,) = receive(world, sqs, url)
+    assert message["Body"] == "tea"
+    assert "MessageAttributes" not in message
+
+
+def test_a_bodys_filter_looks_at_the_text_of_its_own_subscription(
+    world: World, sns: Any, sqs: Any, arn: str
+) -> None:
+    url = make_queue(sqs)
+    policy = {"FilterPolicyScope": "MessageBody", "FilterPolicy": json.dumps({"kind": ["tea"]})}
+    for endpoint in (QUEUE, HOOK, PLAIN_HOOK):
+        subscribe(sns, arn, endpoint, **policy)
+    tea, other = '{"kind": "tea"}', '{"kind": "coffee"}'
+
+    publish(sns, arn, default=other, https=tea)
+    assert posted(world) == {HOOK: tea}
+    assert receive(world, sqs, url) == []
+    publish(sns, arn, default=other, sqs=tea)
+
+    assert only(world, sqs, url)["Message"] == tea
+    assert posted(world) == {HOOK: tea}
+
+
+def test_a_retried_and_a_redriven_post_has_its_text(
+    world: World, sns: Any, sqs: Any, shop: Client, arn: str
+) -> None:
+    make_queue(sqs, "dead")
+    redrive = json.dumps({"deadLetterTargetArn": QUEUE.replace("orders", "dead")})
+    subscribe(sns, arn, HOOK, RedrivePolicy=redrive)
+    name = shop.get(DRINKS).json["subscriptions"][0]["name"]
+    waits = {"retry": {"policy": "custom", "waits": [1]}}
+    assert shop.patch(f"{DRINKS}/{name}", waits).status == 200
+    world.endpoint = lambda url: "status 500"
+    publish(sns, arn, default="tea", https="coffee")
+    for _ in range(4):
+        world.settle()
+        world.clock.pass_seconds(60)
+        world.run("sweep")
+    assert {json.loads(body)["Message"] for _, _, body in world.posts} == {"coffee"}
+    assert len(world.posts) > 1
+    (dead,) = shop.receive("dead")
+    assert dead["body"] == "tea"
+    assert not dead.get("attributes")
+
+    world.posts.clear()
+    world.endpoint = lambda url: None
+    world.clock.pass_seconds(60)
+    begun = shop.post("/queues/dead/redrive", {})
+    assert begun.status == 202, begun.json
+    for _ in range(3):
+        world.settle()
+        world.run("sweep")
+    assert posted(world) == {HOOK: "coffee"}
+
+
+def test_texts_count_towards_the_size_of_a_message(sns: Any, arn: str) -> None:
+    half = "x" * 131_000
+    largest = {"default": half, "https": "y" * 131_000}
+    publish(sns, arn, **largest)
+    too_long = json.dumps({**largest, "http": "z" * 1_000})
+    given = {"TopicArn": arn, "Message": too_long, "MessageStructure": "json"}
+    assert code(sns.publish, **given) == "InvalidParameter"
+    for texts in ({"default": "a", "https": ""}, {"default": "a", "http": 1}):
+        given["Message"] = json.dumps(texts)
+        assert code(sns.publish, **given) == "InvalidParameter", texts
