@@ -121,6 +121,11 @@ class StreamClock:
         with self._changed:
             return self._newest.get(table, 0)
 
+    def all(self) -> dict[str, int]:
+        """Returns the sequence of the last change of each table."""
+        with self._changed:
+            return dict(self._newest)
+
     def wait(self, table: str, after: int, timeout_seconds: float) -> bool:
         """Waits for a change behind `after`. Returns False if none came in time."""
         with self._changed:

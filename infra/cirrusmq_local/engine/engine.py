@@ -164,6 +164,19 @@ class Engine:
         """
         return export_table(self._core, self._core.table(table), folder, since_ms=since_ms)
 
+    def mark(self, number: int) -> Mapping[str, int]:
+        """Makes a mark of an engine in memory; each one's number is above those before it.
+
+        Returns the positions of its streams, which `go_back` needs.
+        """
+        self._core.store.mark(number)
+        return self._streams.all()
+
+    def go_back(self, number: int, positions: Mapping[str, int]) -> None:
+        """Takes back all that was written since a mark. Consumed units stay counted."""
+        self._core.store.go_back(number)
+        self._streams.advance(positions)
+
     def close(self) -> None:
         """Closes the file. No call may be under way or follow."""
         self._core.store.close()
