@@ -1,7 +1,7 @@
 """A scenario at some state of its clients' steps: one can be taken, and all taken back.
 
-    mark 0 ── r1 ── mark 1 ── r2 ── mark 2 ── …      to try r2 first: back to mark 0, which leaves
-                                                     the store as it was; nothing is played again
+mark 0 ── r1 ── mark 1 ── r2 ── mark 2 ── …      to try r2 first: back to mark 0, which leaves
+                                                 the store as it was; nothing is played again
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tests.exploring.lab import Lab, Plot
-from tests.exploring.learned import Given, Learned, Need, Owners, State, serve
+from tests.exploring.learned import Given, Learned, Need, Owners, State
 from tests.exploring.turns import Step
 from tests.simulation.environments import Event
 
@@ -129,6 +129,6 @@ class Board:
 
     def _go_on(self, name: str, state: State, since: int) -> None:
         while isinstance(state.wants, Need):
-            state = self._learned[name].after(state, serve(self._lab, state.wants))
+            state = self._learned[name].after_need(state, state.wants, self._lab)
         self._ran.append(_Ran(name, since, state.moment))
         (self._done if state.wants is None else self._states)[name] = state

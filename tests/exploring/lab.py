@@ -290,11 +290,9 @@ class Lab(Deployment):
 
     def begins(self) -> tuple[Hashable, ...]:
         """All that the rest depends on if clients of other names go on, but the history."""
-        tables = (getattr(self.tables, name) for name in self.tables.__struct_fields__)
-        items = [repr([*scan(self.engine, table)]) for table in tables]
         requests = repr(self.asked), repr(sorted(self.executions))
         failed = bool(self.history.faults), self.has_failed("fan_out")
-        return (*items, *requests, self.stage.now_ms(), failed)
+        return self.engine.contents(), *requests, self.stage.now_ms(), failed
 
     def has_failed(self, kind: str) -> bool:
         """Whether the function of a kind of calls ended early."""

@@ -18,8 +18,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 from greenlet import greenlet
+from tests.exploring.footprints import footprint
 from tests.exploring.lab import Lab, Plot
 from tests.exploring.turns import Step, Turns
+from tests.simulation.chaos import READS
 
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.engine.errors import EngineError
@@ -34,6 +36,8 @@ class Need(NamedTuple):
 
     kind: Literal["execute", "read_stream", "ask_for", "take_asked", "start"]
     given: tuple[Any, ...]
+    own: bool = False
+    """Whether nobody else can change the answer."""
 
 
 class Given(NamedTuple):
@@ -76,6 +80,13 @@ class Learned:
         self._begin = partial(_Life, plot, like, name, owners)
         self._life = self._begin()
         self.first = self._at = State(self._life.go_on(None), self._life.moment, None, None)
+
+    def after_need(self, state: State, need: Need, lab: Lab) -> State:
+        """The state behind a need, which is served by the lab that has what is shared."""
+        if need.own and state.later:
+            (later,) = state.later.values()
+            return later
+        return self.after(state, _serve(lab, need))
 
     def after(self, state: State, given: Given) -> State:
         """The state behind another one."""
@@ -169,7 +180,11 @@ class _OwnLab(Lab):
         self._need("start", name, event)
 
     def _need(self, kind: Any, *given: Any) -> Any:
-        return self._hub.switch(Need(kind, copy.deepcopy(given)))
+        if kind != "execute":
+            return self._hub.switch(Need(kind, copy.deepcopy(given)))
+        operation, request = msgspec.msgpack.decode(msgspec.msgpack.encode(given))
+        own = operation in READS and self.stage.is_own(footprint(operation, request))
+        return self._hub.switch(Need(kind, (operation, request), own))
 
 
 class _Shared:
@@ -188,8 +203,7 @@ class _Shared:
         return self._need("read_stream", *given)
 
 
-def serve(lab: Lab, need: Need) -> Given:
-    """Do what a client needs, on the lab that has what is shared."""
+def _serve(lab: Lab, need: Need) -> Given:
     if need.kind == "execute":
         try:
             answer = msgspec.msgpack.encode(lab.engine.execute(*need.given))

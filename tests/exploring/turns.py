@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from greenlet import greenlet
-from tests.exploring.footprints import Footprint, footprint, meet
+from tests.exploring.footprints import Footprint, Touched, footprint, meet
 from tests.simulation.chaos import READS, Fate
 from tests.simulation.stage import Stage
 from tests.simulation.wire import Wire
@@ -139,11 +139,18 @@ class Turns(Stage):
             if not client.dead:
                 client.throw()
 
+    def is_own(self, touches: Footprint) -> bool:
+        """Whether a call is of partitions that one client alone touches."""
+        return bool(self._alone and touches) and all(map(self._alone_in, touches))
+
+    def _alone_in(self, touched: Touched) -> bool:
+        return self._alone is not None and bool(self._alone.fullmatch(touched.pk))
+
     def _is_alone(self, name: str, kind: Kind, touches: Footprint) -> bool:
         if self._alone is None:
             return False
         assert kind != "sleep", "a client sleeps beside one whose calls are not all steps"
-        own = [bool(self._alone.fullmatch(each.pk)) for each in touches]
+        own = [self._alone_in(each) for each in touches]
         for each in (each for each, mine in zip(touches, own, strict=True) if mine):
             owner = self._owners.setdefault((each.table, each.pk), name)
             assert owner == name, f"{owner} and {name} touch {each.pk}"
