@@ -153,10 +153,11 @@ def _firsts(way: list[_Node], numbers: Sequence[int]) -> Iterator[Choice]:
 class Setting:
     """A plot whose set-up is made once."""
 
-    def __init__(self, plot: Plot) -> None:
+    def __init__(self, plot: Plot, *, writes: bool = True) -> None:
+        """writes: whether each write is judged, beside the calls."""
         self._plot = plot
         self._first = Lab(plot)
-        self._calm = Calm()
+        self._calm = Calm(writes=writes)
         self._board: Board | None = None
 
     def explore(
