@@ -226,6 +226,7 @@ def _run(
             play_seconds=planned.play_seconds,
             scenes=chosen,
             hooks=local,
+            functions=local,
             usage=start,
             faults=_faults(machine, stack, journal, planned.play_seconds, over) if faults else [],
             over=over,

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from cirrusmq_local.judging.clients import ACCOUNT, Client
+from cirrusmq_local.judging.clients import ACCOUNT, GUEST, Client
 from cirrusmq_local.judging.history import Call, History, Outcome
 
 T = TypeVar("T")
@@ -146,8 +146,13 @@ class Remote:
 
     receive_seconds = 30
 
-    def __init__(self, service: Service, prefix: str, seed: int) -> None:
-        self._service = service
+    def __init__(
+        self, service: Service, prefix: str, seed: int, guest: Service | None = None
+    ) -> None:
+        """guest: the service with the key of the account that sends by a grant."""
+        self._services = {ACCOUNT: service}
+        if guest is not None:
+            self._services[GUEST] = guest
         self.prefix = prefix
         self.history: History = SharedHistory()
         self.took_place: dict[str, bool] = {}
@@ -171,11 +176,12 @@ class Remote:
         """Make a call and note it; one that is not answered may have done anything."""
         method, _, template = route.partition(" ")
         for name, value in path.items():
-            own = value if name in ("id", "receiver", "subscription") else self.prefix + value
+            own = value if name in ("id", "receiver", "subscription") else self._own(value)
             template = template.replace(f"{{{name}}}", own)
         call = self.history.begin(client.name, kind, place, given, self.stage.now_ms())
         try:
-            reply = self._service.client().request(method, template, json=body, params=query)
+            service = self._services[client.account]
+            reply = service.client().request(method, template, json=body, params=query)
         except httpx.TransportError:
             call.faults.append(LOST)
             self._end(call, "failed", None)
@@ -197,8 +203,18 @@ class Remote:
     def _as_ours(self, messages: object) -> None:
         """Name the account as the actors do."""
         for each in messages if isinstance(messages, list) else ():
-            if isinstance(each, dict) and each.get("sender") == self._service.account:
-                each["sender"] = ACCOUNT
+            for name, service in self._services.items():
+                if isinstance(each, dict) and each.get("sender") == service.account:
+                    each["sender"] = name
+
+    def _own(self, ref: str) -> str:
+        """A queue or topic by its name at the service; another account's has that in front."""
+        account, _, name = ref.rpartition(":")
+        return (
+            f"{self._services[account].account}:{self.prefix}{name}"
+            if account
+            else (self.prefix + name)
+        )
 
     def _end(self, call: Call, outcome: Outcome, answer: Any) -> None:
         self.history.end(call, outcome, answer, self.stage.now_ms())

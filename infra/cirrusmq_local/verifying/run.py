@@ -14,12 +14,14 @@ from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.consumers import Receiver, act, take
 from cirrusmq_local.judging.deployment import Left
 from cirrusmq_local.judging.half_producers import Checker, HalfProducer
+from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.log_readers import LogReader
 from cirrusmq_local.judging.operators import Operator
 from cirrusmq_local.judging.pausers import Pauser
 from cirrusmq_local.judging.places import Place
 from cirrusmq_local.judging.producers import Sender
-from cirrusmq_local.judging.scenario import Cast, Scenario
+from cirrusmq_local.judging.rewinders import GroupRewinder, Opener, open_group, open_receiver
+from cirrusmq_local.judging.scenario import LATE, Cast, Scenario
 from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.promises import judge
 from cirrusmq_local.verifying.remote import Remote, Service
@@ -44,6 +46,9 @@ PARTS: dict[str, Callable[[Any, Scenario, Cast], _Part]] = {
     "publisher": Sender,
     "receiver": Receiver,
     "canceller": Canceller,
+    "guest": Sender,
+    "opener": Opener,
+    "group rewinder": GroupRewinder,
     "rewinder": Operator,
     "redriver": Operator,
     "purger": Operator,
@@ -57,10 +62,19 @@ PARTS: dict[str, Callable[[Any, Scenario, Cast], _Part]] = {
 class Scene:
     """One scene at a service."""
 
-    def __init__(self, service: Service, name: str, scenario: Scenario, prefix: str, seed: int):
-        self._service = service
+    def __init__(
+        self,
+        service: Service,
+        name: str,
+        scenario: Scenario,
+        prefix: str,
+        seed: int,
+        guest: Service | None = None,
+    ) -> None:
+        """guest: as of `Remote`."""
+        self._service, self._guest = service, guest
         self._scenario = scenario
-        self.remote = Remote(service, f"{prefix}-{name.replace(' ', '-')}-", seed)
+        self.remote = Remote(service, f"{prefix}-{name.replace(' ', '-')}-", seed, guest)
         self.played = Played(name, scenario, self.remote)
         self._parts: list[tuple[Cast, _Part]] = []
 
@@ -75,6 +89,7 @@ class Scene:
             self._put(topic, {})
             for name, attributes in self._scenario.subscriptions.items():
                 self._put(f"{topic}/subscriptions/{name}", self._own(attributes))
+        self._let_guests_send()
         for cast in self._scenario.cast:
             self._parts.append((cast, PARTS[cast.part](self.remote, self._scenario, cast)))
 
@@ -129,6 +144,14 @@ class Scene:
         for name in reversed(list(self._scenario.queues)):
             self._service.ask("DELETE", f"/queues/{prefix}{name}")
 
+    def _let_guests_send(self) -> None:
+        """Let the other account send where it has a part."""
+        for place in {cast.place for cast in self._scenario.cast if cast.part == "guest"}:
+            kind, permission = ("topics", "publish") if place.topic else ("queues", "send")
+            assert self._guest is not None
+            path = f"/{kind}/{self.remote.prefix}{place.name}/grants/{self._guest.account}"
+            self._put(path, {"permission": permission})
+
     def _put(self, path: str, body: dict[str, Any]) -> None:
         self._service.ask("PUT", path, body)
 
@@ -156,7 +179,21 @@ class Scene:
         except Exception:
             self.played.errors.append(f"{cast.name}: {traceback.format_exc(limit=-3)}")
 
+    def _open_late(self) -> None:
+        """Make the receiver or group that begins with earlier messages, if nobody has."""
+        client = Client("opener at the end")
+        while self._scenario.early or self._scenario.late:
+            made: Call = (
+                open_receiver(self.remote, client, LATE.name)
+                if self._scenario.early
+                else open_group(self.remote, client, "news/late", self._scenario.late)
+            )
+            if made.known:
+                return
+            time.sleep(_ROUND_SECONDS)
+
     def _finish(self) -> None:
+        self._open_late()
         for _, part in self._parts:
             if isinstance(part, Pauser):
                 part.finish()

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying import result
+from cirrusmq_local.verifying.function import GIVEN
+from cirrusmq_local.verifying.functions import BrokenFunctions, Functions
 from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
 from cirrusmq_local.verifying.journal import Journal
 from cirrusmq_local.verifying.played import Judged, Played
@@ -43,6 +45,8 @@ class Options:
     scenes: dict[str, Scenario]
     hooks: bool
     """True if the service can post to a URL of this machine."""
+    functions: bool
+    """True if it has the function that asks here."""
     usage: bool
     """True if the service's tables can be exported to this machine."""
     faults: Sequence[tuple[str, Callable[[], None]]]
@@ -57,8 +61,8 @@ class Outcome:
 
     played: list[Played] = field(default_factory=list)
     ticks: Judged | None = None
-    hooks: list[Hooks] = field(default_factory=list)
-    """URLs of this machine."""
+    hooks: list[Hooks | Functions] = field(default_factory=list)
+    """URLs of this machine, and functions of the service that ask here."""
     faults: Counter[str] = field(default_factory=Counter)
     windows: list[tuple[str, int, int]] = field(default_factory=list)
     """(fault, from, to) in ms."""
@@ -93,8 +97,10 @@ def run(
         through = _through(service, proxy)
         ending.callback(through.close)
         ending.callback(journal.done, number)
+        guest = None
         if key is not None:
             ending.callback(admin.ask, "DELETE", f"/keys/{key}")
+            guest = ending.enter_context(_guest(admin, f"{prefix}-guest", journal, proxy))
         clock = f"{prefix}-clock"
         service.ask("PUT", f"/queues/{clock}", {})
         ending.callback(service.ask, "DELETE", f"/queues/{clock}")
@@ -106,10 +112,12 @@ def run(
         ending.callback(ticks.remove)
         outcome.ticks = ticks.judged
         before = _capacity(admin)
-        for place, names in enumerate(waves(list(options.scenes))):
+        played = [name for name, each in options.scenes.items() if guest or not _has_guest(each)]
+        for name in sorted({*options.scenes} - {*played}):
+            tell(f"{name}: left out, the key may not make an account")
+        for place, names in enumerate(waves(played)):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
-            hooks = place == 0 and options.hooks
-            _wave(through, options, names, hooks, proxy, place, outcome)
+            _wave(admin, through, guest, options, names, proxy, place, outcome, tell)
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
@@ -126,25 +134,32 @@ def run(
 
 
 def _wave(
+    admin: Service,
     service: Service,
+    guest: Service | None,
     options: Options,
     names: Sequence[str],
-    with_hooks: bool,
     proxy: Proxy,
     place: int,
     outcome: Outcome,
+    tell: Callable[[str], None],
 ) -> None:
     """Some scenes at the same time."""
     prefix = f"verify-{options.id}"
-    parts: list[Scene | Hooks] = [
-        Scene(service, name, options.scenes[name], prefix, options.seed) for name in names
+    made: list[Scene | Hooks] = [
+        Scene(service, name, options.scenes[name], prefix, options.seed, guest) for name in names
     ]
-    if with_hooks:
+    if place == 0 and options.hooks:
         outcome.hooks = [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
-        parts += outcome.hooks
+        made += [each for each in outcome.hooks if isinstance(each, Hooks)]
+    parts: list[Scene | Hooks | Functions] = [*made]
     try:
-        for part in parts:
+        for part in made:
             part.make()
+        if place == 0 and options.functions:
+            functions = _functions(admin, service, options, tell)
+            outcome.hooks += functions
+            parts += functions
         proxy.on = True
         with one_fault(options, place, outcome):
             plays = [partial(part.play, options.play_seconds) for part in parts]
@@ -219,14 +234,61 @@ def _together(bodies: Sequence[Callable[[], None]], outcome: Outcome) -> None:
         thread.join()
 
 
-def _own_account(admin: Service, account: str) -> tuple[Service, str | None]:
+def _own_account(
+    service: Service, account: str, *, admin: bool = False
+) -> tuple[Service, str | None]:
     """A service with a key of a new account, and the key's id; without the right, as it is."""
     try:
-        made = admin.ask("POST", "/keys", {"account": account})
+        made = service.ask("POST", "/keys", {"account": account, "admin": admin})
     except ValueError:
-        return Service(admin.url, admin.authorization, verify=admin.verify), None
+        return Service(service.url, service.authorization, verify=service.verify), None
     authorization = f"Bearer {made['access_key_id']}:{made['secret']}"
-    return Service(admin.url, authorization, verify=admin.verify), str(made["access_key_id"])
+    return Service(service.url, authorization, verify=service.verify), str(made["access_key_id"])
+
+
+def _functions(
+    admin: Service, service: Service, options: Options, tell: Callable[[str], None]
+) -> list[Functions]:
+    """Queues with a function, made by an administrator of the run's account.
+
+    None if the service has not the function that asks here, or the key may not make that one.
+    """
+    made: list[Functions] = []
+    account = f"verify-{options.id}"
+    maker, key = _own_account(admin, account, admin=True)
+    for kind in (Functions, BrokenFunctions):
+        each = kind(service, account, options.seed)
+        try:
+            each.make_by(maker)
+        except ValueError as error:
+            each.remove()
+            tell(f"{each.name}: left out; start the service with --function {GIVEN} ({error})")
+        else:
+            made.append(each)
+    maker.close()
+    if key is not None:
+        admin.ask("DELETE", f"/keys/{key}")
+    return made
+
+
+def _has_guest(scenario: Scenario) -> bool:
+    return any(cast.part == "guest" for cast in scenario.cast)
+
+
+@contextlib.contextmanager
+def _guest(admin: Service, account: str, journal: Journal, proxy: Proxy) -> Iterator[Service]:
+    """The service with a key of another account, which sends by grants."""
+    number = journal.note({"kind": "remove", "prefix": account, "account": account})
+    service, key = _own_account(admin, account)
+    through = _through(service, proxy)
+    through.account = account
+    try:
+        yield through
+    finally:
+        through.close()
+        service.close()
+        admin.ask("DELETE", f"/keys/{key}")
+        journal.done(number)
 
 
 def remove(admin: Service, prefix: str, account: str) -> None:
@@ -239,7 +301,9 @@ def remove(admin: Service, prefix: str, account: str) -> None:
                     service.ask("DELETE", f"/{kind}/{each['name']}")
     service.close()
     if key is not None:
-        admin.ask("DELETE", f"/keys/{key}")
+        # With those of the run that ended early.
+        for each in admin.ask("GET", f"/keys?account={account}")["keys"]:
+            admin.ask("DELETE", f"/keys/{each['access_key_id']}")
 
 
 def _proxy(url: str, seed: int) -> Proxy:
@@ -271,7 +335,7 @@ def summarize(
     others: list[tuple[str, Judged]] = [(each.name, each.posted) for each in outcome.hooks]
     if outcome.ticks is not None:
         others.append((SCHEDULES, outcome.ticks))
-    delays = [1_000 * late for each in outcome.hooks[:1] for late in each.posted.delays()]
+    delays = [1_000 * late for each in outcome.hooks[:1] for late in _delays(each)]
     measured: dict[str, Any] = dict.fromkeys(("write_units", "read_units", "dollars"))
     return {
         "format": result.FORMAT,
@@ -289,6 +353,10 @@ def summarize(
         "violations": result.violations(outcome.played, others),
         "errors": outcome.errors,
     }
+
+
+def _delays(part: Hooks | Functions) -> list[float]:
+    return part.posted.delays() if isinstance(part, Hooks) else []
 
 
 def machine_name() -> str:
