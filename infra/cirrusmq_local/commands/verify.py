@@ -197,6 +197,7 @@ def _run(
     from cirrusmq_local.verifying import whole
     from cirrusmq_local.verifying.journal import Journal
     from cirrusmq_local.verifying.machine import Machine
+    from cirrusmq_local.verifying.remote import ServiceGone
     from cirrusmq_local.verifying.result import write_history
 
     id_ = secrets.token_hex(4)
@@ -231,7 +232,11 @@ def _run(
             faults=_faults(machine, stack, journal, planned.play_seconds, over) if faults else [],
             over=over,
         )
-        outcome = whole.run(admin, options, journal, tell)
+        try:
+            outcome = whole.run(admin, options, journal, tell)
+        except ServiceGone as error:
+            later = f"cirrusmq verify --undo {journal.path} removes what is left, once it runs"
+            fail(f"{error}: the run ended without a result", later)
     frame = {
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "service": {

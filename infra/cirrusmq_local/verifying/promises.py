@@ -23,6 +23,7 @@ from cirrusmq_local.judging.check_rewinds import check_rewinds
 from cirrusmq_local.judging.check_senders import check_senders
 from cirrusmq_local.judging.check_turns import check_in_flight, check_shares
 from cirrusmq_local.judging.check_waits import check_waits
+from cirrusmq_local.judging.half_producers import PREPARE
 from cirrusmq_local.judging.history import Violation
 from cirrusmq_local.judging.pausers import check_pauses
 from cirrusmq_local.judging.tracks import Book
@@ -201,12 +202,25 @@ NEEDS: dict[str, Callable[[Played], bool]] = {
 """Id of a promise -> if a scene can show it; any scene can show the others."""
 
 
+HAPPENED: dict[str, str] = {"one-end": "asks", "replaced": "replaces"}
+"""Id of a promise -> what an answered send of a scene has, if the scene tried it."""
+_SENDS = ("send", "send again", PREPARE)
+
+
 def judge(played: Played) -> None:
     """Check a scene against every promise that it can show."""
     book = Book(played.remote.history)
+    sends = [call for call in played.remote.history.calls if call.kind in _SENDS]
+    taken = [call for call in sends if call.known]
+    if sends and not taken:
+        refusals = (str(call.answer) for call in sends if call.outcome == "refused")
+        played.refused = next(refusals, "no send was answered")
+        return
     for promise, checks in JUDGES.items():
-        shows = NEEDS.get(promise)
+        shows, had = NEEDS.get(promise), HAPPENED.get(promise)
         if shows is not None and not shows(played):
+            continue
+        if had is not None and not any(call.given.get(had) for call in taken):
             continue
         played.judged[promise] = len(played.remote.history.calls)
         for _, check in checks:

@@ -24,6 +24,10 @@ TIMEOUT_SECONDS = 40
 _THROTTLED = 429
 
 
+class ServiceGone(ValueError):
+    """The service does not answer any more."""
+
+
 class SharedHistory(History):
     """A history that several threads write."""
 
@@ -99,6 +103,8 @@ class Service:
     """As httpx takes it."""
     proxy: str | None = None
     trust_env: bool = False
+    gone: bool = False
+    """True if it did not answer for long: then it is asked once, to end soon."""
     clients: list[httpx.Client] = field(default_factory=list)
     _held: threading.local = field(default_factory=threading.local)
 
@@ -120,20 +126,25 @@ class Service:
     def ask(self, method: str, path: str, body: object = None, tries: int = 60) -> Any:
         """A call of the frame of a run, which is repeated while nobody answers it.
 
-        Raises ValueError if it is refused.
+        Raises ValueError if it is refused, ServiceGone if nobody answers.
         """
-        for number in range(tries):
+        answered = False
+        for number in range(1 if self.gone else tries):
             try:
                 answer = self.client().request(method, path, json=body)
             except httpx.TransportError:
                 time.sleep(0.5)
                 continue
+            answered = True
             if answer.status_code < 400 or (answer.status_code == 404 and method == "DELETE"):
                 return answer.json() if answer.content else None
             if answer.status_code < 500 and answer.status_code != _THROTTLED:
-                raise ValueError(f"{method} {path}: {answer.text}")
+                raise ValueError(f"{method} {path}: {_refusal(answer)}")
             time.sleep(min(2.0, 0.1 * 2**number))
-        raise ValueError(f"{method} {path}: no answer in {tries} tries")
+        if not answered:
+            self.gone = True
+            raise ServiceGone(f"{method} {path}: nobody answers at {self.url}")
+        raise ValueError(f"{method} {path}: only errors of the service in {tries} tries")
 
     def close(self) -> None:
         """Close all clients."""
@@ -218,6 +229,14 @@ class Remote:
 
     def _end(self, call: Call, outcome: Outcome, answer: Any) -> None:
         self.history.end(call, outcome, answer, self.stage.now_ms())
+
+
+def _refusal(answer: httpx.Response) -> str:
+    try:
+        told = answer.json()
+        return f"{told['code']} {told['detail'] or ''}".strip()
+    except (ValueError, KeyError, TypeError):
+        return f"{answer.status_code} {answer.text}"
 
 
 def measure(service: Service, queue: str) -> None:

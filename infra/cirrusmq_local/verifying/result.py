@@ -219,6 +219,7 @@ def page(result: dict[str, Any]) -> str:
     lines += [
         "",
         "Faults: " + (", ".join(f"{k} {n}" for k, n in result["faults"].items()) or "none"),
+        *(f"Left out: {name}, {why}" for name, why in result["left_out"].items()),
     ]
     lines += ["", "| promise | verdict | calls beyond doubt |", "| --- | --- | ---: |"]
     lines += [

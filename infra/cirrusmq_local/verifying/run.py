@@ -72,6 +72,7 @@ class Scene:
         guest: Service | None = None,
     ) -> None:
         """guest: as of `Remote`."""
+        self.name = name
         self._service, self._guest = service, guest
         self._scenario = scenario
         self.remote = Remote(service, f"{prefix}-{name.replace(' ', '-')}-", seed, guest)

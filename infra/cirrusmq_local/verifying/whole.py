@@ -22,7 +22,7 @@ from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
 from cirrusmq_local.verifying.journal import Journal
 from cirrusmq_local.verifying.played import Judged, Played
 from cirrusmq_local.verifying.proxy import Proxy
-from cirrusmq_local.verifying.remote import LOST, Service, measure
+from cirrusmq_local.verifying.remote import LOST, Service, ServiceGone, measure
 from cirrusmq_local.verifying.run import Scene, waves
 from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
 from cirrusmq_local.verifying.ticks import Ticks
@@ -71,6 +71,10 @@ class Outcome:
     usage: dict[str, dict[str, int]] | None = None
     """Kind of use -> the metered count, and its bounds by the calls; None if it is not told."""
     drift_ms: int = 0
+    jumped_ms: int = 0
+    """The most by which this machine's clock was set while scenes were played."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Scene -> why the service did not let it be played."""
     errors: list[str] = field(default_factory=list)
 
     def histories(self) -> list[tuple[str, list[Call]]]:
@@ -96,7 +100,7 @@ def run(
         ending.enter_context(proxy)
         through = _through(service, proxy)
         ending.callback(through.close)
-        ending.callback(journal.done, number)
+        ending.callback(lambda: None if _gone(service, through) else journal.done(number))
         guest = None
         if key is not None:
             ending.callback(admin.ask, "DELETE", f"/keys/{key}")
@@ -108,20 +112,27 @@ def run(
         through.account, through.offset_ms = service.account, service.offset_ms
         through.max_skew_ms = service.max_skew_ms
         ticks = Ticks(service, prefix)
-        ticks.make()
+        try:
+            ticks.make()
+        except ServiceGone:
+            raise
+        except ValueError as error:
+            _leave_out(SCHEDULES, str(error), outcome, tell)
+        else:
+            outcome.ticks = ticks.judged
         ending.callback(ticks.remove)
-        outcome.ticks = ticks.judged
         before = _capacity(admin)
         played = [name for name, each in options.scenes.items() if guest or not _has_guest(each)]
         for name in sorted({*options.scenes} - {*played}):
-            tell(f"{name}: left out, the key may not make an account")
+            _leave_out(name, "the key may not make an account", outcome, tell)
         for place, names in enumerate(waves(played)):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
             _wave(admin, through, guest, options, names, proxy, place, outcome, tell)
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
-        ticks.judge()
+        if outcome.ticks is not None:
+            ticks.judge()
         if options.usage:
             outcome.usage = measure_usage(admin, outcome.played)
         was_ms = service.offset_ms
@@ -130,6 +141,9 @@ def run(
         outcome.faults.update({kind: n for kind, n in proxy.faults.items() if n})
     if outcome.drift_ms > MAX_DRIFT_MS:
         outcome.errors.append(f"the service's clock went {outcome.drift_ms} ms away during the run")
+    if outcome.jumped_ms > MAX_DRIFT_MS:
+        told = f"this machine's clock was set by {outcome.jumped_ms} ms during the run"
+        outcome.errors.append(f"{told}: its times show nothing")
     return outcome
 
 
@@ -146,28 +160,31 @@ def _wave(
 ) -> None:
     """Some scenes at the same time."""
     prefix = f"verify-{options.id}"
-    made: list[Scene | Hooks] = [
+    wanted: list[Scene | Hooks] = [
         Scene(service, name, options.scenes[name], prefix, options.seed, guest) for name in names
     ]
     if place == 0 and options.hooks:
-        outcome.hooks = [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
-        made += [each for each in outcome.hooks if isinstance(each, Hooks)]
-    parts: list[Scene | Hooks | Functions] = [*made]
+        wanted += [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
+    parts: list[Scene | Hooks | Functions] = []
     try:
-        for part in made:
-            part.make()
+        for each in wanted:
+            if _is_made(each, outcome, tell):
+                parts.append(each)
         if place == 0 and options.functions:
-            functions = _functions(admin, service, options, tell)
-            outcome.hooks += functions
-            parts += functions
+            parts += _functions(admin, service, options, outcome, tell)
+        outcome.hooks += [each for each in parts if not isinstance(each, Scene)]
+        clocks = _clocks()
         proxy.on = True
         with one_fault(options, place, outcome):
             plays = [partial(part.play, options.play_seconds) for part in parts]
             _together(plays, outcome)
         proxy.on = False
+        outcome.jumped_ms = max(outcome.jumped_ms, abs(_clocks() - clocks))
         for part in parts:
             _mark(part.remote.history.calls, outcome.windows)
         _together([part.drain for part in parts], outcome)
+        if _gone(service):
+            raise ServiceGone(f"nobody answers at {admin.url}")
         for hooks in outcome.hooks:
             hooks.disturbed = bool(outcome.windows)
         for part in parts:
@@ -180,6 +197,36 @@ def _wave(
             if isinstance(part, Scene):
                 outcome.played.append(part.played)
                 outcome.errors += part.played.errors
+                if part.played.refused:
+                    _leave_out(part.name, part.played.refused, outcome, tell)
+
+
+def _gone(*services: Service) -> bool:
+    return any(each.gone for each in services)
+
+
+def _is_made(part: Scene | Hooks, outcome: Outcome, tell: Callable[[str], None]) -> bool:
+    """Make a part. False if the service refuses that: an older release, or a limit is reached."""
+    try:
+        part.make()
+    except ServiceGone:
+        raise
+    except ValueError as error:
+        with contextlib.suppress(ValueError):
+            part.remove()
+        _leave_out(part.name, str(error), outcome, tell)
+        return False
+    return True
+
+
+def _leave_out(name: str, why: str, outcome: Outcome, tell: Callable[[str], None]) -> None:
+    outcome.left_out[name] = why
+    tell(f"{name}: left out, {why}")
+
+
+def _clocks() -> int:
+    """This machine's clock less one that never jumps, in ms."""
+    return (time.time_ns() - time.monotonic_ns()) // 1_000_000
 
 
 @contextlib.contextmanager
@@ -247,7 +294,11 @@ def _own_account(
 
 
 def _functions(
-    admin: Service, service: Service, options: Options, tell: Callable[[str], None]
+    admin: Service,
+    service: Service,
+    options: Options,
+    outcome: Outcome,
+    tell: Callable[[str], None],
 ) -> list[Functions]:
     """Queues with a function, made by an administrator of the run's account.
 
@@ -262,7 +313,8 @@ def _functions(
             each.make_by(maker)
         except ValueError as error:
             each.remove()
-            tell(f"{each.name}: left out; start the service with --function {GIVEN} ({error})")
+            why = f"the service was not started with --function {GIVEN}: {error}"
+            _leave_out(each.name, why, outcome, tell)
         else:
             made.append(each)
     maker.close()
@@ -285,10 +337,12 @@ def _guest(admin: Service, account: str, journal: Journal, proxy: Proxy) -> Iter
     try:
         yield through
     finally:
+        gone = _gone(through)
         through.close()
         service.close()
-        admin.ask("DELETE", f"/keys/{key}")
-        journal.done(number)
+        if not gone:
+            admin.ask("DELETE", f"/keys/{key}")
+            journal.done(number)
 
 
 def remove(admin: Service, prefix: str, account: str) -> None:
@@ -349,7 +403,8 @@ def summarize(
         "promises": result.promises(outcome.played, others),
         "measured": measured | (outcome.capacity or {}),
         "usage": outcome.usage,
-        "clock": {"drift_ms": outcome.drift_ms},
+        "clock": {"drift_ms": outcome.drift_ms, "set_by_ms": outcome.jumped_ms},
+        "left_out": outcome.left_out,
         "violations": result.violations(outcome.played, others),
         "errors": outcome.errors,
     }
