@@ -101,8 +101,8 @@ class Engine:
         self._core = Core(store, by_name, Meter(), folder_id)
         newest = {name: changes.newest_sequence(self._core, each) for name, each in by_name.items()}
         self._streams.advance(newest)
-        if like is not None:
-            self._streams.ends = {name: [*ends] for name, ends in like._streams.ends.items()}
+        ends = {} if like is None else like._streams.ends
+        self._streams.ends = {name: [*each] for name, each in ends.items()}
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Does one operation. Request and answer are in DynamoDB's wire shapes, binary as bytes.

@@ -34,6 +34,8 @@ FAILING, MAX_FAILURES = 0.3, 3
 SENDERS = 2
 DONE_SECONDS = 90
 """Time in which the last message is done; a breaker that is open tries once in 32 s."""
+GONE_SECONDS = 10
+"""Time in which a message that is done is deleted."""
 _ROUTE = "POST /queues/{queue}/messages"
 _WELL_AFTER = 0.4
 """The share of a wave behind which the function with a breaker fails no more."""
@@ -65,6 +67,8 @@ class Functions:
         self._failures: Counter[str] = Counter()
         self._listener = _Listener(self)
         self._worker: Call | None = None
+        self._left = 0
+        """Messages that are there though all are done."""
 
     def make_by(self, admin: Service) -> None:
         """Make the queue, and listen. Raises ValueError if the service has not the function."""
@@ -86,10 +90,14 @@ class Functions:
             thread.join()
 
     def drain(self) -> None:
-        """Wait until all is done."""
+        """Wait until all is done, and gone."""
         ends = time.monotonic() + DONE_SECONDS
         while time.monotonic() < ends and self._missing():
             time.sleep(0.2)
+        ends = time.monotonic() + GONE_SECONDS
+        while (kept := self._kept()) and time.monotonic() < ends:
+            time.sleep(0.2)
+        self._left = 0 if self._missing() else kept
         if self._worker is not None:
             history = self.remote.history
             history.end(self._worker, "answered", None, self.remote.stage.now_ms())
@@ -97,6 +105,8 @@ class Functions:
     def judge(self) -> None:
         """Each message was done; without a fault of the machine, each call was as promised."""
         told = [f"lost: {each} was never done by its function" for each in self._missing()]
+        if self._left:
+            told.append(f"{self._left} messages that its function has done are still there")
         calls = [call for call in self.remote.history.calls if call.kind == HANDED]
         self.posted.note(PROMISE, len(calls), map(Violation, told))
         if self.disturbed:
@@ -146,6 +156,10 @@ class Functions:
             deduplication=0,
             unfailing=True,
         )
+
+    def _kept(self) -> int:
+        counts = self._service.ask("GET", f"/queues/{self.remote.prefix}orders")["counts"]
+        return sum(int(counts.get(name) or 0) for name in ("active", "inactive", "delayed"))
 
     def _missing(self) -> list[str]:
         with self._lock:

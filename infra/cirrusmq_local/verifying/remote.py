@@ -89,6 +89,14 @@ class Chances:
 
 
 @dataclass
+class Reach:
+    """Whether a service can be reached; all keys of it share that."""
+
+    gone: bool = False
+    """True if it did not answer for long: then it is asked once, to end soon."""
+
+
+@dataclass
 class Service:
     """The address and key of a service, and the bounds of its clocks."""
 
@@ -103,10 +111,13 @@ class Service:
     """As httpx takes it."""
     proxy: str | None = None
     trust_env: bool = False
-    gone: bool = False
-    """True if it did not answer for long: then it is asked once, to end soon."""
-    clients: list[httpx.Client] = field(default_factory=list)
-    _held: threading.local = field(default_factory=threading.local)
+    reach: Reach = field(default_factory=Reach)
+    clients: list[httpx.Client] = field(default_factory=list, init=False)
+    _held: threading.local = field(default_factory=threading.local, init=False)
+
+    def as_other(self, authorization: str) -> Service:
+        """The same service with another key, and clients of its own."""
+        return Service(self.url, authorization, verify=self.verify, reach=self.reach)
 
     def client(self) -> httpx.Client:
         """This thread's client."""
@@ -129,7 +140,7 @@ class Service:
         Raises ValueError if it is refused, ServiceGone if nobody answers.
         """
         answered = False
-        for number in range(1 if self.gone else tries):
+        for number in range(1 if self.reach.gone else tries):
             try:
                 answer = self.client().request(method, path, json=body)
             except httpx.TransportError:
@@ -142,7 +153,7 @@ class Service:
                 raise ValueError(f"{method} {path}: {_refusal(answer)}")
             time.sleep(min(2.0, 0.1 * 2**number))
         if not answered:
-            self.gone = True
+            self.reach.gone = True
             raise ServiceGone(f"{method} {path}: nobody answers at {self.url}")
         raise ValueError(f"{method} {path}: only errors of the service in {tries} tries")
 

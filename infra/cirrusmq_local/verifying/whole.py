@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -100,7 +100,7 @@ def run(
         ending.enter_context(proxy)
         through = _through(service, proxy)
         ending.callback(through.close)
-        ending.callback(lambda: None if _gone(service, through) else journal.done(number))
+        ending.callback(lambda: None if admin.reach.gone else journal.done(number))
         guest = None
         if key is not None:
             ending.callback(admin.ask, "DELETE", f"/keys/{key}")
@@ -183,7 +183,7 @@ def _wave(
         for part in parts:
             _mark(part.remote.history.calls, outcome.windows)
         _together([part.drain for part in parts], outcome)
-        if _gone(service):
+        if service.reach.gone:
             raise ServiceGone(f"nobody answers at {admin.url}")
         for hooks in outcome.hooks:
             hooks.disturbed = bool(outcome.windows)
@@ -199,10 +199,6 @@ def _wave(
                 outcome.errors += part.played.errors
                 if part.played.refused:
                     _leave_out(part.name, part.played.refused, outcome, tell)
-
-
-def _gone(*services: Service) -> bool:
-    return any(each.gone for each in services)
 
 
 def _is_made(part: Scene | Hooks, outcome: Outcome, tell: Callable[[str], None]) -> bool:
@@ -288,9 +284,9 @@ def _own_account(
     try:
         made = service.ask("POST", "/keys", {"account": account, "admin": admin})
     except ValueError:
-        return Service(service.url, service.authorization, verify=service.verify), None
+        return service.as_other(service.authorization), None
     authorization = f"Bearer {made['access_key_id']}:{made['secret']}"
-    return Service(service.url, authorization, verify=service.verify), str(made["access_key_id"])
+    return service.as_other(authorization), str(made["access_key_id"])
 
 
 def _functions(
@@ -337,10 +333,9 @@ def _guest(admin: Service, account: str, journal: Journal, proxy: Proxy) -> Iter
     try:
         yield through
     finally:
-        gone = _gone(through)
         through.close()
         service.close()
-        if not gone:
+        if not admin.reach.gone:
             admin.ask("DELETE", f"/keys/{key}")
             journal.done(number)
 
@@ -369,8 +364,8 @@ def _proxy(url: str, seed: int) -> Proxy:
 def _through(service: Service, proxy: Proxy) -> Service:
     own = f"http://127.0.0.1:{proxy.port}"
     if service.url.startswith("https:"):
-        return Service(service.url, service.authorization, verify=service.verify, proxy=own)
-    return Service(own, service.authorization)
+        return replace(service.as_other(service.authorization), proxy=own)
+    return replace(service.as_other(service.authorization), url=own)
 
 
 def _capacity(admin: Service) -> dict[str, float] | None:
