@@ -235,8 +235,10 @@ def _run(
         try:
             outcome = whole.run(admin, options, journal, tell)
         except ServiceGone as error:
-            later = f"cirrusmq verify --undo {journal.path} removes what is left, once it runs"
-            fail(f"{error}: the run ended without a result", later)
+            fail(
+                f"{error}: the run ended without a result",
+                f"when it runs again: cirrusmq verify --undo {journal.path}",
+            )
     frame = {
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "service": {

@@ -38,7 +38,7 @@ GONE_SECONDS = 10
 """Time in which a message that is done is deleted."""
 _ROUTE = "POST /queues/{queue}/messages"
 _WELL_AFTER = 0.4
-"""The share of a wave behind which the function with a breaker fails no more."""
+"""The share of a wave behind which the function with a breaker always succeeds."""
 _LASTS = (0.0, 0.0, 0.02, 0.2)
 _NEVER_MS = 1 << 60
 
@@ -124,7 +124,7 @@ class Functions:
         self._listener.server_close()
 
     def answer(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What the function answers to a batch."""
+        """Returns the function's answer to a batch."""
         history, stage = self.remote.history, self.remote.stage
         given: dict[str, Any] = {
             "failed": [],
@@ -213,7 +213,7 @@ class BrokenFunctions(Functions):
 
 
 class _Listener(ThreadingHTTPServer):
-    """Answers the function."""
+    """The server that the function asks."""
 
     daemon_threads = True
     request_queue_size = 64

@@ -90,7 +90,7 @@ class Chances:
 
 @dataclass
 class Reach:
-    """Whether a service can be reached; all keys of it share that."""
+    """The state of the way to a service, for all of its keys."""
 
     gone: bool = False
     """True if it did not answer for long: then it is asked once, to end soon."""
@@ -116,7 +116,7 @@ class Service:
     _held: threading.local = field(default_factory=threading.local, init=False)
 
     def as_other(self, authorization: str) -> Service:
-        """The same service with another key, and clients of its own."""
+        """The same service with another key, and other connections."""
         return Service(self.url, authorization, verify=self.verify, reach=self.reach)
 
     def client(self) -> httpx.Client:

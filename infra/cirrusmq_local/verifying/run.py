@@ -146,7 +146,7 @@ class Scene:
             self._service.ask("DELETE", f"/queues/{prefix}{name}")
 
     def _let_guests_send(self) -> None:
-        """Let the other account send where it has a part."""
+        """Grant the other account the sends of its parts."""
         for place in {cast.place for cast in self._scenario.cast if cast.part == "guest"}:
             kind, permission = ("topics", "publish") if place.topic else ("queues", "send")
             assert self._guest is not None

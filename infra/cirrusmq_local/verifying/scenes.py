@@ -193,7 +193,7 @@ def _topic(
 
 
 def _rewound_groups() -> Scenario:
-    """A group that is rewound, and one that begins with what was published before it."""
+    """A group that is rewound, and another group that begins with earlier messages."""
     group = {"protocol": "pull", "retry": {"policy": "custom", "waits": [0.5] * 100}}
     late = Place("news/late", topic=True)
     topic = _topic("rewound groups", group)

@@ -350,7 +350,7 @@ def remove(admin: Service, prefix: str, account: str) -> None:
                     service.ask("DELETE", f"/{kind}/{each['name']}")
     service.close()
     if key is not None:
-        # With those of the run that ended early.
+        # Also the keys that the run left.
         for each in admin.ask("GET", f"/keys?account={account}")["keys"]:
             admin.ask("DELETE", f"/keys/{each['access_key_id']}")
 
