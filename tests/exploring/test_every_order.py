@@ -26,17 +26,17 @@ from tests.simulation.plants import PLANTS
 
 COMPLETE: dict[str, dict[int, int]] = {
     "two receivers": {0: 20, 1: 314, 2: 2264},
-    "two receivers, a parcel of two": {0: 80, 1: 2216},
-    "two receivers and a sender": {0: 66, 1: 1584},
+    "two receivers, a parcel of two": {0: 80, 1: 2216, 2: 19192},
+    "two receivers and a sender": {0: 66, 1: 1584, 2: 15878},
     "a late delete, another receives": {0: 10, 1: 171, 2: 1314},
     "given back and deleted late": {0: 29, 1: 635, 2: 5056},
     "a receive is repeated, another receives": {0: 60, 1: 1363, 2: 12952},
     "two movers of a dead letter": {0: 6, 1: 90, 2: 774},
     "a mover and a late delete": {0: 60, 1: 1523},
-    "a lease ends while it is extended": {0: 66, 1: 761},
+    "a lease ends while it is extended": {0: 66, 1: 761, 2: 3144},
     "a send is repeated while it is consumed": {0: 12, 1: 254, 2: 1931},
-    "a send is repeated while it waits for a retry": {0: 34, 1: 619},
-    "a held message has no try left": {0: 95, 1: 1203},
+    "a send is repeated while it waits for a retry": {0: 34, 1: 619, 2: 5383},
+    "a held message has no try left": {0: 95, 1: 1203, 2: 5665},
     "a purge and a receiver": {0: 544, 1: 11692},
     "a purge's steps and a receiver": {0: 4, 1: 149, 2: 1427},
     "a purge's steps, the send is repeated": {0: 82, 1: 3076},
@@ -59,10 +59,11 @@ COMPLETE: dict[str, dict[int, int]] = {
     "a half message is committed and rolled back": {0: 6, 1: 120, 2: 1154},
     "two producers are asked for a half message": {0: 34, 1: 880},
     "a producer is asked for what is committed": {0: 22, 1: 483, 2: 5730},
-    "a sweep moves what a group received, it is received": {0: 5, 1: 300},
+    "a sweep moves what a group received, it is received": {0: 5, 1: 300, 2: 5837},
 }
 """Scenario -> its complete orders with no fault, and with up to so many. With a number of faults
-that is not there it was not played to its end."""
+that is not there it was not played to its end: that takes more than 20,000 runs, or was not tried
+yet."""
 AT_ONCE = {"two receivers", "a late delete, another receives", "two movers of a dead letter"}
 """Scenarios that `make test` plays with a fault: of a claim, a settlement and a move."""
 LONG = {

@@ -39,7 +39,7 @@ options = whole.Options(
     id="x", seed=1, minutes=1, play_seconds=0, scenes={{}}, hooks=False, functions=False,
     usage=False, faults=[("stopped", lambda: made.stop("{FUNCTION}"))], over=over,
 )
-with verify._ending(), whole.one_fault(options, 0, whole.Outcome()):
+with verify._ending(), whole.one_fault(options, whole.Outcome()):
     time.sleep({PATIENCE_SECONDS})
 """
 """The command's own handler of signals, around a fault that would last for a minute."""

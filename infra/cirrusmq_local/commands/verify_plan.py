@@ -10,8 +10,8 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.hooks import PUBLISHERS
 from cirrusmq_local.verifying.run import MAX_AT_ONCE
 
-URLS = 4
-"""URLs and functions that ask this machine: each has its own senders, in the first wave."""
+URLS = 8
+"""URLs and functions that ask this machine, twice two of each: each has its own senders."""
 PLAY_SHARE = 0.5
 """Share of a run in which actors work; the rest is for making, draining and judging."""
 CALLS_PER_SECOND = 4.0

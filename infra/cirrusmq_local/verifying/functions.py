@@ -29,6 +29,8 @@ from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.remote import Remote, Service
 
 PROMISE, BREAKERS = "functions", "breakers"
+WORK = "work"
+"""In the place of all workers of the service: it is no call of the run."""
 FAILING, MAX_FAILURES = 0.3, 3
 """The share of messages that fail, and how often one may."""
 SENDERS = 2
@@ -74,7 +76,7 @@ class Functions:
         """Make the queue, and listen. Raises ValueError if the service has not the function."""
         admin.ask("PUT", f"/queues/{self.remote.prefix}orders", self._attributes)
         now_ms = self.remote.stage.now_ms()
-        self._worker = self.remote.history.begin("service", "work", "orders", {}, now_ms)
+        self._worker = self.remote.history.begin("service", WORK, "orders", {}, now_ms)
         threading.Thread(target=self._listener.serve_forever, args=(0.05,), daemon=True).start()
 
     def play(self, seconds: float) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from cirrusmq_local.judging.history import Call
@@ -29,6 +29,8 @@ from cirrusmq_local.verifying.ticks import Ticks
 from cirrusmq_local.verifying.usage import measure_usage
 
 LOST_SHARE, CUT_SHARE = 0.02, 0.01
+WITH_HOOKS = (0, 1)
+"""The waves in which URLs of this machine and functions are played."""
 MAX_DRIFT_MS = 1_000
 """Most drift of the service's clock against this machine's; beyond it times show nothing."""
 _CONNECTION = {"http": 80, "https": 443}
@@ -125,9 +127,12 @@ def run(
         played = [name for name, each in options.scenes.items() if guest or not _has_guest(each)]
         for name in sorted({*options.scenes} - {*played}):
             _leave_out(name, "the key may not make an account", outcome, tell)
-        for place, names in enumerate(waves(played)):
+        groups = list(waves(played))
+        means = _Means(admin, through, guest, proxy, tell)
+        for place, names in enumerate(groups):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
-            _wave(admin, through, guest, options, names, proxy, place, outcome, tell)
+            faults = options.faults if place or len(groups) == 1 else []
+            _wave(means, replace(options, faults=faults), names, place, outcome)
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
@@ -147,35 +152,44 @@ def run(
     return outcome
 
 
+class _Means(NamedTuple):
+    """The ways to the service, and to the user."""
+
+    admin: Service
+    service: Service
+    """With the key of the run's account, through the proxy."""
+    guest: Service | None
+    proxy: Proxy
+    tell: Callable[[str], None]
+
+
 def _wave(
-    admin: Service,
-    service: Service,
-    guest: Service | None,
-    options: Options,
-    names: Sequence[str],
-    proxy: Proxy,
-    place: int,
-    outcome: Outcome,
-    tell: Callable[[str], None],
+    means: _Means, options: Options, names: Sequence[str], place: int, outcome: Outcome
 ) -> None:
-    """Some scenes at the same time."""
+    """Some scenes at the same time; in the first waves the URLs and functions beside them.
+
+    The first of several waves has no fault of the machine: breakers are judged without.
+    """
+    admin, service, guest, proxy, tell = means
     prefix = f"verify-{options.id}"
     wanted: list[Scene | Hooks] = [
         Scene(service, name, options.scenes[name], prefix, options.seed, guest) for name in names
     ]
-    if place == 0 and options.hooks:
+    if place in WITH_HOOKS and options.hooks:
         wanted += [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
     parts: list[Scene | Hooks | Functions] = []
     try:
         for each in wanted:
             if _is_made(each, outcome, tell):
                 parts.append(each)
-        if place == 0 and options.functions:
+        if place in WITH_HOOKS and options.functions:
             parts += _functions(admin, service, options, outcome, tell)
-        outcome.hooks += [each for each in parts if not isinstance(each, Scene)]
+        beside = [each for each in parts if not isinstance(each, Scene)]
+        outcome.hooks += beside
+        windows = len(outcome.windows)
         clocks = _clocks()
         proxy.on = True
-        with one_fault(options, place, outcome):
+        with one_fault(options, outcome):
             plays = [partial(part.play, options.play_seconds) for part in parts]
             _together(plays, outcome)
         proxy.on = False
@@ -185,8 +199,8 @@ def _wave(
         _together([part.drain for part in parts], outcome)
         if service.reach.gone:
             raise ServiceGone(f"nobody answers at {admin.url}")
-        for hooks in outcome.hooks:
-            hooks.disturbed = bool(outcome.windows)
+        for hooks in beside:
+            hooks.disturbed = len(outcome.windows) > windows
         for part in parts:
             part.judge()
     finally:
@@ -226,9 +240,9 @@ def _clocks() -> int:
 
 
 @contextlib.contextmanager
-def one_fault(options: Options, place: int, outcome: Outcome) -> Iterator[None]:
+def one_fault(options: Options, outcome: Outcome) -> Iterator[None]:
     """Makes one fault beside. It is undone at the end, also if that is an exception."""
-    made = threading.Thread(target=_make_fault, args=(options, place, outcome), daemon=True)
+    made = threading.Thread(target=_make_fault, args=(options, outcome), daemon=True)
     made.start()
     try:
         yield
@@ -239,10 +253,10 @@ def one_fault(options: Options, place: int, outcome: Outcome) -> Iterator[None]:
         made.join()
 
 
-def _make_fault(options: Options, place: int, outcome: Outcome) -> None:
+def _make_fault(options: Options, outcome: Outcome) -> None:
     if not options.faults or options.over.wait(options.play_seconds / 3):
         return
-    kind, make = options.faults[place % len(options.faults)]
+    kind, make = options.faults[len(outcome.windows) % len(options.faults)]
     begun = time.time_ns() // 1_000_000
     try:
         make()
