@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying import result
+from cirrusmq_local.verifying.accounts import guest_of, own_account, proxy_of, through_of
 from cirrusmq_local.verifying.function import GIVEN
 from cirrusmq_local.verifying.functions import BrokenFunctions, Functions
 from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
@@ -28,12 +28,10 @@ from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
 from cirrusmq_local.verifying.ticks import Ticks
 from cirrusmq_local.verifying.usage import measure_usage
 
-LOST_SHARE, CUT_SHARE = 0.02, 0.01
 WITH_HOOKS = (0, 1)
 """The waves in which URLs of this machine and functions are played."""
 MAX_DRIFT_MS = 1_000
 """Most drift of the service's clock against this machine's; beyond it times show nothing."""
-_CONNECTION = {"http": 80, "https": 443}
 
 
 @dataclass
@@ -96,17 +94,17 @@ def run(
     prefix = f"verify-{options.id}"
     with contextlib.ExitStack() as ending:
         number = journal.note({"kind": "remove", "prefix": prefix, "account": prefix})
-        service, key = _own_account(admin, prefix)
+        service, key = own_account(admin, prefix)
         ending.callback(service.close)
-        proxy = _proxy(admin.url, options.seed)
+        proxy = proxy_of(admin.url, options.seed)
         ending.enter_context(proxy)
-        through = _through(service, proxy)
+        through = through_of(service, proxy)
         ending.callback(through.close)
         ending.callback(lambda: None if admin.reach.gone else journal.done(number))
         guest = None
         if key is not None:
             ending.callback(admin.ask, "DELETE", f"/keys/{key}")
-            guest = ending.enter_context(_guest(admin, f"{prefix}-guest", journal, proxy))
+            guest = ending.enter_context(guest_of(admin, f"{prefix}-guest", journal, proxy))
         clock = f"{prefix}-clock"
         service.ask("PUT", f"/queues/{clock}", {})
         ending.callback(service.ask, "DELETE", f"/queues/{clock}")
@@ -291,18 +289,6 @@ def _together(bodies: Sequence[Callable[[], None]], outcome: Outcome) -> None:
         thread.join()
 
 
-def _own_account(
-    service: Service, account: str, *, admin: bool = False
-) -> tuple[Service, str | None]:
-    """A service with a key of a new account, and the key's id; without the right, as it is."""
-    try:
-        made = service.ask("POST", "/keys", {"account": account, "admin": admin})
-    except ValueError:
-        return service.as_other(service.authorization), None
-    authorization = f"Bearer {made['access_key_id']}:{made['secret']}"
-    return service.as_other(authorization), str(made["access_key_id"])
-
-
 def _functions(
     admin: Service,
     service: Service,
@@ -316,7 +302,7 @@ def _functions(
     """
     made: list[Functions] = []
     account = f"verify-{options.id}"
-    maker, key = _own_account(admin, account, admin=True)
+    maker, key = own_account(admin, account, admin=True)
     for kind in (Functions, BrokenFunctions):
         each = kind(service, account, options.seed)
         try:
@@ -335,51 +321,6 @@ def _functions(
 
 def _has_guest(scenario: Scenario) -> bool:
     return any(cast.part == "guest" for cast in scenario.cast)
-
-
-@contextlib.contextmanager
-def _guest(admin: Service, account: str, journal: Journal, proxy: Proxy) -> Iterator[Service]:
-    """The service with a key of another account, which sends by grants."""
-    number = journal.note({"kind": "remove", "prefix": account, "account": account})
-    service, key = _own_account(admin, account)
-    through = _through(service, proxy)
-    through.account = account
-    try:
-        yield through
-    finally:
-        through.close()
-        service.close()
-        if not admin.reach.gone:
-            admin.ask("DELETE", f"/keys/{key}")
-            journal.done(number)
-
-
-def remove(admin: Service, prefix: str, account: str) -> None:
-    """Remove the queues, topics and keys that a run left."""
-    service, key = _own_account(admin, account)
-    for kind in ("schedules", "topics", "queues"):
-        for _ in range(2):  # a queue that others name is removed behind them
-            for each in service.ask("GET", f"/{kind}?prefix={prefix}")[kind]:
-                with contextlib.suppress(ValueError):
-                    service.ask("DELETE", f"/{kind}/{each['name']}")
-    service.close()
-    if key is not None:
-        # Also the keys that the run left.
-        for each in admin.ask("GET", f"/keys?account={account}")["keys"]:
-            admin.ask("DELETE", f"/keys/{each['access_key_id']}")
-
-
-def _proxy(url: str, seed: int) -> Proxy:
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or _CONNECTION[parts.scheme]
-    return Proxy(host, port, seed=seed, lost=LOST_SHARE, cut=CUT_SHARE)
-
-
-def _through(service: Service, proxy: Proxy) -> Service:
-    own = f"http://127.0.0.1:{proxy.port}"
-    if service.url.startswith("https:"):
-        return replace(service.as_other(service.authorization), proxy=own)
-    return replace(service.as_other(service.authorization), url=own)
 
 
 def _capacity(admin: Service) -> dict[str, float] | None:
