@@ -1,4 +1,4 @@
-"""The accounts of a run: its own, and that of a guest; and the proxy on the way to the service."""
+"""A run's accounts, its own and a guest's, and the proxy on the way to the service."""
 
 from __future__ import annotations
 
