@@ -51,8 +51,7 @@ class Calm:
         """Drain what is left, and judge all that happened."""
         lab.stage.jump(1)  # the checks tell before and after by milliseconds
         lab.history.moment = _BEHIND
-        # Who decides half messages looks into the history for what became of them.
-        end = len(self._drained) if lab.plot.halves else lab.begins()
+        end = lab.begins()
         if end not in self._drained:
             drained = self._drained[end] = _drain(lab)
             unlawful = next(check_writes(drained.lab), None) if self._writes else None

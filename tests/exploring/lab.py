@@ -27,7 +27,7 @@ from cirrusmq_local.engine import Engine
 from cirrusmq_local.judging.check_replacing import read_sent
 from cirrusmq_local.judging.clients import ACCOUNT, CallName, Client
 from cirrusmq_local.judging.consumers import act, take
-from cirrusmq_local.judging.half_producers import PREPARE, Checker
+from cirrusmq_local.judging.half_producers import CHECK, PREPARE, Checker
 from cirrusmq_local.judging.history import Call, History, Outcome
 from cirrusmq_local.judging.places import Delivery, Place
 from cirrusmq_local.judging.scenario import NEWS, ORDERS, Cast, Scenario
@@ -289,10 +289,18 @@ class Lab(Deployment):
         self.engine.close()
 
     def begins(self) -> tuple[Hashable, ...]:
-        """All that the rest depends on if clients of other names go on, but the history."""
+        """All that the rest depends on if clients of other names go on.
+
+        The last of them decides all half messages that the history shows.
+        """
         requests = repr(self.asked), repr(sorted(self.executions))
         failed = bool(self.history.faults), self.has_failed("fan_out")
-        return self.engine.contents(), *requests, self.stage.now_ms(), failed
+        halves = [
+            repr((call.given["messages"] if call.kind == PREPARE else (), call.answer))
+            for call in self.history.calls
+            if call.known and call.kind in (PREPARE, CHECK)
+        ]
+        return self.engine.contents(), *requests, *halves, self.stage.now_ms(), failed
 
     def has_failed(self, kind: str) -> bool:
         """Whether the function of a kind of calls ended early."""
