@@ -48,7 +48,7 @@ COMPLETE: dict[str, dict[int, int]] = {
     "two repliers": {0: 6, 1: 88, 2: 578},
     "a late reply, another receives and replies": {0: 20, 1: 304, 2: 2250},
     "a reply, its asker gives up": {0: 33, 1: 656, 2: 5158},
-    "a batch is fanned out twice, a member receives": {0: 50, 1: 1186},
+    "a batch is fanned out twice, a member receives": {0: 50, 1: 1186, 2: 13836},
     "two posters of a URL": {0: 16, 1: 1206},
     "a poster, and a resume": {0: 90, 1: 3127},
     "a poster, a pause and its end": {0: 1199},

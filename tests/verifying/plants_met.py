@@ -49,6 +49,10 @@ FOUND: dict[str, str] = {
     "what_was_not_begun_counts": "singles",
     "what_was_received_before_has_company": "singles",
     "whatever_partition_comes_first_is_taken_from": "spread priorities",
+    "what_is_done_stays": "singles",
+    "a_pause_does_nothing_for_receives": "paused groups",
+    "the_log_has_no_pointer_to_what_is_delayed": "delayed topics",
+    "a_try_is_of_a_whole_batch": "singles",
 }
 """Fault -> the scene whose calls show it within a minute, on a service with one process.
 
@@ -104,8 +108,6 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "what_a_rewind_has_not_reached_is_received",
         "what_may_still_run_is_given_back",
         "whoever_finds_it_open_tries",
-        "what_is_done_stays",
-        "a_try_is_of_a_whole_batch",
     ),
     UNTRIED: (
         "outcomes_of_a_function_count_for_good",
@@ -113,8 +115,6 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "fan_out_goes_on_with_the_former_source",
         "former_sources_keep_everything",
         "a_backfill_ends_with_the_backlog",
-        "the_log_has_no_pointer_to_what_is_delayed",
-        "a_pause_does_nothing_for_receives",
     ),
     STORE: (
         "reminders_are_written_after_the_messages",
