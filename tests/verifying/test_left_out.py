@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cirrusmq_local.judging.check_replacing import Answered
-from cirrusmq_local.verifying import result, whole
+from cirrusmq_local.verifying import result, run, whole
 from cirrusmq_local.verifying.hooks import Hooks
 from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.promises import judge
@@ -139,3 +139,29 @@ def test_the_page_says_what_was_left_out() -> None:
 
     assert told["clock"] == {"drift_ms": 0, "set_by_ms": 7}
     assert "Left out: priorities, this field is not known" in result.page(told)
+
+
+def test_a_place_that_always_has_another_message_is_given_up(
+    older: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "MAX_DRAIN_SECONDS", 0.05)
+    scene = Scene(older, "singles", scenes()["singles"], "v", 1)
+    monkeypatch.setattr(scene, "_take_all", lambda client, place: 1)
+    monkeypatch.setattr(scene, "_kept", lambda place: 1)
+
+    scene.drain()
+
+    assert scene.played.undrained == ["orders"]
+
+
+def test_a_late_group_that_cannot_be_made_is_given_up(
+    older: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "MAX_OPENS", 2)
+    monkeypatch.setattr(run, "_ROUND_SECONDS", 0)
+    scene = Scene(older, "late receivers", scenes()["late receivers"], "v", 1)
+    older.url = "http://127.0.0.1:9"
+
+    scene._open_late()
+
+    assert len(scene.remote.history.calls) == 2

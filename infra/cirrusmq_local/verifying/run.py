@@ -30,9 +30,12 @@ MAX_AT_ONCE = 5
 """Scenes that are played at the same time."""
 DRAIN_SECONDS = 120
 """Time without a message after which a place that is not empty is given up."""
+MAX_DRAIN_SECONDS = 300
+"""Time after which a place is given up that always has another message."""
 QUIET_ROUNDS = 4
 """Rounds with all counts at 0 and no message, before a place is taken for empty."""
 _ROUND_SECONDS = 0.5
+MAX_OPENS = 60
 LOG_SECONDS = 7
 """Readers of a log are shown the last messages by then."""
 
@@ -116,8 +119,9 @@ class Scene:
         client = Client("drain")
         for place in self._scenario.places:
             played.left[place.name] = Left(self._kept(place))
+        last = time.monotonic() + MAX_DRAIN_SECONDS
         ends, quiet = time.monotonic() + DRAIN_SECONDS, 0
-        while quiet < QUIET_ROUNDS and time.monotonic() < ends:
+        while quiet < QUIET_ROUNDS and time.monotonic() < min(ends, last):
             came = sum(self._take_all(client, place) for place in self._scenario.places)
             kept = {place.name: self._kept(place) for place in self._scenario.places}
             quiet = 0 if came or any(kept.values()) else quiet + 1
@@ -183,7 +187,8 @@ class Scene:
     def _open_late(self) -> None:
         """Make the receiver or group that begins with earlier messages, if nobody has."""
         client = Client("opener at the end")
-        while self._scenario.early or self._scenario.late:
+        tries = MAX_OPENS if self._scenario.early or self._scenario.late else 0
+        for _ in range(tries):
             made: Call = (
                 open_receiver(self.remote, client, LATE.name)
                 if self._scenario.early
