@@ -5,13 +5,16 @@ in the same commit, which no image alone shows:
 
     one commit   REMOVE parcel 1 [a]      INSERT parcel 2 [a]      moved
                  REMOVE parcel 1 [a]                               only if held, expired or purged
+
+The engine tells where commits end, so that two of the same millisecond are two.
 """
 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 import msgspec
 from tests import lawful_items
@@ -31,24 +34,40 @@ _PAGE = 1_000
 class Judged:
     """The writes of a run: the steps that were taken, by name, and what was unlawful."""
 
-    def __init__(self) -> None:
+    def __init__(self, lawful: set[Hashable] | None = None) -> None:
+        """lawful: commits that were judged before, and found lawful; they are not judged again."""
         self.steps: Counter[str] = Counter()
         self.faults: list[str] = []
+        self._lawful = lawful
 
     def judge(self, engine: Engine, table: str, after: int = 0, purged_ms: int = 0) -> None:
         """Judge the writes behind a position of the table's stream.
 
         purged_ms: the newest purge of any queue; what was sent until then may be removed.
         """
-        records: list[StreamRecord] = []
-        for each in read_all(engine, table, after):
+        ends = engine.commit_ends(table)
+        commits = itertools.groupby(
+            read_all(engine, table, after), key=lambda each: bisect_left(ends, each.sequence)
+        )
+        for _, commit in commits:
+            records = list(commit)
+            at_ms = records[0].approximate_creation_ms
+            known = (at_ms, purged_ms, *(each.stored for each in records))
+            if self._lawful is not None and known in self._lawful:
+                continue
+            self._judge_records(records, at_ms, purged_ms)
+            if self._lawful is not None and not self.faults:
+                self._lawful.add(known)
+
+    def _judge_records(self, records: list[StreamRecord], at_ms: int, purged_ms: int) -> None:
+        """Judge one commit."""
+        parcels = []
+        for each in records:
             if _of_parcel(each):
-                records.append(each)
+                parcels.append(_images(each))
             else:
                 self._judge_other(each)
-        commits = itertools.groupby(records, key=lambda each: each.approximate_creation_ms)
-        for at_ms, commit in commits:
-            self._judge_commit(at_ms, [_images(each) for each in commit], purged_ms)
+        self._judge_commit(at_ms, parcels, purged_ms)
 
     def _judge_other(self, record: StreamRecord) -> None:
         latest_ms = record.approximate_creation_ms + limits.CLOCK_SKEW_MS

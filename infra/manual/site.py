@@ -67,7 +67,12 @@ def build(folder: Path) -> None:
     (new / "llms.txt").write_text(listing(navigation, pages), encoding="utf-8")
     shutil.copytree(CHARTS, new / "charts")
     theme = [path for path in (PAGES / "theme").iterdir() if path.suffix in (".css", ".js")]
-    for path in (*(PAGES / "pictures").glob("*.svg"), *theme, PAGES / "costs.json"):
+    for path in (
+        *(PAGES / "pictures").glob("*.svg"),
+        *theme,
+        PAGES / "costs.json",
+        PAGES / "certificate.json",
+    ):
         shutil.copy(path, new)
     shutil.rmtree(folder, ignore_errors=True)
     new.rename(folder)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from tests.exploring.lab import WEB, Lab
 from tests.simulation.check_writes import check_writes
-from tests.simulation.checks import check
+from tests.simulation.checks import check_calls
 from tests.simulation.draining import Drain, live_parcels, source_of
 from tests.simulation.machinery import running
 
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Call, History, Violation
 from cirrusmq_local.judging.places import Place
-from cirrusmq_local.judging.scenario import NEWS
+from cirrusmq_local.judging.scenario import NEWS, Scenario
 
 _BEHIND = 1_000_000
 """Moments of a history before a drain: what it did has the same moments behind each order."""
@@ -40,22 +40,31 @@ class _Drained:
 class Calm:
     """The ends of a scenario."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, writes: bool) -> None:
+        """writes: whether each write is judged, beside the calls."""
+        self._writes = writes
         self._drained: dict[Hashable, _Drained] = {}
+        self._lawful: set[Hashable] = set()
+        self._scenario: Scenario | None = None
 
     def judge(self, lab: Lab) -> Violation | None:
         """Drain what is left, and judge all that happened."""
-        lab.stage.jump(1)  # writes of one millisecond are judged together
+        lab.stage.jump(1)  # the checks tell before and after by milliseconds
         lab.history.moment = _BEHIND
-        # Who decides half messages looks into the history for what became of them.
-        end = len(self._drained) if lab.plot.halves else lab.begins()
+        end = lab.begins()
         if end not in self._drained:
-            self._drained[end] = _drain(lab)
+            drained = self._drained[end] = _drain(lab)
+            unlawful = next(check_writes(drained.lab), None) if self._writes else None
+            if unlawful is not None:
+                return unlawful
         drained = self._drained[end]
         history = History([*lab.history.calls, *drained.calls], lab.history.faults)
         drained.lab.history = history
-        violation = check(lab.plot.scenario, drained.lab, drained.drain)
-        return violation or next(check_writes(lab), None)
+        self._scenario = self._scenario or lab.plot.scenario
+        violation = check_calls(self._scenario, drained.lab, drained.drain)
+        if violation is not None or not self._writes:
+            return violation
+        return next(check_writes(lab, self._lawful), None)
 
     def close(self) -> None:
         """Give the stores back."""

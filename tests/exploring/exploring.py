@@ -5,8 +5,8 @@
                 so r1 sleeps behind r2, until a step is taken that depends on it
 
 Of all orders that differ in steps that commute alone, one is played to its end: source sets with
-sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal dynamic partial order reduction, 2014). Each
-run begins anew and takes the steps of the one before, up to where another choice is left.
+sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal dynamic partial order reduction, 2014). A run
+goes on from the last state of the one before where another choice is left: `board` goes back to it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from tests.exploring.board import Board, Mark
 from tests.exploring.calm import Calm
 from tests.exploring.lab import Lab, Plot
 from tests.exploring.turns import Step
@@ -50,8 +51,16 @@ class _Node:
     """A state on the way: what can be taken there, what has to be, and what need not be."""
 
     def __init__(
-        self, possible: dict[Choice, Step], asleep: dict[Choice, Step], *, reduced: bool
+        self,
+        possible: dict[Choice, Step],
+        asleep: dict[Choice, Step],
+        mark: Mark,
+        used: int,
+        *,
+        reduced: bool,
     ) -> None:
+        """mark: of the board there. used: faults on the way to it."""
+        self.mark, self.used = mark, used
         self.possible = possible
         self.asleep = asleep
         self._wanted = self._of_one_client() if reduced else [*possible]
@@ -144,17 +153,12 @@ def _firsts(way: list[_Node], numbers: Sequence[int]) -> Iterator[Choice]:
 class Setting:
     """A plot whose set-up is made once."""
 
-    def __init__(self, plot: Plot) -> None:
+    def __init__(self, plot: Plot, *, writes: bool = True) -> None:
+        """writes: whether each write is judged, beside the calls."""
         self._plot = plot
         self._first = Lab(plot)
-        self._calm = Calm()
-
-    def begin(self) -> Lab:
-        """The beginning of a run, each client before its first step."""
-        lab = Lab(self._plot, self._first)
-        for name, body in self._plot.clients.items():
-            lab.stage.add(name, partial(body, lab, Client(name)))
-        return lab
+        self._calm = Calm(writes=writes)
+        self._board: Board | None = None
 
     def explore(
         self,
@@ -170,21 +174,21 @@ class Setting:
         ends: is given the end of each run: what the calls were answered, and what is stored.
         most_runs: stops after so many, without an end; None plays all.
         """
+        board = self._board = self._board or Board(self._plot, self._first)
+        board.begin()
         way: list[_Node] = []
         runs = complete = 0
         while True:
             if runs == most_runs:
                 return Explored(runs, complete, ended=False)
             runs += 1
-            lab = self.begin()
-            try:
-                done = self._run(lab, way, faults, reduced=reduced)
-                complete += done
-                if done and ends is not None:
+            violation = None
+            if _run(board, way, faults, reduced=reduced):
+                complete += 1
+                lab = board.end()
+                if ends is not None:
                     ends.add(lab.end())
-                violation = self._calm.judge(lab) if done else None
-            finally:
-                lab.close()
+                violation = self._calm.judge(lab)
             if violation is not None:
                 order = " ".join(str(node.chosen) for node in way)
                 return Explored(runs, complete, violation, order)
@@ -192,10 +196,13 @@ class Setting:
                 way.pop()
             if not way:
                 return Explored(runs, complete)
+            board.go_back(way[-1].mark)
 
     def play(self, order: str) -> Violation | None:
-        """Play one order again, as `Explored` names it."""
-        lab = self.begin()
+        """Play one order again, as `Explored` names it: the clients' code, from its beginning."""
+        lab = Lab(self._plot, self._first)
+        for name, body in self._plot.clients.items():
+            lab.stage.add(name, partial(body, lab, Client(name)))
         try:
             for text in order.split():
                 client, _, fault = text.partition("!")
@@ -206,32 +213,49 @@ class Setting:
 
     def close(self) -> None:
         """Give its stores back."""
+        if self._board is not None:
+            self._board.close()
         self._first.close()
         self._calm.close()
 
-    def _run(self, lab: Lab, way: list[_Node], faults: int, *, reduced: bool) -> bool:
-        """Take the steps of `way`, then the first choice at each state; whether all were taken."""
-        asleep: dict[Choice, Step] = {}
-        depth = used = 0
-        while lab.stage.steps:
-            if depth == len(way):
-                possible = dict(_choices(lab, faulty=used < faults))
-                way.append(_Node(possible, asleep, reduced=reduced))
-            node = way[depth]
-            if node.chosen is None:
-                way.pop()  # all that could be taken sleeps
-                return False
-            if reduced and depth == len(way) - 1:
-                _want_other_orders(way)
-            asleep = node.asleep_behind() if reduced else {}
-            used += bool(node.choice.fault)
-            lab.stage.take(*node.choice)
-            depth += 1
-        return True
+
+def _run(board: Board, way: list[_Node], faults: int, *, reduced: bool) -> bool:
+    """Take the choice of the last node, then the first one at each state; whether all were taken.
+
+    The board is before that choice.
+    """
+    node = way[-1] if way else _add_node(board, way, {}, 0, faults, reduced=reduced)
+    while True:
+        if node.chosen is None:
+            way.pop()  # all that could be taken sleeps
+            return False
+        if reduced:
+            _want_other_orders(way)
+        asleep = node.asleep_behind() if reduced else {}
+        used = node.used + bool(node.choice.fault)
+        board.take(*node.choice)
+        if not board.steps:
+            return True
+        node = _add_node(board, way, asleep, used, faults, reduced=reduced)
 
 
-def _choices(lab: Lab, *, faulty: bool) -> Iterator[tuple[Choice, Step]]:
-    for name, step in lab.stage.steps.items():
+def _add_node(
+    board: Board,
+    way: list[_Node],
+    asleep: dict[Choice, Step],
+    used: int,
+    faults: int,
+    *,
+    reduced: bool,
+) -> _Node:
+    possible = dict(_choices(board, faulty=used < faults))
+    mark = board.mark(len(way) + 1)
+    way.append(_Node(possible, asleep, mark, used, reduced=reduced))
+    return way[-1]
+
+
+def _choices(board: Board, *, faulty: bool) -> Iterator[tuple[Choice, Step]]:
+    for name, step in board.steps.items():
         yield Choice(name), step
         for fault in step.faults if faulty else ():
             yield Choice(name, fault), step

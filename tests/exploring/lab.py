@@ -23,10 +23,11 @@ from tests.simulation.machinery import describe
 from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.base import ulid
 from cirrusmq.storage.parcels import LOG, PARCELS
+from cirrusmq_local.engine import Engine
 from cirrusmq_local.judging.check_replacing import read_sent
 from cirrusmq_local.judging.clients import ACCOUNT, CallName, Client
 from cirrusmq_local.judging.consumers import act, take
-from cirrusmq_local.judging.half_producers import PREPARE, Checker
+from cirrusmq_local.judging.half_producers import CHECK, PREPARE, Checker
 from cirrusmq_local.judging.history import Call, History, Outcome
 from cirrusmq_local.judging.places import Delivery, Place
 from cirrusmq_local.judging.scenario import NEWS, ORDERS, Cast, Scenario
@@ -115,13 +116,24 @@ class Lab(Deployment):
 
     stage: Turns
 
-    def __init__(self, plot: Plot, like: Lab | None = None) -> None:
-        """`like`: the lab whose store, history, props and requests this one begins with."""
-        now_ms = None if like is None else like.stage.now_ms()
+    def __init__(
+        self,
+        plot: Plot,
+        like: Lab | None = None,
+        stage: Turns | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        """`like`: the lab whose store, history, props and requests this one begins with.
+
+        `stage`, `engine`: in place of those that it would have.
+        """
+        if stage is None:
+            stage = Turns() if like is None else Turns(like.stage.now_ms(), plot.alone)
         super().__init__(
             Chaos(0, Profile({}, (0, 0))),
-            stage=Turns() if now_ms is None else Turns(now_ms, plot.alone),
+            stage=stage,
             like=None if like is None else like.engine,
+            engine=engine,
         )
         self.wire = TurnWire
         self.plot = plot
@@ -133,17 +145,18 @@ class Lab(Deployment):
         self.props: dict[str, Any] = {}
         self.asked: list[tuple[str, Event]] = []
         """What functions have others do: role and event."""
-        self.invoke = lambda _, role, event: self.asked.append((role, event))
-        self.start_execution = lambda _, name, event: self._start(name, event)
+        self.invoke = lambda _, role, event: self.ask_for(role, event)
+        self.start_execution = lambda _, name, event: self.start(name, event)
         self.post = self._post
-        self._executions: set[str] = set()
+        self.executions: set[str] = set()
+        """Names of the executions that were started."""
         if like is None:
             self._set_up()
             return
         self.authorizations = dict(like.authorizations)
         self.signing_secrets = dict(like.signing_secrets)
         self.opened_at = like.opened_at
-        self.asked, self._executions = [*like.asked], {*like._executions}
+        self.asked, self.executions = [*like.asked], {*like.executions}
         self.history = History([*like.history.calls], [*like.history.faults], like.history.moment)
         self.took_place = dict(like.took_place)
         self.props = copy.deepcopy(like.props)
@@ -252,9 +265,23 @@ class Lab(Deployment):
 
     def run_asked(self, client: Client) -> None:
         """Do what functions have others do until now."""
-        asked, self.asked = self.asked, []
-        for role, event in asked:
+        for role, event in self.take_asked():
             self.do(client, role, event)
+
+    def ask_for(self, role: str, event: Event) -> None:
+        """A function has another one do something."""
+        self.asked.append((role, event))
+
+    def take_asked(self) -> list[tuple[str, Event]]:
+        """What functions have others do until now, which is forgotten then."""
+        asked, self.asked = self.asked, []
+        return asked
+
+    def start(self, name: str, event: Event) -> None:
+        """Start an execution, once by its name."""
+        if name not in self.executions:
+            self.executions.add(name)
+            self.asked.append((_EXECUTE, json.loads(json.dumps(event))))
 
     def close(self) -> None:
         """End clients that are not done, and give the store back."""
@@ -262,12 +289,18 @@ class Lab(Deployment):
         self.engine.close()
 
     def begins(self) -> tuple[Hashable, ...]:
-        """All that the rest depends on if clients of other names go on, but the history."""
-        tables = (getattr(self.tables, name) for name in self.tables.__struct_fields__)
-        items = [repr([*scan(self.engine, table)]) for table in tables]
-        requests = repr(self.asked), repr(sorted(self._executions))
+        """All that the rest depends on if clients of other names go on.
+
+        The last of them decides all half messages that the history shows.
+        """
+        requests = repr(self.asked), repr(sorted(self.executions))
         failed = bool(self.history.faults), self.has_failed("fan_out")
-        return (*items, *requests, self.stage.now_ms(), failed)
+        halves = [
+            repr((call.given["messages"] if call.kind == PREPARE else (), call.answer))
+            for call in self.history.calls
+            if call.known and call.kind in (PREPARE, CHECK)
+        ]
+        return self.engine.contents(), *requests, *halves, self.stage.now_ms(), failed
 
     def has_failed(self, kind: str) -> bool:
         """Whether the function of a kind of calls ended early."""
@@ -301,12 +334,6 @@ class Lab(Deployment):
     def decider(self, name: str) -> Checker:
         """Who decides half messages, under a client's name."""
         return Checker(self, self.plot.scenario, Cast(name, "checker", NEWS, 0))
-
-    def _start(self, name: str, event: Event) -> None:
-        """Start an execution, once by its name."""
-        if name not in self._executions:
-            self._executions.add(name)
-            self.asked.append((_EXECUTE, json.loads(json.dumps(event))))
 
     def _execute(self, client: Client, state: Event) -> None:
         """An execution of the state machine of retries, to its end."""

@@ -26,17 +26,17 @@ from tests.simulation.plants import PLANTS
 
 COMPLETE: dict[str, dict[int, int]] = {
     "two receivers": {0: 20, 1: 314, 2: 2264},
-    "two receivers, a parcel of two": {0: 80, 1: 2216},
-    "two receivers and a sender": {0: 66, 1: 1584},
+    "two receivers, a parcel of two": {0: 80, 1: 2216, 2: 19192},
+    "two receivers and a sender": {0: 66, 1: 1584, 2: 15878},
     "a late delete, another receives": {0: 10, 1: 171, 2: 1314},
     "given back and deleted late": {0: 29, 1: 635, 2: 5056},
     "a receive is repeated, another receives": {0: 60, 1: 1363, 2: 12952},
     "two movers of a dead letter": {0: 6, 1: 90, 2: 774},
     "a mover and a late delete": {0: 60, 1: 1523},
-    "a lease ends while it is extended": {0: 66, 1: 761},
+    "a lease ends while it is extended": {0: 66, 1: 761, 2: 3144},
     "a send is repeated while it is consumed": {0: 12, 1: 254, 2: 1931},
-    "a send is repeated while it waits for a retry": {0: 34, 1: 619},
-    "a held message has no try left": {0: 95, 1: 1203},
+    "a send is repeated while it waits for a retry": {0: 34, 1: 619, 2: 5383},
+    "a held message has no try left": {0: 95, 1: 1203, 2: 5665},
     "a purge and a receiver": {0: 544, 1: 11692},
     "a purge's steps and a receiver": {0: 4, 1: 149, 2: 1427},
     "a purge's steps, the send is repeated": {0: 82, 1: 3076},
@@ -48,7 +48,7 @@ COMPLETE: dict[str, dict[int, int]] = {
     "two repliers": {0: 6, 1: 88, 2: 578},
     "a late reply, another receives and replies": {0: 20, 1: 304, 2: 2250},
     "a reply, its asker gives up": {0: 33, 1: 656, 2: 5158},
-    "a batch is fanned out twice, a member receives": {0: 50, 1: 1186},
+    "a batch is fanned out twice, a member receives": {0: 50, 1: 1186, 2: 13836},
     "two posters of a URL": {0: 16, 1: 1206},
     "a poster, and a resume": {0: 90, 1: 3127},
     "a poster, a pause and its end": {0: 1199},
@@ -57,12 +57,13 @@ COMPLETE: dict[str, dict[int, int]] = {
     "a sweep finds an old message, another receives": {0: 5, 1: 228, 2: 3811},
     "a sweep ends a half message that is committed": {0: 7, 1: 252, 2: 3881},
     "a half message is committed and rolled back": {0: 6, 1: 120, 2: 1154},
-    "two producers are asked for a half message": {0: 34, 1: 880},
+    "two producers are asked for a half message": {0: 34, 1: 880, 2: 10224},
     "a producer is asked for what is committed": {0: 22, 1: 483, 2: 5730},
-    "a sweep moves what a group received, it is received": {0: 5, 1: 300},
+    "a sweep moves what a group received, it is received": {0: 5, 1: 300, 2: 5837},
 }
 """Scenario -> its complete orders with no fault, and with up to so many. With a number of faults
-that is not there it was not played to its end."""
+that is not there it was not played to its end: that takes more than 20,000 runs, or was not tried
+yet."""
 AT_ONCE = {"two receivers", "a late delete, another receives", "two movers of a dead letter"}
 """Scenarios that `make test` plays with a fault: of a claim, a settlement and a move."""
 LONG = {
@@ -81,7 +82,7 @@ FOUND: dict[str, tuple[str, int, int]] = {
     ),
     "a_move_does_not_look_at_its_source": ("a mover and a late delete", 0, 1),
     "a_move_writes_the_arrival_first": ("a mover and a late delete", 0, 1),
-    "a_move_deletes_first": ("two movers of a dead letter", 1, 3),
+    "a_move_deletes_first": ("two movers of a dead letter", 0, 1),
     "held_messages_become_dead_letters": ("a held message has no try left", 0, 56),
     "moved_parcels_leave_no_tombstone": ("a send is repeated while it waits for a retry", 0, 1),
     "sends_put_over_what_is_there": ("a send is repeated while it is consumed", 0, 3),
@@ -167,14 +168,21 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     assert str(again) == str(explored.violation)
 
 
-@pytest.mark.parametrize("setting", ["two movers of a dead letter"], indirect=True)
-def test_a_fault_that_needs_a_crash_is_not_found_without_one(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
+def test_calls_show_a_fault_that_needs_a_crash_only_with_one(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Its writes show it without one: the delete is a commit of its own."""
     PLANTS["a_move_deletes_first"].patch(monkeypatch)
+    plot = PLOTS["two movers of a dead letter"]
 
-    assert setting.explore(0).violation is None
-    assert setting.explore(1).violation is not None
+    with contextlib.closing(Setting(plot, writes=False)) as by_calls:
+        without, crashed = by_calls.explore(0), by_calls.explore(1)
+    with contextlib.closing(Setting(plot)) as by_writes:
+        written = by_writes.explore(0)
+
+    assert without.violation is None
+    assert crashed.violation is not None
+    assert written.violation is not None
 
 
 @pytest.mark.long

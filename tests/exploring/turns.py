@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from greenlet import greenlet
-from tests.exploring.footprints import Footprint, footprint, meet
+from tests.exploring.footprints import Footprint, Touched, footprint, meet
 from tests.simulation.chaos import READS, Fate
 from tests.simulation.stage import Stage
 from tests.simulation.wire import Wire
@@ -46,6 +46,8 @@ class Step(NamedTuple):
     touches: Footprint = ()
     faults: tuple[str, ...] = ()
     """It may take it with each of these."""
+    due_ms: int = 0
+    """Of a sleep: the time at its end, if it is not later already."""
 
     def commutes(self, fault: str, other: Step, others_fault: str) -> bool:
         """Whether the order of two steps of different clients makes no difference.
@@ -65,11 +67,19 @@ class Step(NamedTuple):
 class Turns(Stage):
     """The clock, and the clients' turns."""
 
-    def __init__(self, now_ms: int = START_MS, alone: str = "") -> None:
-        """alone: a pattern of the partitions that one client alone touches."""
+    def __init__(
+        self,
+        now_ms: int = START_MS,
+        alone: str = "",
+        owners: dict[tuple[str, str], str] | None = None,
+    ) -> None:
+        """alone: a pattern of the partitions that one client alone touches.
+
+        owners: which client that is, for each of these; clients on stages of their own share it.
+        """
         super().__init__(now_ms)
         self._alone = re.compile(alone) if alone else None
-        self._owners: dict[tuple[str, str], str] = {}
+        self._owners: dict[tuple[str, str], str] = {} if owners is None else owners
         self._hub = greenlet.getcurrent()
         self._clients: dict[str, greenlet] = {}
         self._names: dict[greenlet, str] = {}
@@ -86,18 +96,33 @@ class Turns(Stage):
         """Have a client take its step."""
         self._go_on(name, fault)
 
-    def ask(self, kind: Kind, what: str = "", touches: Footprint = (), faults: Any = ()) -> str:
+    def ask(
+        self,
+        kind: Kind,
+        what: str = "",
+        touches: Footprint = (),
+        faults: Sequence[str] = (),
+        due_ms: int = 0,
+    ) -> str:
         """Give way before a step. Returns the fault with which it is taken; none outside."""
         current = greenlet.getcurrent()
         name = self._names.get(current)
         if name is None or self._is_alone(name, kind, touches):
             return ""
-        return str(self._hub.switch(Step(name, kind, what, touches, tuple(faults))))
+        return self.give_way(Step(name, kind, what, touches, tuple(faults), due_ms))
+
+    def give_way(self, step: Step) -> str:
+        """Have the hub choose who is next. Returns the fault with which the step is taken."""
+        return str(self._hub.switch(step))
+
+    def set_clock(self, now_ms: int) -> None:
+        """Set the time, also back: of a state that is returned to."""
+        self._now_ms = now_ms
 
     def pause(self, ms: int, tie: int = 0) -> None:
         """Sleep: a step at whose end the clock is at least so much later than now."""
         due_ms = self._now_ms + max(0, ms)
-        self.ask("sleep")
+        self.ask("sleep", due_ms=due_ms)
         self._now_ms = max(self._now_ms, due_ms)
 
     def side_by_side(self, bodies: Sequence[Callable[[], B]]) -> list[B]:
@@ -114,11 +139,18 @@ class Turns(Stage):
             if not client.dead:
                 client.throw()
 
+    def is_own(self, touches: Footprint) -> bool:
+        """Whether a call is of partitions that one client alone touches."""
+        return bool(self._alone and touches) and all(map(self._alone_in, touches))
+
+    def _alone_in(self, touched: Touched) -> bool:
+        return self._alone is not None and bool(self._alone.fullmatch(touched.pk))
+
     def _is_alone(self, name: str, kind: Kind, touches: Footprint) -> bool:
         if self._alone is None:
             return False
         assert kind != "sleep", "a client sleeps beside one whose calls are not all steps"
-        own = [bool(self._alone.fullmatch(each.pk)) for each in touches]
+        own = [self._alone_in(each) for each in touches]
         for each in (each for each, mine in zip(touches, own, strict=True) if mine):
             owner = self._owners.setdefault((each.table, each.pk), name)
             assert owner == name, f"{owner} and {name} touch {each.pk}"

@@ -70,7 +70,7 @@ def test_faults_of_the_machine_break_no_promise(tmp_path: Path) -> None:
     assert result["faults"]["killed"] == 1
     assert result["calls"]["send"]["unknown"] > 0
     verdicts = {each["id"]: each["verdict"] for each in result["promises"]}
-    assert verdicts["usage"] == "kept"
+    assert verdicts["usage"] == verdicts["functions"] == "kept"
     assert result["usage"]["sent"]["metered"] > 0
     assert result["service"]["commit"] == result["by"]["commit"]
 

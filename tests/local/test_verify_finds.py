@@ -16,6 +16,7 @@ from tests.simulation.plants import PLANTS
 from tests.stack import environment
 from tests.verifying.plants_met import FIRST, FOUND, WHY_NOT
 
+from cirrusmq_local.verifying.function import GIVEN
 from cirrusmq_local.verifying.scenes import scenes
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,7 @@ def start_planted(tmp_path: Path) -> Iterator[Callable[[str], str]]:
 
     def start(fault: str) -> str:
         data = ["--data", str(tmp_path / "data"), "--port", "0", "--dialect-port", "0"]
+        data += ["--function", GIVEN]
         with (tmp_path / "service.log").open("w") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tests.verifying.planted", fault, "up", *data],

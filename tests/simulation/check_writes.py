@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from tests.lawful_writes import Judged, newest_purge_ms
 from tests.simulation.deployment import Deployment
@@ -10,16 +10,18 @@ from tests.simulation.deployment import Deployment
 from cirrusmq_local.judging.history import Violation
 
 
-def check_writes(deployment: Deployment) -> Iterator[Violation]:
-    """The first write that was unlawful."""
-    faults = judge(deployment).faults
+def check_writes(
+    deployment: Deployment, lawful: set[Hashable] | None = None
+) -> Iterator[Violation]:
+    """The first write that was unlawful. lawful: as of `Judged`."""
+    faults = judge(deployment, lawful).faults
     if faults:
         yield Violation(f"unlawful write: {faults[0]}")
 
 
-def judge(deployment: Deployment) -> Judged:
+def judge(deployment: Deployment, lawful: set[Hashable] | None = None) -> Judged:
     """The writes of a run behind its set-up, which makes some by hand."""
-    judged, tables = Judged(), deployment.tables
+    judged, tables = Judged(lawful), deployment.tables
     directory = deployment.engine.execute("Scan", {"TableName": tables.directory})["Items"]
     judged.judge(
         deployment.engine,

@@ -58,11 +58,12 @@ class Deployment:
         workers: int = 0,
         stage: Stage | None = None,
         like: Engine | None = None,
+        engine: Engine | None = None,
     ) -> None:
         """`object_faults`: in how many of a hundred calls of the bucket something fails.
 
         `slow_pushes`, `workers`: as of `Scenario`. `stage`: another clock than one of its own;
-        `like`: the engine with whose content this one begins.
+        `like`: the engine with whose content this one begins; `engine`: one to be used as it is.
         """
         self.chaos = chaos
         self.stage = stage or Stage(START_MS)
@@ -82,7 +83,7 @@ class Deployment:
         self.signing_secrets: dict[str, str] = {}
         """Of the subscriptions with a URL, as their subscribers know them."""
         self.tables, specs = _tables()
-        self.engine = Engine(None, specs, now_ms=self.stage.now_ms, like=like)
+        self.engine = engine or Engine(None, specs, now_ms=self.stage.now_ms, like=like)
         self.opened_at = 0
         """Position of the messages' stream behind the set-up."""
         self.on_write: Callable[[], None] = lambda: None

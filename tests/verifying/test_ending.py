@@ -36,10 +36,10 @@ account.STOP_SECONDS = {PATIENCE_SECONDS}
 over = threading.Event()
 made = verify_files.account(Journal(Path(sys.argv[1])), over.wait)
 options = whole.Options(
-    id="x", seed=1, minutes=1, play_seconds=0, scenes={{}}, hooks=False, usage=False,
-    faults=[("stopped", lambda: made.stop("{FUNCTION}"))], over=over,
+    id="x", seed=1, minutes=1, play_seconds=0, scenes={{}}, hooks=False, functions=False,
+    usage=False, faults=[("stopped", lambda: made.stop("{FUNCTION}"))], over=over,
 )
-with verify._ending(), whole.one_fault(options, 0, whole.Outcome()):
+with verify._ending(), whole.one_fault(options, whole.Outcome()):
     time.sleep({PATIENCE_SECONDS})
 """
 """The command's own handler of signals, around a fault that would last for a minute."""

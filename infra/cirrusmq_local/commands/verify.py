@@ -197,6 +197,7 @@ def _run(
     from cirrusmq_local.verifying import whole
     from cirrusmq_local.verifying.journal import Journal
     from cirrusmq_local.verifying.machine import Machine
+    from cirrusmq_local.verifying.remote import ServiceGone
     from cirrusmq_local.verifying.result import write_history
 
     id_ = secrets.token_hex(4)
@@ -226,11 +227,18 @@ def _run(
             play_seconds=planned.play_seconds,
             scenes=chosen,
             hooks=local,
+            functions=local,
             usage=start,
             faults=_faults(machine, stack, journal, planned.play_seconds, over) if faults else [],
             over=over,
         )
-        outcome = whole.run(admin, options, journal, tell)
+        try:
+            outcome = whole.run(admin, options, journal, tell)
+        except ServiceGone as error:
+            fail(
+                f"{error}: the run ended without a result",
+                f"when it runs again: cirrusmq verify --undo {journal.path}",
+            )
     frame = {
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "service": {

@@ -105,14 +105,14 @@ def check(path: Path, as_json: bool) -> None:
 def undo(path: Path, url: str | None, data: Path) -> None:
     """Plays the steps of a journal that are left. Exits if one fails."""
     from cirrusmq_local.commands import verify_engine
-    from cirrusmq_local.verifying import machine, whole
+    from cirrusmq_local.verifying import accounts, machine
 
     if not path.is_file():
         fail(f"{path} is no journal: a run names its own undo-….jsonl")
     from cirrusmq_local.verifying.journal import Journal, play, read_steps
 
     def remove(step: dict[str, Any]) -> None:
-        whole.remove(service(url, data), step["prefix"], step["account"])
+        accounts.remove(service(url, data), step["prefix"], step["account"])
 
     kinds: dict[str, Any] = {
         "continue": machine.let_go_on,

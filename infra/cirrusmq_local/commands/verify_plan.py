@@ -10,8 +10,8 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.hooks import PUBLISHERS
 from cirrusmq_local.verifying.run import MAX_AT_ONCE
 
-URLS = 2
-"""URLs of this machine: each has its publishers, in the first wave."""
+URLS = 8
+"""URLs and functions that ask this machine, twice two of each: each has its own senders."""
 PLAY_SHARE = 0.5
 """Share of a run in which actors work; the rest is for making, draining and judging."""
 CALLS_PER_SECOND = 4.0
@@ -43,7 +43,7 @@ class Plan:
 
 
 def plan(minutes: float, chosen: Collection[Scenario], urls: int = 0) -> Plan:
-    """The plan of a run of some scenes, and of some URLs of this machine."""
+    """The plan of a run of some scenes, and of some URLs and functions of this machine."""
     waves = -(-len(chosen) // MAX_AT_ONCE)
     seconds = round(60 * minutes * PLAY_SHARE / waves, 1)
     actors = sum(len(each.cast) for each in chosen) + PUBLISHERS * urls

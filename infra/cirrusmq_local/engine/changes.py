@@ -52,6 +52,11 @@ class StreamRecord:
         self._images: tuple[Item | None, Item | None] | None = None
 
     @property
+    def stored(self) -> tuple[bytes | None, bytes | None]:
+        """The images before and after the change, as they are stored."""
+        return self._old, self._new
+
+    @property
     def old_image(self) -> Item | None:
         """The item before the change, or None."""
         return self._decoded()[0]
@@ -106,20 +111,40 @@ def _decode(image: bytes | None) -> Item | None:
 class StreamClock:
     """The newest change of each table, and a way to wait for a newer one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_ends: bool = False) -> None:
+        """keep_ends: note where each commit ends, in memory."""
         self._changed = threading.Condition()
         self._newest: dict[str, int] = {}
+        self._keep_ends = keep_ends
+        self.ends: dict[str, list[int]] = {}
+        """Table -> the last sequence of each commit, if these are kept."""
 
     def advance(self, sequences: Mapping[str, int]) -> None:
         """Takes the last sequences of a commit, and wakes all waiters."""
         with self._changed:
             self._newest.update(sequences)
+            if self._keep_ends:
+                for name, sequence in sequences.items():
+                    self.ends.setdefault(name, []).append(sequence)
             self._changed.notify_all()
+
+    def go_back(self, newest: Mapping[str, int]) -> None:
+        """Forgets what came behind some sequences."""
+        with self._changed:
+            self._newest = dict(newest)
+            for name, ends in self.ends.items():
+                while ends and ends[-1] > newest.get(name, 0):
+                    ends.pop()
 
     def newest(self, table: str) -> int:
         """Returns the sequence of the last change, or 0 if there is none."""
         with self._changed:
             return self._newest.get(table, 0)
+
+    def all(self) -> dict[str, int]:
+        """Returns the sequence of the last change of each table."""
+        with self._changed:
+            return dict(self._newest)
 
     def wait(self, table: str, after: int, timeout_seconds: float) -> bool:
         """Waits for a change behind `after`. Returns False if none came in time."""

@@ -83,7 +83,7 @@ class Engine:
         """
         if path is not None:
             _check_log(path.with_name(f"{path.name}-wal"), now_ms(), on_damage)
-        self._streams = StreamClock()
+        self._streams = StreamClock(keep_ends=path is None)
         by_name = {spec.name: Table(spec) for spec in tables}
         store = Store(path, now_ms, self._streams.advance, on_failure)
         # In memory nothing outlives the engine, and a test's events are the same in each run.
@@ -99,9 +99,10 @@ class Engine:
         with store.reading() as connection:
             folder_id = read_folder_id(connection)
         self._core = Core(store, by_name, Meter(), folder_id)
-        self._streams.advance(
-            {name: changes.newest_sequence(self._core, table) for name, table in by_name.items()}
-        )
+        newest = {name: changes.newest_sequence(self._core, each) for name, each in by_name.items()}
+        self._streams.advance(newest)
+        ends = {} if like is None else like._streams.ends
+        self._streams.ends = {name: [*each] for name, each in ends.items()}
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Does one operation. Request and answer are in DynamoDB's wire shapes, binary as bytes.
@@ -163,6 +164,35 @@ class Engine:
         Raises EngineError if the changes of that window are not kept.
         """
         return export_table(self._core, self._core.table(table), folder, since_ms=since_ms)
+
+    def mark(self, number: int) -> Mapping[str, int]:
+        """Makes a mark of an engine in memory; each one's number is above those before it.
+
+        Returns the positions of its streams, which `go_back` needs.
+        """
+        self._core.store.mark(number)
+        return self._streams.all()
+
+    def go_back(self, number: int, positions: Mapping[str, int]) -> None:
+        """Takes back all that was written since a mark. Consumed units stay counted."""
+        self._core.store.go_back(number)
+        self._streams.go_back(positions)
+
+    def commit_ends(self, table: str) -> list[int]:
+        """Returns the sequence of the last change of each commit, of an engine in memory.
+
+        A stream does not show which of its changes were made together.
+        """
+        return [*self._streams.ends.get(table, ())]
+
+    def contents(self) -> tuple[tuple[Any, ...], ...]:
+        """Returns the items of all tables as they are stored, in the order of names and keys."""
+        with self._core.store.reading() as connection:
+            return tuple(
+                row
+                for _, table in sorted(self._core.tables.items())
+                for row in connection.execute(f"SELECT pk, sk, item FROM {table.items}")
+            )
 
     def close(self) -> None:
         """Closes the file. No call may be under way or follow."""

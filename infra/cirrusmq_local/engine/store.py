@@ -62,6 +62,7 @@ class Store:
             weakref.finalize(self, self._writer.close)
         self._broken = False
         """True if a rollback failed: then the transaction ends with the connection."""
+        self._marked = False
         self._queue = CommitQueue(self._commit)
         # In memory there is one connection, so a reader has to wait for a writer.
         self._memory_lock = threading.Lock()
@@ -80,7 +81,22 @@ class Store:
     def copy_to(self, connection: sqlite3.Connection) -> None:
         """Copies this database to another one, which is empty."""
         with self.reading() as source:
-            source.backup(connection)
+            if source.in_transaction:  # behind a mark, which a backup waits for
+                connection.deserialize(source.serialize())
+            else:
+                source.backup(connection)
+
+    def mark(self, number: int) -> None:
+        """Makes a mark in memory, to which `go_back` returns; numbers grow.
+
+        From the first mark on all that is written is one open transaction.
+        """
+        self._marked = True
+        self._writer.execute(f"SAVEPOINT mark_{number}")
+
+    def go_back(self, number: int) -> None:
+        """Takes back all that was written since a mark, and the marks behind it."""
+        self._writer.execute(f"ROLLBACK TO mark_{number}")
 
     def write(self, job: Callable[[Transaction], T]) -> T:
         """Runs the job inside a transaction. Returns its result when the commit is durable.
@@ -126,6 +142,9 @@ class Store:
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Yields a connection on which all statements see the same moment."""
         with self.reading() as connection:
+            if self._marked:
+                yield connection
+                return
             connection.execute("BEGIN")
             try:
                 yield connection
@@ -187,7 +206,8 @@ class Store:
             self._writer.close()
             self._writer = _connect(self._path)
             self._broken = False
-        self._writer.execute("BEGIN IMMEDIATE")
+        if not self._marked:
+            self._writer.execute("BEGIN IMMEDIATE")
         for entry in entries:
             entry.result = entry.error = None
             transaction = Transaction(self._writer, self._now_ms())
@@ -196,7 +216,8 @@ class Store:
             except EngineError as error:
                 entry.error = error
             sequences.update(transaction.sequences)
-        self._writer.execute("COMMIT")
+        if not self._marked:
+            self._writer.execute("COMMIT")
         return sequences
 
 

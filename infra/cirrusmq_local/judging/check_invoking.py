@@ -44,6 +44,12 @@ def check_invoking(scenario: Scenario, book: Book, drain: Remaining) -> Iterator
         yield from source.lost(drain)
 
 
+def check_handing(scenario: Scenario, book: Book) -> Iterator[Violation]:
+    """The same, but that all messages were done."""
+    for place, attributes in scenario.invoked.items():
+        yield from _Source(scenario, book, place, attributes).check()
+
+
 class _Source:
     def __init__(
         self, scenario: Scenario, book: Book, place: str, attributes: dict[str, Any]

@@ -90,7 +90,10 @@ class Sender:
                 label = f"{key}@{self._target}"
                 message = {"body": f"{label} ", "deduplication_id": key}
             if scenario.big_bodies and draw.random() < 0.7:
-                message["body"] += PADDING
+                paddings = scenario.paddings
+                message["body"] += PADDING * (
+                    paddings[0] if len(paddings) == 1 else draw.choice(paddings)
+                )
             if scenario.grouped:
                 message["group"] = draw.choice(GROUPS)
             elif scenario.tenants and (tenant := draw.choice(scenario.tenants)):
@@ -104,7 +107,7 @@ class Sender:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags
                 if scenario.delayed and draw.random() < 0.5:
-                    message["delay_seconds"] = draw.choice((1, 3, 20, 70))
+                    message["delay_seconds"] = draw.choice(scenario.delays)
             elif not scenario.grouped and draw.random() < 0.15:
                 message["delay_seconds"] = draw.choice((0, 1, 3))
             if replaces:

@@ -44,6 +44,9 @@ class Scenario:
     pause_ms: int
     """How long an actor waits between its steps, about."""
     big_bodies: bool
+    """True if most messages have a long body."""
+    paddings: tuple[int, ...] = (1,)
+    """How long: in parts of 3,200 characters that do not compress to a half."""
     attempts: float
     """The share of sends that can be repeated."""
     repeated: float = 0.3
@@ -72,6 +75,8 @@ class Scenario:
     """True if producers publish by half messages."""
     delayed: bool = False
     """True if messages are published for later."""
+    delays: tuple[int, ...] = (1, 3, 20, 70)
+    """By how many seconds."""
     early: bool = False
     """True if the receiver `late` of `orders` is made in the middle of the run, with the queue's
     backlog."""

@@ -117,10 +117,10 @@ class Hooks:
         self.posted.note(PROMISE, sound, map(Violation, told))
 
     def remove(self) -> None:
-        """Remove the topic and the queue, and stop listening."""
+        """Stop listening, and remove the topic and the queue."""
+        self._listener.__exit__(None, None, None)
         self._service.ask("DELETE", f"/topics/{self.remote.prefix}news")
         self._service.ask("DELETE", f"/queues/{self.remote.prefix}dead")
-        self._listener.__exit__(None, None, None)
 
     def _missing(self) -> list[str]:
         with self._lock:

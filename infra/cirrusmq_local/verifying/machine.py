@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cirrusmq_local.verifying.function import GIVEN
 from cirrusmq_local.verifying.journal import Journal, Step
 
 START_SECONDS = 60
@@ -39,6 +40,7 @@ class Machine:
     def _start(self) -> subprocess.Popen[str]:
         kept = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
         data = ["--data", str(self.folder), "--port", str(self._port), "--dialect-port", "0"]
+        data += ["--function", GIVEN]
         with (self.folder.parent / "service.log").open("a") as log:
             process = subprocess.Popen(
                 [*self._command, "up", *data],

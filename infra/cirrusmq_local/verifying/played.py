@@ -43,3 +43,5 @@ class Played:
     """Id of a promise -> calls that it was judged by."""
     errors: list[str] = field(default_factory=list)
     """Exceptions of actors, which are faults of ours."""
+    refused: str = ""
+    """How the service refused its sends, if it took none: then nothing was judged."""

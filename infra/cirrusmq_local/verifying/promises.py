@@ -19,9 +19,11 @@ from cirrusmq_local.judging.check_rates import check_rates
 from cirrusmq_local.judging.check_repeats import check_repeats
 from cirrusmq_local.judging.check_replacing import check_replacing
 from cirrusmq_local.judging.check_replies import check_replies
+from cirrusmq_local.judging.check_rewinds import check_rewinds
 from cirrusmq_local.judging.check_senders import check_senders
 from cirrusmq_local.judging.check_turns import check_in_flight, check_shares
 from cirrusmq_local.judging.check_waits import check_waits
+from cirrusmq_local.judging.half_producers import PREPARE
 from cirrusmq_local.judging.history import Violation
 from cirrusmq_local.judging.pausers import check_pauses
 from cirrusmq_local.judging.tracks import Book
@@ -79,7 +81,7 @@ PROMISES = (
 MAX_VIOLATIONS = 20
 """Most violations of one check in one scene that a result shows."""
 NEVER = 1 << 30
-_BRINGING = {"redriver", "rewinder"}
+_BRINGING = {"redriver", "rewinder", "group rewinder", "opener"}
 _CHANGING = {*_BRINGING, "canceller", "pauser", "purger"}
 _PLACED = {"ordered", "retry", "dead_letter", "max_in_flight"}
 """Attributes by which a message may be elsewhere than where a receive looks."""
@@ -99,7 +101,7 @@ def _order(played: Played, book: Book) -> Iterator[Violation]:
     scenario = played.scenario
     if scenario.queues["orders"].get("ordered"):
         yield from check_order(book, "orders", NEVER)
-    if scenario.subscriptions.get("group", {}).get("ordered"):
+    if scenario.subscriptions.get("group", {}).get("ordered") and not scenario.rewound:
         yield from check_order(book, "news/group", NEVER)
 
 
@@ -134,8 +136,9 @@ def _waits(played: Played, book: Book) -> Iterator[Violation]:
 JUDGES: dict[str, tuple[tuple[str, Judge], ...]] = {
     "never-lost": (
         ("lives", _lives),
-        ("senders", lambda played, book: check_senders(book)),
+        ("rewinds", lambda played, book: check_rewinds(played.scenario, book, played)),
     ),
+    "grants": (("senders", lambda played, book: check_senders(book)),),
     "one-holder": (
         ("leases", lambda played, book: check_leases(book)),
         ("repeats", lambda played, book: check_repeats(book)),
@@ -167,6 +170,7 @@ NEEDS: dict[str, Callable[[Played], bool]] = {
         and not _parts(played) & _BRINGING
         and not played.scenario.asking  # requests expire
     ),
+    "grants": lambda played: "guest" in _parts(played),
     "found": lambda played: (
         played.scenario.choices > 0 and not played.scenario.queues["orders"].get("fair")
     ),
@@ -198,12 +202,25 @@ NEEDS: dict[str, Callable[[Played], bool]] = {
 """Id of a promise -> if a scene can show it; any scene can show the others."""
 
 
+HAPPENED: dict[str, str] = {"one-end": "asks", "replaced": "replaces"}
+"""Id of a promise -> what an answered send of a scene has, if the scene tried it."""
+_SENDS = ("send", "send again", PREPARE)
+
+
 def judge(played: Played) -> None:
     """Check a scene against every promise that it can show."""
     book = Book(played.remote.history)
+    sends = [call for call in played.remote.history.calls if call.kind in _SENDS]
+    taken = [call for call in sends if call.known]
+    if sends and not taken:
+        refusals = (str(call.answer) for call in sends if call.outcome == "refused")
+        played.refused = next(refusals, "no send was answered")
+        return
     for promise, checks in JUDGES.items():
-        shows = NEEDS.get(promise)
+        shows, had = NEEDS.get(promise), HAPPENED.get(promise)
         if shows is not None and not shows(played):
+            continue
+        if had is not None and not any(call.given.get(had) for call in taken):
             continue
         played.judged[promise] = len(played.remote.history.calls)
         for _, check in checks:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from cirrusmq_local.judging.clients import ACCOUNT, Client
+from cirrusmq_local.judging.clients import ACCOUNT, GUEST, Client
 from cirrusmq_local.judging.history import Call, History, Outcome
 
 T = TypeVar("T")
@@ -22,6 +22,10 @@ LOST = "HTTP: ghost"
 """The fault of a call that was not answered: it may have any effect, at any later time."""
 TIMEOUT_SECONDS = 40
 _THROTTLED = 429
+
+
+class ServiceGone(ValueError):
+    """The service does not answer any more."""
 
 
 class SharedHistory(History):
@@ -85,6 +89,14 @@ class Chances:
 
 
 @dataclass
+class Reach:
+    """The state of the way to a service, for all of its keys."""
+
+    gone: bool = False
+    """True if it did not answer for long: then it is asked once, to end soon."""
+
+
+@dataclass
 class Service:
     """The address and key of a service, and the bounds of its clocks."""
 
@@ -99,8 +111,13 @@ class Service:
     """As httpx takes it."""
     proxy: str | None = None
     trust_env: bool = False
-    clients: list[httpx.Client] = field(default_factory=list)
-    _held: threading.local = field(default_factory=threading.local)
+    reach: Reach = field(default_factory=Reach)
+    clients: list[httpx.Client] = field(default_factory=list, init=False)
+    _held: threading.local = field(default_factory=threading.local, init=False)
+
+    def as_other(self, authorization: str) -> Service:
+        """The same service with another key, and other connections."""
+        return Service(self.url, authorization, verify=self.verify, reach=self.reach)
 
     def client(self) -> httpx.Client:
         """This thread's client."""
@@ -120,20 +137,25 @@ class Service:
     def ask(self, method: str, path: str, body: object = None, tries: int = 60) -> Any:
         """A call of the frame of a run, which is repeated while nobody answers it.
 
-        Raises ValueError if it is refused.
+        Raises ValueError if it is refused, ServiceGone if nobody answers.
         """
-        for number in range(tries):
+        answered = False
+        for number in range(1 if self.reach.gone else tries):
             try:
                 answer = self.client().request(method, path, json=body)
             except httpx.TransportError:
                 time.sleep(0.5)
                 continue
+            answered = True
             if answer.status_code < 400 or (answer.status_code == 404 and method == "DELETE"):
                 return answer.json() if answer.content else None
             if answer.status_code < 500 and answer.status_code != _THROTTLED:
-                raise ValueError(f"{method} {path}: {answer.text}")
+                raise ValueError(f"{method} {path}: {_refusal(answer)}")
             time.sleep(min(2.0, 0.1 * 2**number))
-        raise ValueError(f"{method} {path}: no answer in {tries} tries")
+        if not answered:
+            self.reach.gone = True
+            raise ServiceGone(f"{method} {path}: nobody answers at {self.url}")
+        raise ValueError(f"{method} {path}: only errors of the service in {tries} tries")
 
     def close(self) -> None:
         """Close all clients."""
@@ -146,8 +168,13 @@ class Remote:
 
     receive_seconds = 30
 
-    def __init__(self, service: Service, prefix: str, seed: int) -> None:
-        self._service = service
+    def __init__(
+        self, service: Service, prefix: str, seed: int, guest: Service | None = None
+    ) -> None:
+        """guest: the service with the key of the account that sends by a grant."""
+        self._services = {ACCOUNT: service}
+        if guest is not None:
+            self._services[GUEST] = guest
         self.prefix = prefix
         self.history: History = SharedHistory()
         self.took_place: dict[str, bool] = {}
@@ -171,11 +198,12 @@ class Remote:
         """Make a call and note it; one that is not answered may have done anything."""
         method, _, template = route.partition(" ")
         for name, value in path.items():
-            own = value if name in ("id", "receiver", "subscription") else self.prefix + value
+            own = value if name in ("id", "receiver", "subscription") else self._own(value)
             template = template.replace(f"{{{name}}}", own)
         call = self.history.begin(client.name, kind, place, given, self.stage.now_ms())
         try:
-            reply = self._service.client().request(method, template, json=body, params=query)
+            service = self._services[client.account]
+            reply = service.client().request(method, template, json=body, params=query)
         except httpx.TransportError:
             call.faults.append(LOST)
             self._end(call, "failed", None)
@@ -197,11 +225,29 @@ class Remote:
     def _as_ours(self, messages: object) -> None:
         """Name the account as the actors do."""
         for each in messages if isinstance(messages, list) else ():
-            if isinstance(each, dict) and each.get("sender") == self._service.account:
-                each["sender"] = ACCOUNT
+            for name, service in self._services.items():
+                if isinstance(each, dict) and each.get("sender") == service.account:
+                    each["sender"] = name
+
+    def _own(self, ref: str) -> str:
+        """A queue or topic by its name at the service; another account's has that in front."""
+        account, _, name = ref.rpartition(":")
+        return (
+            f"{self._services[account].account}:{self.prefix}{name}"
+            if account
+            else (self.prefix + name)
+        )
 
     def _end(self, call: Call, outcome: Outcome, answer: Any) -> None:
         self.history.end(call, outcome, answer, self.stage.now_ms())
+
+
+def _refusal(answer: httpx.Response) -> str:
+    try:
+        told = answer.json()
+        return f"{told['code']} {told['detail'] or ''}".strip()
+    except (ValueError, KeyError, TypeError):
+        return f"{answer.status_code} {answer.text}"
 
 
 def measure(service: Service, queue: str) -> None:

@@ -11,10 +11,13 @@ from typing import Any, Literal
 
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.verifying.functions import WORK
 from cirrusmq_local.verifying.played import Judged, Played
 from cirrusmq_local.verifying.promises import PROMISES
 
 FORMAT = 1
+MAX_CHARACTERS = 200
+"""Most characters of a text in the history."""
 Verdict = Literal["kept", "broken", "not tried"]
 _KINDS = {
     "lost": ("lost", "half of a send", "blocked for good", "missed", "did not bring"),
@@ -80,7 +83,8 @@ def calls(histories: Sequence[Sequence[Call]]) -> dict[str, dict[str, Any]]:
     found: defaultdict[str, list[Call]] = defaultdict(list)
     for history in histories:
         for call in history:
-            found[call.kind].append(call)
+            if call.kind != WORK:
+                found[call.kind].append(call)
     return {
         kind: {
             "made": len(made),
@@ -152,14 +156,23 @@ def write_history(path: Path, histories: Sequence[tuple[str, Sequence[Call]]]) -
                         "ended_ms": call.ended_ms if call.ended < 1 << 60 else None,
                         "outcome": call.outcome,
                         "faults": call.faults,
-                        "given": call.given,
-                        "answer": call.answer,
+                        "given": _short(call.given),
+                        "answer": _short(call.answer),
                     },
                     default=_plain,
                 )
                 digest.update(line.encode() + b"\n")
                 file.write(line.encode() + b"\n")
     return digest.hexdigest()
+
+
+def _short(value: object) -> object:
+    """The value with the beginnings of long texts: bodies are made up, and up to 190 KB."""
+    if isinstance(value, str) and len(value) > MAX_CHARACTERS:
+        return f"{value[:MAX_CHARACTERS]}… {len(value)} characters"
+    if isinstance(value, dict):
+        return {name: _short(each) for name, each in value.items()}
+    return [_short(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: object) -> object:
@@ -219,6 +232,7 @@ def page(result: dict[str, Any]) -> str:
     lines += [
         "",
         "Faults: " + (", ".join(f"{k} {n}" for k, n in result["faults"].items()) or "none"),
+        *(f"Left out: {name}, {why}" for name, why in result["left_out"].items()),
     ]
     lines += ["", "| promise | verdict | calls beyond doubt |", "| --- | --- | ---: |"]
     lines += [

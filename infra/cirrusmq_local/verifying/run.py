@@ -14,12 +14,14 @@ from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.consumers import Receiver, act, take
 from cirrusmq_local.judging.deployment import Left
 from cirrusmq_local.judging.half_producers import Checker, HalfProducer
+from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.log_readers import LogReader
 from cirrusmq_local.judging.operators import Operator
 from cirrusmq_local.judging.pausers import Pauser
 from cirrusmq_local.judging.places import Place
 from cirrusmq_local.judging.producers import Sender
-from cirrusmq_local.judging.scenario import Cast, Scenario
+from cirrusmq_local.judging.rewinders import GroupRewinder, Opener, open_group, open_receiver
+from cirrusmq_local.judging.scenario import LATE, Cast, Scenario
 from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.promises import judge
 from cirrusmq_local.verifying.remote import Remote, Service
@@ -28,9 +30,12 @@ MAX_AT_ONCE = 5
 """Scenes that are played at the same time."""
 DRAIN_SECONDS = 120
 """Time without a message after which a place that is not empty is given up."""
+MAX_DRAIN_SECONDS = 300
+"""Time after which a place is given up that always has another message."""
 QUIET_ROUNDS = 4
 """Rounds with all counts at 0 and no message, before a place is taken for empty."""
 _ROUND_SECONDS = 0.5
+MAX_OPENS = 60
 LOG_SECONDS = 7
 """Readers of a log are shown the last messages by then."""
 
@@ -44,6 +49,9 @@ PARTS: dict[str, Callable[[Any, Scenario, Cast], _Part]] = {
     "publisher": Sender,
     "receiver": Receiver,
     "canceller": Canceller,
+    "guest": Sender,
+    "opener": Opener,
+    "group rewinder": GroupRewinder,
     "rewinder": Operator,
     "redriver": Operator,
     "purger": Operator,
@@ -57,10 +65,20 @@ PARTS: dict[str, Callable[[Any, Scenario, Cast], _Part]] = {
 class Scene:
     """One scene at a service."""
 
-    def __init__(self, service: Service, name: str, scenario: Scenario, prefix: str, seed: int):
-        self._service = service
+    def __init__(
+        self,
+        service: Service,
+        name: str,
+        scenario: Scenario,
+        prefix: str,
+        seed: int,
+        guest: Service | None = None,
+    ) -> None:
+        """guest: as of `Remote`."""
+        self.name = name
+        self._service, self._guest = service, guest
         self._scenario = scenario
-        self.remote = Remote(service, f"{prefix}-{name.replace(' ', '-')}-", seed)
+        self.remote = Remote(service, f"{prefix}-{name.replace(' ', '-')}-", seed, guest)
         self.played = Played(name, scenario, self.remote)
         self._parts: list[tuple[Cast, _Part]] = []
 
@@ -75,6 +93,7 @@ class Scene:
             self._put(topic, {})
             for name, attributes in self._scenario.subscriptions.items():
                 self._put(f"{topic}/subscriptions/{name}", self._own(attributes))
+        self._let_guests_send()
         for cast in self._scenario.cast:
             self._parts.append((cast, PARTS[cast.part](self.remote, self._scenario, cast)))
 
@@ -100,8 +119,9 @@ class Scene:
         client = Client("drain")
         for place in self._scenario.places:
             played.left[place.name] = Left(self._kept(place))
+        last = time.monotonic() + MAX_DRAIN_SECONDS
         ends, quiet = time.monotonic() + DRAIN_SECONDS, 0
-        while quiet < QUIET_ROUNDS and time.monotonic() < ends:
+        while quiet < QUIET_ROUNDS and time.monotonic() < min(ends, last):
             came = sum(self._take_all(client, place) for place in self._scenario.places)
             kept = {place.name: self._kept(place) for place in self._scenario.places}
             quiet = 0 if came or any(kept.values()) else quiet + 1
@@ -128,6 +148,14 @@ class Scene:
             self._service.ask("DELETE", f"/topics/{prefix}news")
         for name in reversed(list(self._scenario.queues)):
             self._service.ask("DELETE", f"/queues/{prefix}{name}")
+
+    def _let_guests_send(self) -> None:
+        """Grant the other account the sends of its parts."""
+        for place in {cast.place for cast in self._scenario.cast if cast.part == "guest"}:
+            kind, permission = ("topics", "publish") if place.topic else ("queues", "send")
+            assert self._guest is not None
+            path = f"/{kind}/{self.remote.prefix}{place.name}/grants/{self._guest.account}"
+            self._put(path, {"permission": permission})
 
     def _put(self, path: str, body: dict[str, Any]) -> None:
         self._service.ask("PUT", path, body)
@@ -156,7 +184,22 @@ class Scene:
         except Exception:
             self.played.errors.append(f"{cast.name}: {traceback.format_exc(limit=-3)}")
 
+    def _open_late(self) -> None:
+        """Make the receiver or group that begins with earlier messages, if nobody has."""
+        client = Client("opener at the end")
+        tries = MAX_OPENS if self._scenario.early or self._scenario.late else 0
+        for _ in range(tries):
+            made: Call = (
+                open_receiver(self.remote, client, LATE.name)
+                if self._scenario.early
+                else open_group(self.remote, client, "news/late", self._scenario.late)
+            )
+            if made.known:
+                return
+            time.sleep(_ROUND_SECONDS)
+
     def _finish(self) -> None:
+        self._open_late()
         for _, part in self._parts:
             if isinstance(part, Pauser):
                 part.finish()

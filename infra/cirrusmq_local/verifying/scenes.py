@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from cirrusmq_local.judging.places import Place
-from cirrusmq_local.judging.scenario import DEAD, NEWS, ORDERS, UNTRIED, Cast, Scenario
+from cirrusmq_local.judging.scenario import DEAD, LATE, NEWS, ORDERS, UNTRIED, Cast, Scenario
 
 FOREVER = 1 << 30
 """Steps of an actor: as many as the time lets it make."""
@@ -17,6 +18,10 @@ _PLAIN: dict[str, Any] = {
     "delay_seconds": 0,
 }
 _DEAD: dict[str, Any] = {"partitions": 1, "message_retention_seconds": LIFE_SECONDS}
+_LARGE: dict[str, Any] = {"max_message_bytes": 1_048_576}
+_PADDINGS = (1, 10, 60)
+"""Most bodies of large scenes are in the bucket: it has sends from 16 KiB on, packed."""
+MEMBER = Place("news/group", topic=True)
 _SHORT: dict[str, Any] = {
     "thinks_ms": (0, 5, 100, 300, 1_100),
     "timeouts": (1, 1, 2, 3, 5),
@@ -39,11 +44,19 @@ def scenes() -> dict[str, Scenario]:
     return {
         "singles": _queue("singles", {"partitions": 1}, takes=(1,), attempts=0.5),
         "batches": _queue("batches", {}, attempts=0.5, deduplication=0.2),
-        "large": _queue("large", {"max_message_bytes": 1_048_576}, big_bodies=True),
+        "large": _queue("large", _LARGE, big_bodies=True, paddings=_PADDINGS),
         "delayed": _queue("delayed", {"delay_seconds": 1}),
         "cancelled": _queue("cancelled", {"delay_seconds": 2}, more=_one("canceller")),
         "dead letters": _letters("dead letters", {}),
         "redriven": _letters("redriven", {}, more=[Cast("redriver", "redriver", DEAD, FOREVER)]),
+        "large dead letters": _letters(
+            "large dead letters",
+            _LARGE,
+            more=[Cast("redriver", "redriver", DEAD, FOREVER)],
+            big_bodies=True,
+            paddings=_PADDINGS,
+            redrives=("all", "ids", "receipts", "reason"),
+        ),
         "untried": _letters("untried", {}, untried=0.5),
         "retried": _letters(
             "retried",
@@ -68,6 +81,7 @@ def scenes() -> dict[str, Scenario]:
         ),
         "chosen": _queue("chosen", {"partitions": 1}, choices=0.6),
         "priorities": _queue("priorities", {"priorities": 16, "partitions": 1}),
+        "spread priorities": _queue("spread priorities", {"priorities": 16, "partitions": 4}),
         "ageing": _queue(
             "ageing", {"priorities": 2, "ageing_seconds": 10, "partitions": 1}, takes=(1, 2)
         ),
@@ -79,13 +93,43 @@ def scenes() -> dict[str, Scenario]:
             receivers=("audit",),
             more=[Cast("auditor", "receiver", Place("orders/audit"), FOREVER)],
         ),
+        "late receivers": _queue(
+            "late receivers",
+            {"partitions": 1},
+            early=True,
+            attempts=0,
+            more=[
+                Cast("opener", "opener", LATE, FOREVER),
+                *(Cast(f"late{number}", "receiver", LATE, FOREVER) for number in range(2)),
+            ],
+        ),
+        "granted": _queue(
+            "granted", {}, more=[Cast("guest0", "guest", ORDERS, FOREVER)], attempts=0.5
+        ),
         "topics": _topic("topics", _GROUP),
+        "granted topics": _topic(
+            "granted topics", _GROUP, more=[Cast("guest0", "guest", NEWS, FOREVER)]
+        ),
+        "delayed topics": _topic("delayed topics", _GROUP, delayed=True, delays=(1, 3, 6)),
+        "paused groups": _topic(
+            "paused groups", _GROUP, more=[Cast("pauser", "pauser", MEMBER, FOREVER)]
+        ),
+        "redriven groups": _topic(
+            "redriven groups",
+            _GROUP,
+            more=[
+                Cast("undertaker", "receiver", DEAD, FOREVER),
+                Cast("redriver", "redriver", DEAD, FOREVER),
+            ],
+        ),
+        "rewound groups": _rewound_groups(),
         "filtered": _topic("filtered", _GROUP | {"filter": {"tags": ["a"]}}),
         "ordered groups": _topic(
             "ordered groups",
             {"protocol": "pull", "dead_letter_queue": "dead", "ordered": True},
         ),
-        "half messages": _halves(),
+        "half messages": _halves("half messages"),
+        "large half messages": _halves("large half messages", big_bodies=True, paddings=_PADDINGS),
     }
 
 
@@ -126,10 +170,11 @@ def _letters(
     )
 
 
-def _topic(family: str, group: dict[str, Any], **given: Any) -> Scenario:
-    member = Place("news/group", topic=True)
+def _topic(
+    family: str, group: dict[str, Any], *, more: list[Cast] | None = None, **given: Any
+) -> Scenario:
     cast = [Cast(f"publisher{number}", "publisher", NEWS, FOREVER) for number in range(2)]
-    cast += [Cast(f"member{number}", "receiver", member, FOREVER) for number in range(2)]
+    cast += [Cast(f"member{number}", "receiver", MEMBER, FOREVER) for number in range(2)]
     cast += [Cast("receiver0", "receiver", ORDERS, FOREVER)]
     cast += [Cast("reader0", "log reader", NEWS, FOREVER)]
     copy = {"protocol": "queue", "endpoint": "orders"}
@@ -137,7 +182,7 @@ def _topic(family: str, group: dict[str, Any], **given: Any) -> Scenario:
         family=family,
         queues={"dead": _DEAD, "orders": _PLAIN},
         subscriptions={"copy": copy, "group": group},
-        cast=tuple(cast),
+        cast=(*cast, *(more or ())),
         pause_ms=300,
         big_bodies=False,
         attempts=0.5,
@@ -147,20 +192,38 @@ def _topic(family: str, group: dict[str, Any], **given: Any) -> Scenario:
     )
 
 
-def _halves() -> Scenario:
+def _rewound_groups() -> Scenario:
+    """A group that is rewound, and another group that begins with earlier messages."""
+    group = {"protocol": "pull", "retry": {"policy": "custom", "waits": [0.5] * 100}}
+    late = Place("news/late", topic=True)
+    topic = _topic("rewound groups", group)
+    more = [
+        Cast("rewinder", "group rewinder", MEMBER, FOREVER),
+        Cast("late0", "receiver", late, FOREVER),
+        Cast("opener", "opener", late, FOREVER),
+    ]
+    return replace(
+        topic,
+        late=group | {"start": "earliest"},
+        rewound=True,
+        deduplication=0,
+        cast=(*topic.cast, *more),
+    )
+
+
+def _halves(family: str, **given: Any) -> Scenario:
     cast = [Cast(f"producer{number}", "half producer", NEWS, FOREVER) for number in range(2)]
     cast.append(Cast("checker0", "checker", NEWS, FOREVER))
     cast.append(Cast("receiver0", "receiver", ORDERS, FOREVER))
     copy = {"protocol": "queue", "endpoint": "orders"}
     return Scenario(
-        family="half messages",
+        family=family,
         queues={"orders": _PLAIN},
         subscriptions={"copy": copy},
         cast=tuple(cast),
         pause_ms=300,
-        big_bodies=False,
         attempts=0.5,
         deduplication=0,
         halves=True,
-        **_SHORT,
+        **{"big_bodies": False, **_SHORT, **given},
     )

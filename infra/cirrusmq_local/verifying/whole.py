@@ -8,28 +8,30 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
 
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying import result
+from cirrusmq_local.verifying.accounts import guest_of, own_account, proxy_of, through_of
+from cirrusmq_local.verifying.function import GIVEN
+from cirrusmq_local.verifying.functions import BrokenFunctions, Functions
 from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
 from cirrusmq_local.verifying.journal import Journal
 from cirrusmq_local.verifying.played import Judged, Played
 from cirrusmq_local.verifying.proxy import Proxy
-from cirrusmq_local.verifying.remote import LOST, Service, measure
+from cirrusmq_local.verifying.remote import LOST, Service, ServiceGone, measure
 from cirrusmq_local.verifying.run import Scene, waves
 from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
 from cirrusmq_local.verifying.ticks import Ticks
 from cirrusmq_local.verifying.usage import measure_usage
 
-LOST_SHARE, CUT_SHARE = 0.02, 0.01
+WITH_HOOKS = (0, 1)
+"""The waves in which URLs of this machine and functions are played."""
 MAX_DRIFT_MS = 1_000
 """Most drift of the service's clock against this machine's; beyond it times show nothing."""
-_CONNECTION = {"http": 80, "https": 443}
 
 
 @dataclass
@@ -43,6 +45,8 @@ class Options:
     scenes: dict[str, Scenario]
     hooks: bool
     """True if the service can post to a URL of this machine."""
+    functions: bool
+    """True if it has the function that asks here."""
     usage: bool
     """True if the service's tables can be exported to this machine."""
     faults: Sequence[tuple[str, Callable[[], None]]]
@@ -57,8 +61,8 @@ class Outcome:
 
     played: list[Played] = field(default_factory=list)
     ticks: Judged | None = None
-    hooks: list[Hooks] = field(default_factory=list)
-    """URLs of this machine."""
+    hooks: list[Hooks | Functions] = field(default_factory=list)
+    """URLs of this machine, and functions of the service that ask here."""
     faults: Counter[str] = field(default_factory=Counter)
     windows: list[tuple[str, int, int]] = field(default_factory=list)
     """(fault, from, to) in ms."""
@@ -67,6 +71,10 @@ class Outcome:
     usage: dict[str, dict[str, int]] | None = None
     """Kind of use -> the metered count, and its bounds by the calls; None if it is not told."""
     drift_ms: int = 0
+    jumped_ms: int = 0
+    """The most by which this machine's clock was set while scenes were played."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Scene -> why the service did not let it be played."""
     errors: list[str] = field(default_factory=list)
 
     def histories(self) -> list[tuple[str, list[Call]]]:
@@ -86,15 +94,17 @@ def run(
     prefix = f"verify-{options.id}"
     with contextlib.ExitStack() as ending:
         number = journal.note({"kind": "remove", "prefix": prefix, "account": prefix})
-        service, key = _own_account(admin, prefix)
+        service, key = own_account(admin, prefix)
         ending.callback(service.close)
-        proxy = _proxy(admin.url, options.seed)
+        proxy = proxy_of(admin.url, options.seed)
         ending.enter_context(proxy)
-        through = _through(service, proxy)
+        through = through_of(service, proxy)
         ending.callback(through.close)
-        ending.callback(journal.done, number)
+        ending.callback(lambda: None if admin.reach.gone else journal.done(number))
+        guest = None
         if key is not None:
             ending.callback(admin.ask, "DELETE", f"/keys/{key}")
+            guest = ending.enter_context(guest_of(admin, f"{prefix}-guest", journal, proxy))
         clock = f"{prefix}-clock"
         service.ask("PUT", f"/queues/{clock}", {})
         ending.callback(service.ask, "DELETE", f"/queues/{clock}")
@@ -102,18 +112,30 @@ def run(
         through.account, through.offset_ms = service.account, service.offset_ms
         through.max_skew_ms = service.max_skew_ms
         ticks = Ticks(service, prefix)
-        ticks.make()
+        try:
+            ticks.make()
+        except ServiceGone:
+            raise
+        except ValueError as error:
+            _leave_out(SCHEDULES, str(error), outcome, tell)
+        else:
+            outcome.ticks = ticks.judged
         ending.callback(ticks.remove)
-        outcome.ticks = ticks.judged
         before = _capacity(admin)
-        for place, names in enumerate(waves(list(options.scenes))):
+        played = [name for name, each in options.scenes.items() if guest or not _has_guest(each)]
+        for name in sorted({*options.scenes} - {*played}):
+            _leave_out(name, "the key may not make an account", outcome, tell)
+        groups = list(waves(played))
+        means = _Means(admin, through, guest, proxy, tell)
+        for place, names in enumerate(groups):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
-            hooks = place == 0 and options.hooks
-            _wave(through, options, names, hooks, proxy, place, outcome)
+            faults = options.faults if place or len(groups) == 1 else []
+            _wave(means, replace(options, faults=faults), names, place, outcome)
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
-        ticks.judge()
+        if outcome.ticks is not None:
+            ticks.judge()
         if options.usage:
             outcome.usage = measure_usage(admin, outcome.played)
         was_ms = service.offset_ms
@@ -122,39 +144,61 @@ def run(
         outcome.faults.update({kind: n for kind, n in proxy.faults.items() if n})
     if outcome.drift_ms > MAX_DRIFT_MS:
         outcome.errors.append(f"the service's clock went {outcome.drift_ms} ms away during the run")
+    if outcome.jumped_ms > MAX_DRIFT_MS:
+        told = f"this machine's clock was set by {outcome.jumped_ms} ms during the run"
+        outcome.errors.append(f"{told}: its times show nothing")
     return outcome
 
 
+class _Means(NamedTuple):
+    """The ways to the service, and to the user."""
+
+    admin: Service
+    service: Service
+    """With the key of the run's account, through the proxy."""
+    guest: Service | None
+    proxy: Proxy
+    tell: Callable[[str], None]
+
+
 def _wave(
-    service: Service,
-    options: Options,
-    names: Sequence[str],
-    with_hooks: bool,
-    proxy: Proxy,
-    place: int,
-    outcome: Outcome,
+    means: _Means, options: Options, names: Sequence[str], place: int, outcome: Outcome
 ) -> None:
-    """Some scenes at the same time."""
+    """Some scenes at the same time; in the first waves the URLs and functions beside them.
+
+    The first of several waves has no fault of the machine: breakers are judged without.
+    """
+    admin, service, guest, proxy, tell = means
     prefix = f"verify-{options.id}"
-    parts: list[Scene | Hooks] = [
-        Scene(service, name, options.scenes[name], prefix, options.seed) for name in names
+    wanted: list[Scene | Hooks] = [
+        Scene(service, name, options.scenes[name], prefix, options.seed, guest) for name in names
     ]
-    if with_hooks:
-        outcome.hooks = [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
-        parts += outcome.hooks
+    if place in WITH_HOOKS and options.hooks:
+        wanted += [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
+    parts: list[Scene | Hooks | Functions] = []
     try:
-        for part in parts:
-            part.make()
+        for each in wanted:
+            if _is_made(each, outcome, tell):
+                parts.append(each)
+        if place in WITH_HOOKS and options.functions:
+            parts += _functions(admin, service, options, outcome, tell)
+        beside = [each for each in parts if not isinstance(each, Scene)]
+        outcome.hooks += beside
+        windows = len(outcome.windows)
+        clocks = _clocks()
         proxy.on = True
-        with one_fault(options, place, outcome):
+        with one_fault(options, outcome):
             plays = [partial(part.play, options.play_seconds) for part in parts]
             _together(plays, outcome)
         proxy.on = False
+        outcome.jumped_ms = max(outcome.jumped_ms, abs(_clocks() - clocks))
         for part in parts:
             _mark(part.remote.history.calls, outcome.windows)
         _together([part.drain for part in parts], outcome)
-        for hooks in outcome.hooks:
-            hooks.disturbed = bool(outcome.windows)
+        if service.reach.gone:
+            raise ServiceGone(f"nobody answers at {admin.url}")
+        for hooks in beside:
+            hooks.disturbed = len(outcome.windows) > windows
         for part in parts:
             part.judge()
     finally:
@@ -165,12 +209,38 @@ def _wave(
             if isinstance(part, Scene):
                 outcome.played.append(part.played)
                 outcome.errors += part.played.errors
+                if part.played.refused:
+                    _leave_out(part.name, part.played.refused, outcome, tell)
+
+
+def _is_made(part: Scene | Hooks, outcome: Outcome, tell: Callable[[str], None]) -> bool:
+    """Make a part. False if the service refuses that: an older release, or a limit is reached."""
+    try:
+        part.make()
+    except ServiceGone:
+        raise
+    except ValueError as error:
+        with contextlib.suppress(ValueError):
+            part.remove()
+        _leave_out(part.name, str(error), outcome, tell)
+        return False
+    return True
+
+
+def _leave_out(name: str, why: str, outcome: Outcome, tell: Callable[[str], None]) -> None:
+    outcome.left_out[name] = why
+    tell(f"{name}: left out, {why}")
+
+
+def _clocks() -> int:
+    """This machine's clock less one that never jumps, in ms."""
+    return (time.time_ns() - time.monotonic_ns()) // 1_000_000
 
 
 @contextlib.contextmanager
-def one_fault(options: Options, place: int, outcome: Outcome) -> Iterator[None]:
+def one_fault(options: Options, outcome: Outcome) -> Iterator[None]:
     """Makes one fault beside. It is undone at the end, also if that is an exception."""
-    made = threading.Thread(target=_make_fault, args=(options, place, outcome), daemon=True)
+    made = threading.Thread(target=_make_fault, args=(options, outcome), daemon=True)
     made.start()
     try:
         yield
@@ -181,10 +251,10 @@ def one_fault(options: Options, place: int, outcome: Outcome) -> Iterator[None]:
         made.join()
 
 
-def _make_fault(options: Options, place: int, outcome: Outcome) -> None:
+def _make_fault(options: Options, outcome: Outcome) -> None:
     if not options.faults or options.over.wait(options.play_seconds / 3):
         return
-    kind, make = options.faults[place % len(options.faults)]
+    kind, make = options.faults[len(outcome.windows) % len(options.faults)]
     begun = time.time_ns() // 1_000_000
     try:
         make()
@@ -219,40 +289,38 @@ def _together(bodies: Sequence[Callable[[], None]], outcome: Outcome) -> None:
         thread.join()
 
 
-def _own_account(admin: Service, account: str) -> tuple[Service, str | None]:
-    """A service with a key of a new account, and the key's id; without the right, as it is."""
-    try:
-        made = admin.ask("POST", "/keys", {"account": account})
-    except ValueError:
-        return Service(admin.url, admin.authorization, verify=admin.verify), None
-    authorization = f"Bearer {made['access_key_id']}:{made['secret']}"
-    return Service(admin.url, authorization, verify=admin.verify), str(made["access_key_id"])
+def _functions(
+    admin: Service,
+    service: Service,
+    options: Options,
+    outcome: Outcome,
+    tell: Callable[[str], None],
+) -> list[Functions]:
+    """Queues with a function, made by an administrator of the run's account.
 
-
-def remove(admin: Service, prefix: str, account: str) -> None:
-    """Remove the queues, topics and keys that a run left."""
-    service, key = _own_account(admin, account)
-    for kind in ("schedules", "topics", "queues"):
-        for _ in range(2):  # a queue that others name is removed behind them
-            for each in service.ask("GET", f"/{kind}?prefix={prefix}")[kind]:
-                with contextlib.suppress(ValueError):
-                    service.ask("DELETE", f"/{kind}/{each['name']}")
-    service.close()
+    None if the service has not the function that asks here, or the key may not make that one.
+    """
+    made: list[Functions] = []
+    account = f"verify-{options.id}"
+    maker, key = own_account(admin, account, admin=True)
+    for kind in (Functions, BrokenFunctions):
+        each = kind(service, account, options.seed)
+        try:
+            each.make_by(maker)
+        except ValueError as error:
+            each.remove()
+            why = f"the service was not started with --function {GIVEN}: {error}"
+            _leave_out(each.name, why, outcome, tell)
+        else:
+            made.append(each)
+    maker.close()
     if key is not None:
         admin.ask("DELETE", f"/keys/{key}")
+    return made
 
 
-def _proxy(url: str, seed: int) -> Proxy:
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or _CONNECTION[parts.scheme]
-    return Proxy(host, port, seed=seed, lost=LOST_SHARE, cut=CUT_SHARE)
-
-
-def _through(service: Service, proxy: Proxy) -> Service:
-    own = f"http://127.0.0.1:{proxy.port}"
-    if service.url.startswith("https:"):
-        return Service(service.url, service.authorization, verify=service.verify, proxy=own)
-    return Service(own, service.authorization)
+def _has_guest(scenario: Scenario) -> bool:
+    return any(cast.part == "guest" for cast in scenario.cast)
 
 
 def _capacity(admin: Service) -> dict[str, float] | None:
@@ -271,7 +339,7 @@ def summarize(
     others: list[tuple[str, Judged]] = [(each.name, each.posted) for each in outcome.hooks]
     if outcome.ticks is not None:
         others.append((SCHEDULES, outcome.ticks))
-    delays = [1_000 * late for each in outcome.hooks[:1] for late in each.posted.delays()]
+    delays = [1_000 * late for each in outcome.hooks[:1] for late in _delays(each)]
     measured: dict[str, Any] = dict.fromkeys(("write_units", "read_units", "dollars"))
     return {
         "format": result.FORMAT,
@@ -285,10 +353,15 @@ def summarize(
         "promises": result.promises(outcome.played, others),
         "measured": measured | (outcome.capacity or {}),
         "usage": outcome.usage,
-        "clock": {"drift_ms": outcome.drift_ms},
+        "clock": {"drift_ms": outcome.drift_ms, "set_by_ms": outcome.jumped_ms},
+        "left_out": outcome.left_out,
         "violations": result.violations(outcome.played, others),
         "errors": outcome.errors,
     }
+
+
+def _delays(part: Hooks | Functions) -> list[float]:
+    return part.posted.delays() if isinstance(part, Hooks) else []
 
 
 def machine_name() -> str:

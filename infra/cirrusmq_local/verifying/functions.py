@@ -1,0 +1,259 @@
+"""Queues that name a function: it fails now and then, or at all for a while, and has a breaker.
+
+failing function           send ── fails ── 1 s ── done         three messages in ten, three times
+function with a breaker    send ── fails, fails … open ── a try ── done   all of a wave's first part
+
+The function runs in the service and asks here what it does, so the run sees each of its calls.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+from cirrusmq_local.judging.check_function_breakers import check_function_breakers
+from cirrusmq_local.judging.check_invoking import check_handing
+from cirrusmq_local.judging.check_replacing import read_sent
+from cirrusmq_local.judging.clients import Client
+from cirrusmq_local.judging.history import Call, Violation
+from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.tracks import HANDED, Book
+from cirrusmq_local.verifying.function import NAME
+from cirrusmq_local.verifying.played import Judged
+from cirrusmq_local.verifying.remote import Remote, Service
+
+PROMISE, BREAKERS = "functions", "breakers"
+WORK = "work"
+"""In the place of all workers of the service: it is no call of the run."""
+FAILING, MAX_FAILURES = 0.3, 3
+"""The share of messages that fail, and how often one may."""
+SENDERS = 2
+DONE_SECONDS = 90
+"""Time in which the last message is done; a breaker that is open tries once in 32 s."""
+GONE_SECONDS = 10
+"""Time in which a message that is done is deleted."""
+_ROUTE = "POST /queues/{queue}/messages"
+_WELL_AFTER = 0.4
+"""The share of a wave behind which the function with a breaker always succeeds."""
+_LASTS = (0.0, 0.0, 0.02, 0.2)
+_NEVER_MS = 1 << 60
+
+
+class Functions:
+    """A queue whose messages a function gets, its senders, and the listener that it asks."""
+
+    name = "failing function"
+    invoke: ClassVar[dict[str, Any]] = {"max_concurrency": 2, "batch": 4, "timeout_seconds": 20}
+
+    def __init__(self, service: Service, prefix: str, seed: int) -> None:
+        self._service = service
+        self.remote = Remote(service, f"{prefix}-{self.name.replace(' ', '-')}-", seed)
+        self.disturbed = False
+        """True if a fault of the machine may have ended a worker."""
+        self.posted = Judged()
+        self._attributes: dict[str, Any] = {
+            "partitions": 1,
+            "visibility_timeout_seconds": 1,
+            "invoke": {"function": NAME, **self.invoke},
+        }
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+        self._sent: set[str] = set()
+        self._done: set[str] = set()
+        self._failures: Counter[str] = Counter()
+        self._listener = _Listener(self)
+        self._worker: Call | None = None
+        self._left = 0
+        """Messages that are there though all are done."""
+
+    def make_by(self, admin: Service) -> None:
+        """Make the queue, and listen. Raises ValueError if the service has not the function."""
+        admin.ask("PUT", f"/queues/{self.remote.prefix}orders", self._attributes)
+        now_ms = self.remote.stage.now_ms()
+        self._worker = self.remote.history.begin("service", WORK, "orders", {}, now_ms)
+        threading.Thread(target=self._listener.serve_forever, args=(0.05,), daemon=True).start()
+
+    def play(self, seconds: float) -> None:
+        """Send for a while."""
+        ends = time.monotonic() + seconds
+        threads = [
+            threading.Thread(target=self._send, args=(number, ends), daemon=True)
+            for number in range(SENDERS)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def drain(self) -> None:
+        """Wait until all is done, and gone."""
+        ends = time.monotonic() + DONE_SECONDS
+        while time.monotonic() < ends and self._missing():
+            time.sleep(0.2)
+        ends = time.monotonic() + GONE_SECONDS
+        while (kept := self._kept()) and time.monotonic() < ends:
+            time.sleep(0.2)
+        self._left = 0 if self._missing() else kept
+        if self._worker is not None:
+            history = self.remote.history
+            history.end(self._worker, "answered", None, self.remote.stage.now_ms())
+
+    def judge(self) -> None:
+        """Each message was done; without a fault of the machine, each call was as promised."""
+        told = [f"lost: {each} was never done by its function" for each in self._missing()]
+        if self._left:
+            told.append(f"{self._left} messages that its function has done are still there")
+        calls = [call for call in self.remote.history.calls if call.kind == HANDED]
+        self.posted.note(PROMISE, len(calls), map(Violation, told))
+        if self.disturbed:
+            return  # a worker that ends loses counts, waits and answers
+        scenario, book = self._scenario(), Book(self.remote.history)
+        self.posted.note(PROMISE, 0, check_handing(scenario, book))
+        if "breaker" in self.invoke:
+            self.posted.note(BREAKERS, len(calls), check_function_breakers(scenario, book))
+
+    def remove(self) -> None:
+        """Remove the queue, and stop listening."""
+        if self._worker is not None:
+            self._service.ask("DELETE", f"/queues/{self.remote.prefix}orders")
+            self._listener.shutdown()
+        self._listener.server_close()
+
+    def answer(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Returns the function's answer to a batch."""
+        history, stage = self.remote.history, self.remote.stage
+        given: dict[str, Any] = {
+            "failed": [],
+            "untried": [],
+            "until_ms": _NEVER_MS,
+            "noted": 0,
+            "invocation": self._worker,
+        }
+        call = history.begin("worker", HANDED, "orders", given, stage.now_ms())
+        given["messages"] = [_delivery(call, each) for each in event["Records"]]
+        with self._lock:
+            lasts = self._random.choice(_LASTS)
+            given["failed"] = [each.id for each in given["messages"] if self._fails(each.id)]
+        time.sleep(lasts)
+        given["until_ms"] = stage.now_ms()
+        history.end(call, "answered", "done", stage.now_ms())
+        with self._lock:
+            self._done |= {each.id for each in given["messages"]} - {*given["failed"]}
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in given["failed"]]}
+
+    def _scenario(self) -> Scenario:
+        return Scenario(
+            family=self.name,
+            queues={"orders": self._attributes},
+            cast=(),
+            pause_ms=0,
+            big_bodies=False,
+            attempts=0,
+            deduplication=0,
+            unfailing=True,
+        )
+
+    def _kept(self) -> int:
+        counts = self._service.ask("GET", f"/queues/{self.remote.prefix}orders")["counts"]
+        return sum(int(counts.get(name) or 0) for name in ("active", "inactive", "delayed"))
+
+    def _missing(self) -> list[str]:
+        with self._lock:
+            return sorted(self._sent - self._done)
+
+    def _fails(self, message_id: str) -> bool:
+        fails = self._failures[message_id] < MAX_FAILURES and self._random.random() < FAILING
+        self._failures[message_id] += fails
+        return fails
+
+    def _send(self, number: int, ends: float) -> None:
+        client, step = Client(f"sender{number}"), 0
+        url = f"http://127.0.0.1:{self._listener.server_port}/"
+        while time.monotonic() < ends:
+            labels = [f"function.{number}.{step}.{place}" for place in range(1 + step % 3)]
+            body = {"messages": [{"body": f"{label} {url}"} for label in labels]}
+            nothing = [None for _ in labels]
+            given: dict[str, Any] = {"labels": labels, "name": labels[0], "attempt": None}
+            given |= dict.fromkeys(("groups", "keys", "delays", "colors"), nothing)
+            given |= {"replaces": None, "asks": None, "bounded": False}
+            given |= {"tags": [[] for _ in labels], "priorities": [1 for _ in labels]}
+            call = self.remote.http(
+                *(client, "send", "orders", given, _ROUTE, {"queue": "orders"}, body),
+                read=read_sent,
+            )
+            if call.known:
+                with self._lock:
+                    self._sent |= {message_id for message_id, _ in call.answer}
+            step += 1
+            time.sleep(0.3)
+
+
+class BrokenFunctions(Functions):
+    """A function that fails at everything for a while, and whose queue has a breaker."""
+
+    name = "function with a breaker"
+    invoke: ClassVar[dict[str, Any]] = {
+        "max_concurrency": 1,
+        "batch": 4,
+        "timeout_seconds": 20,
+        "breaker": {"share": 0.5},
+    }
+
+    def play(self, seconds: float) -> None:
+        """Send for a while; the function is well behind a part of it."""
+        self._well_at = time.monotonic() + _WELL_AFTER * seconds
+        super().play(seconds)
+
+    def _fails(self, message_id: str) -> bool:
+        return time.monotonic() < self._well_at
+
+
+class _Listener(ThreadingHTTPServer):
+    """The server that the function asks."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Listener
+
+    def do_POST(self) -> None:
+        size = int(self.headers.get("content-length", "0"))
+        told = json.dumps(self.server.functions.answer(json.loads(self.rfile.read(size)))).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Logs nothing."""
+
+
+def _delivery(call: Call, record: dict[str, Any]) -> Delivery:
+    system = record["attributes"]
+    return Delivery(
+        call=call,
+        id=record["messageId"],
+        label=record["body"].split(" ")[0],
+        group=system.get("MessageGroupId"),
+        receipt=record["receiptHandle"],
+        count=int(system["ApproximateReceiveCount"]),
+        sent_ms=int(system["SentTimestamp"]),
+        expires_ms=_NEVER_MS,
+        visible_ms=call.begun_ms,
+        dead=None,
+        priority=1,
+        color=None,
+        sender=system["SenderId"],
+    )
