@@ -19,6 +19,10 @@ write costs the same as without.
     k4711 = -3   3 messages fewer kept at its end      modulo 10,000 (34 days)
 
 The sweep moves past intervals to their day (`rate_history`), several at a time.
+
+With priorities it has the messages that are kept of each level, too: `q16 = 9`, 9 of priority 16. They change
+in the transaction that changes `messages`, so their sum is the same number. It is another one
+only if an earlier release, which does not count them, was the meter since the queue was empty.
 """
 
 from __future__ import annotations
@@ -56,6 +60,7 @@ LETTERS: Mapping[str, str] = {
 }
 """The first letter of a kind's attributes; `kept` is the change of the messages that are kept."""
 _NAME = re.compile(f"[{''.join(LETTERS.values())}][0-9]{{4}}")
+_LEVEL = re.compile("q[0-9]{2}")
 _WRAP = 10_000
 _SLACK = 6
 """Intervals that may be past before a write moves them."""
@@ -207,6 +212,27 @@ def _counter(item: Item, now_ms: int) -> Counter:
 def kept_in(item: Item) -> Kept:
     """Returns the kept messages of a stored counter; negative numbers count as 0."""
     return Kept(*(max(0, number_in(item, name)) for name in Kept._fields))
+
+
+def level_name(priority: int) -> str:
+    """Returns the attribute of the messages that are kept of a priority."""
+    return f"q{priority:02}"
+
+
+def is_exact(name: str) -> bool:
+    """Returns True for an attribute that changes in one transaction with the usage record."""
+    return name in Kept._fields or _LEVEL.fullmatch(name) is not None
+
+
+def levels_in(item: Item) -> dict[int, int] | None:
+    """Returns the kept messages of a stored counter by priority, without those of 0.
+
+    None if they are not those of `messages`: an earlier release has counted some.
+    """
+    numbers = {int(name[1:]): number_in(item, name) for name in item if _LEVEL.fullmatch(name)}
+    if sum(numbers.values()) != number_in(item, "messages") or min(numbers.values(), default=0) < 0:
+        return None
+    return {level: number for level, number in numbers.items() if number}
 
 
 def walk(
