@@ -110,7 +110,7 @@ def test_changes_that_leave_the_sum_as_it_was_are_counted_for_certain(
 
 
 def test_numbers_of_an_earlier_release_are_not_shown(world: World, queue: TestQueue) -> None:
-    """It counted no levels: what it read alone is shown, and when the queue is empty all is well."""
+    """It counted no levels, so the messages that were read are shown alone."""
     fill(world, queue, 16, 9, 1)
     item = counter(world, queue)
     del item["q16"], item["q01"]

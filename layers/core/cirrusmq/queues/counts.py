@@ -12,7 +12,7 @@ In an ordered or fair source keys follow groups, and the messages counted are a 
 With priorities keys follow levels, the highest first, and the counter has the messages of each:
 
     level      16 ■■■■■ 9 ■■■■■■■■ 5 ■■■■···········  1 ················
-               read, so exact     | not read: its messages by the meter, the active part of the whole rest
+               read, so exact       | not read: the meter's number of its messages
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ write costs the same as without.
 
 The sweep moves past intervals to their day (`rate_history`), several at a time.
 
-With priorities it has the messages that are kept of each level, too: `q16 = 9`, 9 of priority 16. They change
-in the transaction that changes `messages`, so their sum is the same number. It is another one
-only if an earlier release, which does not count them, was the meter since the queue was empty.
+With priorities a counter has the messages of each level, too: `q16 = 9` is 9 messages of priority
+16. They change in the transaction that changes `messages`, so their sum is the same number. The sum
+differs only if an earlier release, which does not count levels, was the meter meanwhile.
 """
 
 from __future__ import annotations
@@ -225,9 +225,9 @@ def is_exact(name: str) -> bool:
 
 
 def levels_in(item: Item) -> dict[int, int] | None:
-    """Returns the kept messages of a stored counter by priority, without those of 0.
+    """Returns the kept messages of a stored counter by priority, without priorities that have none.
 
-    None if they are not those of `messages`: an earlier release has counted some.
+    Returns None if their sum is not `messages`: an earlier release has counted some.
     """
     numbers = {int(name[1:]): number_in(item, name) for name in item if _LEVEL.fullmatch(name)}
     if sum(numbers.values()) != number_in(item, "messages") or min(numbers.values(), default=0) < 0:
