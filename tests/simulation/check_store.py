@@ -20,7 +20,7 @@ _SKEW_MS = 2 * MAX_SKEW_MS
 
 
 def check_counters(deployment: Deployment) -> Iterator[Violation]:
-    """Counters equal the store: messages not deleted, of each priority, their bytes; deleted ones."""
+    """Counters equal the store: messages not deleted, by priority, their bytes; deleted ones."""
     held: Counter[tuple[str, str]] = Counter()
     for item in scan(deployment.engine, deployment.tables.messages):
         kind, source_id, _ = (item["pk"]["S"] + "##").split("#", 3)[:3]

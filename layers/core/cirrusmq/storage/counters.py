@@ -22,7 +22,7 @@ The sweep moves past intervals to their day (`rate_history`), several at a time.
 
 With priorities a counter has the messages of each level, too: `q16 = 9` is 9 messages of priority
 16. They change in the transaction that changes `messages`, so their sum is the same number. The sum
-differs only if an earlier release, which does not count levels, was the meter meanwhile.
+differs only if a meter of an earlier release, which counts no levels, ran in between.
 """
 
 from __future__ import annotations
