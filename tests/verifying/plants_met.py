@@ -208,6 +208,14 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
         "all_missed_times_are_one",
         "earlier_definitions_are_forgotten",
     ),
+    SCENE + "schedules of topics": ("a_publish_of_a_schedule_has_no_delay",),
+    "clocks of no zone are set within a run": (
+        "a_time_that_comes_twice_fires_twice",
+        "a_time_that_does_not_exist_is_left_out",
+    ),
+    "counters of priorities are read of long queues alone": (
+        "what_ends_is_not_taken_off_its_level",
+    ),
     SCENE + "messages that are published for later": (
         "fan_out_forgets_the_delay",
         "the_log_has_no_pointer_to_what_is_delayed",
