@@ -176,6 +176,25 @@ class TestAgeing:
         assert bodies(queue.receive(1)) == [first]
         assert bodies(queue.receive(1)) == [{"1": "4", "4": "1"}[first]]
 
+    def test_a_partition_whose_rest_is_for_the_next_answer_is_not_taken_for_empty(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        """
+        partition 0   level 2 of 0 s, level 1 of 50 s and of 65 s: 50 s goes first at 160 s
+        partition 1   level 2 of 160 s: not before level 1 of 65 s
+        """
+        queue = make_queue("aged", priorities=2, partitions=2, ageing_seconds=10)
+        send_into(queue, 0, 1, partitions=2)
+        world.clock.pass_seconds(60)
+        send_into(queue, 0, 2, partitions=2)
+        world.clock.pass_seconds(5)
+        send_into(queue, 0, 1, partitions=2)
+        world.clock.pass_seconds(100)
+        assert bodies(queue.receive(16)) == ["1", "2"]
+
+        send_into(queue, 1, 2, partitions=2)
+        assert bodies(queue.receive(1)) == ["1"]
+
     def test_the_ages_go_with_the_item(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:

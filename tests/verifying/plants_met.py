@@ -25,6 +25,8 @@ FOUND: dict[str, str] = {
     "a_paused_queue_is_received_from": "paused",
     "ages_do_not_count": "ageing",
     "ages_count_tenfold": "ageing",
+    "whatever_partition_comes_first_is_taken_from": "spread priorities",
+    "a_look_through_partitions_is_trusted_for_a_minute": "spread priorities",
     "a_receive_of_a_group_does_not_see_its_rate": "rates of groups",
     "a_group_that_was_full_stays_full": "rates of groups",
 }
@@ -236,10 +238,6 @@ WHY_NOT: dict[str, tuple[str, ...]] = {
     SCENE + "notifications": (
         "a_dead_letter_forgets_that_it_is_a_notification",
         "a_copy_by_a_send_is_no_notification",
-    ),
-    SCENE + "priorities in several partitions": (
-        "a_look_through_partitions_is_trusted_for_a_minute",
-        "whatever_partition_comes_first_is_taken_from",
     ),
     SCENE + "groups that are paused": ("a_pause_does_nothing_for_receives",),
 }
