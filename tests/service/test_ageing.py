@@ -96,7 +96,7 @@ class TestOrder:
     def test_receivers_of_one_head_take_the_oldest_of_a_level(
         self, world: World, queue: TestQueue
     ) -> None:
-        """A later one, taken in its place, would pass lower ones that are older than itself by age."""
+        """A later one in its place would pass lower ones that are older than itself by age."""
         for _ in range(14):
             queue.send("x", priority=4)
             world.clock.pass_seconds(20)
