@@ -89,7 +89,7 @@ def a_time_that_does_not_exist_is_left_out(patch: pytest.MonkeyPatch) -> None:
 @plant("scheduled topics")
 def a_publish_of_a_schedule_has_no_delay(patch: pytest.MonkeyPatch) -> None:
     """Its message is delivered when the sweep puts it, up to two minutes early."""
-    publish = messages.PublishMessage
+    publish = PublishMessage
 
     def at_once(**given: Any) -> PublishMessage:
         return publish(routing_key=given["routing_key"])
