@@ -68,7 +68,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def all_of(page: Callable[[str | None], tuple[list[T], str | None]]) -> list[T]:
-    """Returns what is on all pages; `page` returns one by its cursor, and the next cursor."""
+    """Returns the elements of all pages; `page` returns one by its cursor, and the next cursor."""
     found, cursor = page(None)
     while cursor is not None:
         more, cursor = page(cursor)
