@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from tests.simulation.deployment import Deployment, scan
 
 from cirrusmq.model.parcel import DELETED
-from cirrusmq.model.priority import level_of
 from cirrusmq.publishing.half_messages.items import read_half
-from cirrusmq.storage.counters import is_exact, level_name
+from cirrusmq.storage.counters import is_exact, level_name_of
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
 from cirrusmq_local.judging.half_producers import CHECK
 from cirrusmq_local.judging.history import MAX_SKEW_MS, Violation
@@ -33,8 +32,8 @@ def check_counters(deployment: Deployment) -> Iterator[Violation]:
         live = [place for place in range(parcel.count) if parcel.live(place)]
         held[source_id, "messages"] += len(live)
         held[source_id, "bytes"] += sum(parcel.sizes[place] for place in live)
-        if (level := level_of(parcel.key_prefix)) is not None:
-            held[source_id, level_name(level)] += len(live)
+        if (level := level_name_of(parcel.sort_key)) is not None:
+            held[source_id, level] += len(live)
     counted: Counter[tuple[str, str]] = Counter()
     for item in scan(deployment.engine, deployment.tables.usage):
         if item["pk"]["S"].startswith("C#"):

@@ -22,13 +22,12 @@ from cirrusmq.metering.usage import (
     push_events,
     rewindable,
 )
-from cirrusmq.model.priority import level_of
 from cirrusmq.model.steps import unlawful
 from cirrusmq.publishing.records import is_topic_record, read_record
 from cirrusmq.queues.resources import Resource
 from cirrusmq.receiving.replies.items import REPLIES, queue_and_size
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.counters import Kept, level_name, rate_name
+from cirrusmq.storage.counters import Kept, level_name_of, rate_name
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
 
 _SECOND_MS = 1_000
@@ -82,8 +81,8 @@ class _Record(msgspec.Struct, frozen=True):
     """At most one of each source and kind."""
     waits_ms: tuple[int, ...] = ()
     pushed: bool = False
-    level: int | None = None
-    """The priority of the parcel's messages, in a source with priorities."""
+    level: str | None = None
+    """The counter's attribute for the parcel's priority, in a source with priorities."""
     fault: str | None = None
 
     @property
@@ -115,7 +114,7 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
             )
             rates[read.resource_id][rate_name("kept", record.time_ms)] += read.step.messages
             if read.level is not None:
-                rates[read.resource_id][level_name(read.level)] += read.step.messages
+                rates[read.resource_id][read.level] += read.step.messages
         for event in read.events:
             place = UsageKey(event.source_id, event.kind, record.time_ms // 60_000)
             usage[place] = usage.get(place, Usage()).plus(event)
@@ -141,7 +140,7 @@ def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Reco
     parcel = change.after or change.before
     return _Record(
         *(resource_id, step, billed, tuple(first_waits(change)), resource.pushed),
-        level=None if parcel is None else level_of(parcel.key_prefix),
+        level=None if parcel is None else level_name_of(parcel.sort_key),
         fault=_fault(record, change),
     )
 

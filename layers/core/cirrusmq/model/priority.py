@@ -50,19 +50,10 @@ def priority_of(message: _Content) -> int:
 
 def priority_in(key_prefix: str) -> int:
     """Returns the priority that the keys with a prefix have; the lowest one if they have none."""
-    return level_of(key_prefix) or LOWEST
-
-
-def level_of(key_prefix: str) -> int | None:
-    """Returns the priority of keys with a prefix, or None if they are not of a priority.
-
-    The hash of a group is of 96 bits, so none is below the number of levels.
-    """
     try:
-        priority = _HIGHEST - int(key_prefix[:_DIGITS], 16)
+        return max(LOWEST, _HIGHEST - int(key_prefix[:_DIGITS], 16))
     except ValueError:
-        return None
-    return priority if priority >= LOWEST else None
+        return LOWEST
 
 
 def level_prefix(priority: int) -> str:

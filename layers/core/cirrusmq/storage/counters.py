@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATE_INTERVALS
+from cirrusmq.base.limits import PRIORITIES, RATE_INTERVAL_SECONDS, RATE_INTERVALS
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import Item, key, shard_key, shard_keys
@@ -60,6 +60,8 @@ LETTERS: Mapping[str, str] = {
 }
 """The first letter of a kind's attributes; `kept` is the change of the messages that are kept."""
 _NAME = re.compile(f"[{''.join(LETTERS.values())}][0-9]{{4}}")
+_ZEROS = 22
+"""Digits before the last two of a level in a key."""
 _LEVEL = re.compile("q[0-9]{2}")
 _WRAP = 10_000
 _SLACK = 6
@@ -217,6 +219,16 @@ def kept_in(item: Item) -> Kept:
 def level_name(priority: int) -> str:
     """Returns the attribute of the messages that are kept of a priority."""
     return f"q{priority:02}"
+
+
+def level_name_of(sort_key: str) -> str | None:
+    """Returns the attribute of the level that a parcel's key begins with, or None without one.
+
+    The hash of a group has 96 bits, so it is not below the number of levels.
+    """
+    digits = sort_key.partition("#")[0]
+    above = int(digits, 16) if digits.startswith("0" * _ZEROS) else PRIORITIES[1]
+    return level_name(PRIORITIES[1] - above) if above < PRIORITIES[1] else None
 
 
 def is_exact(name: str) -> bool:
