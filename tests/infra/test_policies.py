@@ -268,7 +268,7 @@ OTHERS_ITEMS = {
     "PushSlow": "FHPTXY",
     "Call": "PSTXY",
     "Replay": "FTXY",
-    "Sweep": "FXY",
+    "Sweep": "XY",
 }
 """Beginnings of partition keys of Messages that a function neither reads nor writes: items of other
 mechanisms (`cirrusmq.storage.models` lists them)."""
@@ -283,6 +283,13 @@ def test_a_function_reaches_the_items_of_its_own_mechanisms_alone(
     reached = {key for keys in confined.values() for key in keys}
     assert confined.keys() == actions_on(resources, function, "Messages.Arn")
     assert reached == {f"{each}#*" for each in of_messages - set(OTHERS_ITEMS[function])}
+
+
+def test_the_sweep_sees_the_workers_of_functions_and_changes_none(
+    resources: dict[str, Any],
+) -> None:
+    confined = keys_of(resources, "Sweep", "Messages.Arn")
+    assert {action for action, keys in confined.items() if "F#*" in keys} == {"dynamodb:GetItem"}
 
 
 def test_sending_never_deletes_a_message(resources: dict[str, Any]) -> None:
@@ -339,6 +346,7 @@ def test_what_is_called_counts_its_calls_and_no_usage(
     confined = keys_of(resources, function, "Usage.Arn")
     counters = ["C#*"] if function in ("Send", "Manage", "Dialects") else []
     lists = {"dynamodb:Query": ["T#received#*"]} if function == "Manage" else {}
+    lists |= {"dynamodb:GetItem": ["C#*"]} if function == "Receive" else {}  # by priority
     schedules = ["sweep"] if function == "Manage" else []  # that there are schedules
     assert confined == {"dynamodb:UpdateItem": [*counters, "T#*", *schedules], **lists}
     read = actions_on(resources, function, "Usage.Arn") - set(confined)

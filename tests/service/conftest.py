@@ -204,6 +204,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     )
     yield made
     assert made.own is None or not made.own.refused
+    assert made.denied == []
     check_listed(made)
     if not request.node.get_closest_marker("writes_by_hand"):
         assert judge(made).faults == []

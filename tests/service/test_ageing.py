@@ -12,6 +12,7 @@ from tests.service.test_rates_by_group import environment
 
 from cirrusmq.model.priority import Rank, level_prefix
 from cirrusmq.receiving.ageing import MAX_PARTITIONS, AgeMemory
+from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq_local.testing import World
 
 LEVEL_1, LEVEL_2 = level_prefix(1), level_prefix(2)
@@ -92,6 +93,20 @@ class TestOrder:
             world.clock.pass_seconds(1)
             seconds += 1
         assert abs(passed - 180 * sent) <= 2 * max(sent, limit)
+
+    def test_receivers_of_one_head_take_the_oldest_of_a_level(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        """A later one in its place would pass lower ones that are older than itself by age."""
+        for _ in range(14):
+            queue.send("x", priority=4)
+            world.clock.pass_seconds(20)
+        (pk,) = {item["pk"]["S"] for item in world.items() if item["pk"]["S"].startswith("Q#")}
+        world.core.memory(HeadMemory).contend(pk, world.core.now_ms())
+
+        sent = [queue.receive(1)[0]["sent_at"] for _ in range(14)]
+
+        assert sent == sorted(sent)
 
     def test_another_environments_receives_are_seen(self, world: World, queue: TestQueue) -> None:
         """It took the old one: who has known of it does not pass what is higher."""

@@ -183,6 +183,28 @@ class TestWithOthers:
         assert queue.client.delete(path).status == 204
         assert queue.client.get(path).code == "MessageNotFound"
 
+    def test_a_look_up_reads_the_levels_that_have_messages(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        """By the meter's count; those of a moment ago are found behind them."""
+        queue = make_queue("many", priorities=32)
+        (first,), (last,) = send(queue, 9), send(queue, 32)
+        world.run_stream("meter")
+        (late,) = send(queue, 20)
+
+        def units(sent: Message) -> float:
+            path = f"{queue.path}/messages/{sent['id']}"
+            world.engine.reset_capacity()
+            assert queue.client.get(path).status == 200
+            tables = world.engine.capacity()["by_table"]
+            return float(sum(each["read_units"] for each in tables.values()))
+
+        assert [units(first), units(last)] == [2.5, 2.5]
+        assert units(late) == 0.5 + 2 + 1 + 30
+        path = f"{queue.path}/messages/{last['id']}"
+        assert queue.client.patch(path, {"delay_seconds": 60}).status == 200
+        assert queue.client.delete(path).status == 204
+
     def test_dead_letters_keep_it_and_bring_it_back(
         self, world: World, make_queue: MakeQueue
     ) -> None:

@@ -30,7 +30,7 @@ def queue(make_queue: MakeQueue) -> TestQueue:
 
 
 def partition_of(message: Message, partitions: int = PARTITIONS) -> int:
-    send_id = message["id"].removeprefix("Msg-").partition("-")[0]
+    send_id = message["id"].removeprefix("Msg-")[:26]  # behind it is the place in its send
     return zlib.crc32(send_id.encode()) % partitions
 
 
@@ -176,15 +176,37 @@ class TestAgeing:
         assert bodies(queue.receive(1)) == [first]
         assert bodies(queue.receive(1)) == [{"1": "4", "4": "1"}[first]]
 
-    def test_the_ages_go_with_the_item(self, world: World, queue: TestQueue) -> None:
-        for partition, priority, seconds in ((0, 1, 100), (1, 2, 50), (2, 3, 70), (3, 4, 0)):
+    def test_a_partition_whose_rest_is_for_the_next_answer_is_not_taken_for_empty(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        """
+        partition 0   level 2 of 0 s, level 1 of 50 s and of 65 s: 50 s goes first at 160 s
+        partition 1   level 2 of 160 s: not before level 1 of 65 s
+        """
+        queue = make_queue("aged", priorities=2, partitions=2, ageing_seconds=10)
+        send_into(queue, 0, 1, partitions=2)
+        world.clock.pass_seconds(60)
+        send_into(queue, 0, 2, partitions=2)
+        world.clock.pass_seconds(5)
+        send_into(queue, 0, 1, partitions=2)
+        world.clock.pass_seconds(100)
+        assert bodies(queue.receive(16)) == ["1", "2"]
+
+        send_into(queue, 1, 2, partitions=2)
+        assert bodies(queue.receive(1)) == ["1"]
+
+    def test_the_ages_go_with_the_item(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(best_levels, "FIRST_PUT", 1)
+        for partition, priority, seconds in ((0, 1, 100), (1, 2, 55), (2, 3, 70), (3, 4, 0)):
             send_into(queue, partition, priority)
             world.clock.pass_seconds(seconds)
         found = []
         for _ in range(4):
             with environment(world, {}):
                 found += bodies(queue.receive(1))
-        # Active for 220, 120, 70 and 0 s: as much as levels 4.7, 4, 4.2 and 4.
+        # Active for 225, 125, 70 and 0 s: as much as levels 4.8, 4.1, 4.2 and 4.
         assert found == ["1", "3", "2", "4"]
 
 
@@ -192,8 +214,9 @@ class TestItem:
     """Receives of environments that know nothing but the item of the last look."""
 
     @pytest.fixture(autouse=True)
-    def looked(self, world: World, queue: TestQueue) -> None:
+    def looked(self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch) -> None:
         """Level 16 was in partition 2 when somebody looked; it is received, and the rest is low."""
+        monkeypatch.setattr(best_levels, "FIRST_PUT", 1)
         for partition in range(PARTITIONS):
             send_into(queue, partition, 1)
             send_into(queue, partition, 2)
@@ -207,7 +230,6 @@ class TestItem:
 
     def test_a_look_is_not_made_again(self, world: World, queue: TestQueue) -> None:
         path = f"{queue.path}/messages/receive"
-        self.received(world, queue)
         with environment(world, {}):
             _, units = read_units(world, lambda: queue.client.post(path, {"max": 1}))
         assert units == 0.5 + 0.5  # the item, and the partition
@@ -412,6 +434,43 @@ class TestCosts:
         # The item and each partition, the partition to take from, and the queue's attributes.
         assert read - 0.5 * (1 + PARTITIONS + 1) <= 0.5
         assert wrote == 2  # the claim and the item
+
+    @pytest.mark.parametrize("partitions", [4, 16])
+    def test_a_message_alone_pays_no_write_but_its_own(
+        self,
+        world: World,
+        make_queue: MakeQueue,
+        monkeypatch: pytest.MonkeyPatch,
+        partitions: int,
+    ) -> None:
+        monkeypatch.setattr(best_levels, "FIRST_PUT", 10**9)
+        queue = make_queue(priorities=16, partitions=partitions)
+        for _ in range(3):
+            queue.send("alone", priority=9)
+            world.clock.pass_seconds(11)
+            world.engine.reset_capacity()
+            assert bodies(queue.receive(1)) == ["alone"]
+            paid = world.engine.capacity()["by_table"][world.tables.messages]
+            # The claim; the item, each partition, and the partition to take from.
+            units = paid["write_units"], paid["read_units"]
+            assert units == (1, 0.5 * (1 + partitions + 1))
+        assert hints(world) == []
+
+    def test_of_many_environments_that_receive_rarely_few_look(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        """Each receives once: some eight of them look before one tells the others."""
+        queue = make_queue(priorities=16, partitions=16)
+        for _ in range(100):
+            queue.send("x", priority=9)
+        world.clock.pass_seconds(11)
+        looks, path = 0, f"{queue.path}/messages/receive"
+        for _ in range(100):
+            with environment(world, {}):
+                _, units = read_units(world, lambda: queue.client.post(path, {"max": 1}))
+                looks += units > 5
+            world.clock.pass_seconds(0.02)
+        assert looks <= 24
 
     def test_an_empty_queue_writes_nothing(self, world: World, queue: TestQueue) -> None:
         queue.receive()

@@ -9,6 +9,7 @@ from tests.simulation.deployment import Deployment, scan
 
 from cirrusmq.model.parcel import DELETED
 from cirrusmq.publishing.half_messages.items import read_half
+from cirrusmq.storage.counters import is_exact, level_name_of
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
 from cirrusmq_local.judging.half_producers import CHECK
 from cirrusmq_local.judging.history import MAX_SKEW_MS, Violation
@@ -18,7 +19,7 @@ _SKEW_MS = 2 * MAX_SKEW_MS
 
 
 def check_counters(deployment: Deployment) -> Iterator[Violation]:
-    """Counters equal the store: messages not deleted, their bytes, and deleted ones."""
+    """Counters equal the store: messages not deleted, by priority, their bytes; deleted ones."""
     held: Counter[tuple[str, str]] = Counter()
     for item in scan(deployment.engine, deployment.tables.messages):
         kind, source_id, _ = (item["pk"]["S"] + "##").split("#", 3)[:3]
@@ -31,11 +32,13 @@ def check_counters(deployment: Deployment) -> Iterator[Violation]:
         live = [place for place in range(parcel.count) if parcel.live(place)]
         held[source_id, "messages"] += len(live)
         held[source_id, "bytes"] += sum(parcel.sizes[place] for place in live)
+        if (level := level_name_of(parcel.sort_key)) is not None:
+            held[source_id, level] += len(live)
     counted: Counter[tuple[str, str]] = Counter()
     for item in scan(deployment.engine, deployment.tables.usage):
         if item["pk"]["S"].startswith("C#"):
-            for name in ("messages", "bytes", "rewindable"):
-                counted[item["sk"]["S"], name] += int(item.get(name, {"N": "0"})["N"])
+            for name in filter(is_exact, item):
+                counted[item["sk"]["S"], name] += int(item[name]["N"])
     wrong = {key for key in {*held, *counted} if held[key] != counted[key]}
     for key in sorted(wrong):
         yield Violation(f"the counter {key} shows {counted[key]}, the store holds {held[key]}")

@@ -10,10 +10,12 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.neighbours import check_neighbours
 from tests.simulation.notified import check_notifications
+from tests.simulation.set_clocks import set_zone
 
 from cirrusmq.base.errors import QueueNotFound
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
+from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq_local.judging.cancellers import check_cancelled
 from cirrusmq_local.judging.check_breakers import check_breakers
 from cirrusmq_local.judging.check_choices import check_choices
@@ -123,7 +125,10 @@ def _check_schedules(scenario: Scenario, deployment: Deployment, book: Book) -> 
     except QueueNotFound:
         return  # its scheduler made none
     swept = [each for each in book.by_kind["sweep"] if each.known and not each.disturbed]
-    yield from check_schedules(book, live_parcels(core, source), swept[-1])
+    parcels = live_parcels(core, source)
+    wanted = [(each, range(each.count)) for each in parcels]
+    found = list(zip(parcels, read_contents(core, source, wanted), strict=True))
+    yield from check_schedules(book, found, swept[-1], set_zone(scenario))
 
 
 def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:

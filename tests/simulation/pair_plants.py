@@ -17,7 +17,7 @@ from cirrusmq.fanout import returned_letters, topic_shares
 from cirrusmq.invoking import slots, worker
 from cirrusmq.lifecycle import moves, transfer
 from cirrusmq.lifecycle.dead_letters import age_limit, policy
-from cirrusmq.metering import usage
+from cirrusmq.metering import fold, usage
 from cirrusmq.model import breaker, transitions
 from cirrusmq.model.priority import level_prefix
 from cirrusmq.operations import redelivery, redrive
@@ -149,6 +149,18 @@ def what_moves_loses_its_priority(patch: pytest.MonkeyPatch) -> None:
     """A message that is re-keyed, or comes back, has the lowest level."""
     patch.setattr(making, "priority_of", lambda _: 1)
     patch.setattr(send, "with_priority", lambda message, _: message)
+
+
+@plant("priority queues", "priority letters")
+def what_ends_is_not_taken_off_its_level(patch: pytest.MonkeyPatch) -> None:
+    """The meter counts what comes to a priority, and of what is removed the sum alone."""
+    read = fold._read
+
+    def forgetful(record: Any, resource_of: Any) -> Any:
+        made = read(record, resource_of)
+        return made if record.after is not None else replace(made, level=None)
+
+    patch.setattr(fold, "_read", forgetful)
 
 
 @plant("aged priorities")

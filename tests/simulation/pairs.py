@@ -827,6 +827,18 @@ def _scheduled_queues(draw: Draw) -> Scenario:
     return replace(scenario, cast=tuple(cast), queues=queues, attempts=0)
 
 
+def _scheduled_topics(draw: Draw) -> Scenario:
+    """Schedules that publish to a topic, or put into the queue that has its copies."""
+    return replace(_scheduled_queues(draw), scheduled_topic=True)
+
+
+def _set_clocks(draw: Draw) -> Scenario:
+    """Schedules in a zone whose clocks are set forward or back while they fire."""
+    minutes = draw.choice((60, 30, -30, -60))
+    clock_set = draw.randint(4, 30) * 60_000, minutes
+    return replace(_scheduled_queues(draw), clock_set=clock_set)
+
+
 _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "rewound functions": _rewound_functions,
     "fair functions": _fair_functions,
@@ -892,4 +904,6 @@ _SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
     "scheduled queues": _scheduled_queues,
     "spread priorities": _spread_priorities,
     "spread copies": _spread_copies,
+    "scheduled topics": _scheduled_topics,
+    "set clocks": _set_clocks,
 }

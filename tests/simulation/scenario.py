@@ -117,6 +117,8 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "scheduled queues": (SCHEDULED,),
     "spread priorities": (PRIORITY,),
     "spread copies": (PRIORITY,),
+    "scheduled topics": (SCHEDULED,),
+    "set clocks": (SCHEDULED,),
 }
 """Name -> the families of which it has something."""
 FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

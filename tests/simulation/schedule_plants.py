@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 import pytest
 from tests.simulation.plants import plant
 
 from cirrusmq.base import limits
-from cirrusmq.schedules import firing, items
+from cirrusmq.publishing.publish import PublishMessage
+from cirrusmq.schedules import firing, items, messages, rules
+from cirrusmq.schedules.rules import Rule
 
 
 @plant("scheduled queues")
@@ -55,3 +59,39 @@ def all_missed_times_are_one(patch: pytest.MonkeyPatch) -> None:
 def earlier_definitions_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A change drops the times until it is in force."""
     patch.setattr(firing, "_in_force", lambda definition, time_ms: definition.until_ms is None)
+
+
+@plant("set clocks")
+def a_time_that_comes_twice_fires_twice(patch: pytest.MonkeyPatch) -> None:
+    """If clocks are set back, the second of two equal times fires too."""
+    times = rules._times
+
+    def twice(rule: Rule, around_ms: int, *, backwards: bool = False) -> Iterator[int]:
+        zone = rules._zone(rule.time_zone)
+        for first in times(rule, around_ms, backwards=backwards):
+            local = datetime.fromtimestamp(first / 1000, zone)
+            second = round(local.replace(fold=1).timestamp() * 1000)
+            yield from sorted({first, second}, reverse=backwards)
+
+    patch.setattr(rules, "_times", twice)
+
+
+@plant("set clocks")
+def a_time_that_does_not_exist_is_left_out(patch: pytest.MonkeyPatch) -> None:
+    """If clocks are set forward, the times in the gap fire by the offset of before, behind it."""
+
+    def by_offset(naive: datetime, zone: tzinfo) -> datetime:
+        return naive.replace(tzinfo=zone, fold=0).astimezone(UTC)
+
+    patch.setattr(rules, "_existing", by_offset)
+
+
+@plant("scheduled topics")
+def a_publish_of_a_schedule_has_no_delay(patch: pytest.MonkeyPatch) -> None:
+    """Its message is delivered when the sweep puts it, up to two minutes early."""
+    publish = PublishMessage
+
+    def at_once(**given: Any) -> PublishMessage:
+        return publish(routing_key=given["routing_key"])
+
+    patch.setattr(messages, "PublishMessage", at_once)

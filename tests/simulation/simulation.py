@@ -28,6 +28,7 @@ from tests.simulation.neighbours import (
     wait_for_the_end_of_slowness,
 )
 from tests.simulation.notified import notify
+from tests.simulation.set_clocks import clocks_set
 from tests.simulation.small_looks import pages_of
 from tests.simulation.streams import Mapping
 
@@ -108,7 +109,12 @@ def play(seed: int, cut: Cut = Cut()) -> Run:
         workers=scenario.workers,
     )
     try:
-        with listening(), days_of(scenario.object_day_ms), pages_of(scenario.small_pages):
+        with (
+            listening(),
+            days_of(scenario.object_day_ms),
+            pages_of(scenario.small_pages),
+            clocks_set(scenario),
+        ):
             violation = _Play(deployment, scenario, cut).run()
     finally:
         deployment.stage.close()
@@ -224,7 +230,8 @@ class _Play:
             body = lambda cast=cast, part=part: self._live(cast, part)  # noqa: E731
             stage.spawn(cast.name, body, chaos.draw(cast.name) % (self._scenario.pause_ms + 1))
         scenario = self._scenario
-        if scenario.receivers or scenario.early or scenario.subscriptions or scenario.invoked:
+        copied = scenario.receivers or scenario.early or scenario.subscriptions
+        if copied or scenario.invoked or scenario.scheduled_topic:
             self._read_stream("fan_out")
         for reader in self._readers:
             after_ms = scenario.fan_out_after_ms if reader.role == "fan_out" else 0

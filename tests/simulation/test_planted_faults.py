@@ -109,6 +109,7 @@ LAST_FOUND_BY = {
     "a_send_that_is_repeated_is_of_another_group": 6000020,
     "a_sender_by_a_grant_is_taken_for_the_owner": 8310000,
     "a_slow_url_is_demoted_by_nobody": 7500001,
+    "a_time_that_does_not_exist_is_left_out": 8650013,
     "a_try_is_of_a_whole_batch": 8600000,
     "a_try_of_an_open_breaker_counts": 8430002,
     "a_url_gets_no_message_again": 8300005,

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from msgspec import msgpack
+from msgspec.structs import replace
 from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
 from cirrusmq.metering.fold import MAX_RESOURCES, StreamRecord, fold
 from cirrusmq.metering.usage import Event, Usage, UsageKey
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.priority import level_prefix
 from cirrusmq.model.reply_note import ReplyNote
 from cirrusmq.publishing.records import make_header
 from cirrusmq.queues.resources import Resource
@@ -133,6 +135,21 @@ def test_a_batch_ends_before_it_has_more_resources_than_a_transaction_can_count(
     result = fold([*within, of(MAX_RESOURCES), of(0)], lambda _: resource)
     assert result.records == 2 * MAX_RESOURCES
     assert f"source{MAX_RESOURCES}" not in result.steps
+
+
+def test_what_is_kept_of_each_priority_is_added_up() -> None:
+    def at(priority: int, count: int) -> Parcel:
+        one = parcel(count)
+        return replace(one, sort_key=level_prefix(priority) + one.sort_key)
+
+    records = [
+        *(change(None, at(32, 2)), change(None, at(1, 1)), change(at(7, 3), at(7, 3))),
+        *(change(at(5, 1), None), change(None, parcel(4)), change(None, at(32, 1))),
+        change(None, replace(parcel(9), sort_key=f"{'f' * 24}#{parcel().sort_key}")),
+    ]
+    rates = fold(records, RESOURCES.__getitem__).rates["queue"]
+    levels = {name: number for name, number in rates.items() if name.startswith("q")}
+    assert levels == {"q32": 3, "q01": 1, "q07": 0, "q05": -1}
 
 
 def test_what_happens_is_added_to_its_interval_and_what_is_kept_as_well() -> None:

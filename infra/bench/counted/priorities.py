@@ -16,6 +16,7 @@ def priority_rows() -> list[tuple[str, float, float]]:
             (f"send one message, {name}", *_sent(partitions)),
             (f"receive one, {name}, within 0.5 s of a look", *_received(partitions, 0)),
             (f"receive one, {name}, a second after a look", *_received(partitions, 1)),
+            (f"receive one that came alone, {name}", *_received_alone(partitions)),
             (f"look at an empty queue, {name}", *_looked(partitions)),
         ]
     return rows
@@ -41,6 +42,19 @@ def _received(partitions: int, seconds: float) -> tuple[float, float]:
         units = world.units(lambda: alice.receive("work", 1))
         written, read = written + units[0], read + units[1]
     return written / 4, read / 4
+
+
+def _received_alone(partitions: int) -> tuple[float, float]:
+    """Returns mean units of the receives of 64 messages that come a minute after each other."""
+    world, alice = _queue(partitions)
+    written = read = 0.0
+    for _ in range(64):
+        world.clock.pass_seconds(60)
+        alice.send("work", "x" * 100, priority=LEVELS)
+        alice.get("/queues/work")
+        units = world.units(lambda: alice.receive("work", 1))
+        written, read = written + units[0], read + units[1]
+    return written / 64, read / 64
 
 
 def _looked(partitions: int) -> tuple[float, float]:

@@ -22,8 +22,10 @@ class GuardedEngine:
     Code outside of a function, such as the stack itself, may do anything.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, denied: list[str] | None = None) -> None:
+        """denied: gets a line for each operation that is not allowed; None keeps none."""
         self._engine = engine
+        self._denied = denied
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Does one operation. Raises AccessDeniedException, or an error after the timeout."""
@@ -34,10 +36,10 @@ class GuardedEngine:
             for table, action, partition in needs(operation, request):
                 if not function.may(action, f"{table}.Arn", partition=partition):
                     where = f"{table} {partition}".rstrip()
-                    raise EngineError(
-                        "AccessDeniedException",
-                        f"{function.name} is not allowed {action} on {where}: see template.yaml",
-                    )
+                    text = f"{function.name} is not allowed {action} on {where}: see template.yaml"
+                    if self._denied is not None:
+                        self._denied.append(text)
+                    raise EngineError("AccessDeniedException", text)
         return self._engine.execute(operation, request)
 
 

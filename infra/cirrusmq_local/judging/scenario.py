@@ -114,6 +114,11 @@ class Scenario:
     """Invocations that post to slow URLs at once, which accounts share; 0: nothing bounds them."""
     workers: int = 0
     """Workers of functions at once, which accounts share; 0: nothing bounds them."""
+    clock_set: tuple[int, int] = (0, 0)
+    """When the clocks of a zone of schedules are set, in ms from the beginning of the run, and by
+    how many minutes; 0 minutes: never."""
+    scheduled_topic: bool = False
+    """True if schedules may publish to a topic, whose copies are in the queue of their messages."""
     notified: bool = False
     """True if the topic's copies in `orders` are shown as SNS's notifications."""
     unfailing: bool = False

@@ -50,13 +50,14 @@ def make_core(
     bodies_in_s3_from: int,
     sealing: Sealing,
     by_sdk: bool,
+    denied: list[str],
 ) -> Core:
     """Returns a core over the engine, the bucket and the clock; callables stand for other services.
 
-    `bodies_in_s3_from`: KiB, as the template's parameter. `by_sdk`: as of `World`.
+    `bodies_in_s3_from`: KiB, as the template's parameter. `by_sdk`, `denied`: as of `World`.
     """
     # The template's policies are applied: a call that they do not allow fails here first.
-    guarded = GuardedEngine(engine)
+    guarded = GuardedEngine(engine, denied)
     store = Store(_sdk_client(guarded) if by_sdk else EngineClient(guarded), chance, clock.sleep)
     life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
     return Core(

@@ -170,6 +170,8 @@ class World:
             self.secret, self._sealing = like.secret, like._sealing
         environment = template.environment()
         os.environ["DIALECTS"] = environment["DIALECTS"]
+        self.denied: list[str] = []
+        """Operations on tables that the policies of the calling function do not allow."""
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
         self.tables = Tables(**named)
         self.core = make_core(
@@ -192,6 +194,7 @@ class World:
                 environment["BODIES_IN_S3_FROM"] if bodies_in_s3_from is None else bodies_in_s3_from
             ),
             by_sdk=by_sdk,
+            denied=self.denied,
         )
         self.own: OwnProcesses | None = None
         """The processes of clients that call the tables themselves."""

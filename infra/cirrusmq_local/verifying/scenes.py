@@ -7,6 +7,7 @@ from typing import Any
 
 from cirrusmq_local.judging.places import Place
 from cirrusmq_local.judging.scenario import DEAD, LATE, NEWS, ORDERS, UNTRIED, Cast, Scenario
+from cirrusmq_local.verifying.priority_scenes import priority_scenes
 
 FOREVER = 1 << 30
 """Steps of an actor: as many as the time lets it make."""
@@ -80,11 +81,7 @@ def scenes() -> dict[str, Scenario]:
             pause_ms=300,
         ),
         "chosen": _queue("chosen", {"partitions": 1}, choices=0.6),
-        "priorities": _queue("priorities", {"priorities": 16, "partitions": 1}),
-        "spread priorities": _queue("spread priorities", {"priorities": 16, "partitions": 4}),
-        "ageing": _queue(
-            "ageing", {"priorities": 2, "ageing_seconds": 10, "partitions": 1}, takes=(1, 2)
-        ),
+        **priority_scenes(_queue),
         "requests": _queue("requests", {}, asking=0.6, asked_seconds=(2, 3, 5)),
         "replaced": _queue("replaced", {}, replacing=0.8),
         "receivers": _queue(

@@ -189,7 +189,10 @@ export interface Counts {
   delayed: number;
   rewindable: number;
   oldest_active_age_seconds: number;
-  /** with priorities: the active ones by priority, as far as they were read */
+  /**
+   * with priorities: the active ones by priority; with approximate, those not read are parted by a
+   * count of each priority that may be a minute old
+   */
   active_by_priority?: Record<string, number>;
   /** left out: exact; true: not all were read, the rest is counted late */
   approximate?: boolean;

@@ -499,7 +499,8 @@ class Counts(TypedDict):
     rewindable: int
     oldest_active_age_seconds: int
     active_by_priority: NotRequired[dict[str, int]]
-    """with priorities: the active ones by priority, as far as they were read"""
+    """with priorities: the active ones by priority; with approximate, those not read are parted by
+    a count of each priority that may be a minute old"""
     approximate: NotRequired[bool]
     """left out: exact; true: not all were read, the rest is counted late"""
 

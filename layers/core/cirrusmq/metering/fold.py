@@ -27,7 +27,7 @@ from cirrusmq.publishing.records import is_topic_record, read_record
 from cirrusmq.queues.resources import Resource
 from cirrusmq.receiving.replies.items import REPLIES, queue_and_size
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.counters import Kept, rate_name
+from cirrusmq.storage.counters import Kept, level_name_of, rate_name
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
 
 _SECOND_MS = 1_000
@@ -63,7 +63,8 @@ class Folded(msgspec.Struct, frozen=True, kw_only=True):
     steps: dict[str, Kept]
     """By resource id, how much more it keeps than before."""
     rates: dict[str, Counter[str]]
-    """By resource id and attribute, the numbers to add to the intervals of the last hour."""
+    """By resource id and attribute, the numbers to add to the intervals of the last hour, and to
+    the messages kept of each priority."""
     waits_ms: dict[bool, list[int]]
     """Waits of messages for their first receive (False) and for their first post (True)."""
     faults: list[str]
@@ -80,6 +81,8 @@ class _Record(msgspec.Struct, frozen=True):
     """At most one of each source and kind."""
     waits_ms: tuple[int, ...] = ()
     pushed: bool = False
+    level: str | None = None
+    """The counter's attribute for the parcel's priority, in a source with priorities."""
     fault: str | None = None
 
     @property
@@ -110,6 +113,8 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
                 *map(add, steps.get(read.resource_id, Kept()), read.step)
             )
             rates[read.resource_id][rate_name("kept", record.time_ms)] += read.step.messages
+            if read.level is not None:
+                rates[read.resource_id][read.level] += read.step.messages
         for event in read.events:
             place = UsageKey(event.source_id, event.kind, record.time_ms // 60_000)
             usage[place] = usage.get(place, Usage()).plus(event)
@@ -132,8 +137,10 @@ def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Reco
         return _Record(resource_id, step, [])
     resource = resource_of(resource_id)
     billed = _together(_billed(change, resource))
+    parcel = change.after or change.before
     return _Record(
         *(resource_id, step, billed, tuple(first_waits(change)), resource.pushed),
+        level=None if parcel is None else level_name_of(parcel.sort_key),
         fault=_fault(record, change),
     )
 

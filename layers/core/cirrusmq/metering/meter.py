@@ -37,7 +37,7 @@ from cirrusmq.runtime.store import (
     put_if_absent,
     shard_key,
 )
-from cirrusmq.storage.counters import Kept, change_counter
+from cirrusmq.storage.counters import Kept, change_counter, is_exact
 
 _logger = logging.getLogger(__name__)
 RECORD_SECONDS = 40 * 86_400
@@ -123,7 +123,7 @@ def _write(core: Core, event_id: str, entries: Sequence[Item], steps: Mapping[st
     for _ in range(_TRIES):
         old = core.store.get(core.tables.usage, *_place(event_id))
         changes = dict(_changes(steps, old))
-        exact = [each for each, step in changes.items() if not step.keys().isdisjoint(Kept._fields)]
+        exact = [each for each, step in changes.items() if any(map(is_exact, step))]
         record = (
             [_first(core, event_id, entries, steps)]
             if old is None

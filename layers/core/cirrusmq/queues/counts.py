@@ -9,11 +9,16 @@ the number of messages, and reads at both ends of its partitions give their stat
                                         bisecting
 
 In an ordered or fair source keys follow groups, and the messages counted are a sample of the rest.
+With priorities keys follow levels, the highest first, and the counter has the messages of each:
+
+    level      16 ■■■■■ 9 ■■■■■■■■ 5 ■■■■···········  1 ················
+               read, so exact       | not read: the meter's number of its messages
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -23,6 +28,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.priority import priority_in
 from cirrusmq.model.source import Source, rewindable, rewindable_until
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
 from cirrusmq.storage import counters
 from cirrusmq.storage.bisection import ReadBudget, first_time, key_time
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
@@ -50,7 +56,8 @@ class Counts(msgspec.Struct):
     rewindable: int = 0
     oldest_ms: int | None = None
     by_priority: dict[int, int] | None = None
-    """Active messages that were read, by their priorities; None: the source has none."""
+    """Active messages by their priorities; None: the source has none. If not all was read, the
+    meter's count of a priority stands for the part that was not."""
     approximate: bool = False
     """True if not all was read: the figures are the messages read, and the meter's for the rest."""
 
@@ -112,6 +119,23 @@ def _add_the_rest(counts: Counts, looked: _Looked) -> None:
     counts.inactive = round(counts.inactive * factor)
     counts.delayed = round(counts.delayed * factor)
     counts.active = max(round(counts.active * factor), kept - counts.inactive - counts.delayed)
+    _add_the_rest_of_levels(counts, looked)
+
+
+def _add_the_rest_of_levels(counts: Counts, looked: _Looked) -> None:
+    """Parts the active messages that were not read among the levels that have such, so that the
+    levels together are the active messages."""
+    levels, kept = counts.by_priority, looked.kept_by_priority
+    if levels is None or kept is None:
+        return
+    unread = {level: kept[level] - looked.read_by_priority[level] for level in kept}
+    unread = {level: number for level, number in sorted(unread.items()) if number > 0}
+    active, together = counts.active - sum(levels.values()), sum(unread.values())
+    for level, number in unread.items():
+        share = round(active * number / together)
+        active, together = active - share, together - number
+        if share:
+            levels[level] = levels.get(level, 0) + share
 
 
 class _Looked:
@@ -126,12 +150,24 @@ class _Looked:
         """Partition key -> the key behind which nothing was read, for partitions read in part."""
         self._last: dict[str, Parcel] = {}
         """Partition key -> the last parcel that was read."""
+        self.read_by_priority: Counter[int] = Counter()
+        """Messages that were read, in any state, by their priorities."""
         self._looked_at: set[str] = set()
+
+    @cached_property
+    def _counter(self) -> Item:
+        place = counters.counter_place(self._source.id)
+        return self._core.store.get(self._core.tables.usage, *place) or {}
 
     @cached_property
     def kept(self) -> counters.Kept:
         """The counts of the meter for this source."""
-        return counters.read_kept(self._core, self._source.id)
+        return counters.kept_in(self._counter)
+
+    @property
+    def kept_by_priority(self) -> dict[int, int] | None:
+        """The messages of each priority by the meter; None if it has not counted all of them."""
+        return counters.levels_in(self._counter)
 
     @property
     def share_looked_at(self) -> float:
@@ -244,7 +280,9 @@ class _Looked:
         )
         self._looked_at.add(pk)
         for parcel in page.parcels:
+            before = self._counts.kept
             _add(self._counts, self._source, parcel, self._now_ms)
+            self.read_by_priority[priority_in(parcel.key_prefix)] += self._counts.kept - before
             self._last[pk] = parcel
         if page.more_after is None:
             del self.unfinished[pk]

@@ -14,9 +14,11 @@ higher level waits longer than that while lower ones are received:
     a sender        16 into 2
     receives        by the look   one looks  all look, if nobody has
 
-Senders write nothing. Nothing depends on the item: without it each environment looks for itself. It
-is put without a condition, since it has its own time: if an older look is written over a newer one,
-it is only looked through again sooner.
+Senders write nothing. Nothing depends on the item: without it each environment looks for itself. So
+if an environment has not looked for `STEADY_MS`, only one of `FIRST_PUT` looks is put: a message
+that comes alone pays no write, and many environments that receive rarely find an item. It is put
+without a condition, since it has its own time: if an older look is written over a newer one, it is
+only looked through again sooner.
 
 pk `H#<source id>#best`, sk `best`: `t`, when the look began; `l`, the levels, 0 for none; `o`, when
 the oldest messages of these levels became active, with `ageing_seconds`. TTL removes it.
@@ -46,6 +48,10 @@ seen within a second."""
 AGAIN_MS = 500
 """Time after which an environment may look through all partitions again: a random one up to
 `TRUSTED_MS`, so that one of many is the first."""
+STEADY_MS = 10_000
+"""A look is put for others if this environment knew of one less than that time before."""
+FIRST_PUT = 8
+"""One of this number of other looks is put."""
 MAX_SOURCES = 1_000
 """Sources whose best levels an environment remembers."""
 _KEPT_MS = 3_600_000
@@ -104,13 +110,20 @@ class BestLevels:
         """The best level of each partition, as far as this receive knows."""
         self._unseen: set[int] = set()
         """Partitions of which this receive has seen nothing itself."""
+        self._begun_ms = core.now_ms()
+        self._found: dict[int, Rank | None] = {}
+        """The best level of partitions that were looked at before the look through all."""
 
     def seems_empty(self, partitions: Sequence[int]) -> bool:
         """Returns True if nothing can be claimed in any of these partitions. Claims nothing.
 
         Raises Unavailable if the store does not answer.
         """
-        return all(self._first_in(partition) is None for partition in partitions)
+        for partition in partitions:
+            self._found[partition] = self._first_in(partition)
+            if self._found[partition] is not None:
+                return False
+        return True
 
     def in_order(self, partitions: Sequence[int]) -> Iterator[int]:
         """Yields the partitions to take from, the one with the best level first.
@@ -163,9 +176,10 @@ class BestLevels:
         memory, now_ms = core.memory(BestMemory), core.now_ms()
         known = memory.known(source.id)
         if known is None or not self._is_young(known, now_ms):
-            known = self._stored(known, now_ms)
+            known = self._stored(known, now_ms) or known
         if known is None or not self._is_young(known, now_ms):
-            return self._look_through(now_ms)
+            steady = known is not None and now_ms - known.since_ms < STEADY_MS
+            return self._look_through(puts=steady or core.random.random() * FIRST_PUT < 1)
         memory.keep(source.id, known)
         self._look = known
         return known
@@ -199,26 +213,30 @@ class BestLevels:
             return known
         return self._look_of(stamp_ms, min(stamp_ms, now_ms), _read_ranks(found))
 
-    def _look_through(self, now_ms: int) -> _BestLook:
+    def _look_through(self, *, puts: bool) -> _BestLook:
         """Looks for the best level of each partition. A look that saw all of them is kept.
 
+        puts: it is put for other environments, too.
         If the store refuses one, the others go on without it, in this receive alone: it comes last.
         """
-        core, source = self._core, self._source
-        numbers = range(source.partitions)
-        found = list(core.in_parallel(self._try_first_in, numbers))
-        self._pay(sum(units for _, units, _ in found))
-        ranks = [rank for rank, _, _ in found]
-        look = self._look_of(now_ms, now_ms, ranks)
-        self._unseen = {number for number in numbers if not found[number][2]}
-        for number in numbers:
+        core, source, begun_ms = self._core, self._source, self._begun_ms
+        numbers = [each for each in range(source.partitions) if each not in self._found]
+        for number, (rank, units, answered) in zip(
+            numbers, core.in_parallel(self._try_first_in, numbers), strict=True
+        ):
+            self._pay(units)
+            if answered:
+                self._found[number] = rank
             tell_chores(core, source, number)
+        ranks = [self._found.get(each) for each in range(source.partitions)]
+        look = self._look_of(begun_ms, begun_ms, ranks)
+        self._unseen = {each for each in range(source.partitions) if each not in self._found}
         if not self._unseen and any(ranks):
             self._look = look
             core.memory(BestMemory).keep(source.id, look)
-            with contextlib.suppress(Unavailable):
-                put = _put(core.tables.messages, source, look)
-                core.store.write("PutItem", put)
+            if puts:
+                with contextlib.suppress(Unavailable):
+                    core.store.write("PutItem", _put(core.tables.messages, source, look))
         return look
 
     def _look_of(self, stamp_ms: int, since_ms: int, ranks: list[Rank | None]) -> _BestLook:

@@ -44,6 +44,8 @@ from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_pag
 
 _SEARCH_UNITS = 4.0
 """Read units after which the search for a level's old messages reads no further page."""
+_AS_OLD_MS = 1_000
+"""Time between messages of a level that count as one age."""
 _FEW = 4
 """Parcels for half a read unit; a receive of one message begins with those."""
 
@@ -80,7 +82,7 @@ def take_by_priority(
         if others is not None:
             order = _while_best(levels, order, partition, others)
         for turn in order:
-            if not levels.take(turn):
+            if turn.waits or not levels.take(turn):
                 break
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
@@ -125,6 +127,8 @@ class _Level(msgspec.Struct, frozen=True):
     """Parcels with something to claim, and the pages behind them; None if nobody has looked yet."""
     until_ms: int | None = None
     """Only messages that became active by then are taken; None means all of the level."""
+    waits: bool = False
+    """True if the rest of the level is for the next answer: some of its messages were taken."""
 
 
 def _by_age(
@@ -139,8 +143,9 @@ def _by_age(
         ages.note_all(pk, now_ms, levels.all_oldest())
     served: set[str] = set()
     for turn in map(levels.look, levels.from_highest()):
-        if turn.prefix in served:
-            return  # its page was read before: the rest of it is for the next answer
+        if turn.prefix in served:  # its page was read before
+            yield msgspec.structs.replace(turn, waits=True)
+            return
         oldest_ms = levels.oldest_of(turn)
         rank = None if oldest_ms is None else Rank(turn.prefix, oldest_ms)
         for older in () if rank is None else ages.older(pk, rank, ageing_ms):
@@ -260,13 +265,25 @@ class _Levels:
         now_ms, before = core.now_ms(), batch.count
         seen = sum(len(claimable_indexes(core, source, each, now_ms)) for each in page.parcels)
         for parcels in self._pages_of(turn):
-            claim_from(core, source, self._pk, deque(spread(core, self._pk, parcels)), batch)
+            claim_from(core, source, self._pk, deque(self._spread(parcels)), batch)
             if batch.ends:
                 break
         if batch.refused is not None or batch.full:
             return False
         taken = batch.count - before
         return not taken or (page.more_after is None and taken == seen)
+
+    def _spread(self, parcels: list[Parcel]) -> list[Parcel]:
+        """Returns parcels in order, or shuffled if other receivers take from the same head.
+
+        If levels age, the first ones alone: a later message must not pass an older lower one that
+        was behind the first ones by age.
+        """
+        if self._source.ageing_seconds is None:
+            return spread(self._core, self._pk, parcels)
+        until_ms = key_ms(parcels[0].sort_key) + _AS_OLD_MS
+        near = [each for each in parcels if key_ms(each.sort_key) <= until_ms]
+        return spread(self._core, self._pk, near) + parcels[len(near) :]
 
     def _take_aged(self, turn: _Level, until_ms: int) -> bool:
         """Claim the messages of a level that became active by a time; whether all were seen."""

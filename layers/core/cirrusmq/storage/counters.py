@@ -19,6 +19,10 @@ write costs the same as without.
     k4711 = -3   3 messages fewer kept at its end      modulo 10,000 (34 days)
 
 The sweep moves past intervals to their day (`rate_history`), several at a time.
+
+With priorities a counter has the messages of each level, too: `q16 = 9` is 9 messages of priority
+16. They change in the transaction that changes `messages`, so their sum is the same number. The sum
+differs only if a meter of an earlier release, which counts no levels, ran in between.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATE_INTERVALS
+from cirrusmq.base.limits import PRIORITIES, RATE_INTERVAL_SECONDS, RATE_INTERVALS
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import Item, key, shard_key, shard_keys
@@ -56,6 +60,9 @@ LETTERS: Mapping[str, str] = {
 }
 """The first letter of a kind's attributes; `kept` is the change of the messages that are kept."""
 _NAME = re.compile(f"[{''.join(LETTERS.values())}][0-9]{{4}}")
+_ZEROS = 22
+"""Digits before the last two of a level in a key."""
+_LEVEL = re.compile("q[0-9]{2}")
 _WRAP = 10_000
 _SLACK = 6
 """Intervals that may be past before a write moves them."""
@@ -207,6 +214,37 @@ def _counter(item: Item, now_ms: int) -> Counter:
 def kept_in(item: Item) -> Kept:
     """Returns the kept messages of a stored counter; negative numbers count as 0."""
     return Kept(*(max(0, number_in(item, name)) for name in Kept._fields))
+
+
+def level_name(priority: int) -> str:
+    """Returns the attribute of the messages that are kept of a priority."""
+    return f"q{priority:02}"
+
+
+def level_name_of(sort_key: str) -> str | None:
+    """Returns the attribute of the level that a parcel's key begins with, or None without one.
+
+    The hash of a group has 96 bits, so it is not below the number of levels.
+    """
+    digits = sort_key.partition("#")[0]
+    above = int(digits, 16) if digits.startswith("0" * _ZEROS) else PRIORITIES[1]
+    return level_name(PRIORITIES[1] - above) if above < PRIORITIES[1] else None
+
+
+def is_exact(name: str) -> bool:
+    """Returns True for an attribute that changes in one transaction with the usage record."""
+    return name in Kept._fields or _LEVEL.fullmatch(name) is not None
+
+
+def levels_in(item: Item) -> dict[int, int] | None:
+    """Returns the kept messages of a stored counter by priority, without priorities that have none.
+
+    Returns None if their sum is not `messages`: an earlier release has counted some.
+    """
+    numbers = {int(name[1:]): number_in(item, name) for name in item if _LEVEL.fullmatch(name)}
+    if sum(numbers.values()) != number_in(item, "messages") or min(numbers.values(), default=0) < 0:
+        return None
+    return {level: number for level, number in numbers.items() if number}
 
 
 def walk(

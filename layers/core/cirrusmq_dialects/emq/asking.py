@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,16 +18,16 @@ from cirrusmq_dialects.calling import Call
 from cirrusmq_dialects.emq.errors import QUEUE_NAME_MISSING, EmqError, invalid
 from cirrusmq_dialects.reporting import Progress
 
+T = TypeVar("T")
+PAGE = 1_000
+"""Queues or grants of a page."""
 SHOW: tuple[Right, ...] = RIGHTS
 SEND: tuple[Right, ...] = ("send",)
 RECEIVE: tuple[Right, ...] = ("receive",)
 MANAGE: tuple[Right, ...] = ("manage",)
-_NEEDS: dict[tuple[Right, ...], Need] = {
-    SHOW: "info",
-    SEND: "send",
-    RECEIVE: "receive",
-    MANAGE: "admin",
-}
+_NEEDS: dict[tuple[Right, ...], Need] = dict(
+    zip((SHOW, SEND, RECEIVE, MANAGE), ("info", "send", "receive", "admin"), strict=True)
+)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         scope = self.caller.scope
         if scope is not None and scope.manage != "all":
             raise Forbidden("the access key's scope lacks manage on all queues and topics")
+
+
+def all_of(page: Callable[[str | None], tuple[list[T], str | None]]) -> list[T]:
+    """Returns the elements of all pages; `page` returns one by its cursor, and the next cursor."""
+    found, cursor = page(None)
+    while cursor is not None:
+        more, cursor = page(cursor)
+        found = [*found, *more]
+    return found
 
 
 def shown_name(queue: Queue, name: str | None = None) -> str:

@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 from cirrusmq_dialects.emq.asking import Asked
 
 _ALL = """
-getServiceVersion Nothing Version statistics_calls.get_service_version
-validClientVersion Version - statistics_calls.valid_client_version
+getServiceVersion Nothing Version account_calls.get_service_version
+validClientVersion Version - account_calls.valid_client_version
+"""
+_REFUSED = """
+queryMetric setUserQuota setUserInfo getUserInfo addQueueAlertPolicy deleteQueueAlertPolicy
+listQueueAlertPolicies setQueueDailyStatisticsState getQueueDailyStatisticsState
 """
 _SERVICES = {
     "queue": """
@@ -24,39 +28,30 @@ listQueue ListQueue Queues queue_calls.list_queue
 setQueueRedrivePolicy QueueRedrive QueueRedrive queue_calls.set_queue_redrive_policy audit
 removeQueueRedrivePolicy OfQueue - queue_calls.remove_queue_redrive_policy audit
 listDeadLetterSourceQueues DeadLetterSources DeadLetterSources queue_calls.list_sources
-setPermission Permitted - permission_calls.set_permission audit
-revokePermission Permitted - permission_calls.revoke_permission audit
-queryPermission OfQueue Permission permission_calls.query_permission
-queryPermissionForId Permitted Permission permission_calls.query_permission_for_id
-listPermissions OfQueue Permissions permission_calls.list_permissions
+setPermission Permitted - account_calls.set_permission audit
+revokePermission Permitted - account_calls.revoke_permission audit
+queryPermission OfQueue Permission account_calls.query_permission
+queryPermissionForId Permitted Permission account_calls.query_permission_for_id
+listPermissions OfQueue Permissions account_calls.list_permissions
 createTag CreateTag CreateTag tag_calls.create_tag audit
 deleteTag OfTag - tag_calls.delete_tag audit
 getTagInfo OfTag TagInfo tag_calls.get_tag_info
 listTag OfQueue Tags tag_calls.list_tag
-queryMetric Nothing - statistics_calls.refuse
 """,
     "message": """
 sendMessage SendMessage Sent send_calls.send_message
 sendMessageBatch SendBatch SentBatch send_calls.send_message_batch
 receiveMessage ReceiveMessage [Received] receive_calls.receive_message
-changeMessageVisibilitySeconds OfHandle - settle_calls.change
-changeMessageVisibilitySecondsBatch OfHandles Settled settle_calls.change_batch
-deleteMessage OfHandle - settle_calls.delete
-deleteMessageBatch OfHandles Settled settle_calls.delete_batch
-deadMessage OfHandle - settle_calls.dead
-deadMessageBatch OfHandles Settled settle_calls.dead_batch
+changeMessageVisibilitySeconds OfHandle - settle_calls.settle_one
+changeMessageVisibilitySecondsBatch OfHandles Settled settle_calls.settle_many
+deleteMessage OfHandle - settle_calls.settle_one
+deleteMessageBatch OfHandles Settled settle_calls.settle_many
+deadMessage OfHandle - settle_calls.settle_one
+deadMessageBatch OfHandles Settled settle_calls.settle_many
 """,
     "statistics": """
-getUserQuota OfDeveloper QuotaOfDeveloper statistics_calls.get_user_quota
-getUserUsedQuota OfDeveloper QuotaOfDeveloper statistics_calls.get_user_used_quota
-setUserQuota Nothing - statistics_calls.refuse
-setUserInfo Nothing - statistics_calls.refuse
-getUserInfo Nothing - statistics_calls.refuse
-addQueueAlertPolicy Nothing - statistics_calls.refuse
-deleteQueueAlertPolicy Nothing - statistics_calls.refuse
-listQueueAlertPolicies Nothing - statistics_calls.refuse
-setQueueDailyStatisticsState Nothing - statistics_calls.refuse
-getQueueDailyStatisticsState Nothing - statistics_calls.refuse
+getUserQuota OfDeveloper QuotaOfDeveloper account_calls.get_user_quota
+getUserUsedQuota OfDeveloper QuotaOfDeveloper account_calls.get_user_used_quota
 """,
 }
 """Each with its argument, its result, its function, and `audit` if its native call is there."""
@@ -81,6 +76,8 @@ class Method(NamedTuple):
 
 def method_of(service: str, name: str) -> Method | None:
     """Returns the method of a service that has this name, or None."""
+    if name in _REFUSED.split():
+        return Method("Nothing", "", "account_calls.refuse", changes=False)
     for line in (_ALL + _SERVICES[service]).split("\n"):
         own, *words = line.split() or [""]
         if own == name and words:

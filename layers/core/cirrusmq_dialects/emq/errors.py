@@ -8,34 +8,19 @@ from cirrusmq_dialects.emq.structs import Struct, of
 INVALID_ACTION, INVALID_ATTRIBUTE, QUEUE_EXIST, QUEUE_NAME_MISSING = 1, 2, 4, 5
 QUEUE_NOT_EXIST, MESSAGE_BODY_MISSING, INDEX_NOT_UNIQUE, PERMISSION_DENIED = 6, 10, 12, 13
 _OF_CONTRACT = {
-    "AlreadyExists": QUEUE_EXIST,
-    "Forbidden": PERMISSION_DENIED,
-    "LimitExceeded": 20,
-    "QueueNotFound": QUEUE_NOT_EXIST,
-    "Throttled": 20,
-    "Unauthenticated": PERMISSION_DENIED,
-    "Unavailable": 14,
+    **{"AlreadyExists": QUEUE_EXIST, "QueueNotFound": QUEUE_NOT_EXIST, "Unavailable": 14},
+    **{"Forbidden": PERMISSION_DENIED, "Unauthenticated": PERMISSION_DENIED},
+    **{"LimitExceeded": 20, "Throttled": 20},
 }
-_NAMES = {
-    "account": "developerId",
-    "body": "messageBody",
-    "dead_letter": "redrivePolicy",
-    "delay_seconds": "delaySeconds",
-    "dead_letter.queue": "dlqName",
-    "group": "topic",
-    "labels": "userAttributes",
-    "max_message_bytes": "messageMaximumBytes",
-    "message_retention_seconds": "messageRetentionSeconds",
-    "partitions": "partitionNumber",
-    "priorities": "enablePriority",
-    "queue": "queueName",
-    "receive_rate": "readQps",
-    "receiver": "tagName",
-    "send_rate": "writeQps",
-    "start": "startTimestamp",
-    "visibility_timeout_seconds": "invisibilitySeconds",
-    "where": "attributeName",
-}
+_NAMED = """
+account developerId, body messageBody, dead_letter redrivePolicy, dead_letter.queue dlqName,
+delay_seconds delaySeconds, group topic, labels userAttributes, priorities enablePriority,
+max_message_bytes messageMaximumBytes, message_retention_seconds messageRetentionSeconds,
+partitions partitionNumber, queue queueName, receive_rate readQps, receiver tagName,
+send_rate writeQps, start startTimestamp, visibility_timeout_seconds invisibilitySeconds,
+where attributeName
+"""
+_NAMES: dict[str, str] = dict(each.split() for each in _NAMED.split(","))
 """Parameters of the core's, as EMQ calls them."""
 
 

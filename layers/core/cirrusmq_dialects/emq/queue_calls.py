@@ -17,11 +17,9 @@ from cirrusmq.queues.queues import dead_letter_sources, list_queues, update_queu
 from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters
 from cirrusmq_dialects.emq import attributes as shapes
-from cirrusmq_dialects.emq.asking import MANAGE, SHOW, Asked, shown_name
+from cirrusmq_dialects.emq.asking import MANAGE, PAGE, SHOW, Asked, all_of, shown_name
 from cirrusmq_dialects.emq.errors import QUEUE_EXIST, EmqError, invalid
 from cirrusmq_dialects.emq.structs import of
-
-_PAGE = 1_000
 
 
 def create_queue(asked: Asked) -> Any:
@@ -52,15 +50,9 @@ def create_queue(asked: Asked) -> Any:
         raise EmqError(QUEUE_EXIST, f"{shown_name(queue)} exists")
     counters.note_use(asked.core, queue.id)
     return of.CreateQueue(
-        queueName=shown_name(queue),
-        queueAttribute=shapes.show(queue),
-        queueQuota=shapes.show_quota(queue),
+        **_shown(queue),
         deadLetterQueue=bool(given.deadLetterQueue),
-        enablePriority=queue.attributes.priorities is not None,
-        topicQueue=queue.attributes.ordered,
-        deleteMessageForce=False,
         defaultTagName=given.defaultTagName,
-        redrivePolicy=shapes.show_redrive(queue),
     )
 
 
@@ -100,15 +92,9 @@ def get_queue_info(asked: Asked) -> Any:
     counts = count(asked.core, queue_source(queue, asked.core.now_ms()))
     takes_letters = bool(shapes.text_of(queue, shapes.DEAD_LETTERS))
     return of.QueueInfo(
-        queueName=shown_name(queue),
-        queueAttribute=shapes.show(queue),
+        **_shown(queue),
         queueState=shapes.show_state(queue.created_ms, queue.modified_ms, counts),
-        queueQuota=shapes.show_quota(queue),
         isDeadLetterQueue=takes_letters,
-        redrivePolicy=shapes.show_redrive(queue),
-        enablePriority=queue.attributes.priorities is not None,
-        topicQueue=queue.attributes.ordered,
-        deleteMessageForce=False,
         defaultTagName=shapes.text_of(queue, shapes.DEFAULT_TAG),
         sourceQueues=_sources(asked, queue) if takes_letters else None,
     )
@@ -122,14 +108,9 @@ def list_queue(asked: Asked) -> Any:
     owner, slash, rest = prefix.partition("/")
     if slash and owner != account:
         return of.Queues(queueName=[])
-    names: list[str] = []
-    cursor: str | None = None
-    while True:
-        prefix = rest if slash else prefix
-        page, cursor = list_queues(asked.core, account, prefix, _PAGE, cursor)
-        names += map(shown_name, page)
-        if cursor is None:
-            return of.Queues(queueName=names)
+    named = rest if slash else prefix
+    found = all_of(lambda cursor: list_queues(asked.core, account, named, PAGE, cursor))
+    return of.Queues(queueName=[shown_name(each) for each in found])
 
 
 def set_queue_redrive_policy(asked: Asked) -> Any:
@@ -149,6 +130,19 @@ def list_sources(asked: Asked) -> Any:
     """The queues whose dead letters a queue takes."""
     queue = asked.queue(SHOW, asked.request.dlqName or "")
     return of.DeadLetterSources(dlqName=shown_name(queue), sourceQueues=_sources(asked, queue))
+
+
+def _shown(queue: Queue) -> dict[str, Any]:
+    """Returns the fields of a queue that are in both answers about it."""
+    return {
+        "queueName": shown_name(queue),
+        "queueAttribute": shapes.show(queue),
+        "queueQuota": shapes.show_quota(queue),
+        "redrivePolicy": shapes.show_redrive(queue),
+        "enablePriority": queue.attributes.priorities is not None,
+        "topicQueue": queue.attributes.ordered,
+        "deleteMessageForce": False,
+    }
 
 
 def _sources(asked: Asked, queue: Queue) -> list[str]:

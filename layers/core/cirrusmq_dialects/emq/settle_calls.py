@@ -24,50 +24,22 @@ Results: TypeAlias = Mapping[str, "CirrusMQError | int"]
 Act: TypeAlias = Callable[[Asked, Sequence[Any], SourceOf], Results]
 
 
-def delete(asked: Asked) -> None:
-    """Ends a message."""
-    _one(asked, _delete)
-
-
-def delete_batch(asked: Asked) -> Any:
-    """Ends messages, each separately."""
-    return _many(asked, _delete)
-
-
-def change(asked: Asked) -> None:
-    """Hides a message for a time from now on; 0 ends that."""
-    _one(asked, _change)
-
-
-def change_batch(asked: Asked) -> Any:
-    """Hides messages, each for the time in its entry."""
-    return _many(asked, _change)
-
-
-def dead(asked: Asked) -> None:
-    """Moves a message to the dead-letter queue."""
-    _one(asked, _dead)
-
-
-def dead_batch(asked: Asked) -> Any:
-    """Moves messages to the dead-letter queue, each separately."""
-    return _many(asked, _dead)
-
-
-def _one(asked: Asked, act: Act) -> None:
-    (result,) = _settle(asked, [asked.request], act).values()
+def settle_one(asked: Asked) -> None:
+    """Ends a message, hides it for a time from now on (0 ends that), or makes it a dead letter."""
+    (result,) = _settle(asked, [asked.request]).values()
     if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":
         raise result
 
 
-def _many(asked: Asked, act: Act) -> Any:
+def settle_many(asked: Asked) -> Any:
+    """Does what `settle_one` does with several messages, each separately."""
     entries = asked.request.entries or []
     integer("the number of entries", len(entries), RECEIVES)
     handles = [handle(each.receiptHandle) for each in entries]
     if len(set(handles)) < len(handles):
         raise invalid("receiptHandle", "must be another one in each entry")
     done, failed = list[str](), list[Any]()
-    for text, result in _settle(asked, entries, act).items():
+    for text, result in _settle(asked, entries).items():
         if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":
             reason = shown(of_contract(result), asked.call.id)
             failed.append(of.Failed(id=text, reason=reason))
@@ -76,9 +48,10 @@ def _many(asked: Asked, act: Act) -> Any:
     return of.Settled(successful=done, failed=failed)
 
 
-def _settle(asked: Asked, entries: Sequence[Any], act: Act) -> Results:
+def _settle(asked: Asked, entries: Sequence[Any]) -> Results:
     """Settles messages, 16 at a time; everything that can be refused is refused before."""
-    queue = asked.queue(RECEIVE)
+    method, queue = asked.progress.action, asked.queue(RECEIVE)
+    act = next(each for name, each in _ACTS.items() if method.startswith(name))
     for each in entries:
         handle(each.receiptHandle)
         if act is _change:
@@ -119,3 +92,7 @@ def _seconds(entry: Any) -> int:
     if entry.invisibilitySeconds is None:
         raise invalid("invisibilitySeconds", "is needed")
     return int(entry.invisibilitySeconds)
+
+
+_ACTS: Mapping[str, Act] = {"delete": _delete, "change": _change, "dead": _dead}
+"""By the beginning of a method's name."""

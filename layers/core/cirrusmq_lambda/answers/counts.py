@@ -30,7 +30,8 @@ class Counts(Body):
         Annotated[
             dict[str, int],
             Meta(
-                description="with priorities: the active ones by priority, as far as they were read"
+                description="with priorities: the active ones by priority; with approximate, those "
+                "not read are parted by a count of each priority that may be a minute old"
             ),
         ]
         | UnsetType

@@ -14,6 +14,7 @@ every group is searched, as far as the units go.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
@@ -22,7 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
-from cirrusmq.base.errors import MessageNotFound
+from cirrusmq.base.errors import MessageNotFound, Unavailable
 from cirrusmq.model.delayed_id import delay_in
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
@@ -30,7 +31,9 @@ from cirrusmq.model.priority import level_prefix
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
 from cirrusmq.sending.making import group_hash, group_partition, group_prefix
+from cirrusmq.storage import counters
 from cirrusmq.storage.bisection import ReadBudget
 from cirrusmq.storage.bodies.contents import read_contents
 from cirrusmq.storage.locations import read_place
@@ -195,26 +198,42 @@ def _by_priority(
 ) -> Iterator[Parcel]:
     """The parcels under the first keys that the message may have, and under its noted one.
 
-    If the queue has grown, its other partitions come last: fewer of them were in use then.
+    The priorities that have messages by the meter's count come first: a few of many. One that was
+    sent a moment ago may not be counted yet. If the queue has grown, its other partitions come
+    last: fewer of them were in use then.
     """
     begun_ms, own = ulid.time_of(send_id), delay_in(send_id)
     partition = queue.partition_of(send_id)
     others = [each for each in range(source.partitions) if each != partition]
     levels = [level_prefix(priority) for priority in range(1, (source.priorities or 0) + 1)]
+    used = _used_levels(core, source, budget)
+    unused = [each for each in levels if each not in used]
     delays = [queue.attributes.delay_seconds if own is None else own]
     delays += [seconds for _, seconds in queue.earlier_delays]
     firsts = [sort_key(begun_ms + each * 1000, send_id) for each in dict.fromkeys(delays)]
     pk = partition_key(PARCELS, source.id, partition)
     for first in firsts:
-        yield from _at(core, [(pk, prefix + first) for prefix in levels], budget)
+        yield from _at(core, [(pk, prefix + first) for prefix in used], budget)
     budget.spend(1)
     noted = read_place(core, source.id, send_id, position)
     yield from _at(core, [noted] if noted else [], budget)
+    for first in firsts:
+        yield from _at(core, [(pk, prefix + first) for prefix in unused], budget)
     for first, other in itertools.product(firsts, others if source.grown else ()):
         pk = partition_key(PARCELS, source.id, other)
         if budget.left < len(levels):
             return
         yield from _at(core, [(pk, prefix + first) for prefix in levels], budget)
+
+
+def _used_levels(core: Core, source: Source, budget: ReadBudget) -> list[str]:
+    """Returns what keys begin with of priorities that have messages, up to a minute ago."""
+    budget.spend(0.5)
+    item: Item | None = None
+    with contextlib.suppress(Unavailable):
+        place = counters.counter_place(source.id)
+        item = core.store.get(core.tables.usage, *place, consistent=False)
+    return [level_prefix(each) for each in counters.levels_in(item or {}) or ()]
 
 
 def near_both_ends(

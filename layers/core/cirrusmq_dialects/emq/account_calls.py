@@ -1,0 +1,130 @@
+"""Calls on accounts: their permissions on queues, their quotas; and calls of all services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq import __version__
+from cirrusmq.access import grants
+from cirrusmq.access.grants import Grant
+from cirrusmq.base.errors import GrantNotFound
+from cirrusmq.base.limits import QUEUES_PER_ACCOUNT
+from cirrusmq.base.names import parse_queue_ref
+from cirrusmq.queues.queues import get_queue, list_queues
+from cirrusmq.storage.directory_keys import granted_place
+from cirrusmq_dialects.emq.asking import MANAGE, PAGE, SHOW, Asked, all_of
+from cirrusmq_dialects.emq.errors import INVALID_ACTION, PERMISSION_DENIED, EmqError, invalid
+from cirrusmq_dialects.emq.structs import of
+
+_NONE, _ADMIN = 0, 8
+_NATIVE: dict[int, grants.Permission] = {
+    **{1: "send", 2: "receive", 3: "send_receive", 6: "info", _ADMIN: "admin"},
+    **{4: "receive", 5: "send_receive"},  # a receiver may delete, hold and dead-letter as well
+}
+_SHOWN = {"send": 1, "receive": 2, "send_receive": 3, "info": 6, "admin": _ADMIN, "full": _ADMIN}
+
+
+def set_permission(asked: Asked) -> None:
+    """Lets an account use a queue; replaces its earlier permission."""
+    queue, given = asked.queue(MANAGE), asked.request
+    if given.permission == _NONE:
+        return revoke_permission(asked)
+    if given.permission not in _NATIVE:
+        reason = "must be 0 to 6 or 8; 7 has no equal here, 9 to 11 mean two things"
+        raise invalid("permission", f"{reason}, not {given.permission}")
+    grants.put_grant(asked.core, queue, given.developerId or "", _NATIVE[given.permission])
+    return None
+
+
+def revoke_permission(asked: Asked) -> None:
+    """Takes a permission back, if there is one."""
+    queue = asked.queue(MANAGE)
+    try:
+        grants.delete_grant(asked.core, queue, asked.request.developerId or "")
+    except GrantNotFound:
+        return
+
+
+def query_permission(asked: Asked) -> Any:
+    """The caller's own permission on a queue."""
+    core, account, ref = asked.core, asked.caller.account, asked.ref(asked.request.queueName)
+    asked.caller.require(SHOW, "queues", ref)
+    owner, name = parse_queue_ref(ref, account, "queue")
+    if owner == account:
+        get_queue(core, owner, name)
+        return of.Permission(permission=_ADMIN)
+    grant = grants.granted(core, granted_place(account, owner, name), Grant)
+    # Without a grant nobody learns if the queue exists.
+    granted = grant is not None and get_queue(core, owner, name).id == grant.queue_id
+    return _told(grant if granted else None)
+
+
+def query_permission_for_id(asked: Asked) -> Any:
+    """The permission of an account on a queue."""
+    queue, account = asked.queue(MANAGE), asked.request.developerId or ""
+    if account == queue.account:
+        return of.Permission(permission=_ADMIN)
+    try:
+        return _told(grants.get_grant(asked.core, queue, account))
+    except GrantNotFound:
+        return _told(None)
+
+
+def list_permissions(asked: Asked) -> Any:
+    """The accounts with a permission on a queue, and which."""
+    queue = asked.queue(MANAGE)
+    found = all_of(lambda cursor: grants.page_of_grants(asked.core, queue, PAGE, cursor))
+    return of.Permissions(permissionList={each.account: _SHOWN[each.permission] for each in found})
+
+
+def _told(grant: Grant | None) -> Any:
+    permission = _NONE if grant is None else _SHOWN[grant.permission]
+    return of.Permission(permission=permission)
+
+
+def get_service_version(asked: Asked) -> Any:
+    """The version of this service."""
+    major, minor, revision = map(int, __version__.split(".")[:3])
+    return of.Version(
+        major=major, minor=minor, revision=revision, date="", details=f"CirrusMQ {__version__}"
+    )
+
+
+def valid_client_version(asked: Asked) -> None:
+    """Every client's version is good."""
+
+
+def refuse(asked: Asked) -> None:
+    """Refuses what has no place here."""
+    reason = "is not supported: alarms and reports are the deployment's, metrics are at GET /rates"
+    raise EmqError(INVALID_ACTION, f"{asked.progress.action} {reason}")
+
+
+def get_user_quota(asked: Asked) -> Any:
+    """The limits of the caller's account: requests a second, if the deployment has any; queues."""
+    rate = asked.core.settings.account_requests_per_second or None
+    return _quota(asked, rate, rate, QUEUES_PER_ACCOUNT)
+
+
+def get_user_used_quota(asked: Asked) -> Any:
+    """The queues of the caller's account, and the sums of their rates."""
+    asked.require_whole_account()
+    account = _own(asked)
+    found = all_of(lambda cursor: list_queues(asked.core, account, "", PAGE, cursor))
+    reads = sum(each.attributes.receive_rate or 0 for each in found)
+    writes = sum(each.attributes.send_rate or 0 for each in found)
+    return _quota(asked, reads, writes, len(found))
+
+
+def _quota(asked: Asked, reads: int | None, writes: int | None, queues: int) -> Any:
+    throughput = of.Throughput(readQps=reads, writeQps=writes)
+    quota = of.UserQuota(throughput=throughput, queueNumber=queues)
+    return of.QuotaOfDeveloper(developerId=_own(asked), userQuota=quota)
+
+
+def _own(asked: Asked) -> str:
+    """Returns the caller's account. Raises EmqError if the request names another one."""
+    account = asked.caller.account
+    if asked.request.developerId not in (None, "", account):
+        raise EmqError(PERMISSION_DENIED, "developerId: must be the caller's account")
+    return account
