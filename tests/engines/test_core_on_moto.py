@@ -239,7 +239,7 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
     def take_some(chance: random.Random) -> None:
         wanted = ReceiveRequest(max=chance.randrange(1, 17), wait_seconds=0)
         received = receive(core, find, CALLER, wanted, 20)
-        ids = [message.parcel.message_id(message.place) for message in received]
+        ids = [message.parcel.message_id(message.index) for message in received]
         with lock:
             assert not held.intersection(ids), "held by two at once"
             assert not deleted.intersection(ids), "returned after its delete"

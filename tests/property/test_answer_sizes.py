@@ -66,7 +66,7 @@ def test_a_message_takes_no_more_of_an_answer_than_its_parcel_says(
         if dead
         else None,
     )
-    claim = Claim(parcel=parcel, places=tuple(range(count)))
+    claim = Claim(parcel=parcel, indexes=tuple(range(count)))
     for place, message in enumerate(messages):
         received = ReceivedMessage.at(parcel, place, message, SEEN_BY, receipt=claim.receipt(place))
         shown = msgspec.json.encode(received)

@@ -51,7 +51,7 @@ class Seen:
             for each in claimed:
                 answer = ReceivedMessage.at(
                     each.parcel,
-                    each.place,
+                    each.index,
                     each.message,
                     Onlooker(source.account, source.account),
                     receipt=each.receipt,

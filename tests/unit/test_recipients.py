@@ -58,15 +58,15 @@ INTO = subscription("into", protocol="queue", endpoint="orders", endpoint_id="qu
 def test_each_subscription_gets_the_messages_that_it_matches() -> None:
     drafts = [draft(PULL), draft(INTO, PULL), draft(PULL)]
     assert deliveries(drafts, {}) == [
-        Delivery(subscription_id="pull", places=[0, 1, 2], life_ms=DAY_MS, delay_ms=0),
-        Delivery(subscription_id="into", places=[1], life_ms=DAY_MS, delay_ms=0),
+        Delivery(subscription_id="pull", indexes=[0, 1, 2], life_ms=DAY_MS, delay_ms=0),
+        Delivery(subscription_id="into", indexes=[1], life_ms=DAY_MS, delay_ms=0),
     ]
 
 
 def test_in_a_queue_a_message_lives_and_waits_as_the_queue_says() -> None:
     given = queue(message_retention_seconds=60, delay_seconds=5)
     assert deliveries([draft(INTO)], {"into": given}) == [
-        Delivery(subscription_id="into", places=[0], life_ms=60_000, delay_ms=5_000)
+        Delivery(subscription_id="into", indexes=[0], life_ms=60_000, delay_ms=5_000)
     ]
 
 

@@ -270,9 +270,9 @@ def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: 
     failed = {held.get("itemIdentifier") for held in answer.get("batchItemFailures") or []}
     if not failed:
         return len(records)
-    for place, record in enumerate(records):
+    for index, record in enumerate(records):
         if record["dynamodb"]["SequenceNumber"] in failed:
-            return place
+            return index
     # The answer names no record of the batch: as in the cloud, the whole batch counts as failed.
     return 0
 

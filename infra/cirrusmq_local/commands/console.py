@@ -48,10 +48,10 @@ def print_table(
     held = [[show(cell) if not _is_number(cell) else cell for cell in row] for row in rows]
     console = Console()
     table = Table(title=title, title_justify="left")
-    for place, column in enumerate(columns):
-        numbers = held and all(_is_number(row[place]) for row in held)
+    for index, column in enumerate(columns):
+        numbers = held and all(_is_number(row[index]) for row in held)
         # The first column names the row, and a name must not be cut.
-        table.add_column(column, justify="right" if numbers else "left", no_wrap=place == 0)
+        table.add_column(column, justify="right" if numbers else "left", no_wrap=index == 0)
     for row in held:
         table.add_row(*(Text(str(cell)) for cell in row))
     wide = console.options.update(max_width=_WIDEST)

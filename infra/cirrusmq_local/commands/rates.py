@@ -73,7 +73,7 @@ def _print(found: RatesOfLastHour, always: tuple[str, ...], as_json: bool) -> No
     begins = datetime.fromisoformat(found["starts_at"])
     step = timedelta(seconds=found["interval_seconds"])
     rows = [
-        [to_text(begins + place * step), *(numbers[name][place] for name in columns)]
-        for place in range(len(numbers["kept"]))
+        [to_text(begins + index * step), *(numbers[name][index] for name in columns)]
+        for index in range(len(numbers["kept"]))
     ]
     print_table(["from", *columns], rows)

@@ -75,10 +75,10 @@ class _Hook:
 
     def _too_many(self, tries: list[Call]) -> Iterator[Violation]:
         for first, last in zip(tries, tries[4:], strict=False):
-            place = self._posts.index(first)
-            if self._posts[place + 4] is not last or last.begun_ms - first.begun_ms >= TRIES_MS:
+            index = self._posts.index(first)
+            if self._posts[index + 4] is not last or last.begun_ms - first.begun_ms >= TRIES_MS:
                 continue
-            if all(each.outcome == "refused" for each in self._posts[place : place + 4]):
+            if all(each.outcome == "refused" for each in self._posts[index : index + 4]):
                 yield Violation("posts go on though nearly all of them fail", (first, last))
                 return
 
@@ -123,8 +123,8 @@ class _Hook:
 
     def _opens_early(self) -> Iterator[Violation]:
         """A message waits for its first post though no minute had 20 outcomes until then."""
-        for place, (before, post) in enumerate(pairwise(self._posts)):
-            ended = [each.ended_ms for each in self._posts[: place + 1]]
+        for index, (before, post) in enumerate(pairwise(self._posts)):
+            ended = [each.ended_ms for each in self._posts[: index + 1]]
             if may_have_opened(ended):
                 return
             if before.outcome == "refused" and self._waited(before, post):

@@ -134,13 +134,13 @@ class _Function:
         """
         if self._ordered or self._scenario.paused:
             return
-        for place, (before, after) in enumerate(pairwise(self._calls)):
+        for index, (before, after) in enumerate(pairwise(self._calls)):
             if not any(self._waited(after, message.id) for message in _messages(after)):
                 continue
             if not _failed(before):
                 yield Violation("one succeeds, and the next one waits for long", (before, after))
                 return
-            calls = self._calls[: place + 1]
+            calls = self._calls[: index + 1]
             if not may_have_opened(
                 [each.given["until_ms"] for each in calls for _ in _messages(each)]
             ):

@@ -82,8 +82,8 @@ class Sender:
         count = 1 if replaces or asks else draw.choice((1, 1, 2, 3, 5))
         deduplicated = draw.random() < scenario.deduplication
         messages: list[dict[str, Any]] = []
-        for place in range(count):
-            label = f"{self._name}.{number}.{place}"
+        for index in range(count):
+            label = f"{self._name}.{number}.{index}"
             message: dict[str, Any] = {"body": f"{label} "}
             if deduplicated:
                 key = f"key{draw.randrange(4)}"

@@ -146,8 +146,8 @@ def check_schedules(
     """
     found: dict[str, list[int]] = {}
     for parcel, messages in parcels:
-        for place, message in messages.items():
-            found.setdefault(str(message.body), []).append(parcel.visible_ms[place])
+        for index, message in messages.items():
+            found.setdefault(str(message.body), []).append(parcel.visible_ms[index])
     for name in _NAMES:
         for defined in _definitions(book, name, zone):
             body = defined.body["message"]["body"]

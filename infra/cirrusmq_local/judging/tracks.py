@@ -179,14 +179,14 @@ class Book:
 
     def _add_send(self, call: Call) -> None:
         given = call.given
-        for place, label in enumerate(given["labels"]):
+        for index, label in enumerate(given["labels"]):
             sent = self.sent.setdefault(
-                (f"{given['name']}.{place}", label),
-                Sent(label, given["name"], place, given["groups"][place], given["keys"][place]),
+                (f"{given['name']}.{index}", label),
+                Sent(label, given["name"], index, given["groups"][index], given["keys"][index]),
             )
             sent.calls.append(call)
             if call.known:
-                message_id, sent_ms = call.answer[place]
+                message_id, sent_ms = call.answer[index]
                 sent.ids.setdefault(message_id, (call, sent_ms))
                 if message_id not in sent.stored or sent_ms > sent.stored[message_id][1]:
                     sent.stored[message_id] = (call, sent_ms)

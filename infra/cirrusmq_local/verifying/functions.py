@@ -176,7 +176,7 @@ class Functions:
         client, step = Client(f"sender{number}"), 0
         url = f"http://127.0.0.1:{self._listener.server_port}/"
         while time.monotonic() < ends:
-            labels = [f"function.{number}.{step}.{place}" for place in range(1 + step % 3)]
+            labels = [f"function.{number}.{step}.{index}" for index in range(1 + step % 3)]
             body = {"messages": [{"body": f"{label} {url}"} for label in labels]}
             nothing = [None for _ in labels]
             given: dict[str, Any] = {"labels": labels, "name": labels[0], "attempt": None}

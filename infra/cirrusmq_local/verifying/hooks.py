@@ -130,7 +130,7 @@ class Hooks:
         client, step = Client(f"publisher{number}"), 0
         while time.monotonic() < ends:
             begun = time.monotonic()
-            labels = [f"hook.{number}.{step}.{place}" for place in range(1 + step % 3)]
+            labels = [f"hook.{number}.{step}.{index}" for index in range(1 + step % 3)]
             body = {"messages": [{"body": label} for label in labels]}
             call = self.remote.http(
                 client, "publish", "news", {"labels": labels}, _ROUTE, {"topic": "news"}, body

@@ -127,10 +127,10 @@ def run(
             _leave_out(name, "the key may not make an account", outcome, tell)
         groups = list(waves(played))
         means = _Means(admin, through, guest, proxy, tell)
-        for place, names in enumerate(groups):
+        for index, names in enumerate(groups):
             tell(f"{', '.join(names)}: {options.play_seconds:g} s")
-            faults = options.faults if place or len(groups) == 1 else []
-            _wave(means, replace(options, faults=faults), names, place, outcome)
+            faults = options.faults if index or len(groups) == 1 else []
+            _wave(means, replace(options, faults=faults), names, index, outcome)
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
@@ -162,7 +162,7 @@ class _Means(NamedTuple):
 
 
 def _wave(
-    means: _Means, options: Options, names: Sequence[str], place: int, outcome: Outcome
+    means: _Means, options: Options, names: Sequence[str], index: int, outcome: Outcome
 ) -> None:
     """Some scenes at the same time; in the first waves the URLs and functions beside them.
 
@@ -173,14 +173,14 @@ def _wave(
     wanted: list[Scene | Hooks] = [
         Scene(service, name, options.scenes[name], prefix, options.seed, guest) for name in names
     ]
-    if place in WITH_HOOKS and options.hooks:
+    if index in WITH_HOOKS and options.hooks:
         wanted += [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
     parts: list[Scene | Hooks | Functions] = []
     try:
         for each in wanted:
             if _is_made(each, outcome, tell):
                 parts.append(each)
-        if place in WITH_HOOKS and options.functions:
+        if index in WITH_HOOKS and options.functions:
             parts += _functions(admin, service, options, outcome, tell)
         beside = [each for each in parts if not isinstance(each, Scene)]
         outcome.hooks += beside

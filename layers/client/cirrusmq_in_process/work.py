@@ -93,7 +93,7 @@ def receive(core: Core, caller: Caller, name: str, body: Body) -> dict[str, Any]
     received = take_messages(core, find, caller, request, *limit)
     onlooker = Onlooker(caller.account, caller.account)
     shown = [
-        ReceivedMessage.at(each.parcel, each.place, each.message, onlooker, receipt=each.receipt)
+        ReceivedMessage.at(each.parcel, each.index, each.message, onlooker, receipt=each.receipt)
         for each in received
     ]
     return {"messages": msgspec.to_builtins(shown)}

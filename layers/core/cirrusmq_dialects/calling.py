@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from cirrusmq.base.shapes import convert
 from cirrusmq.runtime.core import Core
 from cirrusmq_lambda.replies import envelope
 from cirrusmq_lambda.request_bodies import takes_gzip
@@ -82,6 +83,6 @@ def _body(event: Mapping[str, Any]) -> bytes:
     if not event.get("isBase64Encoded"):
         return text.encode("utf-8", "surrogatepass")
     try:
-        return msgspec.convert(text, bytes)  # decodes base64 in a sixth of base64's time
+        return convert(text, bytes)  # decodes base64 in a sixth of base64's time
     except msgspec.ValidationError:
         return b""  # which no signature fits

@@ -50,9 +50,9 @@ def keep(core: Core, account: str, entry: AuditEntry) -> None:
     """Puts a change into an account's audit; a repeated call, or store's try, changes nothing."""
     told = "\n".join((entry.request_id, entry.route, entry.resource)).encode()
     entropy = hashlib.sha256(told).digest()[: ulid.ENTROPY_BYTES]
-    place = audit_place(account, ulid.encode(entry.at_ms, entropy))
+    key = audit_place(account, ulid.encode(entry.at_ms, entropy))
     expires_at = entry.at_ms // 1_000 + limits.AUDIT_SECONDS
-    write = directory.put(core, place, entry, expires_at=expires_at)
+    write = directory.put(core, key, entry, expires_at=expires_at)
     core.store.write("PutItem", write["Put"])
 
 

@@ -69,9 +69,9 @@ class AnyGrant(msgspec.Struct, frozen=True, kw_only=True):
     permission: str
 
 
-def granted(core: Core, place: ItemKey, shape: type[G]) -> G | None:
+def granted(core: Core, key: ItemKey, shape: type[G]) -> G | None:
     """Returns the grant in the list of the account that has it, by the cache, or None."""
-    return directory.read_cached(core, place, shape)
+    return directory.read_cached(core, key, shape)
 
 
 def put_grant(core: Core, queue: Queue, account: str, permission: Permission) -> Grant:
@@ -137,19 +137,19 @@ def page_of_topic_grants(
     core: Core, topic: Topic, limit: int, cursor: str | None
 ) -> tuple[list[TopicGrant], str | None]:
     """A page of the grants on a topic, by account."""
-    place = topic_grant_place(topic.id, "")
-    return read_page(core, ("grants", topic.id), place, limit, cursor, TopicGrant)
+    key = topic_grant_place(topic.id, "")
+    return read_page(core, ("grants", topic.id), key, limit, cursor, TopicGrant)
 
 
 def page_of_granted(
     core: Core, account: str, limit: int, cursor: str | None
 ) -> tuple[list[AnyGrant], str | None]:
     """A page of the grants that other accounts gave to this one."""
-    place = (granted_place(account, "", "").pk, "")
+    key = (granted_place(account, "", "").pk, "")
     return read_page(
         core,
         ("granted", account),
-        place,
+        key,
         limit,
         cursor,
         AnyGrant,
@@ -185,19 +185,19 @@ def _check(account: str, owner: str) -> None:
         raise InvalidParameter("account", "must be another account; the owner has every permission")
 
 
-def _write(core: Core, places: tuple[ItemKey, ItemKey], grant: object) -> None:
-    found = directory.read(core, places[0], type(grant))
-    core.store.transact([directory.put(core, place, grant, found) for place in places])
-    core.cache.turn_over(places[1])
+def _write(core: Core, keys: tuple[ItemKey, ItemKey], grant: object) -> None:
+    found = directory.read(core, keys[0], type(grant))
+    core.store.transact([directory.put(core, key, grant, found) for key in keys])
+    core.cache.turn_over(keys[1])
 
 
-def _read(core: Core, place: ItemKey, shape: type[G]) -> G:
-    found = directory.read(core, place, shape)
+def _read(core: Core, key: ItemKey, shape: type[G]) -> G:
+    found = directory.read(core, key, shape)
     if found is None:
         raise GrantNotFound
     return found.value
 
 
-def _delete(core: Core, places: tuple[ItemKey, ItemKey]) -> None:
-    core.store.transact([directory.delete(core, place) for place in places])
-    core.cache.turn_over(places[1])
+def _delete(core: Core, keys: tuple[ItemKey, ItemKey]) -> None:
+    core.store.transact([directory.delete(core, key) for key in keys])
+    core.cache.turn_over(keys[1])

@@ -208,8 +208,8 @@ def list_keys(
     core: Core, account: str, limit: int, cursor: str | None
 ) -> tuple[list[AccessKey], str | None]:
     """A page of the account's keys."""
-    place = (account_key_place(account, "").pk, "key#")
-    return read_page(core, ("keys", account), place, limit, cursor, AccessKey)
+    key = (account_key_place(account, "").pk, "key#")
+    return read_page(core, ("keys", account), key, limit, cursor, AccessKey)
 
 
 def rotate_key(

@@ -91,4 +91,4 @@ def _parse_ref(value: str, account: str, parameter: str, rule: NameRule) -> Queu
 def new_id(randomness: random.Random) -> str:
     """Returns a resource's id: 12 characters, 60 random bits, legal inside every key."""
     bits = randomness.getrandbits(5 * ID_CHARACTERS)
-    return "".join(_ALPHABET[bits >> 5 * place & 31] for place in range(ID_CHARACTERS))
+    return "".join(_ALPHABET[bits >> 5 * index & 31] for index in range(ID_CHARACTERS))

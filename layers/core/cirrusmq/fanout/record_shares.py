@@ -106,22 +106,22 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[ReaderShare
         if sent_ms < receiver.start_ms:
             continue
         selection = compile_filter(receiver.filter, "queue")
-        places = [
-            place
-            for place, entry in enumerate(entries)
+        indexes = [
+            index
+            for index, entry in enumerate(entries)
             if selection.matches(entry.message.tags, "", entry.message.attributes)
         ]
         numbers = header.sequences
         yield ReaderShare(
             source_id=receiver.id,
-            entries=[entries[place] for place in places],
+            entries=[entries[index] for index in indexes],
             parcel_id=parcel_id,
             partition=int(partition),
             log=f"{queue_id}#{partition}",
             sent_ms=sent_ms,
             expires_ms=int(record["x"]["N"]),
             skew_ms=skew_ms,
-            sequences=None if numbers is None else [numbers[place] for place in places],
+            sequences=None if numbers is None else [numbers[index] for index in indexes],
             group_partitions=header.partitions,
             fair=header.fair,
             priorities=header.priorities,

@@ -28,7 +28,7 @@ def move_back(
     core: Core,
     source: Source,
     parcel: Parcel,
-    place: int,
+    index: int,
     subscription: Subscription,
     now_ms: int,
     notices: Notices,
@@ -36,35 +36,35 @@ def move_back(
     nonce: bytes | None = None,
     alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
-    """Moves the message at `place` to a group or a URL, as `move_to_queue` does to a queue.
+    """Moves the message at `index` to a group or a URL, as `move_to_queue` does to a queue.
 
     A URL is noted in `notices`, which the caller sends.
     """
-    (messages,) = read_contents(core, source, [(parcel, [place])])
-    if place not in messages:
+    (messages,) = read_contents(core, source, [(parcel, [index])])
+    if index not in messages:
         return None
     seconds = parcel.visibility_seconds
     lone = lone_parcel(
         core,
         subscription,
-        messages[place],
-        (parcel.send_id, parcel.position(place)),
+        messages[index],
+        (parcel.send_id, parcel.position(index)),
         f"{source.id}#{parcel.sort_key}",
         now_ms,
         object_days=parcel.object_days,
-        visibility_seconds=seconds[place] if seconds else 0,
+        visibility_seconds=seconds[index] if seconds else 0,
     )
     if lone is None:
         return None
     arrived = replace(
         lone,
         fanned_out=False,
-        moved_from=origin(core, source, parcel, [place], now_ms),
-        others=others_of(parcel, [place]),
+        moved_from=origin(core, source, parcel, [index], now_ms),
+        others=others_of(parcel, [index]),
     )
-    items = items_of(arrived, messages[place])
-    nonces = {} if nonce is None else {place: nonce}
-    left = move_out(core, source, parcel, [place], items, now_ms, nonces, alongside=alongside)
+    items = items_of(arrived, messages[index])
+    nonces = {} if nonce is None else {index: nonce}
+    left = move_out(core, source, parcel, [index], items, now_ms, nonces, alongside=alongside)
     if left is not None and subscription.protocol == "http":
         notices.note(notice_of(subscription, arrived))
     return left

@@ -56,25 +56,27 @@ class _CopyToSend(ReaderDelivery, frozen=True, kw_only=True):
         record's messages are numbered as in their send.
         """
         queue, record, delivery = self.queue, self.record, self.delivery
-        whole = len(delivery.places) == len(record.messages)
-        for places in [delivery.places] if whole else [[place] for place in delivery.places]:
+        whole = len(delivery.indexes) == len(record.messages)
+        for indexes in [delivery.indexes] if whole else [[index] for index in delivery.indexes]:
             now_ms = core.now_ms()
             parcel_id = record.send_id
             if not whole:
-                place = record.positions[places[0]]
-                parcel_id = lone_parcel_id(record.send_id, place, now_ms, record.topic_id)
-            messages = {record.positions[place]: _grouped(queue, record, place) for place in places}
+                index = record.positions[indexes[0]]
+                parcel_id = lone_parcel_id(record.send_id, index, now_ms, record.topic_id)
+            messages = {
+                record.positions[index]: _grouped(queue, record, index) for index in indexes
+            }
             items = items_for(
                 queue,
                 [
                     Entry(
-                        position=record.positions[place],
-                        message=messages[record.positions[place]],
+                        position=record.positions[index],
+                        message=messages[record.positions[index]],
                         available_ms=max(
-                            now_ms, record.due_ms(place) or now_ms + delivery.delay_ms
+                            now_ms, record.due_ms(index) or now_ms + delivery.delay_ms
                         ),
                     )
-                    for place in places
+                    for index in indexes
                 ],
                 parcel_id=parcel_id,
                 begun_ms=_key_ms(record, now_ms) if whole else now_ms,
@@ -85,7 +87,7 @@ class _CopyToSend(ReaderDelivery, frozen=True, kw_only=True):
             )
             reminders = deduplication.reminders(
                 queue.id,
-                {record.positions[place]: f"{record.send_id}#{place}" for place in places},
+                {record.positions[index]: f"{record.send_id}#{index}" for index in indexes},
                 stored(record.send_id, messages, now_ms),
                 life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
             )
@@ -111,9 +113,9 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[ReaderDelivery]:
         if subscription.protocol == "queue":
             queue = endpoint(core, subscription)
             if queue is not None:
-                before = into[queue.id][1].places if queue.id in into else []
-                places = sorted({*before, *delivery.places})
-                into[queue.id] = queue, replace(delivery, places=places)
+                before = into[queue.id][1].indexes if queue.id in into else []
+                indexes = sorted({*before, *delivery.indexes})
+                into[queue.id] = queue, replace(delivery, indexes=indexes)
             continue
         handouts.append(_own_handout(entry, subscription, record, delivery))
     handouts += _late_handouts(core, entry, subscriptions, record)
@@ -171,14 +173,14 @@ def _late_handouts(
     ]
     if not late:
         return []
-    place = topic_place(late[0].account, late[0].topic)
-    topic = directory.read_cached(core, place, Topic)
+    key = topic_place(late[0].account, late[0].topic)
+    topic = directory.read_cached(core, key, Topic)
     if topic is None or topic.id != record.topic_id:
         return []
     handouts = []
     for each in late:
         delivery = _later_delivery(core, each, record, topic.attributes.filter)
-        if delivery.places:
+        if delivery.indexes:
             handouts.append(_own_handout(entry, each, record, delivery))
     return handouts
 
@@ -191,7 +193,7 @@ def fair_share(
     delivery = next((each for each in deliveries if each.subscription_id == subscription.id), None)
     if delivery is None:
         delivery = _later_delivery(core, subscription, record, kind)
-    return own_share(subscription, record, delivery) if delivery.places else None
+    return own_share(subscription, record, delivery) if delivery.indexes else None
 
 
 def _later_delivery(
@@ -200,7 +202,7 @@ def _later_delivery(
     """Returns the delivery of a record that was not published for a group: by its filter now."""
     return Delivery(
         subscription_id=subscription.id,
-        places=select(core, record, subscription, kind),
+        indexes=select(core, record, subscription, kind),
         life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         delay_ms=0,
     )
@@ -222,8 +224,8 @@ def _own_handout(
         pushed=subscription if pushed else None,
         start=min((each.sort_key for each in parcels), default=""),
         posts=len(share.entries) if pushed else 0,
-        bytes=sum(each.answer_bytes(place) for each in parcels for place in range(each.count)),
-        delayed=any(record.due_ms(place) for place in delivery.places),
+        bytes=sum(each.answer_bytes(index) for each in parcels for index in range(each.count)),
+        delayed=any(record.due_ms(index) for index in delivery.indexes),
     )
 
 
@@ -239,7 +241,7 @@ def _queue_handout(
         share = replace(_queue_share(queue, record, delivery), others=others)
         return ParcelsToPut(reader_id=queue.id, entry=entry, share=share, woken=queue)
     lanes = frozenset(
-        f"{queue.id}#{_grouped(queue, record, place).group}" for place in delivery.places
+        f"{queue.id}#{_grouped(queue, record, index).group}" for index in delivery.indexes
     )
     return _CopyToSend(
         reader_id=queue.id,
@@ -262,7 +264,7 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
     return replace(
         share,
         partition=record.partition if pull else subscription.partition_of(record.send_id),
-        sequences=[numbers[place] for place in delivery.places] if ordered else None,
+        sequences=[numbers[index] for index in delivery.indexes] if ordered else None,
         unnumbered=unnumbered,
         group_partitions=subscription.log_partitions,
         log_is_own=True,
@@ -289,11 +291,11 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> ReaderSha
         source_id=source_id,
         entries=[
             Entry(
-                position=record.positions[place],
-                message=record.messages[place],
-                available_ms=record.due_ms(place) or record.sent_ms + delivery.delay_ms,
+                position=record.positions[index],
+                message=record.messages[index],
+                available_ms=record.due_ms(index) or record.sent_ms + delivery.delay_ms,
             )
-            for place in delivery.places
+            for index in delivery.indexes
         ],
         parcel_id=record.send_id,
         partition=record.partition,
@@ -341,9 +343,9 @@ def _kept_days(core: Core, queue: Queue, record: TopicRecord, now_ms: int) -> in
     return days
 
 
-def _grouped(queue: Queue, record: TopicRecord, place: int) -> Described:
+def _grouped(queue: Queue, record: TopicRecord, index: int) -> Described:
     """Returns the message; in an ordered queue a message without a group is its own group."""
-    message = record.messages[place]
+    message = record.messages[index]
     if not queue.attributes.ordered or message.group is not None:
         return message
-    return replace(message, group=message_id(record.send_id, record.positions[place]))
+    return replace(message, group=message_id(record.send_id, record.positions[index]))

@@ -87,27 +87,27 @@ def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> T
     found = find_logged(core, topic, message_id)
     if found is None:
         raise MessageNotFound
-    record, place = found
-    position = record.positions[place]
+    record, index = found
+    position = record.positions[index]
     wanted = [delivery.subscription_id for delivery in record.header.deliveries]
     subscriptions = {each.id: each for each in subscriptions_with(core, topic.id, wanted)}
     states = {}
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
-        if subscription is not None and place in delivery.places:
+        if subscription is not None and index in delivery.indexes:
             states[subscription.name] = _state(core, subscription, record, delivery, position)
-    message = read_logged(core, topic, record, place) if body else None
+    message = read_logged(core, topic, record, index) if body else None
     return Trace(
         id=message_id,
         sent_ms=record.sent_ms,
         states=states,
-        trace_id=trace_id_of(record.messages[place].attributes),
+        trace_id=trace_id_of(record.messages[index].attributes),
         message=message,
     )
 
 
 def find_logged(core: Core, topic: Topic, message_id: str) -> tuple[TopicRecord, int] | None:
-    """Returns the record of a message and its place in it, or None if it is no longer there."""
+    """Returns the record of a message and its index in it, or None if it is no longer there."""
     known = send_and_position(message_id)
     if known is None:
         return None
@@ -134,9 +134,9 @@ def _state(
     made, index = _made(subscription, record, delivery, position)
     if subscription.replay and group_source(core, subscription).withholds(made):
         return TracedState("pending")
-    place = partition_key(PARCELS, made.source_id, made.partition), made.sort_key
+    key = partition_key(PARCELS, made.source_id, made.partition), made.sort_key
     elsewhere = redelivered_to(core, subscription, message_id(record.send_id, position))
-    item = core.store.get(core.tables.messages, *(elsewhere or place))
+    item = core.store.get(core.tables.messages, *(elsewhere or key))
     parcel = None if item is None else read_parcel(item)
     if elsewhere is not None:
         if parcel is None:
@@ -162,7 +162,7 @@ def _state(
 def _made(
     subscription: Subscription, record: TopicRecord, delivery: Delivery, position: int
 ) -> tuple[Parcel, int]:
-    """The parcel that fan-out made for the message, and the message's place in it."""
+    """The parcel that fan-out made for the message, and the message's index in it."""
     for made in parcels_of(own_share(subscription, record, delivery)):
         positions = [made.position(index) for index in range(made.count)]
         if position in positions:
@@ -171,7 +171,7 @@ def _made(
 
 
 def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int, bool]:
-    """Returns the parcel with the message since it was moved, its place, and if all was read.
+    """Returns the parcel with the message since it was moved, its index, and if all was read.
 
     The parcel is None if it is gone, or lies beyond the part that was read. Its key has its
     due time, which is written nowhere else: this reads the partition, up to a bound beyond which

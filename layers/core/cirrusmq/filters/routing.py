@@ -84,13 +84,13 @@ def compile_binding_key(text: str) -> BindingKey:
         words.append(word)
     after: dict[str, int] = {}
     after_star = at_hash = 0
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word == ONE_WORD:
-            after_star |= 1 << place
+            after_star |= 1 << index
         elif word == ANY_WORDS:
-            at_hash |= 1 << place
+            at_hash |= 1 << index
         else:
-            after[word] = after.get(word, 0) | 1 << place
+            after[word] = after.get(word, 0) | 1 << index
     return BindingKey(text, after, after_star, at_hash, end=1 << len(words))
 
 

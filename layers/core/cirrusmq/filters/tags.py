@@ -56,10 +56,10 @@ def check_tags(tags: object, parameter: str, characters: int = TAG_CHARACTERS) -
         raise InvalidParameter(
             parameter, f"must have at most {TAGS_PER_MESSAGE} tags, not {len(tags)}"
         )
-    for place, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         fault = _fault(tag, characters)
         if fault is not None:
-            raise InvalidParameter(f"{parameter}[{place}]", fault)
+            raise InvalidParameter(f"{parameter}[{index}]", fault)
     return tuple(tags)
 
 

@@ -94,7 +94,7 @@ def hand_over(
     if left:
         _tell(source, invoke, called, outcome, len(batch))
     tried = InvokedBatch(
-        due_ms=min(each.parcel.visible_ms[each.place] for each in batch) if left else None,
+        due_ms=min(each.parcel.visible_ms[each.index] for each in batch) if left else None,
         left=left,
         refused=called.refused,
         succeeded=len(batch) - len(left),
@@ -140,7 +140,7 @@ def lease_exceeds_timeout(core: Core, invoke: Invoke, batch: list[Received]) -> 
     max_ms = (LEASE_MARGIN_SECONDS - SPARE_SECONDS) * 1000 * core.clock.scale
     until_ms = core.now_ms() + _lease_seconds(core, invoke) * 1000 - max_ms
     return all(
-        each.parcel.visible_ms[each.place] >= min(until_ms, each.parcel.expires_ms)
+        each.parcel.visible_ms[each.index] >= min(until_ms, each.parcel.expires_ms)
         for each in batch
     )
 

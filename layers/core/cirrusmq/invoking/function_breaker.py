@@ -79,9 +79,9 @@ def _counts(item: Item) -> Iterator[str]:
 class FunctionBreaker:
     """A worker's part in the breaker of its function, as of its last read or write of it."""
 
-    def __init__(self, core: Core, place: tuple[str, str]) -> None:
+    def __init__(self, core: Core, key: tuple[str, str]) -> None:
         self._core = core
-        self._place = place
+        self._place = key
         """Key of the item `wake`."""
         self._item: Item = {}
         self._state = BreakerState()

@@ -82,7 +82,7 @@ def outcome_of(answer: Any, batch: Sequence[Received]) -> InvocationOutcome:
         return whole
     names: dict[str, set[str]] = {}
     for each in batch:
-        for name in (each.receipt, each.parcel.message_id(each.place)):
+        for name in (each.receipt, each.parcel.message_id(each.index)):
             names.setdefault(name, set()).add(each.receipt)
     told: dict[bool, set[str]] = {True: set(), False: set()}
     for each in listed:
@@ -96,17 +96,17 @@ def outcome_of(answer: Any, batch: Sequence[Received]) -> InvocationOutcome:
 
 
 def _record(source: Source, received: Received) -> dict[str, Any]:
-    parcel, place, message = received.parcel, received.place, received.message
+    parcel, index, message = received.parcel, received.index, received.message
     system = {
         "SenderId": sender_of(message, source.account).account,
-        "ApproximateReceiveCount": str(parcel.tries(place)),
+        "ApproximateReceiveCount": str(parcel.tries(index)),
         "SentTimestamp": str(parcel.sent_ms),
-        "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
+        "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[index]),
     }
     if message.group is not None:
         system["MessageGroupId"] = message.group
     if source.ordered:
-        number = order_number(parcel.sort_key, parcel.position(place))
+        number = order_number(parcel.sort_key, parcel.position(index))
         system["SequenceNumber"] = sequence_number(number)
     system |= sdk_attributes.said_beside(message.attributes)
     body = message.body if isinstance(message.body, str) else _base64(message.body)
@@ -119,7 +119,7 @@ def _record(source: Source, received: Received) -> dict[str, Any]:
     if message.tags:
         told[TAGS] = _attribute(Typed(sdk_attributes.TEXT, ",".join(message.tags)))
     record = {
-        "messageId": parcel.message_id(place),
+        "messageId": parcel.message_id(index),
         "receiptHandle": received.receipt,
         "body": body,
         "attributes": system,
@@ -139,19 +139,19 @@ def _notification(source: Source, received: Received) -> str | None:
     # Few functions get such messages: the others' cold starts do without.
     from cirrusmq.model.notification import notification_of
 
-    parcel, place = received.parcel, received.place
-    return notification_of(parcel, place, received.message, source.account)
+    parcel, index = received.parcel, received.index
+    return notification_of(parcel, index, received.message, source.account)
 
 
 def _state(received: Received) -> dict[str, Any]:
     """Returns fields of a receive's answer. Tags are a list: in `TAGS` a tag may have a comma."""
-    parcel, place = received.parcel, received.place
+    parcel, index = received.parcel, received.index
     state: dict[str, Any] = {
         "tags": received.message.tags,
         "sent_at": format_time(parcel.sent_ms),
-        "visible_at": format_time(parcel.visible_ms[place]),
+        "visible_at": format_time(parcel.visible_ms[index]),
         "expires_at": format_time(parcel.expires_ms),
-        "first_received_at": format_time(parcel.first_received_ms[place]),
+        "first_received_at": format_time(parcel.first_received_ms[index]),
     }
     asked = reply_note(parcel.others)
     if asked is not None:

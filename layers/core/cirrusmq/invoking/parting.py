@@ -33,4 +33,4 @@ def next_part(batch: Sequence[Received]) -> list[Received]:
 
 def is_again(received: Received) -> bool:
     """Returns True if a message was received before, and handed over then."""
-    return received.parcel.tries(received.place) > 1
+    return received.parcel.tries(received.index) > 1

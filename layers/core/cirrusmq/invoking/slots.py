@@ -185,8 +185,8 @@ def _take_free(
         if not free:
             return None
         begun_ms = core.now_ms()
-        place = _pk(owner_id), f"{core.random.choice(free):04d}"
-        taken = lease.take(core, place, hold_ms(core, invoke), kept_ms=KEPT_MS)
+        key = _pk(owner_id), f"{core.random.choice(free):04d}"
+        taken = lease.take(core, key, hold_ms(core, invoke), kept_ms=KEPT_MS)
         if taken is not None:
             spare = invoke.max_concurrency - len(held) - 1
             return Slot(lease=taken, spare=spare, invoke=invoke, begun_ms=begun_ms)

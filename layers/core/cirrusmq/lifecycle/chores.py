@@ -57,10 +57,10 @@ def tell_rest(core: Core, source: Source) -> None:
             tell(core, source, pk)
 
 
-def waits_long(parcel: Parcel, place: int, now_ms: int) -> bool:
+def waits_long(parcel: Parcel, index: int, now_ms: int) -> bool:
     """Returns True if a message whose lease ran out has a long wait for its retry ahead."""
-    waits = parcel.waiting(place, now_ms)
-    return waits and parcel.ready_ms(place) - now_ms > limits.MOVE_WAIT_MS
+    waits = parcel.waiting(index, now_ms)
+    return waits and parcel.ready_ms(index) - now_ms > limits.MOVE_WAIT_MS
 
 
 def _key(core: Core, source: Source, parcel: Parcel, now_ms: int) -> str | None:
@@ -74,8 +74,8 @@ def _key(core: Core, source: Source, parcel: Parcel, now_ms: int) -> str | None:
         return parcel.sort_key if vanishes else None
     if source.ordered:
         return None
-    places = range(parcel.count)
-    if parcel.waits_ms and any(waits_long(parcel, place, now_ms) for place in places):
+    indexes = range(parcel.count)
+    if parcel.waits_ms and any(waits_long(parcel, index, now_ms) for index in indexes):
         return parcel.sort_key
     if not source.gives_up or not due(source, parcel, now_ms):
         return None

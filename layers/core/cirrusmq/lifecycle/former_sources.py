@@ -87,7 +87,7 @@ def _holds(core: Core, former: Source, partition: int, group: str) -> bool:
 
 
 def _is_held(parcel: Parcel, now_ms: int) -> bool:
-    return any(parcel.held(place, now_ms) for place in range(parcel.count))
+    return any(parcel.held(index, now_ms) for index in range(parcel.count))
 
 
 def _has_earlier(core: Core, later: Source, parcel: Parcel, group: str) -> bool:

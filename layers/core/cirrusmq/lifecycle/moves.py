@@ -27,14 +27,19 @@ REWOUND = "rewound"
 
 
 def origin(
-    core: Core, source: Source, parcel: Parcel, places: Sequence[int], now_ms: int, mark: int = GONE
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    indexes: Sequence[int],
+    now_ms: int,
+    mark: int = GONE,
 ) -> str:
     """Returns the origin of messages, for their new parcel: the id of their source.
 
     If the old parcel vanishes with the move, its removal looks like a delete to the meter, and the
     mark behind the id shows that it is a move.
     """
-    after = changed(parcel, dict.fromkeys(places, moved(mark)))
+    after = changed(parcel, dict.fromkeys(indexes, moved(mark)))
     vanishes = _vanishes(core, source, parcel, after, now_ms)
     return parcel.source_id + (VANISHED if vanishes else "")
 
@@ -43,25 +48,25 @@ def move_out(
     core: Core,
     source: Source,
     parcel: Parcel,
-    places: Sequence[int],
+    indexes: Sequence[int],
     arrivals: Sequence[Item],
     now_ms: int,
     nonces: Mapping[int, bytes] | None = None,
     mark: int = GONE,
     alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
-    """Writes `arrivals` and takes the messages at `places` out of their parcel, all or nothing.
+    """Writes `arrivals` and takes the messages at `indexes` out of their parcel, all or nothing.
 
-    nonces: receipts' nonces by place, for a move by their holders; None for any other. mark: the
+    nonces: receipts' nonces by index, for a move by their holders; None for any other. mark: the
     messages' state in the old parcel, if that stays. alongside: writes of the same transaction that
     note the move. Returns the parcel after the move, or None if another worker was faster.
     """
     noted_ms = now_ms if source.gives_away(parcel) else None
-    changes = dict.fromkeys(places, moved(mark, noted_ms))
+    changes = dict.fromkeys(indexes, moved(mark, noted_ms))
     after = changed(parcel, changes)
     vanishes = _vanishes(core, source, parcel, after, now_ms)
     # A move that removes the parcel compares all of it: a neighbour may be rewound at that time.
-    seen = as_read(parcel, range(parcel.count) if vanishes else places, "visible_ms")
+    seen = as_read(parcel, range(parcel.count) if vanishes else indexes, "visible_ms")
     still = all_of([seen, having("nonces", nonces or {})])
     try:
         core.store.transact(

@@ -28,7 +28,7 @@ SWEPT_MS = 180_000
 """The sweep, which runs each minute, has passed a key by then."""
 
 
-def turn_ms(parcel: Parcel, places: Sequence[int], now_ms: int) -> int:
+def turn_ms(parcel: Parcel, indexes: Sequence[int], now_ms: int) -> int:
     """Returns the key time for messages that are given back to be active at once.
 
         the queue     [2 h ago ... head ............................................ now]
@@ -39,7 +39,7 @@ def turn_ms(parcel: Parcel, places: Sequence[int], now_ms: int) -> int:
     wait of a message before its first receive is the queue's lag; a delay is no lag, so never
     more than the age of its key.
     """
-    first_ms = min(parcel.first_received_ms[place] for place in places)
+    first_ms = min(parcel.first_received_ms[index] for index in indexes)
     lag_ms = min(first_ms - parcel.sent_ms, now_ms - parcel.key_ms)
     turn = now_ms if lag_ms < limits.LAG_MS else now_ms - lag_ms + limits.TURN_MS
     return max(turn, parcel.key_ms + limits.TURN_MS)
@@ -49,45 +49,45 @@ def rekeyed(
     core: Core,
     source: Source,
     parcel: Parcel,
-    places: Sequence[int],
+    indexes: Sequence[int],
     key_ms: int,
     due_ms: int,
     now_ms: int,
 ) -> Parcel:
-    """Returns the messages at `places` in a separate parcel, active at `due_ms`.
+    """Returns the messages at `indexes` in a separate parcel, active at `due_ms`.
 
     The stream does not announce it: a worker that gives messages back to a source with a function
     knows when they are due.
     """
-    came_from = origin(core, source, parcel, places, now_ms, MOVED)
+    came_from = origin(core, source, parcel, indexes, now_ms, MOVED)
     # A key that may not grow would be one that was there before.
     later_ms = max(key_ms, parcel.key_ms + 1)
-    return replace(under_key(parcel, places, later_ms, due_ms, came_from), invokes=False)
+    return replace(under_key(parcel, indexes, later_ms, due_ms, came_from), invokes=False)
 
 
 def rekeyed_to_due(
-    core: Core, source: Source, parcel: Parcel, place: int, key_ms: int, due_ms: int, now_ms: int
+    core: Core, source: Source, parcel: Parcel, index: int, key_ms: int, due_ms: int, now_ms: int
 ) -> Parcel:
-    """Returns the message at `place`, never received, in a separate parcel, whose key may be
+    """Returns the message at `index`, never received, in a separate parcel, whose key may be
     earlier than the old one, but not before now.
 
     The stream announces it to a source that hands messages to a function.
     """
-    came_from = origin(core, source, parcel, [place], now_ms, MOVED)
-    return under_key(parcel, [place], key_ms, due_ms, came_from)
+    came_from = origin(core, source, parcel, [index], now_ms, MOVED)
+    return under_key(parcel, [index], key_ms, due_ms, came_from)
 
 
 def rekey(
     core: Core,
     source: Source,
     parcel: Parcel,
-    places: Sequence[int],
+    indexes: Sequence[int],
     moved: Parcel,
     now_ms: int,
     nonces: Mapping[int, bytes] | None = None,
     alongside: Sequence[Item] = (),
 ) -> Parcel | None:
-    """Puts `moved` in the place of the messages at `places`, in one transaction.
+    """Puts `moved` in the place of the messages at `indexes`, in one transaction.
 
     Their receipts end. The new key no longer shows when they are too old for a source that
     dead-letters by age, so the sweep gets a note. alongside: items put in the same transaction.
@@ -103,7 +103,7 @@ def rekey(
     item = parcel_item(moved)
     if any(moved.receives):
         item["expires_at"] = {"N": str(ttl_seconds(source.removable_ms(moved)))}
-    return move_out(core, source, parcel, places, [item], now_ms, nonces, MOVED, puts)
+    return move_out(core, source, parcel, indexes, [item], now_ms, nonces, MOVED, puts)
 
 
 def _needs_note(source: Source, moved: Parcel, limit_ms: int) -> bool:

@@ -40,23 +40,23 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
 
     Returns the parcel after that.
     """
-    waiting = [place for place in range(parcel.count) if parcel.awaits_group(place)]
+    waiting = [index for index in range(parcel.count) if parcel.awaits_group(index)]
     if not waiting:
         return parcel
     there = _messages_behind(core, parcel)
-    if any(each.held(place, now_ms) for each in there for place in range(each.count)):
+    if any(each.held(index, now_ms) for each in there for index in range(each.count)):
         return parcel
     parcels = {parcel.sort_key: parcel}
     changes: dict[str, dict[int, MessageChange]] = {parcel.sort_key: {}}
     since_ms = parcel.first_received_ms[waiting[0]]
     for each in there:
-        places = _places_there(each, since_ms)
-        if places:
+        indexes = _places_there(each, since_ms)
+        if indexes:
             parcels[each.sort_key] = each
-            changes[each.sort_key] = {places[0]: preceded(each, places[0])}
+            changes[each.sort_key] = {indexes[0]: preceded(each, indexes[0])}
             break
     own = parcels[parcel.sort_key]
-    let = {place: admitted(own, place, now_ms) for place in waiting}
+    let = {index: admitted(own, index, now_ms) for index in waiting}
     changes[parcel.sort_key] = let | changes[parcel.sort_key]
     try:
         core.store.transact(
@@ -64,7 +64,7 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
         )
     except TransactionRefused:
         return parcel
-    let = {place: admitted(parcel, place, now_ms) for place in waiting}
+    let = {index: admitted(parcel, index, now_ms) for index in waiting}
     return changed(changed(parcel, let), changes[parcel.sort_key])
 
 
@@ -74,9 +74,9 @@ def _messages_behind(core: Core, parcel: Parcel) -> list[Parcel]:
     That one may be behind many rewound ones: its key is cached for a minute.
     """
     since_ms = next(
-        parcel.first_received_ms[place]
-        for place in range(parcel.count)
-        if parcel.awaits_group(place)
+        parcel.first_received_ms[index]
+        for index in range(parcel.count)
+        if parcel.awaits_group(index)
     )
 
     def find() -> str:
@@ -103,15 +103,15 @@ def _behind(core: Core, parcel: Parcel, first: str, limit: int | None) -> Iterat
 
 
 def _places_there(parcel: Parcel, since_ms: int) -> list[int]:
-    """Returns the places of a parcel's messages that could be received before the rewind."""
+    """Returns the indexes of a parcel's messages that could be received before the rewind."""
     return [
-        place
-        for place in range(parcel.count)
-        if parcel.live(place) and not parcel.awaits_group(place)
+        index
+        for index in range(parcel.count)
+        if parcel.live(index) and not parcel.awaits_group(index)
         if not (
             parcel.moved_from == REWOUND
-            and not parcel.receives[place]
-            and parcel.visible_ms[place] >= since_ms
+            and not parcel.receives[index]
+            and parcel.visible_ms[index] >= since_ms
         )
     ]
 

@@ -72,13 +72,13 @@ def _move_long(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parce
     """Re-keys every message that has a long wait ahead, out of the partition's head. Returns the
     rest of the parcel."""
     together: dict[int, list[int]] = {}
-    for place in range(parcel.count):
-        if waits_long(parcel, place, now_ms):
-            due_ms = min(parcel.ready_ms(place), parcel.expires_ms)
-            together.setdefault(due_ms, []).append(place)
-    for due_ms, places in together.items():
-        moved = rekeyed(core, source, parcel, places, due_ms, due_ms, now_ms)
-        left = rekey(core, source, parcel, places, moved, now_ms)
+    for index in range(parcel.count):
+        if waits_long(parcel, index, now_ms):
+            due_ms = min(parcel.ready_ms(index), parcel.expires_ms)
+            together.setdefault(due_ms, []).append(index)
+    for due_ms, indexes in together.items():
+        moved = rekeyed(core, source, parcel, indexes, due_ms, due_ms, now_ms)
+        left = rekey(core, source, parcel, indexes, moved, now_ms)
         if left is None:
             break
         parcel = left

@@ -50,7 +50,7 @@ def _told_until(parcel: Parcel, states: Sequence[int], scale: float) -> int:
 
     A call that is repeated because its answer was lost finds that it is done.
     """
-    times = [parcel.first_received_ms[place] for place, at in enumerate(states) if at == CANCELLED]
+    times = [parcel.first_received_ms[index] for index, at in enumerate(states) if at == CANCELLED]
     return max(times) + int(limits.CANCELLATION_TOLD_MS * scale) if times else 0
 
 

@@ -22,7 +22,7 @@ def move_to_queue(
     core: Core,
     source: Source,
     parcel: Parcel,
-    place: int,
+    index: int,
     target: Queue,
     reason: str | None,
     now_ms: int,
@@ -30,7 +30,7 @@ def move_to_queue(
     back_to: str | None = None,
     alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
-    """Moves the message at `place` into another queue, where its life starts again.
+    """Moves the message at `index` into another queue, where its life starts again.
 
     reason: of a dead letter; None for a redrive. back_to: the only source of the target that gets a
     redriven message; None for all. alongside: writes in the move's transaction. Returns the rest of
@@ -40,19 +40,19 @@ def move_to_queue(
 
     A copy that no parcel comes to name expires. Raises Unavailable if the bucket refuses.
     """
-    (messages,) = read_contents(core, source, [(parcel, [place])])
-    if place not in messages:
+    (messages,) = read_contents(core, source, [(parcel, [index])])
+    if index not in messages:
         return None
-    message = messages[place]
+    message = messages[index]
     if target.attributes.ordered and message.group is None:
         if source.subscription is None:
             return None  # it has no place in the target's order
-        message = msgspec.structs.replace(message, group=parcel.message_id(place))
+        message = msgspec.structs.replace(message, group=parcel.message_id(index))
     entry = Entry(
-        position=parcel.position(place),
+        position=parcel.position(index),
         message=message,
         available_ms=now_ms,
-        visibility_seconds=parcel.visibility_seconds[place] if parcel.visibility_seconds else 0,
+        visibility_seconds=parcel.visibility_seconds[index] if parcel.visibility_seconds else 0,
     )
     object_days = keep_messages(core, target, parcel.send_id, parcel.object_days, now_ms)
     if object_days is None:
@@ -61,7 +61,7 @@ def move_to_queue(
     if reason is not None:
         dead_letter = {
             "source_queue": source.queue_name,
-            "receive_count": parcel.tries(place),
+            "receive_count": parcel.tries(index),
             "dead_at": now_ms,
             "reason": reason,
         }
@@ -79,12 +79,12 @@ def move_to_queue(
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
         origin=Origin(
-            moved_from=origin(core, source, parcel, [place], now_ms),
+            moved_from=origin(core, source, parcel, [index], now_ms),
             dead_letter=dead_letter,
             back_to=back_to,
-            others=others_of(parcel, [place]),
+            others=others_of(parcel, [index]),
         ),
         object_days=object_days,
     )
-    nonces = {} if nonce is None else {place: nonce}
-    return move_out(core, source, parcel, [place], items.all, now_ms, nonces, alongside=alongside)
+    nonces = {} if nonce is None else {index: nonce}
+    return move_out(core, source, parcel, [index], items.all, now_ms, nonces, alongside=alongside)

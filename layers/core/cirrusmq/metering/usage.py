@@ -85,17 +85,17 @@ def push_events(change: ParcelChange) -> Iterator[Event]:
         if after is not None:
             yield from _taken_back(after)
         if before is not None and change.by_ttl:
-            for place in range(before.count):
-                if before.live(place):
-                    yield Event(before.source_id, "dropped", 1, before.sizes[place])
+            for index in range(before.count):
+                if before.live(index):
+                    yield Event(before.source_id, "dropped", 1, before.sizes[index])
         return
-    for place in range(min(before.count, after.count)):
-        size, attempts = after.sizes[place], after.receives[place] - before.receives[place]
+    for index in range(min(before.count, after.count)):
+        size, attempts = after.sizes[index], after.receives[index] - before.receives[index]
         if attempts > 0:
             yield Event(after.source_id, "delivered", 0, 0, attempts)
-        if before.live(place) and after.visible_ms[place] == DELETED:
+        if before.live(index) and after.visible_ms[index] == DELETED:
             yield Event(after.source_id, "delivered", 1, size)
-        elif before.live(place) and after.visible_ms[place] == DROPPED:
+        elif before.live(index) and after.visible_ms[index] == DROPPED:
             yield Event(after.source_id, "dropped", 1, size)
 
 
@@ -110,9 +110,9 @@ def events(change: ParcelChange, arrival: Kind) -> Iterator[Event]:
         yield from _arrivals(after, arrival)
     elif before is not None and after is None:
         kind: Kind = "expired" if change.by_ttl else "deleted"
-        for place in range(before.count):
-            if before.live(place):
-                yield Event(before.source_id, kind, 1, before.sizes[place])
+        for index in range(before.count):
+            if before.live(index):
+                yield Event(before.source_id, kind, 1, before.sizes[index])
     elif before is not None and after is not None:
         yield from _modifications(before, after)
 
@@ -143,28 +143,28 @@ def first_waits(change: ParcelChange) -> Iterator[int]:
     before, after = change.before, change.after
     if before is None or after is None or before.sent_ms != after.sent_ms:
         return
-    for place in range(min(before.count, after.count)):
-        if before.receives[place] == 0 < after.receives[place]:
-            could_ms = max(after.sent_ms, before.visible_ms[place])
-            yield max(0, after.first_received_ms[place] - could_ms)
+    for index in range(min(before.count, after.count)):
+        if before.receives[index] == 0 < after.receives[index]:
+            could_ms = max(after.sent_ms, before.visible_ms[index])
+            yield max(0, after.first_received_ms[index] - could_ms)
 
 
 def _taken_back(parcel: Parcel) -> Iterator[Event]:
     """Yields events that take back the deletes counted for the parcel that messages came from."""
     origin = parcel.moved_from or ""
-    for place in range(parcel.count) if origin.endswith(VANISHED) else ():
-        if parcel.live(place):
-            yield Event(origin.removesuffix(VANISHED), "deleted", -1, -parcel.sizes[place])
+    for index in range(parcel.count) if origin.endswith(VANISHED) else ():
+        if parcel.live(index):
+            yield Event(origin.removesuffix(VANISHED), "deleted", -1, -parcel.sizes[index])
 
 
 def _arrivals(parcel: Parcel, arrival: Kind) -> Iterator[Event]:
     yield from _taken_back(parcel)
     origin = parcel.moved_from
     source_id = origin.removesuffix(VANISHED) if origin else None
-    for place in range(parcel.count):
-        if not parcel.live(place):
+    for index in range(parcel.count):
+        if not parcel.live(index):
             continue
-        size = parcel.sizes[place]
+        size = parcel.sizes[index]
         if origin is None:
             yield Event(parcel.source_id, arrival, 1, size)
             continue
@@ -179,10 +179,10 @@ def _arrivals(parcel: Parcel, arrival: Kind) -> Iterator[Event]:
 
 
 def _modifications(before: Parcel, after: Parcel) -> Iterator[Event]:
-    for place in range(min(before.count, after.count)):
-        size = after.sizes[place]
-        was, now = before.visible_ms[place], after.visible_ms[place]
-        received = after.receives[place] - before.receives[place]
+    for index in range(min(before.count, after.count)):
+        size = after.sizes[index]
+        was, now = before.visible_ms[index], after.visible_ms[index]
+        received = after.receives[index] - before.receives[index]
         # Fewer in a live message: a claim was undone. (A rewind counts from 0 again.)
         if received > 0 or (received < 0 and was > DELETED):
             yield Event(after.source_id, "received", received, size * received)
@@ -197,7 +197,7 @@ def _modifications(before: Parcel, after: Parcel) -> Iterator[Event]:
 def _live(parcel: Parcel | None) -> tuple[int, int]:
     if parcel is None:
         return 0, 0
-    sizes = [parcel.sizes[place] for place in range(parcel.count) if parcel.live(place)]
+    sizes = [parcel.sizes[index] for index in range(parcel.count) if parcel.live(index)]
     return len(sizes), sum(sizes)
 
 

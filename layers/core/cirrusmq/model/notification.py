@@ -157,12 +157,12 @@ def notification(
     return msgspec.json.encode(shown).decode()
 
 
-def notification_of(parcel: Parcel, place: int, message: Message, account: str) -> str | None:
+def notification_of(parcel: Parcel, index: int, message: Message, account: str) -> str | None:
     """The text of a message of a subscription without raw delivery; None of all others."""
     notifier = notifier_in(parcel)
     if notifier is None:
         return None
-    return notification(notifier, account, message, parcel.message_id(place))
+    return notification(notifier, account, message, parcel.message_id(index))
 
 
 def _split(message_id: str) -> tuple[str, int]:

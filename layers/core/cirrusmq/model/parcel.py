@@ -42,7 +42,7 @@ _MESSAGE_ID = re.compile(r"Msg-([0-7][0-9A-HJKMNP-TV-Z]{25})([0-9A-F])", re.ASCI
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of 1 to 16 messages. Lists are indexed by a message's place in the parcel."""
+    """The state of 1 to 16 messages. Lists are indexed by a message's index in the parcel."""
 
     source_id: str
     """Id of the queue, receiver or subscription that has the messages."""
@@ -90,11 +90,11 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     invokes: bool = False
     """True if the stream announces its put: its source calls a function with messages."""
     histories: Mapping[int, bytes] = {}
-    """The latest posts of messages to a URL, by place, packed (`model.post_history`)."""
+    """The latest posts of messages to a URL, by index, packed (`model.post_history`)."""
     untried: Mapping[int, int] = {}
-    """How many receives of a message ended in a give-back that tried nothing, by place."""
+    """How many receives of a message ended in a give-back that tried nothing, by index."""
     errors: Mapping[int, str] = {}
-    """Why the newest post failed, by place, for messages posted before histories were kept."""
+    """Why the newest post failed, by index, for messages posted before histories were kept."""
     others: Mapping[str, Any] = {}
     """Attributes that this release does not know, as they are stored: a later one wrote them."""
 
@@ -137,88 +137,88 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         """
         return self.parcel_id if self.came_alone else self.send_id
 
-    def position(self, place: int) -> int:
-        """Returns the number, in its send, of the message at `place`."""
-        return self.positions[place] if self.positions else place
+    def position(self, index: int) -> int:
+        """Returns the number, in its send, of the message at `index`."""
+        return self.positions[index] if self.positions else index
 
-    def message_id(self, place: int) -> str:
-        """Returns the id of the message at `place`."""
-        return message_id(self.send_id, self.position(place))
+    def message_id(self, index: int) -> str:
+        """Returns the id of the message at `index`."""
+        return message_id(self.send_id, self.position(index))
 
-    def posts(self, place: int) -> tuple[Post, ...]:
-        """Returns the latest posts of the message at `place` to its URL, in order."""
-        return unpack_posts(self.histories.get(place, b""), self.sent_ms)
+    def posts(self, index: int) -> tuple[Post, ...]:
+        """Returns the latest posts of the message at `index` to its URL, in order."""
+        return unpack_posts(self.histories.get(index, b""), self.sent_ms)
 
-    def last_error(self, place: int) -> str:
-        """Returns why the newest post of the message at `place` failed, or "" if not known."""
-        posts = self.posts(place)
-        return (posts[-1].error or "") if posts else self.errors.get(place, "")
+    def last_error(self, index: int) -> str:
+        """Returns why the newest post of the message at `index` failed, or "" if not known."""
+        posts = self.posts(index)
+        return (posts[-1].error or "") if posts else self.errors.get(index, "")
 
-    def tries(self, place: int) -> int:
-        """Returns the receive count of the message at `place` for consumers and dead letters.
+    def tries(self, index: int) -> int:
+        """Returns the receive count of the message at `index` for consumers and dead letters.
 
         It leaves out receives that tried nothing, up to a bound: a message that is always given
         back untried comes to its end by its count too.
         """
-        return self.receives[place] - min(self.untried.get(place, 0), limits.UNTRIED_RECEIVES)
+        return self.receives[index] - min(self.untried.get(index, 0), limits.UNTRIED_RECEIVES)
 
-    def wait_ms(self, place: int) -> int:
-        """Returns how long the message at `place` waits for its retry after its lease."""
-        return self.waits_ms[place] if self.waits_ms else 0
+    def wait_ms(self, index: int) -> int:
+        """Returns how long the message at `index` waits for its retry after its lease."""
+        return self.waits_ms[index] if self.waits_ms else 0
 
-    def ready_ms(self, place: int) -> int:
-        """Returns when the message at `place` can be received; meaningless if it is not live."""
-        return self.visible_ms[place] + self.wait_ms(place)
+    def ready_ms(self, index: int) -> int:
+        """Returns when the message at `index` can be received; meaningless if it is not live."""
+        return self.visible_ms[index] + self.wait_ms(index)
 
-    def live(self, place: int) -> bool:
-        """Returns True if the message at `place` is still in the source."""
-        return self.visible_ms[place] > DELETED
+    def live(self, index: int) -> bool:
+        """Returns True if the message at `index` is still in the source."""
+        return self.visible_ms[index] > DELETED
 
     def spent(self) -> bool:
         """Returns True if the parcel has no live message."""
         return max(self.visible_ms) <= DELETED
 
-    def receivable(self, place: int, now_ms: int) -> bool:
-        """Returns True if the message at `place` is active at `now_ms`."""
-        return self.live(place) and self.ready_ms(place) <= now_ms < self.expires_ms
+    def receivable(self, index: int, now_ms: int) -> bool:
+        """Returns True if the message at `index` is active at `now_ms`."""
+        return self.live(index) and self.ready_ms(index) <= now_ms < self.expires_ms
 
     def visible_indexes(self, now_ms: int) -> list[int]:
-        """Returns the places of the messages that are active at `now_ms`."""
+        """Returns the indexes of the messages that are active at `now_ms`."""
         if now_ms >= self.expires_ms:
             return []
         if self.waits_ms:
-            return [place for place in range(self.count) if self.receivable(place, now_ms)]
-        return [place for place, ms in enumerate(self.visible_ms) if DELETED < ms <= now_ms]
+            return [index for index in range(self.count) if self.receivable(index, now_ms)]
+        return [index for index, ms in enumerate(self.visible_ms) if DELETED < ms <= now_ms]
 
-    def held(self, place: int, now_ms: int) -> bool:
-        """Returns True if a receiver holds the message at `place`."""
-        return self.live(place) and bool(self.nonces[place]) and self.visible_ms[place] > now_ms
+    def held(self, index: int, now_ms: int) -> bool:
+        """Returns True if a receiver holds the message at `index`."""
+        return self.live(index) and bool(self.nonces[index]) and self.visible_ms[index] > now_ms
 
-    def delayed(self, place: int, now_ms: int) -> bool:
-        """Returns True if the message at `place` still waits for its first delivery."""
-        return self.live(place) and not self.receives[place] and self.visible_ms[place] > now_ms
+    def delayed(self, index: int, now_ms: int) -> bool:
+        """Returns True if the message at `index` still waits for its first delivery."""
+        return self.live(index) and not self.receives[index] and self.visible_ms[index] > now_ms
 
-    def waiting(self, place: int, now_ms: int) -> bool:
-        """Returns True if the message at `place` has outlived its lease and waits for its retry."""
-        return self.live(place) and self.visible_ms[place] <= now_ms < self.ready_ms(place)
+    def waiting(self, index: int, now_ms: int) -> bool:
+        """Returns True if the message at `index` has outlived its lease and waits for its retry."""
+        return self.live(index) and self.visible_ms[index] <= now_ms < self.ready_ms(index)
 
-    def awaits_group(self, place: int) -> bool:
-        """Returns True if the message at `place` was rewound and waits until its group is free.
+    def awaits_group(self, index: int) -> bool:
+        """Returns True if the message at `index` was rewound and waits until its group is free.
 
         It has the time of the rewind in the place of its first receive.
         """
-        return not self.receives[place] and self.visible_ms[place] == self.expires_ms
+        return not self.receives[index] and self.visible_ms[index] == self.expires_ms
 
-    def answer_bytes(self, place: int) -> int:
-        """Returns the most bytes that the message at `place` adds to an answer's JSON.
+    def answer_bytes(self, index: int) -> int:
+        """Returns the most bytes that the message at `index` adds to an answer's JSON.
 
         A notification is JSON in JSON: if one of them makes a text longer by a byte, both make it
         longer by 3 at most: a quote has 1, then 2, then 4.
         """
         if NOTIFICATION in self.others:
             percent = 3 * self.answer_percent - 200
-            return answer_bytes(self.sizes[place], percent) + _NOTIFICATION_BYTES
-        return answer_bytes(self.sizes[place], self.answer_percent)
+            return answer_bytes(self.sizes[index], percent) + _NOTIFICATION_BYTES
+        return answer_bytes(self.sizes[index], self.answer_percent)
 
 
 def message_id(send_id: str, position: int) -> str:
@@ -245,10 +245,10 @@ def sequence_number(order: int) -> str:
     return f"{order:020d}"
 
 
-def others_of(parcel: Parcel, places: Sequence[int]) -> Mapping[str, Any]:
+def others_of(parcel: Parcel, indexes: Sequence[int]) -> Mapping[str, Any]:
     """Returns the attributes that this release does not know, for a parcel of these messages.
 
-    One that is named by a letter and a place belongs to the message there, every other one to the
+    One that is named by a letter and an index belongs to the message there, every other one to the
     parcel:
 
         parcel of 3   flags, q0, q2      the messages at 1 and 2 move
@@ -256,7 +256,7 @@ def others_of(parcel: Parcel, places: Sequence[int]) -> Mapping[str, Any]:
     """
     if not parcel.others:
         return {}
-    index_of = {place: index for index, place in enumerate(places)}
+    index_of = {place: index for index, place in enumerate(indexes)}
     kept: dict[str, Any] = {}
     for name, value in parcel.others.items():
         found = _OF_ONE_MESSAGE.fullmatch(name)

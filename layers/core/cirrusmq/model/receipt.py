@@ -1,6 +1,6 @@
 """A receipt: the opaque text by which the holder of a message names it.
 
-It has the message's place and the lease's nonce. Every field is compared with the
+It has the message's index and the lease's nonce. Every field is compared with the
 store in the condition of the write that it asks for, so a forged or changed receipt finds nothing.
 """
 

@@ -224,7 +224,7 @@ def _waits_ms(waits: object, parameter: str) -> tuple[int, ...]:
     if not isinstance(waits, list | tuple) or not low <= len(waits) <= high:
         raise InvalidParameter(parameter, f"must be a list of {low} to {high} waits in seconds")
     return tuple(
-        _ms(wait, WAIT_SECONDS_RANGE, f"{parameter}[{place}]") for place, wait in enumerate(waits)
+        _ms(wait, WAIT_SECONDS_RANGE, f"{parameter}[{index}]") for index, wait in enumerate(waits)
     )
 
 

@@ -176,19 +176,19 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, oldest_ms - int(KEY_SLACK_MS * scale))
 
 
-def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
-    """Returns True if the message at `place` was deleted since rewinding is on.
+def rewindable(source: Source, parcel: Parcel, index: int) -> bool:
+    """Returns True if the message at `index` was deleted since rewinding is on.
 
     A deleted message has the time of its deletion in the place of its first receive.
     """
-    deleted = parcel.visible_ms[place] == DELETED
-    return deleted and parcel.first_received_ms[place] > source.rewind_floor_ms
+    deleted = parcel.visible_ms[index] == DELETED
+    return deleted and parcel.first_received_ms[index] > source.rewind_floor_ms
 
 
 def is_kept(source: Source, parcel: Parcel) -> bool:
     """Returns True if a parcel with ended messages is kept: to rewind, or for a new receiver."""
     return source.gives_away(parcel) or any(
-        rewindable(source, parcel, place) for place in range(parcel.count)
+        rewindable(source, parcel, index) for index in range(parcel.count)
     )
 
 

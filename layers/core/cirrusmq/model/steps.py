@@ -138,18 +138,18 @@ STEPS = (
 """Every step, in the order in which they are looked through: the first that fits is the one."""
 
 
-def stored(parcel: Parcel, place: int) -> StoredMessage:
-    """Returns the message at `place` as the item has it."""
-    visible_ms, nonce = parcel.visible_ms[place], parcel.nonces[place]
+def stored(parcel: Parcel, index: int) -> StoredMessage:
+    """Returns the message at `index` as the item has it."""
+    visible_ms, nonce = parcel.visible_ms[index], parcel.nonces[index]
     return StoredMessage(
         state=_MARKS.get(visible_ms) or ("held" if nonce else "free"),
         visible_ms=visible_ms,
         nonce=nonce,
-        receives=parcel.receives[place],
-        first_received_ms=parcel.first_received_ms[place],
-        wait_ms=parcel.wait_ms(place),
-        untried=parcel.untried.get(place, 0),
-        history=parcel.histories.get(place, b""),
+        receives=parcel.receives[index],
+        first_received_ms=parcel.first_received_ms[index],
+        wait_ms=parcel.wait_ms(index),
+        untried=parcel.untried.get(index, 0),
+        history=parcel.histories.get(index, b""),
         expires_ms=parcel.expires_ms,
     )
 
@@ -193,10 +193,10 @@ def _faults(before: Parcel | None, after: Parcel | None, latest_ms: int) -> Iter
     for name in _FIXED:
         if getattr(before, name) != getattr(after, name):
             yield f"{name} changed"
-    for place in range(min(before.count, after.count)):
-        was, now = stored(before, place), stored(after, place)
+    for index in range(min(before.count, after.count)):
+        was, now = stored(before, index), stored(after, index)
         if step_of(was, now, latest_ms) is None:
-            yield f"the message at {place} went from {was.state} to {now.state}, as no step does"
+            yield f"the message at {index} went from {was.state} to {now.state}, as no step does"
 
 
 def _blemishes(parcel: Parcel) -> Iterator[str]:
@@ -209,11 +209,11 @@ def _blemishes(parcel: Parcel) -> Iterator[str]:
     if parcel.waits_ms and len(parcel.waits_ms) != count:
         yield f"waits_ms has not one value for each of {count} messages"
         return
-    for place in range(count):
-        visible_ms = parcel.visible_ms[place]
+    for index in range(count):
+        visible_ms = parcel.visible_ms[index]
         if visible_ms < CANCELLED:
-            yield f"the message at {place} has a mark that is none"
+            yield f"the message at {index} has a mark that is none"
         if visible_ms > parcel.expires_ms + 1:  # `preceded` may add one
-            yield f"the message at {place} is hidden beyond its expiry"
-        if parcel.receives[place] < 0 or parcel.untried.get(place, 0) > parcel.receives[place]:
-            yield f"the message at {place} was received less than 0 times"
+            yield f"the message at {index} is hidden beyond its expiry"
+        if parcel.receives[index] < 0 or parcel.untried.get(index, 0) > parcel.receives[index]:
+            yield f"the message at {index} was received less than 0 times"

@@ -67,13 +67,13 @@ class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Changes = Mapping[int, MessageChange]
-"""By the messages' places in their parcel."""
+"""By the messages' indexes in their parcel."""
 
 
 def claimed(
     source: Source,
     parcel: Parcel,
-    place: int,
+    index: int,
     timeout_seconds: int | None,
     drawn: bytes,
     draw: Callable[[], float],
@@ -84,48 +84,48 @@ def claimed(
     timeout_seconds: None means the message's own timeout, or the source's. The wait for its next
     retry, which follows the lease, is drawn now; `drawn` becomes the nonce.
     """
-    own = parcel.visibility_seconds[place] if parcel.visibility_seconds else 0
+    own = parcel.visibility_seconds[index] if parcel.visibility_seconds else 0
     timeout = timeout_seconds or own or source.visibility_timeout_seconds
     until_ms = min(now_ms + timeout * 1000, parcel.expires_ms)
     waits = bool(parcel.waits_ms) or source.retry is not None
     return MessageChange(
         visible_ms=until_ms,
         nonce=lease_nonce(drawn, until_ms),
-        receives=parcel.receives[place] + 1,
-        first_received_ms=None if parcel.first_received_ms[place] else now_ms,
-        wait_ms=_wait_ms(source, parcel, until_ms, place, draw) if waits else None,
+        receives=parcel.receives[index] + 1,
+        first_received_ms=None if parcel.first_received_ms[index] else now_ms,
+        wait_ms=_wait_ms(source, parcel, until_ms, index, draw) if waits else None,
     )
 
 
 def _wait_ms(
-    source: Source, parcel: Parcel, until_ms: int, place: int, draw: Callable[[], float]
+    source: Source, parcel: Parcel, until_ms: int, index: int, draw: Callable[[], float]
 ) -> int:
     if source.retry is None:
         return 0
-    wait_ms = source.retry.wait_ms(parcel.tries(place) + 1, draw)
+    wait_ms = source.retry.wait_ms(parcel.tries(index) + 1, draw)
     if wait_ms is None and source.keeps_used_up:
         return parcel.expires_ms - until_ms
     return wait_ms or 0
 
 
-def unclaimed(before: Parcel, after: Parcel, place: int) -> MessageChange:
+def unclaimed(before: Parcel, after: Parcel, index: int) -> MessageChange:
     """The claim that made `after` of `before` is undone; no other receiver ever sees it."""
     return MessageChange(
-        visible_ms=before.visible_ms[place],
-        nonce=before.nonces[place],
-        receives=before.receives[place],
-        first_received_ms=before.first_received_ms[place],
-        wait_ms=before.wait_ms(place) if after.waits_ms else None,
+        visible_ms=before.visible_ms[index],
+        nonce=before.nonces[index],
+        receives=before.receives[index],
+        first_received_ms=before.first_received_ms[index],
+        wait_ms=before.wait_ms(index) if after.waits_ms else None,
     )
 
 
-def unread(before: Parcel, after: Parcel, place: int) -> MessageChange:
+def unread(before: Parcel, after: Parcel, index: int) -> MessageChange:
     """Does what `unclaimed` does, but hides the message until the lease would have ended."""
     return MessageChange(
-        visible_ms=after.visible_ms[place],
+        visible_ms=after.visible_ms[index],
         nonce=b"",
-        receives=before.receives[place],
-        first_received_ms=before.first_received_ms[place],
+        receives=before.receives[index],
+        first_received_ms=before.first_received_ms[index],
         wait_ms=0 if after.waits_ms else None,
     )
 
@@ -144,11 +144,11 @@ def given_back(wait_ms: int, expires_ms: int, now_ms: int, *, tried: bool = True
     return MessageChange(visible_ms=visible_ms, nonce=b"", wait_ms=0, untried=untried)
 
 
-def untried(parcel: Parcel, places: Sequence[int]) -> Parcel:
-    """Returns the parcel, still held, with receives of the messages at `places` not counted."""
+def untried(parcel: Parcel, indexes: Sequence[int]) -> Parcel:
+    """Returns the parcel, still held, with receives of the messages at `indexes` not counted."""
     return changed(
         parcel,
-        {place: MessageChange(visible_ms=parcel.visible_ms[place], untried=1) for place in places},
+        {index: MessageChange(visible_ms=parcel.visible_ms[index], untried=1) for index in indexes},
     )
 
 
@@ -175,7 +175,7 @@ def cancelled(now_ms: int) -> MessageChange:
     return MessageChange(visible_ms=CANCELLED, first_received_ms=now_ms)
 
 
-def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> MessageChange:
+def reopened(parcel: Parcel, index: int, now_ms: int, *, waits: bool) -> MessageChange:
     """A rewind brings a deleted message back, never received. waits: until its group is free."""
     return MessageChange(
         visible_ms=parcel.expires_ms if waits else now_ms,
@@ -183,38 +183,38 @@ def reopened(parcel: Parcel, place: int, now_ms: int, *, waits: bool) -> Message
         receives=0,
         first_received_ms=now_ms if waits else 0,
         wait_ms=0 if parcel.waits_ms else None,
-        untried=-parcel.untried[place] if place in parcel.untried else None,
+        untried=-parcel.untried[index] if index in parcel.untried else None,
     )
 
 
-def admitted(parcel: Parcel, place: int, now_ms: int) -> MessageChange:
+def admitted(parcel: Parcel, index: int, now_ms: int) -> MessageChange:
     """The group of a rewound message is free; another receiver may have found that before."""
-    waits = parcel.awaits_group(place)
+    waits = parcel.awaits_group(index)
     return MessageChange(visible_ms=now_ms, first_received_ms=0 if waits else None)
 
 
-def preceded(parcel: Parcel, place: int) -> MessageChange:
+def preceded(parcel: Parcel, index: int) -> MessageChange:
     """Another message is its group's first now: one that read this before cannot claim it."""
-    return MessageChange(visible_ms=parcel.visible_ms[place] + 1)
+    return MessageChange(visible_ms=parcel.visible_ms[index] + 1)
 
 
-def delivered(parcel: Parcel, place: int, history: bytes, now_ms: int) -> MessageChange:
+def delivered(parcel: Parcel, index: int, history: bytes, now_ms: int) -> MessageChange:
     """Its URL took it."""
-    return _posted(parcel, place, DELETED, history, now_ms)
+    return _posted(parcel, index, DELETED, history, now_ms)
 
 
-def failed(parcel: Parcel, place: int, due_ms: int, history: bytes, now_ms: int) -> MessageChange:
+def failed(parcel: Parcel, index: int, due_ms: int, history: bytes, now_ms: int) -> MessageChange:
     """Its URL did not take it; it is posted again at `due_ms`."""
-    return _posted(parcel, place, due_ms, history, now_ms)
+    return _posted(parcel, index, due_ms, history, now_ms)
 
 
 def _posted(
-    parcel: Parcel, place: int, visible_ms: int, history: bytes, now_ms: int
+    parcel: Parcel, index: int, visible_ms: int, history: bytes, now_ms: int
 ) -> MessageChange:
     return MessageChange(
         visible_ms=visible_ms,
-        receives=parcel.receives[place] + 1,
-        first_received_ms=None if parcel.first_received_ms[place] else now_ms,
+        receives=parcel.receives[index] + 1,
+        first_received_ms=None if parcel.first_received_ms[index] else now_ms,
         history=history,
     )
 
@@ -224,13 +224,13 @@ def kept(parcel: Parcel) -> MessageChange:
     return MessageChange(visible_ms=parcel.expires_ms)
 
 
-def as_in(other: Parcel, place: int) -> MessageChange:
+def as_in(other: Parcel, index: int) -> MessageChange:
     """Returns the state and deliveries of the message in another reading of its parcel."""
     return MessageChange(
-        visible_ms=other.visible_ms[place],
-        receives=other.receives[place],
-        first_received_ms=other.first_received_ms[place],
-        history=other.histories.get(place),
+        visible_ms=other.visible_ms[index],
+        receives=other.receives[index],
+        first_received_ms=other.first_received_ms[index],
+        history=other.histories.get(index),
     )
 
 
@@ -239,19 +239,19 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
 
     def after(values: Sequence[T], new: Callable[[MessageChange], T | None]) -> tuple[T, ...]:
         listed = list(values)
-        for place, change in changes.items():
+        for index, change in changes.items():
             value = new(change)
             if value is not None:
-                listed[place] = value
+                listed[index] = value
         return tuple(listed)
 
     waits_ms: Sequence[int] = parcel.waits_ms
     if any(change.wait_ms is not None for change in changes.values()):
         waits_ms = waits_ms or (0,) * parcel.count
-    told = {place: each.history for place, each in changes.items() if each.history is not None}
+    told = {index: each.history for index, each in changes.items() if each.history is not None}
     untried = {
-        place: parcel.untried.get(place, 0) + change.untried
-        for place, change in changes.items()
+        index: parcel.untried.get(index, 0) + change.untried
+        for index, change in changes.items()
         if change.untried is not None
     }
     return replace(
@@ -267,30 +267,30 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
 
 
 def under_key(
-    parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
+    parcel: Parcel, indexes: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
 ) -> Parcel:
-    """Returns the messages at `places` in a separate parcel, under another key, due at `due_ms`.
+    """Returns the messages at `indexes` in a separate parcel, under another key, due at `due_ms`.
 
     moved_from: their source, for the meter; None if it need not know.
     """
-    positions = tuple(parcel.position(place) for place in places)
+    positions = tuple(parcel.position(place) for place in indexes)
     alone = parcel.parcel_id.count(".") == 2
     parcel_id = parcel.parcel_id if alone else f"{parcel.send_id}.{positions[0]:X}"
     content = parcel.content
     if content is not None:
         messages = unpack(content)
-        content = pack([messages[place] for place in places])
+        content = pack([messages[place] for place in indexes])
 
     def picked(values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(values[place] for place in places) if values else ()
+        return tuple(values[place] for place in indexes) if values else ()
 
     return replace(
         parcel,
         sort_key=parcel.key_prefix + sort_key(key_ms, parcel_id),
         parcel_id=parcel_id,
-        visible_ms=(due_ms,) * len(places),
-        waits_ms=(0,) * len(places) if parcel.waits_ms else (),
-        nonces=(b"",) * len(places),
+        visible_ms=(due_ms,) * len(indexes),
+        waits_ms=(0,) * len(indexes) if parcel.waits_ms else (),
+        nonces=(b"",) * len(indexes),
         receives=picked(parcel.receives),
         first_received_ms=picked(parcel.first_received_ms),
         sizes=picked(parcel.sizes),
@@ -301,8 +301,8 @@ def under_key(
         fanned_out=False,
         untried={
             index: parcel.untried[place]
-            for index, place in enumerate(places)
+            for index, place in enumerate(indexes)
             if place in parcel.untried
         },
-        others=others_of(parcel, places),
+        others=others_of(parcel, indexes),
     )

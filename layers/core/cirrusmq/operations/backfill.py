@@ -125,15 +125,15 @@ def _copies(
     now_ms = core.now_ms()
     source = queue_source(queue, now_ms)
     there = [
-        (parcel, places)
+        (parcel, indexes)
         for parcel in _outside_log(core, queue, parcels)
-        if source.keeps(parcel) and (places := alive_at(parcel, moment_ms, now_ms))
+        if source.keeps(parcel) and (indexes := alive_at(parcel, moment_ms, now_ms))
     ]
     wanted = _selected(core, source, receiver, there)
     return [
-        copy_for(receiver.id, parcel, places, now_ms, ordered=source.ordered)
-        for parcel, places in wanted
-        if places
+        copy_for(receiver.id, parcel, indexes, now_ms, ordered=source.ordered)
+        for parcel, indexes in wanted
+        if indexes
     ]
 
 
@@ -157,7 +157,7 @@ def _outside_log(core: Core, queue: Queue, parcels: Sequence[Parcel]) -> list[Pa
         if parcel.sent_ms >= since_ms - limits.LOG_UNSURE_MS and parcel.content is None
     }
     records = core.store.get_many(core.tables.messages, sorted(unsure), consistent=True)
-    logged = {place for place, record in records.items() if "h" in record}
+    logged = {key for key, record in records.items() if "h" in record}
     return [parcel for parcel in before if _record_key(queue, parcel) not in logged]
 
 
@@ -185,8 +185,8 @@ def _selected(
 def _receiver(core: Core, run: Run) -> Receiver:
     """Returns the present receiver. Raises ReceiverNotFound if the operation's one is deleted."""
     details = run.operation.details
-    place = receiver_place(run.operation.queue_id, details["receiver"])
-    found = directory.read(core, place, Receiver)
+    key = receiver_place(run.operation.queue_id, details["receiver"])
+    found = directory.read(core, key, Receiver)
     if found is None or found.value.id != details["receiver_id"]:
         raise ReceiverNotFound
     return found.value

@@ -100,12 +100,12 @@ def _put(
     logged = None if found is None else read_logged(core, topic, *found)
     if found is None or logged is None:
         return False
-    record, place = found
+    record, index = found
     arrived = lone_parcel(
         core,
         subscription,
         logged.message,
-        (record.send_id, record.positions[place]),
+        (record.send_id, record.positions[index]),
         run.operation.id,
         core.now_ms(),
         object_days=record.object_days,

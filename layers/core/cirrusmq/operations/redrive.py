@@ -167,10 +167,10 @@ class _Redriving:
             for parcels, reached in portions(pages, sort_key):
                 for parcel in parcels:
                     left = parcel
-                    for place in self._wanted(parcel):
+                    for index in self._wanted(parcel):
                         if self._run.operation.done != limit:
                             yield from self._wait_for_rate()
-                            left = self._move(left, place)
+                            left = self._move(left, index)
                 yield self._step(Progress(pk, reached))
                 if self._run.operation.done == limit:
                     return
@@ -218,23 +218,23 @@ class _Redriving:
         return Step(progress, 0, "; ".join(told) or None, dict(self._stayed))
 
     def _wanted(self, parcel: Parcel) -> list[int]:
-        """Returns the places of messages that are to be moved, if they can be had."""
+        """Returns the indexes of messages that are to be moved, if they can be had."""
         # A message dead-lettered again while the operation runs is not moved once more.
         if parcel.sent_ms > self._run.operation.started_ms:
             return []
         selected = self._filter
         if selected and not selected.selects(parcel, self._run.operation.started_ms):
             return []
-        places = range(parcel.count)
-        return [each for each in places if not self._ids or parcel.message_id(each) in self._ids]
+        indexes = range(parcel.count)
+        return [each for each in indexes if not self._ids or parcel.message_id(each) in self._ids]
 
-    def _move(self, parcel: Parcel, place: int) -> Parcel:
+    def _move(self, parcel: Parcel, index: int) -> Parcel:
         """Moves a message if it can be received. Returns the parcel after it."""
         queue, now_ms = self._run.queue(), self._core.now_ms()
         source = queue_source(queue, now_ms)
-        if place not in visible_indexes(source, parcel, now_ms):
+        if index not in visible_indexes(source, parcel, now_ms):
             return parcel
-        return self._move_out(queue, source, parcel, place, None)
+        return self._move_out(queue, source, parcel, index, None)
 
     def _move_held(self, text: str) -> None:
         core, receipt, queue = self._core, decode(text), self._run.queue()
@@ -249,11 +249,11 @@ class _Redriving:
         self._move_out(queue, source, parcel, receipt.place, receipt.nonce)
 
     def _move_out(
-        self, queue: Queue, source: Source, parcel: Parcel, place: int, nonce: bytes | None
+        self, queue: Queue, source: Source, parcel: Parcel, index: int, nonce: bytes | None
     ) -> Parcel:
         """Moves a message, and counts it in the same transaction. Returns the parcel after it."""
         core, now_ms = self._core, self._core.now_ms()
-        notes = self._notes_with(parcel.message_id(place))
+        notes = self._notes_with(parcel.message_id(index))
         target, back_to = _target(core, queue, parcel, self._run.operation.details["to"])
         if target is None:
             self._stayed[_stays(parcel)] += 1
@@ -264,13 +264,13 @@ class _Redriving:
         if isinstance(target, Subscription):
             target = expect_alone(core, target)
             left = move_back(
-                *(core, source, parcel, place, target, now_ms, self._notices),
+                *(core, source, parcel, index, target, now_ms, self._notices),
                 nonce=nonce,
                 alongside=[count],
             )
         else:
             left = move_to_queue(
-                *(core, source, parcel, place, target, None, now_ms, nonce),
+                *(core, source, parcel, index, target, None, now_ms, nonce),
                 back_to=back_to,
                 alongside=[count],
             )
@@ -279,7 +279,7 @@ class _Redriving:
             self._stayed |= notes
             return left
         ordered = isinstance(target, Queue) and target.attributes.ordered
-        if ordered and _groupless(core, source, parcel, place):
+        if ordered and _groupless(core, source, parcel, index):
             self._stayed[f"{_NO_GROUP}queue {target.name}"] += 1
             self._stayed |= notes
         return parcel
@@ -333,9 +333,9 @@ def _stays(parcel: Parcel) -> str:
     return f"{_GONE}{receiver}queue {name}"
 
 
-def _groupless(core: Core, source: Source, parcel: Parcel, place: int) -> bool:
-    (messages,) = read_contents(core, source, [(parcel, [place])])
-    return place in messages and messages[place].group is None
+def _groupless(core: Core, source: Source, parcel: Parcel, index: int) -> bool:
+    (messages,) = read_contents(core, source, [(parcel, [index])])
+    return index in messages and messages[index].group is None
 
 
 def _tell(stayed: Counter[str]) -> str | None:

@@ -118,8 +118,8 @@ def _wake(core: Core, group: Subscription) -> None:
 
 
 def _topic(core: Core, run: Run) -> Topic:
-    place = topic_place(run.operation.account, run.operation.topic)
-    topic = directory.read_cached(core, place, Topic)
+    key = topic_place(run.operation.account, run.operation.topic)
+    topic = directory.read_cached(core, key, Topic)
     if topic is None or topic.id != run.operation.details["topic_id"]:
         raise SubscriptionNotFound
     return topic

@@ -98,13 +98,13 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
                 source = source_with_id(core, run.queue(), parcel.source_id)
                 if source is None:
                     continue  # a receiver that is deleted by now
-                places = _to_rewind(core, source, parcel, to_ms, until_ms)
+                indexes = _to_rewind(core, source, parcel, to_ms, until_ms)
                 group = f"{pk.partition('#')[2]}#{group_of(parcel)}"
                 waits = source.ordered and not (archived and group in waiting)
                 now_ms = core.now_ms()
-                changes = {place: reopened(parcel, place, now_ms, waits=waits) for place in places}
-                if places and bring_back(core, source, parcel, changes):
-                    done += len(places)
+                changes = {index: reopened(parcel, index, now_ms, waits=waits) for index in indexes}
+                if indexes and bring_back(core, source, parcel, changes):
+                    done += len(indexes)
                     if waits:
                         within = group if archived else f"{group}#{parcel.sort_key}"
                         waiting[within] = changed(parcel, changes)
@@ -123,9 +123,9 @@ def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms:
     if rewindable_until(source, parcel) <= now_ms:
         return []
     return [
-        place
-        for place in range(parcel.count)
-        if rewindable(source, parcel, place) and parcel.first_received_ms[place] <= until_ms
+        index
+        for index in range(parcel.count)
+        if rewindable(source, parcel, index) and parcel.first_received_ms[index] <= until_ms
     ]
 
 

@@ -92,19 +92,19 @@ def read_log(
     )
     for sort_key, shown_messages in _read_ahead(core, topic, chosen):
         first = skip if sort_key == position else 0
-        for place, logged in shown_messages:
-            if place < first:
+        for index, logged in shown_messages:
+            if index < first:
                 continue
             shown = encode(logged)
             size += len(shown) + _BETWEEN_BYTES
             if not messages and size > alone_bytes - _CURSOR_BYTES:
                 too_large = answer_too_large(size, alone_bytes, logged.id)
-                behind = f"{sort_key}/{place + 1}/{floor_ms}"
+                behind = f"{sort_key}/{index + 1}/{floor_ms}"
                 too_large.cursor = cursors.make(core, behind, *listing)
                 raise too_large
             over = bool(messages) and size > limits.ANSWER_BYTES - _CURSOR_BYTES
             if len(messages) == limit or over:
-                cursor = cursors.make(core, f"{sort_key}/{place}/{floor_ms}", *listing)
+                cursor = cursors.make(core, f"{sort_key}/{index}/{floor_ms}", *listing)
                 return messages, cursor
             messages.append(shown)
         position, skip = sort_key, limits.BATCH_MESSAGES
@@ -155,7 +155,7 @@ def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
     record: a repetition changes nothing. A pointer that comes too late is put under a key of now.
     """
     now_ms, log = core.now_ms(), item["pk"]["S"].partition("#")[2]
-    for due_ms in sorted({record.due_ms(place) for place in range(len(record.messages))} - {0}):
+    for due_ms in sorted({record.due_ms(index) for index in range(len(record.messages))} - {0}):
         own_id = new_send_id(core, now_ms)
         if due_ms > now_ms:
             time, entropy = ulid.first(due_ms), record.send_id[ulid.TIME_CHARACTERS :]
@@ -227,14 +227,14 @@ class _Chosen(msgspec.Struct, frozen=True, kw_only=True):
     sort_key: str
     record: TopicRecord | None = None
     """None if it has no messages to be shown."""
-    places: Sequence[int] = ()
+    indexes: Sequence[int] = ()
 
     @property
     def bytes_in_object(self) -> int:
         """Bytes to be read of its object; 0 if the messages are in none."""
         if self.record is None or not self.record.object_days:
             return 0
-        return sum(self.record.messages[place].size_bytes for place in self.places)
+        return sum(self.record.messages[index].size_bytes for index in self.indexes)
 
 
 def _choose(
@@ -251,17 +251,17 @@ def _choose(
     before = subscription is not None and record.sent_ms < subscription.created_ms
     if expired or before or (due_ms or record.sent_ms) < floor_ms:
         return _Chosen(sort_key=sort_key)
-    places: Sequence[int] = range(len(record.messages))
+    indexes: Sequence[int] = range(len(record.messages))
     if subscription is not None:
-        places = select(core, record, subscription, topic.attributes.filter)
-    places = [place for place in places if record.due_ms(place) == due_ms]
-    return _Chosen(sort_key=sort_key, record=record, places=places)
+        indexes = select(core, record, subscription, topic.attributes.filter)
+    indexes = [index for index in indexes if record.due_ms(index) == due_ms]
+    return _Chosen(sort_key=sort_key, record=record, indexes=indexes)
 
 
 def _read_ahead(
     core: Core, topic: Topic, chosen: Iterator[_Chosen]
 ) -> Iterator[tuple[str, Iterator[tuple[int, Logged]]]]:
-    """Each item's sort key, and its messages with their places in it.
+    """Each item's sort key, and its messages with their indexes in it.
 
     Objects of several records are read in parallel, up to `_AHEAD_BYTES` together.
     """
@@ -280,9 +280,9 @@ def _shown(
     core: Core, topic: Topic, ahead: Sequence[_Chosen]
 ) -> Iterator[tuple[str, Iterator[tuple[int, Logged]]]]:
     in_objects = [
-        (each.record, each.places) for each in ahead if each.record and each.bytes_in_object
+        (each.record, each.indexes) for each in ahead if each.record and each.bytes_in_object
     ]
-    read = read_objects(core, [_wanted(record, places) for record, places in in_objects])
+    read = read_objects(core, [_wanted(record, indexes) for record, indexes in in_objects])
     objects = iter(read)
     for each in ahead:
         there = next(objects) if each.bytes_in_object else {}
@@ -291,22 +291,22 @@ def _shown(
         yield each.sort_key, _logged(topic, each, there)
 
 
-def read_logged(core: Core, topic: Topic, record: TopicRecord, place: int) -> Logged | None:
+def read_logged(core: Core, topic: Topic, record: TopicRecord, index: int) -> Logged | None:
     """Returns a message of a record, or None if it is in an object that does not have it.
 
     Raises Unavailable if the bucket refuses.
     """
-    chosen = _Chosen(sort_key="", record=record, places=[place])
+    chosen = _Chosen(sort_key="", record=record, indexes=[index])
     shown = (each for _, messages in _shown(core, topic, [chosen]) for _, each in messages)
     return next(shown, None)
 
 
-def _wanted(record: TopicRecord, places: Sequence[int]) -> WantedObject:
+def _wanted(record: TopicRecord, indexes: Sequence[int]) -> WantedObject:
     sizes = (each.size_bytes for each in record.messages)
     return WantedObject(
         send_id=record.send_id,
         days=record.object_days,
-        positions={record.positions[place] for place in places},
+        positions={record.positions[index] for index in indexes},
         sizes=dict(zip(record.positions, sizes, strict=True)),
     )
 
@@ -314,23 +314,23 @@ def _wanted(record: TopicRecord, places: Sequence[int]) -> WantedObject:
 def _logged(
     topic: Topic, chosen: _Chosen, there: Mapping[int, Message]
 ) -> Iterator[tuple[int, Logged]]:
-    """Yields the messages with their places, without messages that their object does not have."""
+    """Yields the messages with their indexes, without messages that their object does not have."""
     record = chosen.record
     if record is None:
         return
-    for place in chosen.places:
-        message = record.messages[place]
+    for index in chosen.indexes:
+        message = record.messages[index]
         if not isinstance(message, Message):
-            if record.positions[place] not in there:
+            if record.positions[index] not in there:
                 continue
-            message = there[record.positions[place]]
+            message = there[record.positions[index]]
         by_routing_key = topic.attributes.filter == "routing_key"
         yield (
-            place,
+            index,
             Logged(
-                id=message_id(record.send_id, record.positions[place]),
+                id=message_id(record.send_id, record.positions[index]),
                 message=message,
                 sent_ms=record.sent_ms,
-                routing_key=record.header.routing_keys[place] if by_routing_key else None,
+                routing_key=record.header.routing_keys[index] if by_routing_key else None,
             ),
         )

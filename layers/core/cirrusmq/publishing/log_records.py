@@ -44,11 +44,11 @@ def make_log_record(
     whole: bool,
     place: Callable[[int], Placed],
 ) -> Item:
-    """Returns the record of the messages that a subscription gets, by their places in the call.
+    """Returns the record of the messages that a subscription gets, by their indexes in the call.
 
     `queues`: the queues that get them, by the ids of their subscriptions. `whole`: these are all
     messages of the call. `place` stores all of them, readable for the given milliseconds. Takes
-    the messages' places in the order of their groups.
+    the messages' indexes in the order of their groups.
     """
     ordered = list(drafts.values())
     to = deliveries(ordered, queues)

@@ -71,7 +71,7 @@ def _drafts(
     contents = read_contents(request.messages, core.settings.batch_bytes, trace=trace)
     drafts, refused = check_messages(core, topic, request, contents, subscriptions)
     results: dict[int, Draft | CirrusMQError] = {**refused, **drafts}
-    return [results[place] for place in range(len(request.messages))]
+    return [results[index] for index in range(len(request.messages))]
 
 
 def _trial(selection: Filter, draft: Draft) -> Trial:

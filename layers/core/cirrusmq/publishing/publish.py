@@ -176,16 +176,16 @@ def publish(
         now_ms=now_ms,
     )
     keys = {
-        place: draft.deduplication_id if draft.subscriptions else None
-        for place, draft in drafts.items()
+        index: draft.deduplication_id if draft.subscriptions else None
+        for index, draft in drafts.items()
     }
     fresh, duplicates = store_once(keys, partial(_store, publishing, drafts))
-    count_copies(core, caller.account, sum(len(drafts[place].subscriptions) for place in fresh))
+    count_copies(core, caller.account, sum(len(drafts[index].subscriptions) for index in fresh))
     results: dict[int, Published | CirrusMQError] = {**refused, **fresh}
-    for place, first in duplicates.items():
-        matched = len(drafts[place].subscriptions)
-        results[place] = Published(id=first.id, matched=matched, sent_ms=first.sent_ms)
-    return [results[place] for place in range(len(request.messages))]
+    for index, first in duplicates.items():
+        matched = len(drafts[index].subscriptions)
+        results[index] = Published(id=first.id, matched=matched, sent_ms=first.sent_ms)
+    return [results[index] for index in range(len(request.messages))]
 
 
 def check_messages(
@@ -195,15 +195,15 @@ def check_messages(
     contents: Sequence[Message],
     subscriptions: Sequence[Subscription],
 ) -> tuple[dict[int, Draft], dict[int, CirrusMQError]]:
-    """Returns the messages by their places in the request, and without `atomic` others' errors.
+    """Returns the messages by their indexes in the request, and without `atomic` others' errors.
 
     `subscriptions`: get the messages that their filters let pass.
     """
     routing_keys = read_routing_keys(topic, request)
     drafts: dict[int, Draft] = {}
     refused: dict[int, CirrusMQError] = {}
-    for place, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):
-        given, where = request.messages[place], f"messages[{place}]"
+    for index, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):
+        given, where = request.messages[index], f"messages[{index}]"
         try:
             check_size(message, topic.attributes.max_message_bytes, where)
             check_answer_size(message, where)
@@ -211,19 +211,19 @@ def check_messages(
             draft = make_draft(topic, subscriptions, message, routing_key, key, message.body)
             if not fits_any_event(message) and goes_to_functions_alone(core, draft):
                 check_event_size(message, where, "each function that gets it")
-            drafts[place] = with_delay(core, draft, given.due, where)
+            drafts[index] = with_delay(core, draft, given.due, where)
         except CirrusMQError as error:
             if request.atomic:
                 raise
-            refused[place] = error
+            refused[index] = error
     return drafts, refused
 
 
 def read_routing_keys(topic: Topic, request: PublishRequest) -> list[str]:
     """Returns the routing key of each message, checked; empty if it has none."""
     return [
-        _routing_key(topic, given, f"messages[{place}]")
-        for place, given in enumerate(request.messages)
+        _routing_key(topic, given, f"messages[{index}]")
+        for index, given in enumerate(request.messages)
     ]
 
 
@@ -256,11 +256,11 @@ def _publish_id(
 
 
 def _store(
-    publishing: _Publish, drafts: Mapping[int, Draft], places: Sequence[int]
+    publishing: _Publish, drafts: Mapping[int, Draft], indexes: Sequence[int]
 ) -> dict[int, Published]:
-    """Stores the messages at `places` that any subscription gets, unless an earlier try did."""
+    """Stores the messages at `indexes` that any subscription gets, unless an earlier try did."""
     core, topic = publishing.core, publishing.topic
-    matched = {place: drafts[place] for place in places if drafts[place].subscriptions}
+    matched = {index: drafts[index] for index in indexes if drafts[index].subscriptions}
     earlier = _write(publishing, matched) if matched else None
     while earlier is not None and earlier.items:
         later_id = moved_to(earlier.items[0])
@@ -270,34 +270,34 @@ def _store(
         settled_id = settle_id(core, topic, later_id, in_order=publishing.in_order)
         publishing = replace(publishing, id=settled_id, now_ms=core.now_ms())
         earlier = _write(publishing, matched)
-    counts = {place: len(draft.subscriptions) for place, draft in matched.items()}
+    counts = {index: len(draft.subscriptions) for index, draft in matched.items()}
     if earlier is not None and earlier.items:
         decided = _counts(read_record(earlier.items[0]))
-        counts = {place: decided.get(place, 0) for place in matched}
+        counts = {index: decided.get(index, 0) for index in matched}
     sent_ms = publishing.now_ms if earlier is None else earlier.sent_ms
     return {
-        place: Published(
-            id=message_id(publishing.id, place),
-            matched=counts.get(place, 0),
-            sent_ms=sent_ms if place in matched else publishing.now_ms,
+        index: Published(
+            id=message_id(publishing.id, index),
+            matched=counts.get(index, 0),
+            sent_ms=sent_ms if index in matched else publishing.now_ms,
         )
-        for place in places
+        for index in indexes
     }
 
 
 def _counts(record: TopicRecord) -> dict[int, int]:
-    """For each message of a stored record, by its place in the call, how many subscriptions get it.
+    """For each message of a stored record, by its index in the call, how many subscriptions get it.
 
     That was decided when it was stored: a subscription made since gets nothing by a repetition.
     """
     return {
-        position: sum(place in delivery.places for delivery in record.header.deliveries)
-        for place, position in enumerate(record.positions)
+        position: sum(index in delivery.indexes for delivery in record.header.deliveries)
+        for index, position in enumerate(record.positions)
     }
 
 
 def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> PreviousAttempt | None:
-    """Stores messages, given by their places in the call, unless an earlier try of it did."""
+    """Stores messages, given by their indexes in the call, unless an earlier try of it did."""
     core, now_ms = publishing.core, publishing.now_ms
     place = partial(place_messages, core, publishing.id, publishing.contents)
     record = make_log_record(

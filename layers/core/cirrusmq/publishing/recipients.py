@@ -94,8 +94,8 @@ def _hands_over(core: Core, subscription: Subscription) -> bool:
 def endpoint(core: Core, subscription: Subscription) -> Queue | None:
     """Returns the queue that the subscription delivers to, or None if it is gone."""
     assert subscription.endpoint is not None
-    place = subscription.account, subscription.endpoint
-    return endpoint_queue(core, *place, subscription.endpoint_id)
+    key = subscription.account, subscription.endpoint
+    return endpoint_queue(core, *key, subscription.endpoint_id)
 
 
 def endpoints(core: Core, drafts: Iterable[Draft]) -> dict[str, Queue]:
@@ -126,9 +126,9 @@ def any_ordered(drafts: Iterable[Draft], queues: Mapping[str, Queue], begun_ms: 
 def deliveries(drafts: Sequence[Draft], queues: Mapping[str, Queue]) -> list[Delivery]:
     """For each subscription which of the messages it gets, and for how long."""
     places: dict[str, list[int]] = {}
-    for place, draft in enumerate(drafts):
+    for index, draft in enumerate(drafts):
         for subscription in draft.subscriptions:
-            places.setdefault(subscription.id, []).append(place)
+            places.setdefault(subscription.id, []).append(index)
     return [_delivery(reader, held, queues.get(reader)) for reader, held in places.items()]
 
 
@@ -150,7 +150,7 @@ def sequences(core: Core, topic: Topic, drafts: Sequence[Draft]) -> list[int] | 
     taken: dict[str, int] = {}
     for partition, held in groups.items():
         first = take_sequence(core, topic.id, partition, len(held))
-        taken |= {group: first + place for place, group in enumerate(held)}
+        taken |= {group: first + index for index, group in enumerate(held)}
     return [taken.get(draft.message.group or "", 1) for draft in drafts]
 
 
@@ -158,13 +158,13 @@ def _subscriptions(drafts: Iterable[Draft]) -> dict[str, Subscription]:
     return {each.id: each for draft in drafts for each in draft.subscriptions}
 
 
-def _delivery(subscription_id: str, places: list[int], queue: Queue | None) -> Delivery:
+def _delivery(subscription_id: str, indexes: list[int], queue: Queue | None) -> Delivery:
     life_ms, delay_ms = limits.TOPIC_LIFE_SECONDS * 1000, 0
     if queue is not None:
         life_ms = queue.attributes.message_retention_seconds * 1000
         delay_ms = queue.attributes.delay_seconds * 1000
     return Delivery(
-        subscription_id=subscription_id, places=places, life_ms=life_ms, delay_ms=delay_ms
+        subscription_id=subscription_id, indexes=indexes, life_ms=life_ms, delay_ms=delay_ms
     )
 
 

@@ -16,10 +16,10 @@ from cirrusmq.storage.parcels import log_key, object_days, read_described
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """A subscription's share of a record; `places` are the messages' numbers in it."""
+    """A subscription's share of a record; `indexes` are the messages' numbers in it."""
 
     subscription_id: str
-    places: list[int]
+    indexes: list[int]
     life_ms: int
     delay_ms: int
 
@@ -27,7 +27,7 @@ class Delivery(msgspec.Struct, frozen=True):
 class DeliveryGroup(msgspec.Struct, frozen=True, array_like=True):
     """Deliveries that differ in their subscriptions alone, which is nearly always all of them."""
 
-    places: list[int]
+    indexes: list[int]
     life_ms: int
     delay_ms: int
     subscription_ids: str
@@ -41,7 +41,7 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
     account: str
     alike: list[DeliveryGroup]
     sequences: list[int] | None
-    """Each message's place in its group's order, or None if no subscription is ordered."""
+    """Each message's index in its group's order, or None if no subscription is ordered."""
     routing_keys: list[str]
     dues_ms: list[int] | None = None
     """When each message is to be delivered, 0: at once; None if all are at once."""
@@ -52,7 +52,7 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
         return [
             Delivery(
                 subscription_id=alike.subscription_ids[start : start + ID_CHARACTERS],
-                places=alike.places,
+                indexes=alike.indexes,
                 life_ms=alike.life_ms,
                 delay_ms=alike.delay_ms,
             )
@@ -84,17 +84,17 @@ class TopicRecord(msgspec.Struct, frozen=True):
         """
         routing_keys = self.header.routing_keys
         return [
-            place
-            for place, each in enumerate(self.messages)
+            index
+            for index, each in enumerate(self.messages)
             if selection.matches(
-                *(each.tags, routing_keys[place], each.attributes),
-                bodies.get(self.positions[place], ""),
+                *(each.tags, routing_keys[index], each.attributes),
+                bodies.get(self.positions[index], ""),
             )
         ]
 
-    def due_ms(self, place: int) -> int:
+    def due_ms(self, index: int) -> int:
         """When a message is to be delivered; 0: at once."""
-        return self.header.dues_ms[place] if self.header.dues_ms else 0
+        return self.header.dues_ms[index] if self.header.dues_ms else 0
 
 
 def make_header(
@@ -109,14 +109,14 @@ def make_header(
     """A header; 12 bytes for each subscription, so that a hundred of them cost a unit."""
     alike: dict[tuple[tuple[int, ...], int, int], list[str]] = {}
     for each in deliveries:
-        kind = tuple(each.places), each.life_ms, each.delay_ms
+        kind = tuple(each.indexes), each.life_ms, each.delay_ms
         alike.setdefault(kind, []).append(each.subscription_id)
     return TopicHeader(
         topic=topic,
         account=account,
         alike=[
-            DeliveryGroup(list(places), life_ms, delay_ms, "".join(ids))
-            for (places, life_ms, delay_ms), ids in alike.items()
+            DeliveryGroup(list(indexes), life_ms, delay_ms, "".join(ids))
+            for (indexes, life_ms, delay_ms), ids in alike.items()
         ],
         sequences=sequences,
         routing_keys=routing_keys,

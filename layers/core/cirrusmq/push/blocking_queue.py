@@ -54,9 +54,9 @@ class BlockingFeed(Feed):
         probe = self._probe or (self._ready[0] if failed else None)
         if probe is None:
             return None
-        parcel, place = probe.parcel, probe.place
-        position, error = parcel.position(place), parcel.last_error(place)
-        return DueMark(self._due_ms(probe), parcel.sort_key, place, position, error)
+        parcel, index = probe.parcel, probe.index
+        position, error = parcel.position(index), parcel.last_error(index)
+        return DueMark(self._due_ms(probe), parcel.sort_key, index, position, error)
 
     def settle(self) -> None:
         failed = sorted(self._failed(), key=lambda each: each.candidate.key)
@@ -101,11 +101,11 @@ class BlockingFeed(Feed):
         """Returns True if the first ready message has failed, so that the others wait for it."""
         if not self._ready or self._hurried:
             return False
-        return bool(self._ready[0].parcel.receives[self._ready[0].place])
+        return bool(self._ready[0].parcel.receives[self._ready[0].index])
 
     @staticmethod
     def _due_ms(candidate: Candidate) -> int:
-        return candidate.parcel.visible_ms[candidate.place]
+        return candidate.parcel.visible_ms[candidate.index]
 
     def _failed(self) -> list[PostResult]:
         return [each for ended in self._ended.values() for each in ended if each.error is not None]

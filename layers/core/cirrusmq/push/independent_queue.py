@@ -62,14 +62,14 @@ class IndependentFeed(Feed):
         until = f"{now_ms - int(back_ms):013d}{LAST_KEY}"
         partition = core.random.choice(self.push.all_partitions)
         found = [
-            Candidate(parcel=parcel, place=place)
+            Candidate(parcel=parcel, index=index)
             for parcel in read_back(
                 core, partition_key(PARCELS, self.push.source.id, partition), until, READ_AT_A_TIME
             )
-            for place in range(parcel.count)
-            if is_pending(parcel, place, now_ms)
-            and not parcel.receives[place]
-            and parcel.visible_ms[place] <= now_ms
+            for index in range(parcel.count)
+            if is_pending(parcel, index, now_ms)
+            and not parcel.receives[index]
+            and parcel.visible_ms[index] <= now_ms
         ]
         new = [
             each for each in found if each.key not in self._found and not self._must_give_up(each)
@@ -78,9 +78,9 @@ class IndependentFeed(Feed):
             return None
         candidate = core.random.choice(new)
         self._found.add(candidate.key)
-        wanted = [(candidate.parcel, [candidate.place])]
+        wanted = [(candidate.parcel, [candidate.index])]
         (contents,) = read_contents(core, self.push.source, wanted)
-        return replace(candidate, message=contents.get(candidate.place))
+        return replace(candidate, message=contents.get(candidate.index))
 
     def first_due(self) -> DueMark | None:
         due_ms = min((each.due_ms for each in self._mark_lists if each.due_ms), default=None)
@@ -146,7 +146,7 @@ class IndependentFeed(Feed):
             if parcel is None or not _fits(parcel, mark, core.now_ms()):
                 self._mark_lists[partition].close(mark)
                 continue
-            candidate = Candidate(parcel=parcel, place=mark.place, mark=mark)
+            candidate = Candidate(parcel=parcel, index=mark.index, mark=mark)
             (to_give_up if self._must_give_up(candidate) else found).append(candidate)
         self._give_up(to_give_up)
         for each in to_give_up:
@@ -156,5 +156,5 @@ class IndependentFeed(Feed):
 
 
 def _fits(parcel: Parcel, mark: DueMark, now_ms: int) -> bool:
-    waits = is_pending(parcel, mark.place, now_ms)
-    return waits and parcel.visible_ms[mark.place] == mark.due_ms
+    waits = is_pending(parcel, mark.index, now_ms)
+    return waits and parcel.visible_ms[mark.index] == mark.due_ms

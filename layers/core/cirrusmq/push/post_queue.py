@@ -183,10 +183,10 @@ class Feed(ABC):
     def _refill(self) -> None:
         """Makes the next few candidates ready, with their contents."""
         candidates = self._take_unread()
-        wanted = [(each.parcel, [each.place]) for each in candidates]
+        wanted = [(each.parcel, [each.index]) for each in candidates]
         contents = read_contents(self.push.core, self.push.source, wanted)
         self._ready += [
-            replace(each, message=messages.get(each.place))
+            replace(each, message=messages.get(each.index))
             for each, messages in zip(candidates, contents, strict=True)
         ]
 
@@ -210,9 +210,9 @@ class Feed(ABC):
         found: list[Candidate] = []
         to_give_up: list[Candidate] = []
         while len(found) < READ_AT_A_TIME and (pending := next(self._parcels, None)) is not None:
-            parcel, places = pending
-            for place in places:
-                candidate = Candidate(parcel=parcel, place=place)
+            parcel, indexes = pending
+            for index in indexes:
+                candidate = Candidate(parcel=parcel, index=index)
                 if candidate.key not in self._found:
                     self._found.add(candidate.key)
                     (to_give_up if self._must_give_up(candidate) else found).append(candidate)
@@ -229,9 +229,9 @@ class Feed(ABC):
     def _mark_waiting(self, parcel: Parcel) -> None:
         """Puts marks for the messages of a parcel that wait without one."""
         now_ms = self.push.core.now_ms()
-        for place in range(parcel.count):
-            if parcel.receives[place] and is_pending(parcel, place, now_ms):
-                mark = _mark_of(parcel, place)
+        for index in range(parcel.count):
+            if parcel.receives[index] and is_pending(parcel, index, now_ms):
+                mark = _mark_of(parcel, index)
                 put_mark(self.push.core, parcel, mark)
                 self._mark_lists[parcel.partition].add(mark)
 
@@ -243,9 +243,9 @@ class Feed(ABC):
         """
         now_ms = self.push.core.now_ms()
         marks = self._mark_lists[parcel.partition]
-        for place in range(parcel.count):
-            if parcel.receives[place] and is_pending(parcel, place, now_ms):
-                mark = _mark_of(parcel, place)
+        for index in range(parcel.count):
+            if parcel.receives[index] and is_pending(parcel, index, now_ms):
+                mark = _mark_of(parcel, index)
                 if marks.has_passed(mark):
                     marks.add(mark)
 
@@ -270,18 +270,18 @@ class Feed(ABC):
             lefts: dict[_ParcelKey, Parcel] = {}
             for each in group:
                 parcel, mark = lefts.get(_key_of(each), each.parcel), each.mark
-                error = parcel.last_error(each.place) if mark is None else mark.error
+                error = parcel.last_error(each.index) if mark is None else mark.error
                 left = give_up(self.push, replace(each, parcel=parcel), error)
                 lefts[_key_of(each)] = left
-            return [(lefts[_key_of(each)], each.place) for each in group]
+            return [(lefts[_key_of(each)], each.index) for each in group]
 
         for moved in self.push.core.in_parallel(move, list(groups.values())):
-            for parcel, place in moved:
-                self._note_kept(parcel, place)
+            for parcel, index in moved:
+                self._note_kept(parcel, index)
 
-    def _note_kept(self, parcel: Parcel, place: int) -> None:
+    def _note_kept(self, parcel: Parcel, index: int) -> None:
         """Notes a message that is kept to its expiry, and not posted again."""
-        if parcel.visible_ms[place] == parcel.expires_ms:
+        if parcel.visible_ms[index] == parcel.expires_ms:
             self._kept_until_ms = max(self._kept_until_ms, parcel.expires_ms)
 
     def _settle_all(
@@ -302,7 +302,7 @@ class Feed(ABC):
                 self._ended[_key_of(results[0].candidate)] = results
             settled += written or []
         for each in settled:
-            self._note_kept(each.candidate.parcel, each.candidate.place)
+            self._note_kept(each.candidate.parcel, each.candidate.index)
         return settled
 
     def _may_settle(self, key: _ParcelKey) -> bool:
@@ -311,10 +311,10 @@ class Feed(ABC):
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
 
 
-def _mark_of(parcel: Parcel, place: int) -> DueMark:
+def _mark_of(parcel: Parcel, index: int) -> DueMark:
     """Returns the mark of a waiting message, from its parcel."""
-    due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
-    return DueMark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+    due_ms, error = parcel.visible_ms[index], parcel.last_error(index)
+    return DueMark(due_ms, parcel.sort_key, index, parcel.position(index), error)
 
 
 def _key_of(candidate: Candidate) -> _ParcelKey:

@@ -44,7 +44,7 @@ RETRY_AFTER_SECONDS = 3_600.0
 UNREADABLE = "content"
 """The error of a message whose body cannot be read now: nothing was posted."""
 CandidateKey: TypeAlias = tuple[str, int, int]
-"""Parcel's key, its partition, the message's place: in order of posting."""
+"""Parcel's key, its partition, the message's index: in order of posting."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     parcel: Parcel
     """The parcel as it was read."""
-    place: int
+    index: int
     mark: DueMark | None = None
     """The mark that led to it."""
     message: Message | None = None
@@ -60,12 +60,12 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> CandidateKey:
         """Its identity among the candidates of its subscription."""
-        return self.parcel.sort_key, self.parcel.partition, self.place
+        return self.parcel.sort_key, self.parcel.partition, self.index
 
     @property
     def answer_bytes(self) -> int:
         """Bytes of its JSON, at most."""
-        return self.parcel.answer_bytes(self.place)
+        return self.parcel.answer_bytes(self.index)
 
 
 class PostResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
             error=posted.error,
             at_ms=started_ms,
             took_ms=took_ms,
-            message_id=candidate.parcel.message_id(candidate.place),
+            message_id=candidate.parcel.message_id(candidate.index),
             sample=posted.sample,
         )
         keep_answer(core, subscription.id, answer)
@@ -132,7 +132,7 @@ def _request(push: Push, candidate: Candidate, message: Message) -> tuple[dict[s
     own = subscription.body_for(message.attributes, message.body)
     if own is not message.body:
         message = replace(message, body=own)
-    message_id = candidate.parcel.message_id(candidate.place)
+    message_id = candidate.parcel.message_id(candidate.index)
     secrets, now_s = confirmations.signing_secrets(core, subscription.id), core.real_seconds()
     if subscription.notifies:
         # Few do: the cold starts of others do without.
@@ -178,22 +178,22 @@ def settle(
     settled: list[Settled] = []
     given_up: list[PostResult] = []
     for each in results:
-        place = each.candidate.place
+        index = each.candidate.index
         due_ms, mark = None, None
-        history = with_post(parcel, place, each.post)
+        history = with_post(parcel, index, each.post)
         if each.error is None:
-            changes[place] = delivered(parcel, place, history, now_ms)
+            changes[index] = delivered(parcel, index, history, now_ms)
         elif each.candidate.key in free:
             due_ms = each.post.at_ms
-            changes[place] = failed(parcel, place, due_ms, history, now_ms)
+            changes[index] = failed(parcel, index, due_ms, history, now_ms)
         else:
             due_ms = _due_ms(push, each)
             # A used-up message waits for no time; should this stop here, its mark finds it.
             again_ms = max(each.post.at_ms if due_ms is None else due_ms, marks_from_ms)
             if not push.blocks:
-                mark = _mark(parcel, place, again_ms, each.error)
+                mark = _mark(parcel, index, again_ms, each.error)
                 put_mark(push.core, parcel, mark)
-            changes[place] = failed(parcel, place, again_ms, history, now_ms)
+            changes[index] = failed(parcel, index, again_ms, history, now_ms)
             if due_ms is None:
                 # The move to another queue takes the message's state from its parcel.
                 given_up.append(each)
@@ -216,35 +216,35 @@ def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
     A message that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
     policy that ends so, and holds nothing back.
     """
-    core, parcel, place = push.core, candidate.parcel, candidate.place
-    if not parcel.live(place):
+    core, parcel, index = push.core, candidate.parcel, candidate.index
+    if not parcel.live(index):
         return parcel  # an earlier try took effect, and its answer was lost
     target = dead_letter_queue(core, push.source)
     if target is not None:
         now_ms = core.now_ms()
         reason = "retries" if is_used_up(push, candidate) else "expired"
-        left = move_to_queue(core, push.source, parcel, place, target, reason, now_ms)
+        left = move_to_queue(core, push.source, parcel, index, target, reason, now_ms)
         if left is not None:
             return left
     if _policy(push).ending == "dropped":
-        return _write(push, parcel, {place: dropped()})
-    put_mark(core, parcel, _mark(parcel, place, parcel.expires_ms, error), kept=True)
-    return _write(push, parcel, {place: kept(parcel)})
+        return _write(push, parcel, {index: dropped()})
+    put_mark(core, parcel, _mark(parcel, index, parcel.expires_ms, error), kept=True)
+    return _write(push, parcel, {index: kept(parcel)})
 
 
 def is_used_up(push: Push, candidate: Candidate) -> bool:
     """Returns True if a message had all posts of its policy, and only its end is missing."""
     retries = _policy(push).max_retries
-    return retries is not None and candidate.parcel.receives[candidate.place] > retries
+    return retries is not None and candidate.parcel.receives[candidate.index] > retries
 
 
 def _as_written(settled: Settled, left: Parcel) -> Settled:
     """Returns a post as the store has it: an earlier try may have drawn another wait."""
     candidate = replace(settled.candidate, parcel=left)
-    place = candidate.place
-    if settled.due_ms is None or not left.live(place):
+    index = candidate.index
+    if settled.due_ms is None or not left.live(index):
         return replace(settled, candidate=candidate, due_ms=None, mark=None)
-    due_ms, mark = left.visible_ms[place], settled.mark
+    due_ms, mark = left.visible_ms[index], settled.mark
     if mark is not None:
         mark = replace(mark, due_ms=due_ms)
     return replace(settled, candidate=candidate, due_ms=due_ms, mark=mark)
@@ -254,7 +254,7 @@ def _as_read(results: Sequence[PostResult]) -> Parcel:
     """Returns the parcel of these posts, each of its messages as it was when it was posted."""
     parcel = results[0].candidate.parcel
     for each in results[1:]:
-        parcel = _with_places(parcel, each.candidate.parcel, [each.candidate.place])
+        parcel = _with_places(parcel, each.candidate.parcel, [each.candidate.index])
     return parcel
 
 
@@ -266,8 +266,8 @@ def _due_ms(push: Push, result: PostResult) -> int | None:
     Its retries may be used up, or its life: a message that could not be tried again before its
     last two minutes is moved to the dead-letter queue, if there is one.
     """
-    parcel, place = result.candidate.parcel, result.candidate.place
-    wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)
+    parcel, index = result.candidate.parcel, result.candidate.index
+    wait_ms = _policy(push).wait_ms(parcel.receives[index] + 1, push.core.random.random)
     if wait_ms is None:
         return None
     due_ms = result.post.at_ms + max(wait_ms, result.retry_after_ms)
@@ -284,8 +284,8 @@ def _policy(push: Push) -> RetryPolicy:
     return policy
 
 
-def _mark(parcel: Parcel, place: int, due_ms: int, error: str) -> DueMark:
-    return DueMark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+def _mark(parcel: Parcel, index: int, due_ms: int, error: str) -> DueMark:
+    return DueMark(due_ms, parcel.sort_key, index, parcel.position(index), error)
 
 
 def _write(push: Push, parcel: Parcel, changes: Changes) -> Parcel:
@@ -306,11 +306,11 @@ def _write(push: Push, parcel: Parcel, changes: Changes) -> Parcel:
             return after
         if len(changes) == 1:
             return _with_places(after, read_parcel(failure.item), changes)
-        for place, each in changes.items():
-            after = _with_places(after, _write(push, parcel, {place: each}), [place])
+        for index, each in changes.items():
+            after = _with_places(after, _write(push, parcel, {index: each}), [index])
     return after
 
 
-def _with_places(parcel: Parcel, other: Parcel, places: Iterable[int]) -> Parcel:
+def _with_places(parcel: Parcel, other: Parcel, indexes: Iterable[int]) -> Parcel:
     """Returns the parcel with some of its messages as another reading has them."""
-    return changed(parcel, {place: as_in(other, place) for place in places})
+    return changed(parcel, {index: as_in(other, index) for index in indexes})

@@ -45,23 +45,23 @@ class Look:
         self._parcels = self._pending(read)
 
     def __iter__(self) -> Iterator[tuple[Parcel, list[int]]]:
-        """Returns parcels with the places of messages that are to be attempted, by their keys."""
+        """Returns parcels with the indexes of messages that are to be attempted, by their keys."""
         return self._parcels
 
     def _pending(self, parcels: Iterator[Parcel]) -> Iterator[tuple[Parcel, list[int]]]:
         for parcel in parcels:
             now_ms = self._push.core.now_ms()
-            places = [
-                place
-                for place in range(parcel.count)
-                if is_pending(parcel, place, now_ms)
-                and not is_delayed(parcel, place, self.began_ms)
-                and (self._push.blocks or not parcel.receives[place])
+            indexes = [
+                index
+                for index in range(parcel.count)
+                if is_pending(parcel, index, now_ms)
+                and not is_delayed(parcel, index, self.began_ms)
+                and (self._push.blocks or not parcel.receives[index])
             ]
-            if places:
+            if indexes:
                 self._clean(parcel.partition, int(parcel.sort_key.partition("#")[0]))
-            if places or not self._push.blocks:
-                yield parcel, places
+            if indexes or not self._push.blocks:
+                yield parcel, indexes
         for partition in self._partitions:
             self._clean(partition, self._now_ms)
 
@@ -147,10 +147,10 @@ def next_delayed_ms(push: Push, after_ms: int) -> int | None:
         while True:
             page = read_page(core, pk, begin, LAST_KEY, _FEWEST_PER_PAGE, from_exclusive=exclusive)
             dues = [
-                parcel.visible_ms[place]
+                parcel.visible_ms[index]
                 for parcel in page.parcels
-                for place in range(parcel.count)
-                if parcel.live(place) and is_delayed(parcel, place, after_ms)
+                for index in range(parcel.count)
+                if parcel.live(index) and is_delayed(parcel, index, after_ms)
             ]
             if dues or page.more_after is None:
                 return min(dues, default=None)
@@ -160,15 +160,15 @@ def next_delayed_ms(push: Push, after_ms: int) -> int | None:
     return min((due_ms for due_ms in found if due_ms is not None), default=None)
 
 
-def is_delayed(parcel: Parcel, place: int, now_ms: int) -> bool:
+def is_delayed(parcel: Parcel, index: int, now_ms: int) -> bool:
     """Returns True if a message was published to be posted later than `now_ms`."""
-    due_ms = parcel.visible_ms[place]
-    return not parcel.receives[place] and due_ms > max(now_ms, parcel.sent_ms)
+    due_ms = parcel.visible_ms[index]
+    return not parcel.receives[index] and due_ms > max(now_ms, parcel.sent_ms)
 
 
-def is_pending(parcel: Parcel, place: int, now_ms: int) -> bool:
+def is_pending(parcel: Parcel, index: int, now_ms: int) -> bool:
     """Returns True if a message is to be attempted, now or later."""
-    return parcel.live(place) and parcel.visible_ms[place] < parcel.expires_ms > now_ms
+    return parcel.live(index) and parcel.visible_ms[index] < parcel.expires_ms > now_ms
 
 
 def _read(

@@ -156,8 +156,8 @@ class _Looked:
 
     @cached_property
     def _counter(self) -> Item:
-        place = counters.counter_place(self._source.id)
-        return self._core.store.get(self._core.tables.usage, *place) or {}
+        key = counters.counter_place(self._source.id)
+        return self._core.store.get(self._core.tables.usage, *key) or {}
 
     @cached_property
     def kept(self) -> counters.Kept:
@@ -295,17 +295,17 @@ def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
         return
     within = rewindable_until(source, parcel) > now_ms
     levels, level = counts.by_priority, priority_in(parcel.key_prefix)
-    for place in range(parcel.count):
-        if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
+    for index in range(parcel.count):
+        if parcel.receivable(index, now_ms) or parcel.awaits_group(index):
             counts.active += 1
             if levels is not None:
                 levels[level] = levels.get(level, 0) + 1
             counts.oldest_ms = min(counts.oldest_ms or parcel.sent_ms, parcel.sent_ms)
-        elif parcel.delayed(place, now_ms):
+        elif parcel.delayed(index, now_ms):
             counts.delayed += 1
-        elif parcel.live(place):
+        elif parcel.live(index):
             counts.inactive += 1
-        elif within and rewindable(source, parcel, place):
+        elif within and rewindable(source, parcel, index):
             counts.rewindable += 1
 
 
@@ -330,6 +330,6 @@ def _count_archive(
             for parcel in page.parcels:
                 within = rewindable_until(source, parcel) > now_ms
                 if within and source.keeps(parcel):
-                    places = range(parcel.count)
-                    counts.rewindable += sum(rewindable(source, parcel, n) for n in places)
+                    indexes = range(parcel.count)
+                    counts.rewindable += sum(rewindable(source, parcel, n) for n in indexes)
     return True

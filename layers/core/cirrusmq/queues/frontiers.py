@@ -26,8 +26,8 @@ def frontier(
 ) -> str | None:
     """Returns the key up to which a replay has handed a log out, as it last saved or a little
     before, or None if it is done. ordered: True if messages there have an order."""
-    place = operation_place(account, operation_id)
-    operation = directory.read_cached(core, place, Operation)
+    key = operation_place(account, operation_id)
+    operation = directory.read_cached(core, key, Operation)
     if operation is None or operation.state != "running":
         return None
     reached = operation.progress.after if operation.progress.pk == log_id else ""

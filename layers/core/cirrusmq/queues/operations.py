@@ -216,10 +216,10 @@ def _begun(core: Core, account: str, kind: Kind, details: dict[str, Any], **more
 
 
 def _creation(core: Core, operation: Operation) -> list[dict[str, Any]]:
-    place = operation_place(operation.account, operation.id)
+    key = operation_place(operation.account, operation.id)
     expires_at = _expires_at(operation.started_ms)
     return [
-        directory.put_new(core, place, operation, expires_at=expires_at),
+        directory.put_new(core, key, operation, expires_at=expires_at),
         directory.put(core, _running_place(operation), _pointer(operation)),
     ]
 
@@ -323,9 +323,9 @@ def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
 
 
 def _put_over(core: Core, operation: Operation, found: Document[Operation]) -> dict[str, Any]:
-    place = operation_place(operation.account, operation.id)
+    key = operation_place(operation.account, operation.id)
     expires_at = _expires_at(operation.started_ms)
-    return directory.put_over(core, place, operation, found, expires_at=expires_at)
+    return directory.put_over(core, key, operation, found, expires_at=expires_at)
 
 
 def _expires_at(started_ms: int) -> int:

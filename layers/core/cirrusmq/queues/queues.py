@@ -101,8 +101,8 @@ def _creation(
     core: Core, queue: Queue, given: QueueInput, exact: bool
 ) -> DirectoryChange[tuple[Queue, bool]]:
     account, name = queue.account, queue.name
-    place = queue_place(account, name)
-    found = directory.read(core, place, Queue)
+    key = queue_place(account, name)
+    found = directory.read(core, key, Queue)
     if found is not None:
         held = found.value.attributes
         wanted = queue.attributes if exact else over_queue(held, given)
@@ -115,14 +115,14 @@ def _creation(
     return DirectoryChange(
         result=(queue, True),
         writes=[
-            directory.put_new(core, place, queue, dead_letter_id=target and target.id),
+            directory.put_new(core, key, queue, dead_letter_id=target and target.id),
             directory.count_up(core, account_place(account), limit),
             put_resource(core, queue.id, Resource(account, "queue", name)),
             *_refer(core, queue, None, target),
             *others,
         ],
         refusals={1: LimitExceeded(f"an account has at most {limit:,} queues")},
-        keys=[place],
+        keys=[key],
     )
 
 
@@ -137,10 +137,10 @@ def _other_name_is_free(core: Core, queue: Queue) -> list[dict[str, Any]]:
     other = other_fifo_name(queue.name) if ordered else None
     if other is None:
         return []
-    place = queue_place(queue.account, other)
-    found = directory.read(core, place, Queue)
+    key = queue_place(queue.account, other)
+    found = directory.read(core, key, Queue)
     if found is None:
-        return [directory.check(core, place, "attribute_not_exists(pk)")]
+        return [directory.check(core, key, "attribute_not_exists(pk)")]
     if found.value.attributes.ordered:
         raise AlreadyExists(f"queue {other} exists, which SQS's callers know by the same name")
     return []
@@ -172,9 +172,9 @@ def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], 
 def update_writes(core: Core, found: Document[Queue], queue: Queue) -> list[dict[str, Any]]:
     """Returns a transaction's writes of a queue over the version that was read."""
     target = _dead_letter_target(core, queue, found.value)
-    place, target_id = queue_place(queue.account, queue.name), target and target.id
+    key, target_id = queue_place(queue.account, queue.name), target and target.id
     return [
-        directory.put_over(core, place, queue, found, dead_letter_id=target_id),
+        directory.put_over(core, key, queue, found, dead_letter_id=target_id),
         *_refer(core, queue, found.value, target),
         directory.change_count(core, queue_changes_place(queue.account), 1),
     ]
@@ -190,18 +190,18 @@ def check_unused(core: Core, queue: Queue) -> None:
 def queue_removal(core: Core, found: Document[Queue]) -> DirectoryChange[None]:
     """Returns the deletion of a queue; refused if it has changed, is used or has receivers."""
     queue = found.value
-    place = queue_place(queue.account, queue.name)
+    key = queue_place(queue.account, queue.name)
     return DirectoryChange(
         result=None,
         writes=[
-            directory.delete_version(core, place, found.version),
+            directory.delete_version(core, key, found.version),
             directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
             directory.delete_count(core, receivers_count_place(queue.id)),
             directory.change_count(core, account_place(queue.account), -1),
             expire_resource(core, queue.id, Resource(queue.account, "queue", queue.name)),
             *_refer(core, None, queue, None),
         ],
-        keys=[place],
+        keys=[key],
     )
 
 

@@ -54,14 +54,14 @@ def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
     """Makes everything receivable: the receiver's operation has put the last message."""
 
     def plan() -> DirectoryChange[None]:
-        place = receiver_place(queue.id, receiver.name)
-        found = directory.read(core, place, Receiver)
+        key = receiver_place(queue.id, receiver.name)
+        found = directory.read(core, key, Receiver)
         if found is None or found.value.id != receiver.id or not found.value.filling:
             return DirectoryChange(result=None)
         after = replace(found.value, filling=False)
         return DirectoryChange(
             result=None,
-            writes=[directory.put_over(core, place, after, found)],
+            writes=[directory.put_over(core, key, after, found)],
             keys=[receiver_place(queue.id, "")],
         )
 
@@ -69,7 +69,7 @@ def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
 
 
 def alive_at(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
-    """Returns the places of messages that were in the parcel at a moment and are not over.
+    """Returns the indexes of messages that were in the parcel at a moment and are not over.
 
     A message that has left the parcel has the time of that, if it was not before the moment. A
     parcel that was re-keyed since had none of its messages then.
@@ -77,16 +77,16 @@ def alive_at(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
     if parcel.moved_ms >= moment_ms or now_ms >= parcel.expires_ms:
         return []
     return [
-        place
-        for place, state in enumerate(parcel.visible_ms)
-        if parcel.live(place) or (state in _ENDED and parcel.first_received_ms[place] >= moment_ms)
+        index
+        for index, state in enumerate(parcel.visible_ms)
+        if parcel.live(index) or (state in _ENDED and parcel.first_received_ms[index] >= moment_ms)
     ]
 
 
 def copy_for(
-    receiver_id: str, parcel: Parcel, places: list[int], now_ms: int, *, ordered: bool
+    receiver_id: str, parcel: Parcel, indexes: list[int], now_ms: int, *, ordered: bool
 ) -> Parcel:
-    """Returns the receiver's parcel of the messages at `places`, which it has not received.
+    """Returns the receiver's parcel of the messages at `indexes`, which it has not received.
 
     The parcel keeps the key that its send made, so that a delay goes on. A re-keyed one has a later
     key than its messages are due for this receiver: the copy's begins with the time of their
@@ -97,14 +97,14 @@ def copy_for(
     if not as_sent:
         key = f"{parcel.sent_ms:013d}#{parcel.key_ms:013d}#{parcel.parcel_id}"
         sort_key = parcel.key_prefix + key
-    count = len(places)
-    picked = under_key(parcel, places, parcel.sent_ms, parcel.sent_ms, None)
+    count = len(indexes)
+    picked = under_key(parcel, indexes, parcel.sent_ms, parcel.sent_ms, None)
     return replace(
         picked,
         source_id=receiver_id,
         sort_key=sort_key,
         parcel_id=parcel.parcel_id,
-        visible_ms=tuple(_due_ms(parcel, place, now_ms, as_sent=as_sent) for place in places),
+        visible_ms=tuple(_due_ms(parcel, index, now_ms, as_sent=as_sent) for index in indexes),
         receives=(0,) * count,
         untried={},
         first_received_ms=(0,) * count,
@@ -115,10 +115,10 @@ def copy_for(
     )
 
 
-def _due_ms(parcel: Parcel, place: int, now_ms: int, *, as_sent: bool) -> int:
+def _due_ms(parcel: Parcel, index: int, now_ms: int, *, as_sent: bool) -> int:
     """Returns when a message is due for a receiver that has not received it: its delay goes on."""
-    if not parcel.live(place) and not as_sent:  # put off, perhaps
+    if not parcel.live(index) and not as_sent:  # put off, perhaps
         return parcel.key_ms
-    if parcel.delayed(place, now_ms) and not parcel.awaits_group(place):
-        return parcel.visible_ms[place]
+    if parcel.delayed(index, now_ms) and not parcel.awaits_group(index):
+        return parcel.visible_ms[index]
     return parcel.sent_ms

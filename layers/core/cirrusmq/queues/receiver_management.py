@@ -91,8 +91,8 @@ def _creation(
 ) -> DirectoryChange[tuple[Receiver, bool]]:
     start = LATEST if isinstance(wanted.start, UnsetType) else wanted.start
     shown_filter = None if isinstance(wanted.filter, UnsetType) else wanted.filter
-    place = receiver_place(queue.id, name)
-    found = directory.read(core, place, Receiver)
+    key = receiver_place(queue.id, name)
+    found = directory.read(core, key, Receiver)
     if found is not None:
         asked = {"start": start, "filter": shown_filter}
         same = all(getattr(found.value, each) == asked[each] for each in compared)
@@ -139,7 +139,7 @@ def _creation(
         writes=[
             directory.check(core, resource_place(queue.id), undeleted),
             directory.count_up(core, receivers_count_place(queue.id), limit),
-            directory.put_new(core, place, receiver),
+            directory.put_new(core, key, receiver),
             put_resource(core, receiver.id, _resource(queue, receiver)),
             *writes,
         ],
@@ -173,10 +173,10 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
 def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeInput) -> Receiver:
     """Change some attributes of a receiver; in force everywhere when this returns."""
     check_name("receiver", name, RECEIVER_NAME)
-    place = receiver_place(queue.id, name)
+    key = receiver_place(queue.id, name)
 
     def plan() -> DirectoryChange[Receiver]:
-        found = directory.read(core, place, Receiver)
+        found = directory.read(core, key, Receiver)
         if found is None or found.value.name != name:
             raise ReceiverNotFound
         before, now_ms = found.value, core.now_ms()
@@ -194,7 +194,7 @@ def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeIn
         after = msgspec.structs.replace(after, modified_ms=now_ms)
         return DirectoryChange(
             result=after,
-            writes=[directory.put_over(core, place, after, found)],
+            writes=[directory.put_over(core, key, after, found)],
             keys=[receiver_place(queue.id, "")],
         )
 
@@ -222,8 +222,8 @@ def delete_queue(core: Core, account: str, name: str) -> None:
         check_unused(core, queue.value)
         receivers = list_receivers(core, queue.value)
         for receiver in receivers:
-            place = receiver_place(queue.value.id, receiver.name)
-            found = directory.read(core, place, Receiver)
+            key = receiver_place(queue.value.id, receiver.name)
+            found = directory.read(core, key, Receiver)
             if found is not None:
                 _remove(core, queue.value, found)
         if receivers:

@@ -102,8 +102,8 @@ def page_of_receivers(
     core: Core, queue: Queue, limit: int, cursor: str | None
 ) -> tuple[list[Receiver], str | None]:
     """Returns a page of the queue's receivers, by name."""
-    place = receiver_place(queue.id, "")
-    return read_page(core, ("receivers", queue.id), place, limit, cursor, Receiver)
+    key = receiver_place(queue.id, "")
+    return read_page(core, ("receivers", queue.id), key, limit, cursor, Receiver)
 
 
 def list_receivers(core: Core, queue: Queue) -> list[Receiver]:

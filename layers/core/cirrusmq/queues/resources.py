@@ -45,13 +45,13 @@ def find_existing(core: Core, resource_id: str) -> Resource | None:
 
 def find_resource(core: Core, resource_id: str) -> Resource | None:
     """Returns the resource of this id from the slow cache; also for 60 days after its deletion."""
-    place = resource_place(resource_id)
+    key = resource_place(resource_id)
 
     def load() -> Resource | None:
-        found = directory.read(core, place, Resource)
+        found = directory.read(core, key, Resource)
         return found.value if found else None
 
-    return core.slow_cache.get(place, load)
+    return core.slow_cache.get(key, load)
 
 
 def billed_resource(core: Core, resource_id: str) -> Resource:

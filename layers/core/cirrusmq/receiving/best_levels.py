@@ -198,11 +198,11 @@ class BestLevels:
         its clock   12:00:02  writes 12:00:02
         our clock   12:00:00  reads it: for 0.8 s from now on, not for 2.8 s
         """
-        place = _place(self._source.id)
+        key = _place(self._source.id)
         try:
             found = self._core.store.get_many(
-                self._core.tables.messages, [place], consistent=False
-            ).get(place)
+                self._core.tables.messages, [key], consistent=False
+            ).get(key)
         except Unavailable:
             return None
         self._pay(0.5)

@@ -329,9 +329,9 @@ class _Levels:
         now_ms = self._core.now_ms()
         return min(
             (
-                max(parcel.ready_ms(place), parcel.sent_ms)
+                max(parcel.ready_ms(index), parcel.sent_ms)
                 for parcel in parcels
-                for place in claimable_indexes(self._core, self._source, parcel, now_ms)
+                for index in claimable_indexes(self._core, self._source, parcel, now_ms)
             ),
             default=None,
         )

@@ -25,28 +25,28 @@ from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
 
 NonceOf = Callable[[Parcel, int, int], bytes]
-"""(parcel, place, receive count) -> the bytes that are drawn for the nonce of a new receipt."""
+"""(parcel, index, receive count) -> the bytes that are drawn for the nonce of a new receipt."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """Messages of one parcel that a receiver holds; `parcel` is as the claim left it."""
 
     parcel: Parcel
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
     before: Parcel | None = None
     """The parcel before the claim; None if an earlier call made it, and may have answered it."""
 
-    def receipt(self, place: int) -> str:
-        """Returns the receipt of the message at `place`."""
+    def receipt(self, index: int) -> str:
+        """Returns the receipt of the message at `index`."""
         return encode(
             Receipt(
                 source_id=self.parcel.source_id,
                 partition=self.parcel.partition,
                 sort_key=self.parcel.sort_key,
-                place=place,
+                place=index,
                 count=self.parcel.count,
                 expires_ms=self.parcel.expires_ms,
-                nonce=self.parcel.nonces[place],
+                nonce=self.parcel.nonces[index],
             )
         )
 
@@ -55,21 +55,21 @@ def claim(
     core: Core,
     source: Source,
     parcel: Parcel,
-    places: Sequence[int],
+    indexes: Sequence[int],
     timeout_seconds: int | None,
     nonce_of: NonceOf,
 ) -> Claim | Parcel | None:
-    """Claims the messages at `places`.
+    """Claims the messages at `indexes`.
 
     timeout_seconds: the receive's visibility timeout; None means the message's or the source's own.
     Returns the claim, the stored parcel if another receiver was faster, or None if it is gone.
     """
     now_ms = core.now_ms()
     changes: dict[int, MessageChange] = {}
-    for place in places:
-        drawn = nonce_of(parcel, place, parcel.receives[place] + 1)
-        changes[place] = claimed(
-            *(source, parcel, place, timeout_seconds, drawn, core.random.random, now_ms)
+    for index in indexes:
+        drawn = nonce_of(parcel, index, parcel.receives[index] + 1)
+        changes[index] = claimed(
+            *(source, parcel, index, timeout_seconds, drawn, core.random.random, now_ms)
         )
     wanted = changed(parcel, changes)
     try:
@@ -81,26 +81,26 @@ def claim(
         # Our own write, sent twice, or the write of an earlier call with the same attempt, which
         # this call did not read: the lease is as that call left it, and may have ended.
         if all(
-            same_lease(current.nonces[place], wanted.nonces[place])
-            and current.visible_ms[place] > now_ms
-            for place in places
+            same_lease(current.nonces[index], wanted.nonces[index])
+            and current.visible_ms[index] > now_ms
+            for index in indexes
         ):
-            return Claim(parcel=current, places=tuple(places))
+            return Claim(parcel=current, indexes=tuple(indexes))
         return current
-    return Claim(parcel=wanted, places=tuple(places), before=parcel)
+    return Claim(parcel=wanted, indexes=tuple(indexes), before=parcel)
 
 
 def try_claim(
     core: Core,
     source: Source,
     parcel: Parcel,
-    places: Sequence[int],
+    indexes: Sequence[int],
     timeout_seconds: int | None,
     nonce_of: NonceOf,
 ) -> Claim | Parcel | Unavailable | None:
     """Does what `claim` does, but returns a refusal of the store: other claims may succeed."""
     try:
-        return claim(core, source, parcel, places, timeout_seconds, nonce_of)
+        return claim(core, source, parcel, indexes, timeout_seconds, nonce_of)
     except Unavailable as error:
         return error
 

@@ -65,55 +65,55 @@ class Batch(msgspec.Struct):
     in_order: bool = False
     """True for an ordered source: nothing behind a message that is passed over may be reserved."""
     passed: dict[str, tuple[Parcel, int]] = {}
-    """Messages that no answer to this receive can hold, by id and key, with parcel and place."""
+    """Messages that no answer to this receive can hold, by id and key, with parcel and index."""
 
     def __post_init__(self) -> None:
         self.limit = self.wanted.limit
 
-    def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
-        """Reserves the first of `places` that still fit into the answer, and returns them.
+    def reserve(self, parcel: Parcel, indexes: Sequence[int]) -> list[int]:
+        """Reserves the first of `indexes` that still fit into the answer, and returns them.
 
         Messages that no answer can hold are passed over; in an ordered source the first ends it.
         """
         chosen: list[int] = []
-        for place in places:
+        for index in indexes:
             if self.count >= self.limit:
                 break
-            size = parcel.answer_bytes(place)
+            size = parcel.answer_bytes(index)
             if size > self.wanted.alone_bytes:
-                self._pass_over(parcel, place)
+                self._pass_over(parcel, index)
                 if self.in_order:
                     break
                 continue
             alone = not (self.count or self.wanted.begun)
             if self.bytes + size > self.wanted.answer_bytes and not alone:
                 break
-            chosen.append(place)
+            chosen.append(index)
             self.bytes += size
             self.count += 1
         return chosen
 
-    def holds_any(self, parcel: Parcel, places: Sequence[int]) -> bool:
-        """Returns True if an answer to this receive can hold one of the messages at `places`."""
-        if any(parcel.answer_bytes(place) <= self.wanted.alone_bytes for place in places):
+    def holds_any(self, parcel: Parcel, indexes: Sequence[int]) -> bool:
+        """Returns True if an answer to this receive can hold one of the messages at `indexes`."""
+        if any(parcel.answer_bytes(index) <= self.wanted.alone_bytes for index in indexes):
             return True
-        for place in places:
-            self._pass_over(parcel, place)
+        for index in indexes:
+            self._pass_over(parcel, index)
         return False
 
-    def _pass_over(self, parcel: Parcel, place: int) -> None:
-        self.passed[f"{parcel.message_id(place)} {parcel.sort_key}"] = parcel, place
+    def _pass_over(self, parcel: Parcel, index: int) -> None:
+        self.passed[f"{parcel.message_id(index)} {parcel.sort_key}"] = parcel, index
 
     def note(
-        self, parcel: Parcel, places: Sequence[int], outcome: Claim | Parcel | Unavailable | None
+        self, parcel: Parcel, indexes: Sequence[int], outcome: Claim | Parcel | Unavailable | None
     ) -> bool:
         """Keeps the claim of reserved messages, or undoes their reservation. Returns True if
         kept."""
         if isinstance(outcome, Claim):
             self.claims.append(outcome)
             return True
-        self.count -= len(places)
-        self.bytes -= sum(map(parcel.answer_bytes, places))
+        self.count -= len(indexes)
+        self.bytes -= sum(map(parcel.answer_bytes, indexes))
         if isinstance(outcome, Unavailable):
             self.refused = outcome
         return False
@@ -124,9 +124,9 @@ class Batch(msgspec.Struct):
         if self.refused is not None and not self.claims:
             raise self.refused
         if self.passed and not self.claims:
-            parcel, place = next(iter(self.passed.values()))
-            size, limit = parcel.answer_bytes(place), self.wanted.alone_bytes
-            raise answer_too_large(size, limit, parcel.message_id(place))
+            parcel, index = next(iter(self.passed.values()))
+            size, limit = parcel.answer_bytes(index), self.wanted.alone_bytes
+            raise answer_too_large(size, limit, parcel.message_id(index))
         return self.claims
 
     @property

@@ -204,10 +204,10 @@ class _RoundRobin:
         if source.max_in_flight is None:
             return self._limit
         held = (
-            parcel.held(place, now_ms)
+            parcel.held(index, now_ms)
             for parcel in page.parcels
             if source.keeps(parcel) and now_ms < parcel.expires_ms
-            for place in range(parcel.count)
+            for index in range(parcel.count)
         )
         return source.max_in_flight - sum(held)
 
@@ -217,8 +217,8 @@ class _RoundRobin:
         claimable = [
             parcel
             for parcel in page.parcels
-            if (places := claimable_indexes(core, source, parcel, now_ms))
-            and self._batch.holds_any(parcel, places)
+            if (indexes := claimable_indexes(core, source, parcel, now_ms))
+            and self._batch.holds_any(parcel, indexes)
         ]
         if claimable or page.more_after is None:
             chores.note(core, source, self._pk, page.parcels, now_ms)

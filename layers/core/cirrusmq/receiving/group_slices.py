@@ -116,7 +116,7 @@ def _claim_shares(
         for each in lost_now:
             lot = by_group[each.parcel.key_prefix]
             lot.room += _released(source, each, now_ms)
-            lot.give_back(len(each.places), second)
+            lot.give_back(len(each.indexes), second)
         lost += lost_now
     for each in lost:
         if each.left is not None:
@@ -135,11 +135,11 @@ def _allowed(core: Core, source: Source, lots: list[GroupSlice], shares: list[in
 def _released(source: Source, lost: Lost, now_ms: int) -> int:
     """Returns how many messages of a lost claim nobody else holds, so that they have room again."""
     if source.max_in_flight is None or lost.left is None:
-        return len(lost.places)
-    return sum(not lost.left.held(place, now_ms) for place in lost.places)
+        return len(lost.indexes)
+    return sum(not lost.left.held(index, now_ms) for index in lost.indexes)
 
 
 def claimable_count(core: Core, source: Source, lot: GroupSlice, now_ms: int, limit: int) -> int:
     """Returns the number of a lot's messages to claim, at most `limit`."""
-    places = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
-    return min(limit, lot.room, sum(places))
+    indexes = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
+    return min(limit, lot.room, sum(indexes))

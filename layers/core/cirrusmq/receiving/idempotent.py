@@ -103,7 +103,7 @@ def _held_by_turns(
         found += _held(source, whole, chance.nonce_of, now_ms)
         if cut is not None and budget.pays():
             found += _held_behind(core, source, Head(pk, cut), chance, limit, budget)
-        if sum(len(claim.places) for claim in found) >= limit:
+        if sum(len(claim.indexes) for claim in found) >= limit:
             break
         after = behind_group(page)
     return found
@@ -138,7 +138,7 @@ def _held_behind(
     place = first_time(core, pk, (first.more_after, until), since, budget, prefix)
     after = budget.portion(_UNITS_AFTER).parcels(core, pk, place, until)
     found = _held(source, after, nonce_of, now_ms)
-    if place <= first.more_after or sum(len(claim.places) for claim in found) >= limit:
+    if place <= first.more_after or sum(len(claim.indexes) for claim in found) >= limit:
         return found  # else the place is in the head, of which all was read
     earlier = budget.portion(_UNITS_BEFORE)
     before = earlier.parcels(core, pk, place, first.more_after, backwards=True)
@@ -149,11 +149,11 @@ def _held(source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: 
     held = []
     for parcel in parcels:
         if now_ms < parcel.expires_ms and source.keeps(parcel):
-            places = [
-                place for place in range(parcel.count) if _holds(parcel, place, nonce_of, now_ms)
+            indexes = [
+                index for index in range(parcel.count) if _holds(parcel, index, nonce_of, now_ms)
             ]
-            if places:
-                held.append(Claim(parcel=parcel, places=tuple(places)))
+            if indexes:
+                held.append(Claim(parcel=parcel, indexes=tuple(indexes)))
     return held
 
 
@@ -171,28 +171,28 @@ def _held_in_groups(
         if source.is_over(parcel, now_ms):
             continue
         group = parcel.sort_key.partition("#")[0]
-        live = [place for place in range(parcel.count) if parcel.live(place)]
-        places = [place for place in live if _holds(parcel, place, nonce_of, now_ms)]
-        ahead = zip(live, places, strict=False) if group not in broken else ()
-        places = [place for first, place in ahead if first == place]
-        if places != live:
+        live = [index for index in range(parcel.count) if parcel.live(index)]
+        indexes = [index for index in live if _holds(parcel, index, nonce_of, now_ms)]
+        ahead = zip(live, indexes, strict=False) if group not in broken else ()
+        indexes = [index for first, index in ahead if first == index]
+        if indexes != live:
             broken.add(group)
-        if places:
-            yield Claim(parcel=parcel, places=tuple(places))
+        if indexes:
+            yield Claim(parcel=parcel, indexes=tuple(indexes))
 
 
 def _ends(batch: Batch, held: Iterable[Claim]) -> bool:
     """Adds held messages, as far as they are wanted and fit. Returns True if the batch is done."""
     for claim in held:
-        places = batch.reserve(claim.parcel, claim.places)
-        if places:
-            batch.claims.append(Claim(parcel=claim.parcel, places=tuple(places)))
-        if batch.full or len(places) < len(claim.places):
+        indexes = batch.reserve(claim.parcel, claim.indexes)
+        if indexes:
+            batch.claims.append(Claim(parcel=claim.parcel, indexes=tuple(indexes)))
+        if batch.full or len(indexes) < len(claim.indexes):
             return True
     return False
 
 
-def _holds(parcel: Parcel, place: int, nonce_of: NonceOf, now_ms: int) -> bool:
-    if not parcel.held(place, now_ms):
+def _holds(parcel: Parcel, index: int, nonce_of: NonceOf, now_ms: int) -> bool:
+    if not parcel.held(index, now_ms):
         return False
-    return same_lease(parcel.nonces[place], nonce_of(parcel, place, parcel.receives[place]))
+    return same_lease(parcel.nonces[index], nonce_of(parcel, index, parcel.receives[index]))

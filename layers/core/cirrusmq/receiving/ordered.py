@@ -160,7 +160,7 @@ def _free_groups(
         passed = group
         if source.withholds(parcel):
             continue
-        first = next(place for place in range(parcel.count) if parcel.live(place))
+        first = next(index for index in range(parcel.count) if parcel.live(index))
         given_up = dead_letter_reason(source, parcel, first, now_ms)
         if given_up or parcel.receivable(first, now_ms) or parcel.awaits_group(first):
             free.append(group)
@@ -232,21 +232,21 @@ def _take_first(
     if left is None:
         return False
     parcel = rewound_groups.let_in(core, left, now_ms)
-    live = [place for place in range(parcel.count) if parcel.live(place)]
+    live = [index for index in range(parcel.count) if parcel.live(index)]
     free: list[int] = []
-    for place in live:
+    for index in live:
         # Behind a rewound message one may be used up: it is dead-lettered when it is the first.
-        used_up = free and dead_letter_reason(source, parcel, place, now_ms)
-        if used_up or not parcel.receivable(place, now_ms):
+        used_up = free and dead_letter_reason(source, parcel, index, now_ms)
+        if used_up or not parcel.receivable(index, now_ms):
             break
-        free.append(place)
-    places = batch.reserve(parcel, free)
-    if not places:
+        free.append(index)
+    indexes = batch.reserve(parcel, free)
+    if not indexes:
         return not live
     outcome = try_claim(
-        core, source, parcel, places, batch.wanted.timeout_seconds, batch.wanted.nonce_of
+        core, source, parcel, indexes, batch.wanted.timeout_seconds, batch.wanted.nonce_of
     )
-    return batch.note(parcel, places, outcome) and places == live
+    return batch.note(parcel, indexes, outcome) and indexes == live
 
 
 def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:

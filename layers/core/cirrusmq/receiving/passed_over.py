@@ -43,11 +43,11 @@ def settle(core: Core, source: Source, batch: Batch) -> None:
     Messages that leave their parcels are removed from the batch's passed messages.
     """
     budget = MoveBudget(core)
-    for key, (parcel, place) in list(batch.passed.items()):
-        if parcel.answer_bytes(place) <= batch.wanted.largest_bytes:
+    for key, (parcel, index) in list(batch.passed.items()):
+        if parcel.answer_bytes(index) <= batch.wanted.largest_bytes:
             continue  # it fits into an answer without the results of deletes
         try:
-            if _leaves(core, source, parcel, place, batch, budget):
+            if _leaves(core, source, parcel, index, batch, budget):
                 del batch.passed[key]
         except CirrusMQError as error:
             _logger.warning("%s is not dealt with now: %r", key, error.__cause__ or error)
@@ -55,19 +55,19 @@ def settle(core: Core, source: Source, batch: Batch) -> None:
 
 
 def _leaves(
-    core: Core, source: Source, parcel: Parcel, place: int, batch: Batch, budget: MoveBudget
+    core: Core, source: Source, parcel: Parcel, index: int, batch: Batch, budget: MoveBudget
 ) -> bool:
     """Moves a message into a separate parcel, or dead-letters it later. Returns True if so."""
-    name = f"{batch.wanted.reach} {source.id} {parcel.message_id(place)}"
+    name = f"{batch.wanted.reach} {source.id} {parcel.message_id(index)}"
     if name not in core.memory(Told):
         if parcel.count > 1 and not source.ordered:
             if not budget.spend():
                 return False
-            if _set_apart(core, source, parcel, place, batch):
+            if _set_apart(core, source, parcel, index, batch):
                 return True
         core.memory(Told).add(name)
-        _tell(source, parcel, place, batch)
-    waited_ms = core.now_ms() - parcel.ready_ms(place)
+        _tell(source, parcel, index, batch)
+    waited_ms = core.now_ms() - parcel.ready_ms(index)
     if source.dead_letter is None or waited_ms < TAKEN_SECONDS * 1000 or not budget.spend():
         return False
     if source.makes_dead_letter_queue:
@@ -77,30 +77,30 @@ def _leaves(
     if target is None:
         return False
     now_ms = core.now_ms()
-    return move_to_queue(core, source, parcel, place, target, REASON, now_ms) is not None
+    return move_to_queue(core, source, parcel, index, target, REASON, now_ms) is not None
 
 
-def _set_apart(core: Core, source: Source, parcel: Parcel, place: int, batch: Batch) -> bool:
+def _set_apart(core: Core, source: Source, parcel: Parcel, index: int, batch: Batch) -> bool:
     """Moves a message into a separate parcel, if an answer can hold it by its exact bound.
 
     Returns False if no answer can. If another worker was faster, the next scan sees the result.
     """
-    (messages,) = read_contents(core, source, [(parcel, [place])])
-    if place not in messages:
+    (messages,) = read_contents(core, source, [(parcel, [index])])
+    if index not in messages:
         return True
-    percent = messages[place].answer_percent
-    if answer_bytes(parcel.sizes[place], percent) > batch.wanted.largest_bytes:
+    percent = messages[index].answer_percent
+    if answer_bytes(parcel.sizes[index], percent) > batch.wanted.largest_bytes:
         return False
     now_ms = core.now_ms()
-    due_ms = parcel.ready_ms(place)
-    alone = rekeyed(core, source, parcel, [place], parcel.key_ms, due_ms, now_ms)
-    rekey(core, source, parcel, [place], replace(alone, answer_percent=percent), now_ms)
+    due_ms = parcel.ready_ms(index)
+    alone = rekeyed(core, source, parcel, [index], parcel.key_ms, due_ms, now_ms)
+    rekey(core, source, parcel, [index], replace(alone, answer_percent=percent), now_ms)
     return True
 
 
-def _tell(source: Source, parcel: Parcel, place: int, batch: Batch) -> None:
+def _tell(source: Source, parcel: Parcel, index: int, batch: Batch) -> None:
     _logger.warning(
         "message %s of source %s is passed over: it may take %d bytes of JSON, more than %s has",
-        *(parcel.message_id(place), source.id, parcel.answer_bytes(place)),
+        *(parcel.message_id(index), source.id, parcel.answer_bytes(index)),
         _HOLDERS.get(batch.wanted.reach, "any answer"),
     )

@@ -53,10 +53,10 @@ class PeekRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True):
-    """A message at a place of its parcel, which is not claimed."""
+    """A message at an index of its parcel, which is not claimed."""
 
     parcel: Parcel
-    place: int
+    index: int
     message: Message
 
 
@@ -76,7 +76,7 @@ class _Place(NamedTuple):
     behind: str = ""
     """A key up to which everything was shown; empty if nothing of the partition was."""
     key: str = ""
-    """The key of a parcel behind it, of which the places before `shown` were shown."""
+    """The key of a parcel behind it, of which the indexes before `shown` were shown."""
     shown: int = 0
 
 
@@ -135,8 +135,8 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
         if wanted is not None and not wanted.selects(parcel, now_ms):
             continue
         shown = place.shown if parcel.sort_key == place.key else 0
-        places = [each for each in _places(source, parcel, request.state, now_ms) if each >= shown]
-        rest = gathered.add(parcel, places)
+        indexes = [each for each in _places(source, parcel, request.state, now_ms) if each >= shown]
+        rest = gathered.add(parcel, indexes)
         if rest is not None:
             left = walk.at._replace(key=parcel.sort_key, shown=rest)
             break
@@ -153,13 +153,13 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
 
 
 def _places(source: Source, parcel: Parcel, state: State, now_ms: int) -> list[int]:
-    """Returns the places of a parcel's messages that are in a state."""
+    """Returns the indexes of a parcel's messages that are in a state."""
     if state == "active":
         return visible_indexes(source, parcel, now_ms)
     if not source.keeps(parcel) or source.withholds(parcel) or now_ms >= parcel.expires_ms:
         return []
     places = filter(parcel.live, range(parcel.count))
-    return [place for place in places if state_of(parcel, place, now_ms) == state]
+    return [index for index in places if state_of(parcel, index, now_ms) == state]
 
 
 def _begin(core: Core, source: Source, cursor: str | UnsetType, listing: tuple[str, str]) -> _Place:
@@ -187,21 +187,21 @@ class _Gathered:
         """True if the page has no room for another message."""
         return not self._left
 
-    def add(self, parcel: Parcel, places: Sequence[int]) -> int | None:
-        """Adds messages of a parcel. Returns the place of the first one without room, or None."""
+    def add(self, parcel: Parcel, indexes: Sequence[int]) -> int | None:
+        """Adds messages of a parcel. Returns the index of the first one without room, or None."""
         taken: list[int] = []
         rest: int | None = None
-        for place in places:
-            size = parcel.answer_bytes(place)
+        for index in indexes:
+            size = parcel.answer_bytes(index)
             if size > self._alone_bytes:
                 self.passed = self.passed or size
                 continue
             self._bytes += size
             too_large = self._bytes > ANSWER_BYTES and (self.found or taken)
             if too_large or self.full:
-                rest = place
+                rest = index
                 break
-            taken.append(place)
+            taken.append(index)
             self._left -= 1
         if taken:
             self.found.append((parcel, taken))
@@ -257,10 +257,10 @@ def _with_contents(
     core: Core, source: Source, found: list[tuple[Parcel, list[int]]]
 ) -> list[Peeked]:
     return [
-        Peeked(parcel=parcel, place=place, message=messages[place])
-        for (parcel, places), messages in zip(
+        Peeked(parcel=parcel, index=index, message=messages[index])
+        for (parcel, indexes), messages in zip(
             found, read_contents(core, source, found), strict=True
         )
-        for place in places
-        if place in messages
+        for index in indexes
+        if index in messages
     ]

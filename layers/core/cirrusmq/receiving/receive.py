@@ -90,7 +90,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     """A message that its receiver now holds."""
 
     parcel: Parcel
-    place: int
+    index: int
     receipt: str
     message: Message
 
@@ -460,7 +460,7 @@ class _ReceiveAnswer(msgspec.Struct):
         self.empty_looks = 0
         self.until_ms = self.until_ms or now_ms + FILLING_MS
         self.received += received
-        used_bytes = sum(each.parcel.answer_bytes(each.place) for each in received)
+        used_bytes = sum(each.parcel.answer_bytes(each.index) for each in received)
         self.rest = self.rest.behind(len(received), used_bytes)
 
     def ends(self, empty_looks: int, now_ms: int) -> bool:
@@ -476,11 +476,11 @@ def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Rece
     return [
         Received(
             parcel=claim.parcel,
-            place=place,
-            receipt=claim.receipt(place),
-            message=messages[place],
+            index=index,
+            receipt=claim.receipt(index),
+            message=messages[index],
         )
         for claim, messages in zip(claims, read_claimed(core, source, claims), strict=True)
-        for place in claim.places
-        if place in messages
+        for index in claim.indexes
+        if index in messages
     ]

@@ -27,7 +27,7 @@ from cirrusmq.storage.parcels import parcel_key
 
 _logger = logging.getLogger(__name__)
 Contents = dict[int, Message]
-"""Messages by their places in a parcel."""
+"""Messages by their indexes in a parcel."""
 
 
 class _Undo(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,10 +47,10 @@ def read_claimed(core: Core, source: Source, claims: Sequence[Claim]) -> list[Co
     undone: list[_Undo] = []
     broken: set[str] = set()
     for claim, messages in zip(claims, contents, strict=True):
-        unread = [place for place in claim.places if place not in messages]
+        unread = [index for index in claim.indexes if index not in messages]
         behind = _behind(source, claim, messages, broken)
-        for place in behind:
-            del messages[place]
+        for index in behind:
+            del messages[index]
         free = [*unread, *behind] if refused else behind
         hidden = [] if refused else unread
         if (free or hidden) and claim.before is not None:
@@ -64,15 +64,15 @@ def read_claimed(core: Core, source: Source, claims: Sequence[Claim]) -> list[Co
 def _read(
     core: Core, source: Source, claims: Sequence[Claim]
 ) -> tuple[list[Contents], Unavailable | None]:
-    wanted = [(claim.parcel, claim.places) for claim in claims]
+    wanted = [(claim.parcel, claim.indexes) for claim in claims]
     refused: Unavailable | None
     try:
         contents, refused = read_what_can_be(core, source, wanted)
     except Unavailable as error:
         refused = error
         contents = [
-            {} if parcel.content is None else read_contents(core, source, [(parcel, places)])[0]
-            for parcel, places in wanted
+            {} if parcel.content is None else read_contents(core, source, [(parcel, indexes)])[0]
+            for parcel, indexes in wanted
         ]
     if refused is not None:
         _logger.warning("bodies of source %s could not be read: %r", source.id, refused.__cause__)
@@ -80,24 +80,24 @@ def _read(
 
 
 def _behind(source: Source, claim: Claim, messages: Contents, broken: set[str]) -> list[int]:
-    """Returns places of an ordered source's messages behind one that cannot be answered."""
+    """Returns indexes of an ordered source's messages behind one that cannot be answered."""
     if not source.ordered:
         return []
     group = claim.parcel.sort_key.partition("#")[0]
     behind = []
-    for place in claim.places:
-        if place not in messages:
+    for index in claim.indexes:
+        if index not in messages:
             broken.add(group)
         elif group in broken:
-            behind.append(place)
+            behind.append(index)
     return behind
 
 
 def _undo(core: Core, undo: _Undo) -> None:
     after, before = undo.claim.parcel, undo.claim.before
     assert before is not None
-    changes = {place: unclaimed(before, after, place) for place in undo.free}
-    changes |= {place: unread(before, after, place) for place in undo.hidden}
+    changes = {index: unclaimed(before, after, index) for index in undo.free}
+    changes |= {index: unread(before, after, index) for index in undo.hidden}
     still = as_read(after, changes, "nonces", "visible_ms")
     request = change(core.tables.messages, parcel_key(after), changes, still)
     try:

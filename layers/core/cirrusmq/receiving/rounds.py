@@ -253,31 +253,31 @@ def _meet(core: Core, source: Source, walk: PartitionScan, now_ms: int) -> tuple
 
 def _of_parcel(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Met:
     """Returns the results of a parcel; in an ordered source only its first message counts."""
-    places = [place for place in range(parcel.count) if parcel.live(place)]
+    indexes = [index for index in range(parcel.count) if parcel.live(index)]
     if source.ordered:
-        places = places[:1]
-    active = any(parcel.receivable(each, now_ms) or parcel.awaits_group(each) for each in places)
+        indexes = indexes[:1]
+    active = any(parcel.receivable(each, now_ms) or parcel.awaits_group(each) for each in indexes)
     oldest_ms = parcel.sent_ms if active else None
     if source.withholds(parcel):
         return Met(oldest_ms)  # the rewind wakes a worker when it may be received
     # A held message does not count: its worker scans when it leaves, and if it dies the sweep does.
     ready_ms = min(
         (
-            parcel.ready_ms(place)
-            for place in places
-            if not parcel.held(place, now_ms) and parcel.ready_ms(place) < parcel.expires_ms
-            if not _is_passed_over(source, parcel, place)
+            parcel.ready_ms(index)
+            for index in indexes
+            if not parcel.held(index, now_ms) and parcel.ready_ms(index) < parcel.expires_ms
+            if not _is_passed_over(source, parcel, index)
             # In an order the messages behind it wait for the receive that moves it.
-            if source.ordered or not leaves(core, source, parcel, place, now_ms)
+            if source.ordered or not leaves(core, source, parcel, index, now_ms)
         ),
         default=None,
     )
     return Met(oldest_ms, ready_ms, parcel.key_prefix)
 
 
-def _is_passed_over(source: Source, parcel: Parcel, place: int) -> bool:
+def _is_passed_over(source: Source, parcel: Parcel, index: int) -> bool:
     """Returns True if the event of the source's function cannot hold the message."""
-    return source.invoke is not None and parcel.answer_bytes(place) > CALLED_BYTES
+    return source.invoke is not None and parcel.answer_bytes(index) > CALLED_BYTES
 
 
 def _read(core: Core, source: Source, partition: int) -> _Round:

@@ -187,15 +187,15 @@ class _Select:
         found = [
             Received(
                 parcel=claim.parcel,
-                place=place,
-                receipt=claim.receipt(place),
-                message=look.contents[claim.parcel.sort_key, place],
+                index=index,
+                receipt=claim.receipt(index),
+                message=look.contents[claim.parcel.sort_key, index],
             )
             for claim in claims
-            for place in claim.places
+            for index in claim.indexes
         ]
         self.received += found
-        used_bytes = sum(each.parcel.answer_bytes(each.place) for each in found)
+        used_bytes = sum(each.parcel.answer_bytes(each.index) for each in found)
         self._rest = self._rest.behind(len(found), used_bytes)
         return look.behind
 
@@ -206,19 +206,19 @@ class _Select:
         """
         now_ms, core = self._core.now_ms(), self._core
         able = [(each, claimable_indexes(core, source, each, now_ms)) for each in parcels]
-        paid = self._paid([each for each, places in able if places])
+        paid = self._paid([each for each, indexes in able if indexes])
         refused: Unavailable | None = None
         contents: dict[str, dict[int, Message]] = {}
         if paid:
-            wanted = [(each, places) for each, places in able if each.sort_key in paid]
+            wanted = [(each, indexes) for each, indexes in able if each.sort_key in paid]
             read, refused = read_what_can_be(core, source, wanted)
             contents = {each.sort_key: found for (each, _), found in zip(wanted, read, strict=True)}
         if refused is not None:
             raise refused
-        for parcel, places in able:
-            if places and parcel.sort_key not in contents:
+        for parcel, indexes in able:
+            if indexes and parcel.sort_key not in contents:
                 return False
-            if places and not self._reserve(parcel, contents[parcel.sort_key], batch, look):
+            if indexes and not self._reserve(parcel, contents[parcel.sort_key], batch, look):
                 return False
             look.behind = parcel.sort_key
         return True
@@ -227,15 +227,15 @@ class _Select:
         self, parcel: Parcel, messages: dict[int, Message], batch: Batch, look: _Look
     ) -> bool:
         """Reserve the messages of a parcel that match; whether there was room for all of them."""
-        matching = {place: each for place, each in messages.items() if self._matches(each)}
+        matching = {index: each for index, each in messages.items() if self._matches(each)}
         if not matching:
             return True
         passed = len(batch.passed)
-        places = batch.reserve(parcel, list(matching))
-        if places:
-            look.plans.append((parcel, places))
-        look.contents |= {(parcel.sort_key, place): each for place, each in matching.items()}
-        return len(places) + len(batch.passed) - passed == len(matching)
+        indexes = batch.reserve(parcel, list(matching))
+        if indexes:
+            look.plans.append((parcel, indexes))
+        look.contents |= {(parcel.sort_key, index): each for index, each in matching.items()}
+        return len(indexes) + len(batch.passed) - passed == len(matching)
 
     def _again(
         self, source: Source, lost: Sequence[Lost], batch: Batch, look: _Look
@@ -244,9 +244,9 @@ class _Select:
         for each in lost:
             if each.left is not None:
                 able = claimable_indexes(self._core, source, each.left, self._core.now_ms())
-                places = batch.reserve(each.left, [one for one in each.places if one in able])
-                if places:
-                    plans.append((each.left, places))
+                indexes = batch.reserve(each.left, [one for one in each.indexes if one in able])
+                if indexes:
+                    plans.append((each.left, indexes))
         return plans
 
     def _paid(self, parcels: Sequence[Parcel]) -> set[str]:

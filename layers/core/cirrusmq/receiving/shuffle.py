@@ -48,10 +48,10 @@ class RandomOrder:
             self.ring_start = group.hash
         self._order: list[int] = []
 
-    def nonce_of(self, parcel: Parcel, place: int, receive_count: int) -> bytes:
+    def nonce_of(self, parcel: Parcel, index: int, receive_count: int) -> bytes:
         """Returns the nonce of the receipt of a message's claim."""
         if self._secret:
-            return self._derived(f"{parcel.sort_key}#{place}#{receive_count}")
+            return self._derived(f"{parcel.sort_key}#{index}#{receive_count}")
         return self._random_bytes(NONCE_BYTES)
 
     def partitions(self, source: Source) -> list[int]:

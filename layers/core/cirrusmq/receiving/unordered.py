@@ -24,7 +24,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """A claim at which another receiver was faster."""
 
     parcel: Parcel
-    places: Sequence[int]
+    indexes: Sequence[int]
     left: Parcel | None
     """The parcel as it is now; None if it is gone."""
 
@@ -82,10 +82,10 @@ def plan(
     plans = []
     while left and not batch.full:
         parcel = left.popleft()
-        places = claimable_indexes(core, source, parcel, core.now_ms())
-        places = batch.reserve(parcel, places)
-        if places:
-            plans.append((parcel, places))
+        indexes = claimable_indexes(core, source, parcel, core.now_ms())
+        indexes = batch.reserve(parcel, indexes)
+        if indexes:
+            plans.append((parcel, indexes))
     return plans
 
 
@@ -102,10 +102,10 @@ def claim_all(
         lambda plan: try_claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
     )
     lost = []
-    for (parcel, places), outcome in zip(plans, outcomes, strict=True):
-        if batch.note(parcel, places, outcome) or isinstance(outcome, Unavailable):
+    for (parcel, indexes), outcome in zip(plans, outcomes, strict=True):
+        if batch.note(parcel, indexes, outcome) or isinstance(outcome, Unavailable):
             continue
         core.memory(HeadMemory).contend(pk, core.now_ms())
         left = outcome if isinstance(outcome, Parcel) else None
-        lost.append(Lost(parcel=parcel, places=places, left=left))
+        lost.append(Lost(parcel=parcel, indexes=indexes, left=left))
     return lost

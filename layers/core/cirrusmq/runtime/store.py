@@ -115,8 +115,8 @@ class Store:
             except ClientError as error:
                 reasons = error.response.get("CancellationReasons", [])
                 failed = {
-                    place: reason.get("Item")
-                    for place, reason in enumerate(reasons)
+                    index: reason.get("Item")
+                    for index, reason in enumerate(reasons)
                     if reason.get("Code") == "ConditionalCheckFailed"
                 }
                 if failed:

@@ -117,11 +117,11 @@ def _fire_isolated(look: MarkLook, mark: ScheduleMark) -> bool:
 def _fire(look: MarkLook, mark: ScheduleMark) -> bool:
     """Fires a mark, and the marks after it until the horizon. Returns True if it finished."""
     core = look.core
-    place = schedule_place(mark.account, mark.name)
+    key = schedule_place(mark.account, mark.name)
     for _ in range(_STEPS):
         if core.now_ms() >= look.deadline_ms:
             return False
-        found = directory.read(core, place, Schedule)
+        found = directory.read(core, key, Schedule)
         step = _step(look, found, mark)
         if not _write(core, found, mark, step):
             return True  # another sweep has taken it
@@ -200,8 +200,8 @@ def _write(core: Core, found: Document[Schedule] | None, mark: ScheduleMark, ste
         writes.append(put_mark(core, replace(mark, due_ms=step.next_ms)))
     if found is not None and _changes_failure(found.value, step):
         schedule = replace(found.value, failure=step.failure)
-        place = schedule_place(mark.account, mark.name)
-        writes.append(directory.put_over(core, place, schedule, found))
+        key = schedule_place(mark.account, mark.name)
+        writes.append(directory.put_over(core, key, schedule, found))
     put_ms = core.now_ms()
     if step.fired is not None:
         writes += step.fired.puts(core)

@@ -122,7 +122,7 @@ def _for_topic(
         # Their names in a publish; a schedule has one message.
         parameter = str(error.parameter).replace("messages[0]", "message")
         raise InvalidParameter(parameter, error.detail.partition(": ")[2]) from error
-    drafts = {place: draft for place, draft in drafts.items() if draft.subscriptions}
+    drafts = {index: draft for index, draft in drafts.items() if draft.subscriptions}
     if not drafts:
         return Fired([], None)  # nobody gets it: nothing is kept, as of a publish
     queues = endpoints(core, drafts.values())

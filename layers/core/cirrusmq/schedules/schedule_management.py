@@ -59,8 +59,8 @@ def _put(
     wanted: Definition,
     resource_id: str | None,
 ) -> DirectoryChange[tuple[Schedule, bool]]:
-    place, now_ms = schedule_place(account, name), core.now_ms()
-    found = directory.read(core, place, Schedule)
+    key, now_ms = schedule_place(account, name), core.now_ms()
+    found = directory.read(core, key, Schedule)
     if found is not None and found.value.name != name:
         raise AlreadyExists(f"schedule {found.value.name} exists")
     if found is not None and resource_id not in (None, found.value.id):
@@ -73,7 +73,7 @@ def _put(
     writes = []
     if found is not None:
         schedule = with_definition(found.value, definition, now_ms)
-        writes.append(directory.put_over(core, place, schedule, found))
+        writes.append(directory.put_over(core, key, schedule, found))
     else:
         schedule = Schedule(
             account=account,
@@ -83,7 +83,7 @@ def _put(
             created_ms=now_ms,
             modified_ms=now_ms,
         )
-        writes.append(directory.put_new(core, place, schedule))
+        writes.append(directory.put_new(core, key, schedule))
         count = schedules_count_place(account)
         writes.append(directory.count_up(core, count, limits.SCHEDULES_PER_ACCOUNT))
     due_ms = next_after(definition.rule, definition.since_ms - 1)

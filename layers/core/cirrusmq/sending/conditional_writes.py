@@ -192,9 +192,9 @@ def _rekeyed(item: Item, new_key_ms: int, due_ms: int | None, scale: float) -> l
     parcel = read_parcel(item)
     tombstone = replace(parcel, visible_ms=(MOVED,) * parcel.count, content=None)
     end_ms = tombstone_until(parcel, scale) + 1
-    places = range(parcel.count)
+    indexes = range(parcel.count)
     due_ms = parcel.visible_ms[0] if due_ms is None else due_ms
-    moved = under_key(parcel, places, new_key_ms, due_ms, parcel.moved_from)
+    moved = under_key(parcel, indexes, new_key_ms, due_ms, parcel.moved_from)
     return [
         parcel_item(tombstone) | {"expires_at": {"N": str(ttl_seconds(end_ms))}},
         parcel_item(moved),

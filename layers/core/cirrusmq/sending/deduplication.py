@@ -63,11 +63,11 @@ def reminders(
 ) -> list[tuple[str, Item]]:
     """(deduplication id, item that remembers it) of each message that has an id.
 
-    `target_id` is the queue's or topic's; `keys` and `messages` are by place in the request.
+    `target_id` is the queue's or topic's; `keys` and `messages` are by index in the request.
     """
     remembered = []
-    for place, message in messages.items():
-        key = keys[place]
+    for index, message in messages.items():
+        key = keys[index]
         if key is None:
             continue
         digest = key_digest(key)
@@ -122,7 +122,7 @@ def transact(
         if len(own_ms) < len(found) or (found and not whole) or purged:
             raise Duplicate(found) from refused
         items = tuple(
-            old for place, old in refused.failed.items() if old and place >= len(reminders)
+            old for index, old in refused.failed.items() if old and index >= len(reminders)
         )
         sent_ms = [*own_ms, *(int(old["t"]["N"]) for old in items), now_ms]
         return PreviousAttempt(sent_ms[0], items)
@@ -137,10 +137,10 @@ def _purged_others(
     A: k ──> B: k and l, of which l is stored ──> purge of A's ──> B again: l is stored, k is A's
     """
     kept: dict[int, Item | None] = {}
-    for place, (_, item) in enumerate(reminders):
+    for index, (_, item) in enumerate(reminders):
         old = core.store.get(core.tables.messages, item["pk"]["S"], item["sk"]["S"])
         if old and old["i"] != item["i"] and int(old["t"]["N"]) <= purged_ms:
-            kept[place] = old
+            kept[index] = old
     return find_reminded(reminders, kept)
 
 
@@ -150,10 +150,10 @@ def check_reminded(core: Core, reminders: Sequence[tuple[str, Item]]) -> None:
     `reminders`: as that send wrote them, for its messages that were no duplicates.
     """
     kept: dict[int, Item | None] = {}
-    for place, (_, item) in enumerate(reminders):
+    for index, (_, item) in enumerate(reminders):
         old = core.store.get(core.tables.messages, item["pk"]["S"], item["sk"]["S"])
         if old and old["i"] != item["i"] and int(old["t"]["N"]) <= int(item["t"]["N"]):
-            kept[place] = old
+            kept[index] = old
     if found := find_reminded(reminders, kept):
         raise Duplicate(found)
 
@@ -202,8 +202,8 @@ def find_reminded(
             sent_ms=int(old["t"]["N"]),
             order=int(old["o"]["N"]) if "o" in old else None,
         )
-        for place, (key, _) in enumerate(reminders)
-        if (old := failed.get(place)) is not None
+        for index, (key, _) in enumerate(reminders)
+        if (old := failed.get(index)) is not None
     }
 
 

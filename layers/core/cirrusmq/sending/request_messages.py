@@ -114,7 +114,7 @@ def stored(
     sent_ms: int,
     orders: Mapping[int, int] = MappingProxyType({}),
 ) -> dict[int, Stored]:
-    """Returns the messages of a send as its caller sees them, by their places in the request.
+    """Returns the messages of a send as its caller sees them, by their indexes in the request.
 
     `orders`: their numbers, in an ordered queue.
 
@@ -122,13 +122,13 @@ def stored(
     request may leave out others than the first try.
     """
     return {
-        place: Stored(
-            id=message_id(send_id, place),
+        index: Stored(
+            id=message_id(send_id, index),
             body_md5=message.body_md5,
             sent_ms=sent_ms,
-            order=orders.get(place),
+            order=orders.get(index),
         )
-        for place, message in contents.items()
+        for index, message in contents.items()
     }
 
 
@@ -137,7 +137,7 @@ def store_once(
 ) -> tuple[dict[int, A], dict[int, A | Stored]]:
     """Stores messages, of which some are duplicates by their deduplication ids.
 
-    `keys` has the id, or None, of each message by its place in the request. `store` takes the
+    `keys` has the id, or None, of each message by its index in the request. `store` takes the
     places of the messages that are no duplicates as far as known, and returns an answer for each.
     It raises Duplicate if the store has others of these ids.
 
@@ -153,9 +153,9 @@ def store_once(
             known |= duplicate.found
         else:
             break
-    known |= {key: answers[place] for place in fresh if (key := keys[place]) is not None}
+    known |= {key: answers[index] for index in fresh if (key := keys[index]) is not None}
     return answers, {
-        place: known[key] for place, key in keys.items() if key is not None and place not in answers
+        index: known[key] for index, key in keys.items() if key is not None and index not in answers
     }
 
 
@@ -163,9 +163,9 @@ def without_duplicates(keys: Mapping[int, str | None], known: Iterable[str]) -> 
     """Returns the places of the first message with each unknown id, and of messages without one."""
     seen = set(known)
     fresh = []
-    for place, key in keys.items():
+    for index, key in keys.items():
         if key is None or key not in seen:
-            fresh.append(place)
+            fresh.append(index)
         if key is not None:
             seen.add(key)
     return fresh

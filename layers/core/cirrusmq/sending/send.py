@@ -177,12 +177,12 @@ def send(
         count=len(contents),
         placed=place_messages(core, send_id, contents, life_ms) if drafts else Placed(),
     )
-    keys = {place: draft.deduplication_id for place, draft in drafts.items()}
+    keys = {index: draft.deduplication_id for index, draft in drafts.items()}
     fresh, duplicates = store_once(keys, partial(_store, sending, drafts))
     results: dict[int, _Result] = {**refused, **fresh, **duplicates}
     if 0 in drafts and drafts[0].asked is not None:
         results[0] = with_deadline(results[0], drafts[0].asked)
-    return [results[place] for place in range(len(request.messages))]
+    return [results[index] for index in range(len(request.messages))]
 
 
 def _with_priorities(request: SendRequest, contents: Sequence[Message]) -> Sequence[Message]:
@@ -206,22 +206,22 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float
 def _check(
     queue: Queue, request: SendRequest, contents: Sequence[Message]
 ) -> tuple[dict[int, SendDraft], dict[int, CirrusMQError]]:
-    """The messages by their places in the request; without `atomic` the errors of others."""
+    """The messages by their indexes in the request; without `atomic` the errors of others."""
     drafts: dict[int, SendDraft] = {}
     refused: dict[int, CirrusMQError] = {}
-    for place, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
+    for index, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
         try:
-            where = f"messages[{place}]"
+            where = f"messages[{index}]"
             draft = check_message(queue, given, message, where)
             if draft.asked is not None:
                 replaces = not isinstance(given.replace, UnsetType)
                 count = len(request.messages)
                 check_asking(queue, draft.asked, count, draft.delay_seconds, replaces=replaces)
-            drafts[place] = _with_replacement(queue, request, given, draft)
+            drafts[index] = _with_replacement(queue, request, given, draft)
         except CirrusMQError as error:
             if request.atomic:
                 raise
-            refused[place] = error
+            refused[index] = error
     return drafts, refused
 
 
@@ -320,11 +320,11 @@ def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> s
 
 
 def _store(
-    sending: _Send, drafts: Mapping[int, SendDraft], places: Sequence[int]
+    sending: _Send, drafts: Mapping[int, SendDraft], indexes: Sequence[int]
 ) -> dict[int, _Result]:
-    """Stores the messages at `places`, unless an earlier try of the send has."""
+    """Stores the messages at `indexes`, unless an earlier try of the send has."""
     results: dict[int, _Result] = {}
-    while left := {place: drafts[place] for place in places if place not in results}:
+    while left := {index: drafts[index] for index in indexes if index not in results}:
         results |= _write(sending, left)
     return results
 
@@ -336,11 +336,11 @@ def _write(sending: _Send, drafts: Mapping[int, SendDraft]) -> Mapping[int, _Res
     messages that an earlier try of the send stored or keeps out.
     """
     core, queue = sending.core, sending.queue
-    messages = {place: draft.message for place, draft in drafts.items()}
-    met = {place for place, draft in drafts.items() if not draft.own_delay}
-    prefixes = dict.fromkeys(queue_prefix(queue, messages[place]) for place in sorted(met))
+    messages = {index: draft.message for index, draft in drafts.items()}
+    met = {index for index, draft in drafts.items() if not draft.own_delay}
+    prefixes = dict.fromkeys(queue_prefix(queue, messages[index]) for index in sorted(met))
     earlier = find_with_earlier_delay(core, queue, sending.id, sending.begun_ms, prefixes)
-    keys = {place: draft.deduplication_id for place, draft in drafts.items()}
+    keys = {index: draft.deduplication_id for index, draft in drafts.items()}
     first = next(iter(drafts.values()))
     if first.replacement is not None:
         return _write_in_place(sending, first.replacement, drafts, earlier)
@@ -370,7 +370,7 @@ def _write(sending: _Send, drafts: Mapping[int, SendDraft]) -> Mapping[int, _Res
         wake_receivers(core, queue, map(read_parcel, items.parcels), sending.now_ms)
         return fresh
     taken = {_key(item) for item in earlier.items}
-    met = {place for item in items.all if _key(item) in taken for place in read_positions(item)}
+    met = {index for item in items.all if _key(item) in taken for index in read_positions(item)}
     return _results_after_conflict(sending, messages, earlier, met, orders)
 
 
@@ -393,17 +393,17 @@ def _write_in_place(
     if done.parcels:
         put = map(read_parcel, done.parcels)
         wake_receivers(sending.core, sending.queue, put, sending.now_ms)
-    messages = {place: draft.message for place, draft in drafts.items()}
+    messages = {index: draft.message for index, draft in drafts.items()}
     found = stored(sending.id, messages, done.sent_ms)
-    return {place: structs.replace(each, replaced=done.replaced) for place, each in found.items()}
+    return {index: structs.replace(each, replaced=done.replaced) for index, each in found.items()}
 
 
 def _orders(items: Items) -> dict[int, int]:
-    """The numbers of an ordered queue's messages, by their places in the request."""
+    """The numbers of an ordered queue's messages, by their indexes in the request."""
     return {
-        place: order_number(item["sk"]["S"], place)
+        index: order_number(item["sk"]["S"], index)
         for item in items.parcels
-        for place in read_positions(item)
+        for index in read_positions(item)
     }
 
 
@@ -412,12 +412,12 @@ def _items(sending: _Send, drafts: Mapping[int, SendDraft]) -> Items:
     asked = next(iter(drafts.values())).asked
     entries = [
         Entry(
-            position=place,
+            position=index,
             message=draft.message,
             available_ms=now_ms + draft.delay_seconds * 1000,
             visibility_seconds=draft.visibility_seconds,
         )
-        for place, draft in drafts.items()
+        for index, draft in drafts.items()
     ]
     items = items_for(
         queue,
@@ -444,7 +444,7 @@ def _results_after_conflict(
 ) -> Mapping[int, _Result]:
     """Returns results of messages that an earlier try decided; the others are still to be stored.
 
-    `met`: the places of messages whose keys are taken by items of the earlier try. If that was not
+    `met`: the indexes of messages whose keys are taken by items of the earlier try. If that was not
     `whole`, it may have refused some of them, and its items keep them out for good:
 
         first try     message 0 is too large: refused      message 1: stored under the key
@@ -457,11 +457,11 @@ def _results_after_conflict(
         return stored(sending.id, messages, earlier.sent_ms, orders)
     if all(map(is_orphan_record, earlier.items)):
         raise Unavailable  # it died before it stored anything, and may have had others
-    held = {place for item in earlier.items for place in read_positions(item)}
-    kept = {place: message for place, message in messages.items() if place in held}
+    held = {index for item in earlier.items for index in read_positions(item)}
+    kept = {index: message for index, message in messages.items() if index in held}
     said = "was rejected by the first call with this attempt; send it again with a new attempt"
     left_out = {
-        place: InvalidParameter("attempt", f"messages[{place}] {said}") for place in met - held
+        index: InvalidParameter("attempt", f"messages[{index}] {said}") for index in met - held
     }
     return {**stored(sending.id, kept, earlier.sent_ms), **left_out}
 

@@ -58,6 +58,6 @@ def _dead_letter(core: Core, held: Held, reason: str) -> Results:
     # Deletes have the same function, and their cold starts do without what this takes.
     from cirrusmq.lifecycle.transfer import move_to_queue
 
-    place, nonce = held.receipt.place, held.receipt.nonce
-    moved = move_to_queue(core, held.source, parcel, place, target, reason, now_ms, nonce)
+    index, nonce = held.receipt.place, held.receipt.nonce
+    moved = move_to_queue(core, held.source, parcel, index, target, reason, now_ms, nonce)
     return {} if moved is None else {held.text: 0}

@@ -70,10 +70,10 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:
     if not alive:
         return {}
     first = alive[0]
-    places = {held.receipt.place for held in alive}
-    if len(places) < len(alive):  # two receipts of one message: one of them is stale
+    indexes = {held.receipt.place for held in alive}
+    if len(indexes) < len(alive):  # two receipts of one message: one of them is stale
         return _delete_each(core, alive, now_ms)
-    if first.receipt.count != len(places):
+    if first.receipt.count != len(indexes):
         return _delete_part(core, alive, now_ms)
     if first.source.archives:
         return _archive_whole(core, alive, now_ms)
@@ -157,11 +157,11 @@ def _applied_before(core: Core, failed: ConditionFailed, held: Held) -> bool:
         standing = held.source.ordered or key_in_group(held.receipt.sort_key) > purged
         return standing and _took_parcel(core, failed, held)
     parcel = read_parcel(failed.item)
-    place = held.receipt.place
+    index = held.receipt.place
     return (
-        place < parcel.count
-        and parcel.nonces[place] == held.receipt.nonce
-        and parcel.visible_ms[place] == DELETED
+        index < parcel.count
+        and parcel.nonces[index] == held.receipt.nonce
+        and parcel.visible_ms[index] == DELETED
     )
 
 

@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 class Portion(msgspec.Struct, frozen=True, kw_only=True):
     """Messages of a parcel with the same wait."""
 
-    places: Sequence[int]
+    indexes: Sequence[int]
     wait_ms: int
 
 
@@ -55,14 +55,14 @@ def stays(source: Source, sort_key: str, wait_ms: int, now_ms: int) -> bool:
     return fresh and wait_ms < limits.FRESH_KEY_MS
 
 
-def portions(parcel: Parcel, places: Sequence[int], wait_ms: int | None) -> Iterator[Portion]:
+def portions(parcel: Parcel, indexes: Sequence[int], wait_ms: int | None) -> Iterator[Portion]:
     """Yields the places by their waits; None as `wait_ms` means the wait drawn at the receive."""
     together: dict[int, list[int]] = {}
-    for place in places:
-        wait = parcel.wait_ms(place) if wait_ms is None else wait_ms
-        together.setdefault(wait, []).append(place)
+    for index in indexes:
+        wait = parcel.wait_ms(index) if wait_ms is None else wait_ms
+        together.setdefault(wait, []).append(index)
     for wait, held in together.items():
-        yield Portion(places=held, wait_ms=wait)
+        yield Portion(indexes=held, wait_ms=wait)
 
 
 def move(
@@ -80,10 +80,10 @@ def move(
         return InPlace(None)
     due_ms = min(now_ms + portion.wait_ms, parcel.expires_ms)
     at_once = portion.wait_ms < limits.FRESH_KEY_MS
-    key = turn_ms(parcel, portion.places, now_ms) if at_once else due_ms
-    moved = rekeyed(core, source, parcel, portion.places, key, due_ms, now_ms)
+    key = turn_ms(parcel, portion.indexes, now_ms) if at_once else due_ms
+    moved = rekeyed(core, source, parcel, portion.indexes, key, due_ms, now_ms)
     try:
-        left = rekey(core, source, parcel, portion.places, moved, now_ms, nonces)
+        left = rekey(core, source, parcel, portion.indexes, moved, now_ms, nonces)
     except Unavailable as error:
         # Consumers that fail must not throttle senders: one unit instead of four.
         _logger.warning("messages of %s are given back in place: %r", pk, error.__cause__)
@@ -96,7 +96,7 @@ def give_up_aged(
 ) -> tuple[Parcel, list[int]]:
     """Dead-letters messages that are too old. Returns the rest of the parcel, and their places.
 
-    nonces: by place. A message that cannot be moved now is given back like any other.
+    nonces: by index. A message that cannot be moved now is given back like any other.
     """
     max_age = source.dead_letter.max_age_seconds if source.dead_letter else None
     went: list[int] = []
@@ -107,12 +107,12 @@ def give_up_aged(
 
     try:
         target = dead_letter_queue(core, source)
-        for place, nonce in nonces.items() if target else ():
+        for index, nonce in nonces.items() if target else ():
             assert target is not None
-            left = move_to_queue(core, source, parcel, place, target, "max_age", now_ms, nonce)
+            left = move_to_queue(core, source, parcel, index, target, "max_age", now_ms, nonce)
             if left is not None:
                 parcel = left
-                went.append(place)
+                went.append(index)
     except Unavailable as error:
         _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
     return parcel, went

@@ -96,7 +96,7 @@ def holds_still(held: Held, now_ms: int) -> Condition:
     or purged). If a retry's wait follows, a lease that ran out has passed into it; without one the
     receipt may still be used.
     """
-    receipt, place = held.receipt, held.receipt.place
+    receipt, index = held.receipt, held.receipt.place
     parcel = Condition(
         ("x = :expires", "size(v) = :count", "t > :purged"),
         {
@@ -109,12 +109,12 @@ def holds_still(held: Held, now_ms: int) -> Condition:
         parcel = all_of([parcel, _kept(held, held.source.ends_ms)])
     live = Condition(
         (
-            f"v[{place}] > :none",
-            f"(attribute_not_exists(w) OR w[{place}] = :none OR v[{place}] > :now)",
+            f"v[{index}] > :none",
+            f"(attribute_not_exists(w) OR w[{index}] = :none OR v[{index}] > :now)",
         ),
         {":none": {"N": "0"}, ":now": {"N": str(now_ms)}},
     )
-    return all_of([parcel, having("nonces", {place: receipt.nonce}), live])
+    return all_of([parcel, having("nonces", {index: receipt.nonce}), live])
 
 
 def _kept(held: Held, ends_ms: int) -> Condition:

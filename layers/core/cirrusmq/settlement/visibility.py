@@ -172,11 +172,11 @@ def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
             parcel = transitions.untried(parcel, [*nonces])
         texts = {held.receipt.place: held.text for held in alive}
         parcel, went = requeue.give_up_aged(core, source, parcel, nonces, now_ms)
-        results |= {texts[place]: now_ms for place in went}
-        left = [place for place in nonces if place not in went]
+        results |= {texts[index]: now_ms for index in went}
+        left = [index for index in nonces if index not in went]
         for portion in requeue.portions(parcel, left, wait_ms):
-            waits |= dict.fromkeys(portion.places, portion.wait_ms)
-            own = {place: nonces[place] for place in portion.places}
+            waits |= dict.fromkeys(portion.indexes, portion.wait_ms)
+            own = {index: nonces[index] for index in portion.indexes}
             outcome = requeue.move(core, source, parcel, portion, own, now_ms)
             if isinstance(outcome, requeue.InPlace):
                 some = [held for held in alive if held.receipt.place in own]
@@ -185,7 +185,7 @@ def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
                 )
             elif outcome is not None:
                 parcel = outcome.left
-                results |= {texts[place]: outcome.due_ms for place in own}
+                results |= {texts[index]: outcome.due_ms for index in own}
     # Neighbours in the parcel change often. A give-back in place has no condition on them.
     for held in alive:
         if held.text not in results:
@@ -253,30 +253,30 @@ def _ending(
 
 def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
     """Returns True if a receipt is valid for its message, in a parcel that was read."""
-    receipt, place = held.receipt, held.receipt.place
+    receipt, index = held.receipt, held.receipt.place
     return (
         parcel.count == receipt.count
         and parcel.expires_ms == receipt.expires_ms
         and held.source.keeps(parcel)
-        and parcel.nonces[place] == receipt.nonce
-        and parcel.live(place)
-        and not parcel.waiting(place, now_ms)
+        and parcel.nonces[index] == receipt.nonce
+        and parcel.live(index)
+        and not parcel.waiting(index, now_ms)
     )
 
 
 def _applied_before(failed: ConditionFailed, held: Held, until_ms: int) -> bool:
     if not failed.repeated or failed.item is None:
         return False
-    parcel, place = read_parcel(failed.item), held.receipt.place
+    parcel, index = read_parcel(failed.item), held.receipt.place
     return (
-        place < parcel.count
-        and parcel.nonces[place] == held.receipt.nonce
-        and parcel.visible_ms[place] == until_ms
+        index < parcel.count
+        and parcel.nonces[index] == held.receipt.nonce
+        and parcel.visible_ms[index] == until_ms
     )
 
 
 def _ended_before(failed: ConditionFailed, held: Held, due_ms: int) -> bool:
     if not failed.repeated or failed.item is None:
         return False
-    parcel, place = read_parcel(failed.item), held.receipt.place
-    return place < parcel.count and not parcel.nonces[place] and parcel.visible_ms[place] == due_ms
+    parcel, index = read_parcel(failed.item), held.receipt.place
+    return index < parcel.count and not parcel.nonces[index] and parcel.visible_ms[index] == due_ms

@@ -54,21 +54,21 @@ def having(name: Values, values: Mapping[int, int | bytes]) -> Condition:
     """Returns the condition that messages have these values of one list."""
     letter = _LETTERS[name]
     return Condition(
-        tuple(f"{letter}[{place}] = :was_{letter}{place}" for place in values),
-        {f":was_{letter}{place}": _wire(value) for place, value in values.items()},
+        tuple(f"{letter}[{index}] = :was_{letter}{index}" for index in values),
+        {f":was_{letter}{index}": _wire(value) for index, value in values.items()},
     )
 
 
-def as_read(parcel: Parcel, places: Collection[int], *lists: Values) -> Condition:
+def as_read(parcel: Parcel, indexes: Collection[int], *lists: Values) -> Condition:
     """Returns the condition that messages have the values of the parcel that was read."""
     return all_of(
-        having(name, {place: getattr(parcel, name)[place] for place in places}) for name in lists
+        having(name, {index: getattr(parcel, name)[index] for index in indexes}) for name in lists
     )
 
 
 def none_live(count: int) -> Condition:
     """Returns the condition that no message is left in a parcel of `count` messages."""
-    return Condition(tuple(f"v[{place}] <= :none" for place in range(count)), {":none": _wire(0)})
+    return Condition(tuple(f"v[{index}] <= :none" for index in range(count)), {":none": _wire(0)})
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
@@ -96,8 +96,8 @@ def change(
     with retries write them). ends_ms: the item's new expiry; None keeps the old one.
     """
     written: dict[str, Any] = {}
-    for place, new in changes.items():
-        written |= _assigned(place, new, waits=not first_waits_ms)
+    for index, new in changes.items():
+        written |= _assigned(index, new, waits=not first_waits_ms)
     if first_waits_ms:
         still = all_of([still, HAS_NO_WAITS])
         written["w"] = {"L": [_wire(wait_ms) for wait_ms in first_waits_ms]}
@@ -106,7 +106,7 @@ def change(
     names = {path: ":" + path.replace("[", "").replace("]", "") for path in written}
     values = {names[path]: value for path, value in written.items()}
     expression = "SET " + ", ".join(f"{path} = {names[path]}" for path in written)
-    added = {f"g{place}": new.untried for place, new in changes.items() if new.untried is not None}
+    added = {f"g{index}": new.untried for index, new in changes.items() if new.untried is not None}
     if added:
         expression += " ADD " + ", ".join(f"{name} :{name}" for name in added)
         values |= {f":{name}": _wire(count) for name, count in added.items()}
@@ -126,15 +126,15 @@ def removal(table: str, key: Item, still: Condition) -> dict[str, Any]:
     }
 
 
-def _assigned(place: int, new: MessageChange, *, waits: bool) -> Item:
+def _assigned(index: int, new: MessageChange, *, waits: bool) -> Item:
     """Returns the paths in an item that a change of one message writes, with their values."""
     values = {
-        f"v[{place}]": new.visible_ms,
-        f"k[{place}]": new.nonce,
-        f"r[{place}]": new.receives,
-        f"f[{place}]": new.first_received_ms,
-        f"w[{place}]": new.wait_ms if waits else None,
-        f"a{place}": new.history,
+        f"v[{index}]": new.visible_ms,
+        f"k[{index}]": new.nonce,
+        f"r[{index}]": new.receives,
+        f"f[{index}]": new.first_received_ms,
+        f"w[{index}]": new.wait_ms if waits else None,
+        f"a{index}": new.history,
     }
     return {path: _wire(value) for path, value in values.items() if value is not None}
 
@@ -149,9 +149,9 @@ def _wire(value: int | bytes | str) -> Item:
             return {"S": value}
 
 
-def with_post(parcel: Parcel, place: int, post: Post) -> bytes:
+def with_post(parcel: Parcel, index: int, post: Post) -> bytes:
     """Returns the message's latest posts with one more, packed: ten, or as many as have room."""
-    posts = [*parcel.posts(place), post][-POSTS_KEPT:]
+    posts = [*parcel.posts(index), post][-POSTS_KEPT:]
     packed = pack_posts(posts, parcel.sent_ms)
     if len(packed) <= _SURE_BYTES:
         return packed

@@ -137,8 +137,8 @@ def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:
     """Returns the counters that exist, as they are stored, by id; half a read unit for each."""
     found: dict[str, Item] = {}
     for first in range(0, len(resource_ids), _TOGETHER):
-        places = list(map(counter_place, resource_ids[first : first + _TOGETHER]))
-        items = core.store.get_many(core.tables.usage, places, consistent=False)
+        keys = list(map(counter_place, resource_ids[first : first + _TOGETHER]))
+        items = core.store.get_many(core.tables.usage, keys, consistent=False)
         found |= {resource_id: item for (_, resource_id), item in items.items()}
     return found
 

@@ -46,20 +46,20 @@ class Document(msgspec.Struct, Generic[T], frozen=True):
         return msgspec.structs.replace(self, value=value, version=self.version + 1)
 
 
-def read(core: Core, place: ItemKey, kind: type[T]) -> Document[T] | None:
-    """Returns the document at `place`, read now, or None."""
-    item = core.store.get(core.tables.directory, *place)
+def read(core: Core, key: ItemKey, kind: type[T]) -> Document[T] | None:
+    """Returns the document at `index`, read now, or None."""
+    item = core.store.get(core.tables.directory, *key)
     return None if item is None else decode_document(item, kind)
 
 
-def read_cached(core: Core, place: ItemKey, kind: type[T]) -> T | None:
-    """Returns the value at `place`, as the cache has it, or None."""
+def read_cached(core: Core, key: ItemKey, kind: type[T]) -> T | None:
+    """Returns the value at `index`, as the cache has it, or None."""
 
     def load() -> T | None:
-        found = read(core, place, kind)
+        found = read(core, key, kind)
         return None if found is None else found.value
 
-    return core.cache.get(place, load)
+    return core.cache.get(key, load)
 
 
 def read_list(core: Core, pk: str, prefix: str, kind: type[T]) -> Iterator[T]:
@@ -120,17 +120,17 @@ def read_page(
     return values, None
 
 
-def put_new(core: Core, place: ItemKey, value: object, **others: Any) -> dict[str, Any]:
+def put_new(core: Core, key: ItemKey, value: object, **others: Any) -> dict[str, Any]:
     """Returns a transaction's write of a document that does not exist yet."""
-    request = _put(core, place, value, 1, None, others)
+    request = _put(core, key, value, 1, None, others)
     return {"Put": {**request, "ConditionExpression": "attribute_not_exists(pk)"}}
 
 
 def put_over(
-    core: Core, place: ItemKey, value: object, found: Document[Any], **others: Any
+    core: Core, key: ItemKey, value: object, found: Document[Any], **others: Any
 ) -> dict[str, Any]:
     """Returns a transaction's write of a document over the version that was read."""
-    request = _put(core, place, value, found.version + 1, found, others)
+    request = _put(core, key, value, found.version + 1, found, others)
     seen = {":seen": {"N": str(found.version)}}
     return {
         "Put": {
@@ -142,10 +142,10 @@ def put_over(
 
 
 def put(
-    core: Core, place: ItemKey, value: object, found: Document[Any] | None = None, **others: Any
+    core: Core, key: ItemKey, value: object, found: Document[Any] | None = None, **others: Any
 ) -> dict[str, Any]:
     """Returns a transaction's unconditional write of a document; `found`: the one it replaces."""
-    return {"Put": _put(core, place, value, 1, found, others)}
+    return {"Put": _put(core, key, value, 1, found, others)}
 
 
 def expire(core: Core, place: ItemKey, value: object, expires_at: int) -> dict[str, Any]:
@@ -231,19 +231,19 @@ def change_count(
     return {"Update": request}
 
 
-def count_up(core: Core, place: ItemKey, limit: int) -> dict[str, Any]:
+def count_up(core: Core, key: ItemKey, limit: int) -> dict[str, Any]:
     """Returns a transaction's step up of a counter, refused if it is at `limit`."""
-    return change_count(core, place, 1, "attribute_not_exists(#count) OR #count < :bound", limit)
+    return change_count(core, key, 1, "attribute_not_exists(#count) OR #count < :bound", limit)
 
 
-def read_count(core: Core, place: ItemKey) -> int:
+def read_count(core: Core, key: ItemKey) -> int:
     """Returns a counter, as the cache has it."""
 
     def load() -> int:
-        item = core.store.get(core.tables.directory, *place)
+        item = core.store.get(core.tables.directory, *key)
         return int(item["count"]["N"]) if item else 0
 
-    return core.cache.get(place, load)
+    return core.cache.get(key, load)
 
 
 def delete_count(core: Core, place: ItemKey) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def delete_count(core: Core, place: ItemKey) -> dict[str, Any]:
 
 def _put(
     core: Core,
-    place: ItemKey,
+    key: ItemKey,
     value: object,
     version: int,
     found: Document[Any] | None,
@@ -275,7 +275,7 @@ def _put(
     if found is not None:
         kept = unknown_attributes(found.stored)
         text = with_unknown_members(text, value, found.stored["document"]["S"], found.value)
-    made = DirectoryItem(*place, version=version, document=text.decode(), **others)
+    made = DirectoryItem(*key, version=version, document=text.decode(), **others)
     return {"TableName": core.tables.directory, "Item": {**kept, **made.serialize()}}
 
 

@@ -33,7 +33,7 @@ class Lease(NamedTuple):
 
 def take(
     core: Core,
-    place: tuple[str, str],
+    key: tuple[str, str],
     ms: int,
     *,
     until: str = "held_until",
@@ -44,7 +44,7 @@ def take(
 
     kept_ms: time from the lease's end until TTL may remove the item; None keeps the item's expiry.
     """
-    lease = Lease(*place, new_id(core.random), until)
+    lease = Lease(*key, new_id(core.random), until)
     condition = UNHELD.replace("held_until", until)
     if must_exist:
         condition += " AND attribute_exists(pk)"

@@ -15,10 +15,10 @@ from cirrusmq.storage.parcels import PARCELS, partition_key, ttl_seconds
 _NOTES = "M"
 
 
-def place_note(parcel: Parcel, place: int) -> Item:
+def place_note(parcel: Parcel, index: int) -> Item:
     """Returns the note of a message in a parcel."""
     return {
-        **key(*_note_key(parcel.source_id, parcel.send_id, parcel.position(place))),
+        **key(*_note_key(parcel.source_id, parcel.send_id, parcel.position(index))),
         "q": {"N": str(parcel.partition)},
         "n": {"S": parcel.sort_key},
         "expires_at": {"N": str(ttl_seconds(parcel.expires_ms))},

@@ -14,7 +14,7 @@ T = TypeVar("T")
 def read_page(
     core: Core,
     listing: Sequence[str],
-    place: tuple[str, str],
+    key: tuple[str, str],
     limit: int,
     cursor: str | None,
     kind: type[T],
@@ -24,7 +24,7 @@ def read_page(
 
     listing: the only listing that the cursor is valid for; else raises InvalidParameter.
     """
-    pk, prefix = place
+    pk, prefix = key
     after = cursors.read(core, cursor, *listing)
     values, last = directory.read_page(core, pk, prefix, after, limit, kind, accept)
     return values, cursors.make(core, last, *listing) if last else None

@@ -101,9 +101,9 @@ def parcel_item(parcel: Parcel) -> Item:
         item["s"] = {"BOOL": True}
     if parcel.invokes:
         item["c"] = {"S": INVOKES}
-    for place, count in parcel.untried.items():
+    for index, count in parcel.untried.items():
         if count:
-            item[f"g{place}"] = {"N": str(count)}
+            item[f"g{index}"] = {"N": str(count)}
     if parcel.others:
         item.update(parcel.others)
     return item
@@ -350,14 +350,14 @@ def _unknown(item: Item, known: frozenset[str]) -> Item:
 
 
 def _by_place(item: Item, places: Mapping[str, int], kind: str) -> dict[int, Any]:
-    """Returns the values of attributes that each message has separately, by their places."""
+    """Returns the values of attributes that each message has separately, by their indexes."""
     if places.keys().isdisjoint(item):
         return {}
     return {places[name]: item[name][kind] for name in item if name in places}
 
 
 def _counts_by_place(item: Item) -> dict[int, int]:
-    return {place: int(count) for place, count in _by_place(item, UNTRIED, "N").items()}
+    return {index: int(count) for index, count in _by_place(item, UNTRIED, "N").items()}
 
 
 def _integers(held: Mapping[str, Any]) -> tuple[int, ...]:

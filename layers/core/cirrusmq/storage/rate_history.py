@@ -102,10 +102,10 @@ def read_hours(
     """
     first = now_ms // HOUR_MS + 1 - hours
     days = range(first // _DAY_HOURS, now_ms // HOUR_MS // _DAY_HOURS + 1)
-    places = [_place(each, day) for each in resource_ids for day in days]
+    keys = [_place(each, day) for each in resource_ids for day in days]
     found: dict[tuple[str, str], Item] = {}
-    for start in range(0, len(places), _PLACES):
-        some = places[start : start + _PLACES]
+    for start in range(0, len(keys), _PLACES):
+        some = keys[start : start + _PLACES]
         found |= core.store.get_many(core.tables.usage, some, consistent=False)
     read: dict[str, Hours] = {}
     for resource_id in resource_ids:

@@ -100,8 +100,8 @@ def ask_again(core: Core, topic: Topic, name: str) -> None:
 def _asking(
     core: Core, topic: Topic, name: str
 ) -> DirectoryChange[tuple[Subscription, str] | None]:
-    place = subscription_place(topic.id, name)
-    found = directory.read(core, place, Subscription)
+    key = subscription_place(topic.id, name)
+    found = directory.read(core, key, Subscription)
     if found is None or found.value.name != name:
         raise SubscriptionNotFound
     if found.value.confirmed:
@@ -109,7 +109,7 @@ def _asking(
     subscription, token = _with_token(core, found.value)
     return DirectoryChange(
         result=(subscription, token),
-        writes=[directory.put_over(core, place, subscription, found)],
+        writes=[directory.put_over(core, key, subscription, found)],
         keys=[subscription_place(topic.id, "")],
     )
 
@@ -131,8 +131,8 @@ def confirm(
     topic = directory.read(core, topic_place(account, topic_name), Topic)
     if topic is None or topic.value.name != topic_name:
         raise Forbidden from TopicNotFound()
-    place = subscription_place(topic.value.id, name)
-    found = directory.read(core, place, Subscription)
+    key = subscription_place(topic.value.id, name)
+    found = directory.read(core, key, Subscription)
     if found is None or found.value.name != name or not has_token(found.value, token):
         raise Forbidden("the token is wrong, used or too old")
     if core.now_ms() >= found.value.token_expires_ms:
@@ -144,7 +144,7 @@ def confirm(
         sdk = subscription.sdk | {AUTHENTICATE: "true"}
         subscription = msgspec.structs.replace(subscription, sdk=sdk)
     try:
-        core.store.transact([directory.put_over(core, place, subscription, found)])
+        core.store.transact([directory.put_over(core, key, subscription, found)])
     except TransactionRefused as refused:
         raise Forbidden("the token is wrong, used or too old") from refused
     core.cache.turn_over(subscription_place(topic.value.id, ""))

@@ -54,13 +54,13 @@ class AnswersWritten:
 
     def is_due(self, subscription_id: str, error: str, now_ms: int) -> bool:
         """Returns True if an answer is to be written now, which then counts as written."""
-        place = subscription_id, error
+        key = subscription_id, error
         with self._lock:
-            if 0 <= now_ms - self._at_ms.get(place, now_ms - EVERY_MS) < EVERY_MS:
+            if 0 <= now_ms - self._at_ms.get(key, now_ms - EVERY_MS) < EVERY_MS:
                 return False
             if len(self._at_ms) >= _MAX:
                 self._at_ms.clear()
-            self._at_ms[place] = now_ms
+            self._at_ms[key] = now_ms
             return True
 
 

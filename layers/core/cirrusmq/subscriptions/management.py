@@ -236,8 +236,8 @@ def delete_topic(core: Core, account: str, name: str) -> None:
     def plan() -> DirectoryChange[None]:
         topic = find_topic(core, account, name)
         for subscription in list_subscriptions(core, topic.value):
-            place = subscription_place(topic.value.id, subscription.name)
-            found = directory.read(core, place, Subscription)
+            key = subscription_place(topic.value.id, subscription.name)
+            found = directory.read(core, key, Subscription)
             if found is not None:
                 with contextlib.suppress(TransactionRefused):  # it changed: the topic stays
                     core.store.transact(writes.removal(core, found))

@@ -158,14 +158,14 @@ def _live(
     now_ms = core.now_ms()
     for page in scan_pages(core, partition_key(PARCELS, source.id, partition), start):
         for parcel in filter(source.keeps, page.parcels):
-            for place in range(parcel.count):
-                if not parcel.live(place) or now_ms >= parcel.expires_ms:
+            for index in range(parcel.count):
+                if not parcel.live(index) or now_ms >= parcel.expires_ms:
                     continue
-                due_ms = parcel.visible_ms[place]
-                waits = not parcel.receives[place] and due_ms > max(now_ms, parcel.sent_ms)
+                due_ms = parcel.visible_ms[index]
+                waits = not parcel.receives[index] and due_ms > max(now_ms, parcel.sent_ms)
                 if delayed is None or not waits:
-                    yield parcel.message_id(place)
+                    yield parcel.message_id(index)
                     continue
-                delayed.add(parcel.message_id(place))
+                delayed.add(parcel.message_id(index))
                 if len(delayed) > COUNT_EXACT_MESSAGES:
                     return

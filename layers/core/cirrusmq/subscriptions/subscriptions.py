@@ -44,8 +44,8 @@ def page_of_subscriptions(
     core: Core, topic: Topic, limit: int, cursor: str | None
 ) -> tuple[list[Subscription], str | None]:
     """Returns a page of the topic's subscriptions, by name."""
-    place = subscription_place(topic.id, "")
-    return read_page(core, ("subscriptions", topic.id), place, limit, cursor, Subscription)
+    key = subscription_place(topic.id, "")
+    return read_page(core, ("subscriptions", topic.id), key, limit, cursor, Subscription)
 
 
 def list_subscriptions(core: Core, topic: Topic) -> list[Subscription]:

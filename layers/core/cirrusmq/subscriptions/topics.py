@@ -69,8 +69,8 @@ def _creation(
     sdk: Mapping[str, str] | None,
 ) -> DirectoryChange[tuple[Topic, bool]]:
     attributes = over_topic(TopicAttributes(), given)
-    place = topic_place(account, name)
-    found = directory.read(core, place, Topic)
+    key = topic_place(account, name)
+    found = directory.read(core, key, Topic)
     if found is not None:
         held = found.value.attributes
         wanted = attributes if exact else over_topic(held, given)
@@ -91,12 +91,12 @@ def _creation(
     return DirectoryChange(
         result=(topic, True),
         writes=[
-            directory.put_new(core, place, topic),
+            directory.put_new(core, key, topic),
             directory.count_up(core, topics_count_place(account), limit),
             put_resource(core, topic.id, Resource(account, "topic", name)),
         ],
         refusals={1: LimitExceeded(f"an account has at most {limit:,} topics")},
-        keys=[place],
+        keys=[key],
     )
 
 
@@ -117,11 +117,11 @@ def update_topic(core: Core, account: str, name: str, update: Callable[[Topic], 
     def plan() -> DirectoryChange[Topic]:
         found = find_topic(core, account, name)
         topic = msgspec.structs.replace(update(found.value), modified_ms=core.now_ms())
-        place = topic_place(account, name)
+        key = topic_place(account, name)
         return DirectoryChange(
             result=topic,
-            writes=[directory.put_over(core, place, topic, found)],
-            keys=[place],
+            writes=[directory.put_over(core, key, topic, found)],
+            keys=[key],
         )
 
     return change(core, plan)
@@ -134,16 +134,16 @@ def topic_removal(core: Core, found: Document[Topic]) -> DirectoryChange[None]:
     PUT subscription    the topic is there ──> stored, the count is 1
     """
     topic = found.value
-    place = topic_place(topic.account, topic.name)
+    key = topic_place(topic.account, topic.name)
     return DirectoryChange(
         result=None,
         writes=[
-            directory.delete_version(core, place, found.version),
+            directory.delete_version(core, key, found.version),
             directory.delete_count(core, subscriptions_count_place(topic.id)),
             directory.change_count(core, topics_count_place(topic.account), -1),
             expire_resource(core, topic.id, Resource(topic.account, "topic", topic.name)),
         ],
-        keys=[place],
+        keys=[key],
     )
 
 

@@ -59,8 +59,8 @@ def creation_refusals() -> dict[int, CirrusMQError]:
 def update(core: Core, found: Document[Subscription], after: Subscription) -> list[dict[str, Any]]:
     """Returns the writes of a subscription that is changed."""
     before = found.value
-    place = subscription_place(before.topic_id, before.name)
-    writes = [directory.put_over(core, place, after, found)]
+    key = subscription_place(before.topic_id, before.name)
+    writes = [directory.put_over(core, key, after, found)]
     if after.protocol == "http" and (before.paused, before.rate) != (after.paused, after.rate):
         writes.append(delivery_items.bounds(core, after))
     if before.dead_letter_queue != after.dead_letter_queue:

@@ -134,13 +134,13 @@ def _receive(
     left = asked.call.left_seconds() - _ANSWER_SECONDS
     return [
         {
-            "MessageId": each.parcel.message_id(each.place),
+            "MessageId": each.parcel.message_id(each.index),
             **shown(each.message),
             "ReceiptHandle": each.receipt,
             "PublishTime": str(each.parcel.sent_ms),
-            "FirstConsumeTime": str(each.parcel.first_received_ms[each.place]),
-            "NextConsumeTime": str(each.parcel.visible_ms[each.place]),
-            "ConsumedTimes": str(each.parcel.tries(each.place)),
+            "FirstConsumeTime": str(each.parcel.first_received_ms[each.index]),
+            "NextConsumeTime": str(each.parcel.visible_ms[each.index]),
+            "ConsumedTimes": str(each.parcel.tries(each.index)),
         }
         for each in take_what_fits(core, begun, asked.caller, left)
     ]

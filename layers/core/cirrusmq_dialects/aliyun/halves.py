@@ -33,9 +33,9 @@ def prepare_half(core: Core, topic: Topic, caller: Caller, draft: Draft) -> Half
     return prepare(core, topic, caller, request, request.transaction, OF_SDKS)
 
 
-def half_id(half: Half, place: int = 0) -> str:
+def half_id(half: Half, index: int = 0) -> str:
     """The id of a message that is not published yet."""
-    return message_id(half.id, place)
+    return message_id(half.id, index)
 
 
 def consume_halves(
@@ -57,7 +57,7 @@ def _shown(check: Check, now_ms: int) -> list[dict[str, str]]:
     half = check.half
     return [
         {
-            "MessageId": half_id(half, place),
+            "MessageId": half_id(half, index),
             **shown(message),
             "ReceiptHandle": half.handle,
             "PublishTime": str(half.prepared_ms),
@@ -65,7 +65,7 @@ def _shown(check: Check, now_ms: int) -> list[dict[str, str]]:
             "NextConsumeTime": str(check.held_until_ms),
             "ConsumedTimes": str(half.checks),
         }
-        for place, message in enumerate(check.messages)
+        for index, message in enumerate(check.messages)
     ]
 
 

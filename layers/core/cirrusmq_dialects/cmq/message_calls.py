@@ -109,15 +109,15 @@ def _receive(asked: Asked, limit: int) -> list[Result]:
 
 
 def _shown(each: Received) -> Result:
-    parcel, place = each.parcel, each.place
+    parcel, index = each.parcel, each.index
     return {
         "msgBody": shown_body(each.message),
-        "msgId": parcel.message_id(place),
+        "msgId": parcel.message_id(index),
         "receiptHandle": each.receipt,
         "enqueueTime": parcel.sent_ms // 1000,
-        "nextVisibleTime": parcel.visible_ms[place] // 1000,
-        "dequeueCount": parcel.tries(place),
-        "firstDequeueTime": parcel.first_received_ms[place] // 1000,
+        "nextVisibleTime": parcel.visible_ms[index] // 1000,
+        "dequeueCount": parcel.tries(index),
+        "firstDequeueTime": parcel.first_received_ms[index] // 1000,
     }
 
 

@@ -72,7 +72,7 @@ def _selected(asked: Asked, find: Any, wanted: dict[str, Any]) -> list[Received]
 
 def _shown(asked: Asked, queue: Queue, each: Received) -> Any:
     return of.Received(
-        messageID=each.parcel.message_id(each.place),
+        messageID=each.parcel.message_id(each.index),
         receiptHandle=each.receipt,
         messageBody=shown_body(each.message),
         attributes=_told(asked, queue, each),
@@ -82,15 +82,15 @@ def _shown(asked: Asked, queue: Queue, each: Received) -> Any:
 
 def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     """Returns what the service says of a message, in texts."""
-    parcel, place, message = each.parcel, each.place, each.message
+    parcel, index, message = each.parcel, each.index, each.message
     told: dict[str, Any] = {
         "senderId": sender_of(message, queue.account).account,
         "messageLength": len(message.body_bytes),
         "md5OfBody": message.body_md5,
         "sendTimestamp": parcel.sent_ms,
         "receiveTimestamp": asked.core.now_ms(),
-        "firstReceiveTimestamp": parcel.first_received_ms[place],
-        "receiveCount": parcel.tries(place),
+        "firstReceiveTimestamp": parcel.first_received_ms[index],
+        "receiveCount": parcel.tries(index),
         "priority": priority_of(message),
     }
     came = parcel.dead_letter or {}
@@ -99,7 +99,7 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
             "sourceQueueName": shown_name(queue, str(came["source_queue"])),
             "sourceTag": came.get("receiver", ""),
             "deadTimestamp": came.get("dead_at", ""),
-            "originalMessageID": parcel.message_id(place),
+            "originalMessageID": parcel.message_id(index),
             "originalReceiveCount": came.get("receive_count", ""),
         }
     return {name: str(value) for name, value in told.items()}

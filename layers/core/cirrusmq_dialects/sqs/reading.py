@@ -125,6 +125,6 @@ def _check_ids(ids: Sequence[str]) -> None:
                 "A batch entry id can only contain alphanumeric characters, hyphens and"
                 " underscores. It can be at most 80 letters long.",
             )
-    repeated = next((each for place, each in enumerate(ids) if each in ids[:place]), None)
+    repeated = next((each for index, each in enumerate(ids) if each in ids[:index]), None)
     if repeated is not None:
         raise SqsError("BatchEntryIdsNotDistinct", f"Id {repeated} repeated.")

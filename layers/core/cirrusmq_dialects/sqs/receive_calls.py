@@ -128,7 +128,7 @@ def _shown(
     notification = _notification(queue, each) if each.parcel.others else None
     body = body if notification is None else notification
     shown: Result = {
-        "MessageId": each.parcel.message_id(each.place),
+        "MessageId": each.parcel.message_id(each.index),
         "ReceiptHandle": each.receipt,
         "MD5OfBody": md5(body.encode()),
         "Body": body,
@@ -149,23 +149,23 @@ def _notification(queue: Queue, each: Received) -> str | None:
     # Few messages did: the cold starts of others do without.
     from cirrusmq.model.notification import notification_of
 
-    return notification_of(each.parcel, each.place, each.message, queue.account)
+    return notification_of(each.parcel, each.index, each.message, queue.account)
 
 
 def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
     """Returns the system attributes of a message."""
-    parcel, place, message = each.parcel, each.place, each.message
+    parcel, index, message = each.parcel, each.index, each.message
     told = {
         "SenderId": sender_of(message, queue.account).account,
         "SentTimestamp": str(_sent_ms(queue, parcel)),
-        "ApproximateReceiveCount": str(parcel.tries(place) + _tries_before(parcel)),
-        "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
+        "ApproximateReceiveCount": str(parcel.tries(index) + _tries_before(parcel)),
+        "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[index]),
     }
     if message.group is not None:
         told["MessageGroupId"] = message.group
     told |= said_beside(message.attributes)
     if queue.attributes.ordered:
-        position = parcel.position(place)
+        position = parcel.position(index)
         told["SequenceNumber"] = sequence_number(order_number(parcel.sort_key, position))
         content_based = shapes.fifo_attribute(queue, "ContentBasedDeduplication") == "true"
         if content_based and "MessageDeduplicationId" not in told:

@@ -62,20 +62,20 @@ class PeekedMessage(Content, kw_only=True):
 
     @classmethod
     def at(
-        cls, parcel: Parcel, place: int, message: Message, seen_by: Onlooker, **more: Any
+        cls, parcel: Parcel, index: int, message: Message, seen_by: Onlooker, **more: Any
     ) -> Self:
         """Returns the answer for the message at an index of a parcel.
 
         `more`: further fields of a subclass.
         """
-        first_ms = parcel.first_received_ms[place]
+        first_ms = parcel.first_received_ms[index]
         return cls.of(
             message,
-            parcel.message_id(place),
+            parcel.message_id(index),
             parcel.sent_ms,
             seen_by,
-            receive_count=parcel.tries(place),
-            visible_at=format_time(parcel.visible_ms[place]),
+            receive_count=parcel.tries(index),
+            visible_at=format_time(parcel.visible_ms[index]),
             expires_at=format_time(parcel.expires_ms),
             first_received_at=format_time(first_ms) if first_ms else UNSET,
             dead_letter=_note(parcel),
@@ -100,17 +100,17 @@ class MessageState(Body, kw_only=True):
     @classmethod
     def of(cls, found: Found, **more: Any) -> Self:
         """Returns the answer of a look-up. `more`: further fields of a subclass."""
-        parcel, place = found.parcel, found.place
-        first_ms = parcel.first_received_ms[place]
+        parcel, index = found.parcel, found.index
+        first_ms = parcel.first_received_ms[index]
         return cls(
-            id=parcel.message_id(place),
+            id=parcel.message_id(index),
             state=found.state,
             sent_at=format_time(parcel.sent_ms),
-            receive_count=parcel.tries(place),
+            receive_count=parcel.tries(index),
             first_received_at=format_time(first_ms) if first_ms else UNSET,
-            visible_at=format_time(parcel.ready_ms(place)),
+            visible_at=format_time(parcel.ready_ms(index)),
             expires_at=format_time(parcel.expires_ms),
-            bytes=parcel.sizes[place],
+            bytes=parcel.sizes[index],
             dead_letter=_note(parcel),
             **more,
         )
@@ -136,10 +136,10 @@ class FoundMessage(MessageState, kw_only=True):
     @classmethod
     def found(cls, found: Found, seen_by: Onlooker) -> Self:
         """Returns the answer of a look-up, with other messages of the same id."""
-        parcel, place, message = found.parcel, found.place, found.message
+        parcel, index, message = found.parcel, found.index, found.message
         content: Content | UnsetType = UNSET
         if message is not None:
-            content = Content.of(message, parcel.message_id(place), parcel.sent_ms, seen_by)
+            content = Content.of(message, parcel.message_id(index), parcel.sent_ms, seen_by)
         others = list(map(MessageState.of, found.others))
         return cls.of(found, message=content, others=others or UNSET)
 

@@ -197,7 +197,7 @@ def _fill(request: Request, begun: PreparedReceive, answer: ReceivedMessages) ->
         answer.paused = True
     seen_by = Onlooker(begun.source.account, request.caller.account)
     answer.messages = [
-        ReceivedMessage.at(each.parcel, each.place, each.message, seen_by, receipt=each.receipt)
+        ReceivedMessage.at(each.parcel, each.index, each.message, seen_by, receipt=each.receipt)
         for each in received
     ]
 
@@ -209,7 +209,7 @@ def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:
     page = peek(request.core, source, request.body(PeekRequest), alone_bytes)
     seen_by = Onlooker(source.account, request.caller.account)
     shown = [
-        PeekedMessage.at(each.parcel, each.place, each.message, seen_by) for each in page.messages
+        PeekedMessage.at(each.parcel, each.index, each.message, seen_by) for each in page.messages
     ]
     return Ok(PeekedMessages(messages=shown, cursor=following(page.cursor)))
 

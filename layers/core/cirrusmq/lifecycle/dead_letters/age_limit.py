@@ -155,8 +155,8 @@ def read_state(core: Core, source: Source, partition: int) -> State:
 
 def hold(core: Core, source: Source, partition: int) -> Lease | None:
     """Takes the lease of a partition for a minute. Returns None if another worker has it."""
-    place = _state_place(source, partition)
-    return lease.take(core, place, HOLD_MS, until="held_until_ms", kept_ms=_STATE_LIFE_MS)
+    key = _state_place(source, partition)
+    return lease.take(core, key, HOLD_MS, until="held_until_ms", kept_ms=_STATE_LIFE_MS)
 
 
 class _AgeRound:

@@ -26,21 +26,21 @@ _logger = logging.getLogger(__name__)
 
 def due(source: Source, parcel: Parcel, now_ms: int) -> bool:
     """Returns True if a message of the parcel is to be dead-lettered."""
-    places = range(parcel.count)
-    return any(dead_letter_reason(source, parcel, place, now_ms) for place in places)
+    indexes = range(parcel.count)
+    return any(dead_letter_reason(source, parcel, index, now_ms) for index in indexes)
 
 
-def leaves(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> bool:
+def leaves(core: Core, source: Source, parcel: Parcel, index: int, now_ms: int) -> bool:
     """Returns True if the message is not received: it is a dead letter, and a queue takes it."""
-    return dead_letter_reason(source, parcel, place, now_ms) is not None and has_place(core, source)
+    return dead_letter_reason(source, parcel, index, now_ms) is not None and has_place(core, source)
 
 
 def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
     """Dead-letters each message of the parcel that is due. Returns the rest of the parcel."""
-    for place in range(parcel.count):
-        reason = dead_letter_reason(source, parcel, place, now_ms)
+    for index in range(parcel.count):
+        reason = dead_letter_reason(source, parcel, index, now_ms)
         if reason is not None:
-            parcel = _give_up_place(core, source, parcel, place, reason, now_ms)
+            parcel = _give_up_place(core, source, parcel, index, reason, now_ms)
     return parcel
 
 
@@ -52,18 +52,18 @@ def advance(
     may: called before each move. Returns None if it returned False, or if the queue is not made
     yet: the first message is not known then.
     """
-    for place in range(parcel.count):
-        if not parcel.live(place):
+    for index in range(parcel.count):
+        if not parcel.live(index):
             continue
-        reason = dead_letter_reason(source, parcel, place, now_ms)
+        reason = dead_letter_reason(source, parcel, index, now_ms)
         if reason is not None:
             if not may():
                 return None
             if source.makes_dead_letter_queue:
                 ask_for_queue(core, source, parcel)
                 return None if has_place(core, source) else parcel
-            parcel = _give_up_place(core, source, parcel, place, reason, now_ms)
-        if parcel.live(place):
+            parcel = _give_up_place(core, source, parcel, index, reason, now_ms)
+        if parcel.live(index):
             break
     return parcel
 
@@ -117,22 +117,22 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
 
 
 def _give_up_place(
-    core: Core, source: Source, parcel: Parcel, place: int, reason: str, now_ms: int
+    core: Core, source: Source, parcel: Parcel, index: int, reason: str, now_ms: int
 ) -> Parcel:
     if source.drops:
-        return _drop(core, parcel, place)
+        return _drop(core, parcel, index)
     target = dead_letter_queue(core, source)
     if target is None:
         return parcel
     # Few receives dead-letter a message: other cold starts do without the modules of a move.
     from cirrusmq.lifecycle.transfer import move_to_queue
 
-    return move_to_queue(core, source, parcel, place, target, reason, now_ms) or parcel
+    return move_to_queue(core, source, parcel, index, target, reason, now_ms) or parcel
 
 
-def _drop(core: Core, parcel: Parcel, place: int) -> Parcel:
-    """Drops the message at `place`, if it has not changed since."""
-    changes = {place: dropped()}
+def _drop(core: Core, parcel: Parcel, index: int) -> Parcel:
+    """Drops the message at `index`, if it has not changed since."""
+    changes = {index: dropped()}
     still = as_read(parcel, changes, "visible_ms")
     request = change(core.tables.messages, parcel_key(parcel), changes, still)
     try:

@@ -43,28 +43,28 @@ def _give_up(core: Core, source: Source, parcel: Parcel, *, blocked: bool) -> bo
     if not source.keeps(parcel):
         return blocked
     left = give_up(core, source, parcel, now_ms)
-    blocked = blocked or any(_blocks(left, place, now_ms) for place in range(left.count))
+    blocked = blocked or any(_blocks(left, index, now_ms) for index in range(left.count))
     if source.subscription is not None and blocked:
         _follow(core, source, left, now_ms)
     return blocked
 
 
-def _blocks(parcel: Parcel, place: int, now_ms: int) -> bool:
-    """Returns True if the message at `place` blocks its group, or did so for its life."""
-    if parcel.visible_ms[place] == GONE:
+def _blocks(parcel: Parcel, index: int, now_ms: int) -> bool:
+    """Returns True if the message at `index` blocks its group, or did so for its life."""
+    if parcel.visible_ms[index] == GONE:
         return True
-    first_delivery = parcel.tries(place) == 1 and parcel.held(place, now_ms)
-    return parcel.live(place) and bool(parcel.tries(place)) and not first_delivery
+    first_delivery = parcel.tries(index) == 1 and parcel.held(index, now_ms)
+    return parcel.live(index) and bool(parcel.tries(index)) and not first_delivery
 
 
 def _follow(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
     """Moves the messages of a parcel that nobody tried to the dead-letter queue."""
     waiting = [
-        place for place in range(parcel.count) if parcel.live(place) and not parcel.tries(place)
+        index for index in range(parcel.count) if parcel.live(index) and not parcel.tries(index)
     ]
     target = dead_letter_queue(core, source) if waiting else None
     if target is None:
         return
     left = parcel
-    for place in waiting:
-        left = move_to_queue(core, source, left, place, target, "expired", now_ms) or left
+    for index in waiting:
+        left = move_to_queue(core, source, left, index, target, "expired", now_ms) or left

@@ -30,7 +30,7 @@ def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
     return now_ms - parcel.sent_ms - paused_ms(source.pauses, parcel.sent_ms, now_ms) > limit_ms
 
 
-def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
+def dead_letter_reason(source: Source, parcel: Parcel, index: int, now_ms: int) -> str | None:
     """Returns `max_receives`, `max_age`, `retries` or `expired`, or None if the message stays.
 
     It moves to the dead-letter queue; a subscription without one may drop it.
@@ -39,16 +39,16 @@ def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) 
     after it, a published message is dead-lettered if it was received before: else it has no retries
     ahead of it, and can be received to the end.
     """
-    if not source.gives_up or not parcel.live(place):
+    if not source.gives_up or not parcel.live(index):
         return None
     if now_ms >= parcel.expires_ms and not source.rescues:
         return None
-    if parcel.held(place, now_ms) or parcel.delayed(place, now_ms):
+    if parcel.held(index, now_ms) or parcel.delayed(index, now_ms):
         return None
-    tries, old = parcel.tries(place), too_old(source, parcel, now_ms)
+    tries, old = parcel.tries(index), too_old(source, parcel, now_ms)
     if old and source.subscription is None:
         return "max_age"
-    if parcel.ready_ms(place) <= now_ms:
+    if parcel.ready_ms(index) <= now_ms:
         max_receives = source.dead_letter.max_receives if source.dead_letter else None
         if max_receives is not None and tries >= max_receives:
             return "max_receives"

@@ -196,14 +196,14 @@ def _check(core: Core, half: Half, visibility_seconds: int) -> Check | None:
 def _messages(core: Core, half: Half) -> list[Message] | None:
     if not half.object_days:
         return [each for each in half.messages.values() if isinstance(each, Message)]
-    sizes = {place: each.size_bytes for place, each in half.messages.items()}
+    sizes = {index: each.size_bytes for index, each in half.messages.items()}
     wanted = WantedObject(
         send_id=half.id, days=half.object_days, positions=set(half.messages), sizes=sizes
     )
     (found,) = read_objects(core, [wanted])
     if isinstance(found, BucketUnavailable) or len(found) < len(half.messages):
         return None
-    return [found[place] for place in half.messages]
+    return [found[index] for index in half.messages]
 
 
 def _answer_bytes(half: Half) -> int:

@@ -127,16 +127,16 @@ def _try_commit(core: Core, topic: Topic, half: Half) -> list[CommittedMessage] 
     in_order = any_ordered(drafts.values(), queues, now_ms)
     send_id = new_id(core, topic, now_ms, in_order=in_order)
     keys = {
-        place: draft.deduplication_id if draft.subscriptions else None
-        for place, draft in drafts.items()
+        index: draft.deduplication_id if draft.subscriptions else None
+        for index, draft in drafts.items()
     }
     known: dict[str, Stored] = {}
     while True:
         fresh = without_duplicates(keys, known)
-        own = stored(send_id, {place: drafts[place].message for place in fresh}, now_ms)
+        own = stored(send_id, {index: drafts[index].message for index in fresh}, now_ms)
         announced = _announce(drafts, keys, own, known)
         update = commit_update(core, half, announced, now_ms)
-        wanted = {place: drafts[place] for place in fresh if drafts[place].subscriptions}
+        wanted = {index: drafts[index] for index in fresh if drafts[index].subscriptions}
         if not wanted:
             try:
                 core.store.write("UpdateItem", update)
@@ -153,7 +153,7 @@ def _try_commit(core: Core, topic: Topic, half: Half) -> list[CommittedMessage] 
             whole=len(wanted) == len(drafts),
             place=partial(_place, core, half, send_id),
         )
-        reminded = reminders(topic.id, keys, {place: own[place] for place in wanted})
+        reminded = reminders(topic.id, keys, {index: own[index] for index in wanted})
         writes = put_reminders(core, reminded, now_ms)
         writes += [{"Put": put_if_absent(core.tables.messages, record)}, {"Update": update}]
         try:
@@ -177,11 +177,11 @@ def _drafts(core: Core, topic: Topic, half: Half) -> dict[int, Draft]:
     if any(each.reads_bodies for each in subscriptions):
         bodies = bodies_of(core, half.id, half.object_days, half.messages)
     return {
-        place: make_draft(
+        index: make_draft(
             *(topic, subscriptions, message),
-            *(terms.routing_keys[place], terms.deduplication_ids[place], bodies.get(place, "")),
+            *(terms.routing_keys[index], terms.deduplication_ids[index], bodies.get(index, "")),
         )
-        for place, message in half.messages.items()
+        for index, message in half.messages.items()
     }
 
 
@@ -201,12 +201,12 @@ def _announce(
     known: Mapping[str, Stored],
 ) -> list[CommittedMessage]:
     """Returns each message's answer: its own, or the first message's with its deduplication id."""
-    firsts = {key: own[place] for place, key in keys.items() if key is not None and place in own}
+    firsts = {key: own[index] for index, key in keys.items() if key is not None and index in own}
     firsts |= known
     told = []
-    for place, draft in drafts.items():
-        key = keys[place]
-        each = own[place] if place in own or key is None else firsts[key]
+    for index, draft in drafts.items():
+        key = keys[index]
+        each = own[index] if index in own or key is None else firsts[key]
         told.append(CommittedMessage(each.id, len(draft.subscriptions), each.sent_ms))
     return told
 

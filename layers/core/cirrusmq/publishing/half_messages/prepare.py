@@ -58,9 +58,9 @@ def prepare(
     now_ms = begun_ms = core.now_ms()
     if not request.atomic:
         raise InvalidParameter("atomic", "must be true with transaction: it is one decision")
-    for place, given in enumerate(request.messages):
+    for index, given in enumerate(request.messages):
         if given.due is not None:
-            name = f"messages[{place}].{given.due.parameter}"
+            name = f"messages[{index}].{given.due.parameter}"
             raise InvalidParameter(name, "is not allowed with transaction")
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
@@ -69,8 +69,8 @@ def prepare(
     account = caller.account
     contents = with_sender(plain, caller, topic.account, topic.attributes.sender)
     terms = _read_terms(topic, account, request, transaction)
-    for place, message in enumerate(contents):
-        check_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")
+    for index, message in enumerate(contents):
+        check_size(message, topic.attributes.max_message_bytes, f"messages[{index}]")
     half = _place(
         core, topic, _half_id(core, topic, account, request, begun_ms), terms, contents, now_ms
     )

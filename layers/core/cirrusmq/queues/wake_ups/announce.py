@@ -51,10 +51,10 @@ def _waits(core: Core, source_id: str, now_ms: int) -> bool:
 
 def _wake(core: Core, source_id: str, parcels: Iterable[Parcel], now_ms: int) -> None:
     due = {
-        (max(now_ms, parcel.ready_ms(place)), parcel.partition)
+        (max(now_ms, parcel.ready_ms(index)), parcel.partition)
         for parcel in parcels
-        for place in range(parcel.count)
-        if parcel.live(place)
+        for index in range(parcel.count)
+        if parcel.live(index)
     }
     for moment_ms, partition in sorted(due):
         if not core.memory(WakeUpMemory).may_wake(source_id, now_ms):

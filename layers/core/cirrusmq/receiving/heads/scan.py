@@ -62,25 +62,25 @@ class LeftMessages:
 
 
 def visible_indexes(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
-    """Returns the places of a parcel's messages that are active now."""
+    """Returns the indexes of a parcel's messages that are active now."""
     if not source.keeps(parcel) or source.withholds(parcel):
         return []
     return parcel.visible_indexes(now_ms)
 
 
 def claimable_indexes(core: Core, source: Source, parcel: Parcel, now_ms: int) -> list[int]:
-    """Returns the places to claim: without messages to dead-letter, if a queue takes those.
+    """Returns the indexes to claim: without messages to dead-letter, if a queue takes those.
 
     Raises LeftToService in a client's own process for messages whose bodies it cannot read. Nothing
     of their page is claimed then, and no mark passes them.
     """
-    places = visible_indexes(source, parcel, now_ms)
-    if places and core.settings.in_process and not reads_bodies(core, source, parcel):
+    indexes = visible_indexes(source, parcel, now_ms)
+    if indexes and core.settings.in_process and not reads_bodies(core, source, parcel):
         core.memory(LeftMessages).note()
         raise LeftToService
     if not source.gives_up:
-        return places
-    return [each for each in places if not leaves(core, source, parcel, each, now_ms)]
+        return indexes
+    return [each for each in indexes if not leaves(core, source, parcel, each, now_ms)]
 
 
 def pages_with_something(
@@ -146,10 +146,10 @@ def _hopeful_of(
     """Returns a page's parcels with messages to claim; True if any before them is passed over."""
     claimable, passes = [], False
     for parcel in page.parcels:
-        places = claimable_indexes(core, source, parcel, now_ms)
-        if not places:
+        indexes = claimable_indexes(core, source, parcel, now_ms)
+        if not indexes:
             continue
-        if batch is None or batch.holds_any(parcel, places):
+        if batch is None or batch.holds_any(parcel, indexes):
             claimable.append(parcel)
         elif not claimable:
             passes = True

@@ -122,12 +122,12 @@ def _read(core: Core, head: str, now_ms: int) -> KnownMark:
         due = mark is not None and watermark.anything_due(mark, now_ms)
         if 0 <= now_ms - known.read_ms <= (_FRESH_MS if due else _CACHED_MS):
             return known
-    place = mark_place(head)
+    key = mark_place(head)
     try:
-        found = core.store.get_many(core.tables.messages, [place], consistent=False)
+        found = core.store.get_many(core.tables.messages, [key], consistent=False)
     except Unavailable:
         return known or KnownMark(None, now_ms, 0.0)
-    return _know(core, head, found.get(place), now_ms)
+    return _know(core, head, found.get(key), now_ms)
 
 
 def _know(core: Core, head: str, met: Item | HeadMark | None, now_ms: int) -> KnownMark:

@@ -121,7 +121,7 @@ class ScannedRange(msgspec.Struct):
         return key_ms(parcel.sort_key) <= self.begun_ms - YOUNG_KEY_MS
 
     def _ready_ms(self, parcel: Parcel) -> int:
-        ready = [parcel.ready_ms(place) for place in range(parcel.count) if parcel.live(place)]
+        ready = [parcel.ready_ms(index) for index in range(parcel.count) if parcel.live(index)]
         return min((moment for moment in ready if moment > self.begun_ms), default=NEVER_MS)
 
 

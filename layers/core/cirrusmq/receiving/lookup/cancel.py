@@ -76,14 +76,14 @@ def cancel(
     _check_unordered(source, "cancelled")
     for _ in range(_TRIES):
         live = _unreceived(locate(core, queue, source, message_id, group=group))
-        if all(_cancel(core, source, parcel, place) for parcel, place in live):
+        if all(_cancel(core, source, parcel, index) for parcel, index in live):
             return
     raise Unavailable
 
 
-def _cancel(core: Core, source: Source, parcel: Parcel, place: int) -> bool:
+def _cancel(core: Core, source: Source, parcel: Parcel, index: int) -> bool:
     """Takes a message out of its parcel. Returns False if another worker changed it first."""
-    changes = {place: cancelled(core.now_ms())}
+    changes = {index: cancelled(core.now_ms())}
     after = changed(parcel, changes)
     ends_ms = cancelled_end_ms(source, after, core.clock.scale)
     still = as_read(parcel, changes, "visible_ms")
@@ -116,8 +116,8 @@ def reschedule(
         if not live:
             raise MessageNotFound
         moved = [
-            _reschedule(core, queue, source, parcel, place, request, tried)
-            for parcel, place in live
+            _reschedule(core, queue, source, parcel, index, request, tried)
+            for parcel, index in live
         ]
         found = [each for each in moved if each is not None]
         if len(found) == len(live):
@@ -130,19 +130,19 @@ def _reschedule(
     queue: Queue,
     source: Source,
     parcel: Parcel,
-    place: int,
+    index: int,
     request: RescheduleRequest,
     tried: int,
 ) -> Found | None:
     """Moves the message to its due time. Returns None if another worker changed it first."""
     now_ms = core.now_ms()
     due_ms = _due_ms(request, parcel, now_ms)
-    if max(parcel.visible_ms[place], now_ms) == due_ms:
-        return found_at(core, parcel, place)
+    if max(parcel.visible_ms[index], now_ms) == due_ms:
+        return found_at(core, parcel, index)
     # A key that an earlier change gave it may still be taken by messages that it was with.
-    moved = rekeyed_to_due(core, source, parcel, place, due_ms + tried, due_ms, now_ms)
+    moved = rekeyed_to_due(core, source, parcel, index, due_ms + tried, due_ms, now_ms)
     note = place_note(moved, 0)
-    if rekey(core, source, parcel, [place], moved, now_ms, alongside=[note]) is None:
+    if rekey(core, source, parcel, [index], moved, now_ms, alongside=[note]) is None:
         return None
     if source.id == queue.id:
         wake_receivers(core, queue, [moved], now_ms)
@@ -175,7 +175,7 @@ def _unreceived(found: Sequence[tuple[Parcel, int]]) -> list[tuple[Parcel, int]]
 
     A dead letter's receive count starts again at 0, but its source received it.
     """
-    live = [(parcel, place) for parcel, place in found if parcel.live(place)]
-    if any(parcel.receives[place] or parcel.dead_letter for parcel, place in live):
+    live = [(parcel, index) for parcel, index in found if parcel.live(index)]
+    if any(parcel.receives[index] or parcel.dead_letter for parcel, index in live):
         raise Conflict("The message was received; only its receiver can settle it.")
     return live

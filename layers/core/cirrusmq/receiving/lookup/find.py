@@ -49,10 +49,10 @@ State: TypeAlias = Literal["active", "inactive", "delayed"]
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that is in a source, at a place of its parcel."""
+    """A message that is in a source, at an index of its parcel."""
 
     parcel: Parcel
-    place: int
+    index: int
     state: State
     message: Message | None
     """None if its body was not asked for."""
@@ -75,33 +75,33 @@ def look_up(
     all groups. Raises MessageNotFound if it is not there, or not found within `LOOKUP_UNITS`.
     """
     live = [
-        (parcel, place)
-        for parcel, place in locate(core, queue, source, message_id, group=group)
-        if parcel.live(place)
+        (parcel, index)
+        for parcel, index in locate(core, queue, source, message_id, group=group)
+        if parcel.live(index)
     ]
     if not live:
         raise MessageNotFound
-    (parcel, place), *others = live
+    (parcel, index), *others = live
     message = None
     if body:
-        (messages,) = read_contents(core, source, [(parcel, [place])])
-        message = messages.get(place)
+        (messages,) = read_contents(core, source, [(parcel, [index])])
+        message = messages.get(index)
         if message is None:
             raise MessageNotFound
-    found = found_at(core, parcel, place, message)
+    found = found_at(core, parcel, index, message)
     return replace(found, others=tuple(found_at(core, *each) for each in others))
 
 
-def found_at(core: Core, parcel: Parcel, place: int, message: Message | None = None) -> Found:
-    """Returns the message at a parcel's place, in its present state."""
-    state = state_of(parcel, place, core.now_ms())
-    return Found(parcel=parcel, place=place, state=state, message=message)
+def found_at(core: Core, parcel: Parcel, index: int, message: Message | None = None) -> Found:
+    """Returns the message at a parcel's index, in its present state."""
+    state = state_of(parcel, index, core.now_ms())
+    return Found(parcel=parcel, index=index, state=state, message=message)
 
 
 def locate(
     core: Core, queue: Queue, source: Source, message_id: str, *, group: str | None = None
 ) -> list[tuple[Parcel, int]]:
-    """Returns the parcels with messages of an id, and their places there: at least one.
+    """Returns the parcels with messages of an id, and their indexes there: at least one.
 
     Each is live, or was cancelled a moment ago. An id may be several times in a source that it came
     to from others: as a dead letter of two receivers, or redriven. So behind one that came so, the
@@ -125,10 +125,10 @@ def locate(
     for parcel in parcels:
         if parcel.send_id != send_id or not source.keeps(parcel):
             continue
-        for place in range(parcel.count):
+        for index in range(parcel.count):
             # A place that the message has left is a tombstone.
-            if parcel.position(place) == position and _stays(parcel, place):
-                met[parcel.partition, parcel.sort_key] = parcel, place
+            if parcel.position(index) == position and _stays(parcel, index):
+                met[parcel.partition, parcel.sort_key] = parcel, index
                 only = only or not parcel.came_alone
         if only:
             break
@@ -139,15 +139,15 @@ def locate(
     return found
 
 
-def _stays(parcel: Parcel, place: int) -> bool:
-    return parcel.live(place) or parcel.visible_ms[place] == CANCELLED
+def _stays(parcel: Parcel, index: int) -> bool:
+    return parcel.live(index) or parcel.visible_ms[index] == CANCELLED
 
 
-def state_of(parcel: Parcel, place: int, now_ms: int) -> State:
+def state_of(parcel: Parcel, index: int, now_ms: int) -> State:
     """Returns the state as `queues.counts` counts it."""
-    if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
+    if parcel.receivable(index, now_ms) or parcel.awaits_group(index):
         return "active"
-    return "delayed" if parcel.delayed(place, now_ms) else "inactive"
+    return "delayed" if parcel.delayed(index, now_ms) else "inactive"
 
 
 def _by_time(
@@ -231,8 +231,8 @@ def _used_levels(core: Core, source: Source, budget: ReadBudget) -> list[str]:
     budget.spend(0.5)
     item: Item | None = None
     with contextlib.suppress(Unavailable):
-        place = counters.counter_place(source.id)
-        item = core.store.get(core.tables.usage, *place, consistent=False)
+        key = counters.counter_place(source.id)
+        item = core.store.get(core.tables.usage, *key, consistent=False)
     return [level_prefix(each) for each in counters.levels_in(item or {}) or ()]
 
 

@@ -156,22 +156,22 @@ def _find_old(core: Core, queue: Queue, known: Waiting | None, now_ms: int) -> _
     """
     if known is None or known.sent_ms <= queue.purged_ms or known.expires_ms <= now_ms:
         return None
-    place = partition_key(PARCELS, queue.id, known.partition), known.sort_key
-    item = core.store.get(core.tables.messages, *place)
+    key = partition_key(PARCELS, queue.id, known.partition), known.sort_key
+    item = core.store.get(core.tables.messages, *key)
     if item is not None and item["t"]["N"] == str(known.sent_ms):
         parcel = read_parcel(item)
         if parcel.visible_ms[0] == MOVED and not parcel.receives[0]:
             noted = read_place(core, queue.id, known.send_id, 0)  # its due time was changed
             if noted is None:
                 return None
-            place = noted
-            item = core.store.get(core.tables.messages, *place)
+            key = noted
+            item = core.store.get(core.tables.messages, *key)
     if item is None or item["t"]["N"] != str(known.sent_ms):
         return None
     parcel = read_parcel(item)
     if not parcel.live(0) or parcel.receives[0] or parcel.dead_letter:
         return None
-    return _Old(waiting=known, pk=place[0], sort_key=place[1])
+    return _Old(waiting=known, pk=key[0], sort_key=key[1])
 
 
 def _written(

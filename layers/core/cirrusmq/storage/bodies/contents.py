@@ -41,20 +41,20 @@ def read_what_can_be(
         records |= core.store.get_many(table, sorted(missing), consistent=True)
     objects = _read_objects(core, parcels)
     found: list[dict[int, Message]] = []
-    for parcel, places in parcels:
+    for parcel, indexes in parcels:
         if parcel.object_days:
-            found.append(_in_object(parcel, places, objects[_object_of(parcel)]))
+            found.append(_in_object(parcel, indexes, objects[_object_of(parcel)]))
             continue
         if parcel.content is not None:
             messages = unpack(parcel.content)
-            found.append({place: messages[place] for place in places})
+            found.append({index: messages[index] for index in indexes})
             continue
         record = records.get(_log_key(source, parcel))
         if record is None:
             found.append({})
             continue
         sent = read_messages(record)
-        found.append({place: _pick(sent, parcel.position(place)) for place in places})
+        found.append({index: _pick(sent, parcel.position(index)) for index in indexes})
     errors = (each for each in objects.values() if isinstance(each, BucketUnavailable))
     return found, next(errors, None)
 
@@ -72,29 +72,29 @@ def _read_objects(
 ) -> dict[tuple[str, int], dict[int, Message] | BucketUnavailable]:
     """Returns the messages in each object, by their numbers in their send."""
     wanted: dict[tuple[str, int], WantedObject] = {}
-    for parcel, places in parcels:
+    for parcel, indexes in parcels:
         if parcel.object_days:
             send_id, days = _object_of(parcel)
             if (send_id, days) not in wanted:
                 wanted[send_id, days] = WantedObject(send_id=send_id, days=days)
-            wanted[send_id, days].add(parcel, places)
+            wanted[send_id, days].add(parcel, indexes)
     if not wanted:
         return {}
     return dict(zip(wanted, read_objects(core, list(wanted.values())), strict=True))
 
 
 def _in_object(
-    parcel: Parcel, places: Sequence[int], there: dict[int, Message] | BucketUnavailable
+    parcel: Parcel, indexes: Sequence[int], there: dict[int, Message] | BucketUnavailable
 ) -> dict[int, Message]:
     if isinstance(there, BucketUnavailable):
         return {}
     found = {}
-    for place in places:
-        message = there.get(parcel.position(place))
+    for index in indexes:
+        message = there.get(parcel.position(index))
         if message is not None:
             if parcel.own_group and message.group is None:
-                message = replace(message, group=parcel.message_id(place))
-            found[place] = message
+                message = replace(message, group=parcel.message_id(index))
+            found[index] = message
     return found
 
 

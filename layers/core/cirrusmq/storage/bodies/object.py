@@ -4,8 +4,8 @@
             version  count   n ends     message 0, message 1, … each packed for itself
 
 An end is the byte behind a message, counted from the beginning of the object, so that a few of many
-messages are read by a range. It has all messages of a request, by their places there, also rejected
-ones and duplicates: a repeated send has the same id, and writes the same bytes.
+messages are read by a range. It has all messages of a request, by their indexes there, also those
+that were rejected and duplicates: a repeated send has the same id, and writes the same bytes.
 
 The first part of a key says for how many days the bucket keeps an object after it was written. It
 ends by a rule of the bucket; nobody deletes it.

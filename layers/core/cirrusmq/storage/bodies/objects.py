@@ -61,11 +61,11 @@ class WantedObject(msgspec.Struct, kw_only=True):
     sizes: dict[int, int] = {}
     """Bytes of each message that is known to be in the object."""
 
-    def add(self, parcel: Parcel, places: Sequence[int]) -> None:
+    def add(self, parcel: Parcel, indexes: Sequence[int]) -> None:
         """Adds the messages at these places of a parcel."""
-        self.positions.update(map(parcel.position, places))
-        for place, size in enumerate(parcel.sizes):
-            self.sizes[parcel.position(place)] = size
+        self.positions.update(map(parcel.position, indexes))
+        for index, size in enumerate(parcel.sizes):
+            self.sizes[parcel.position(index)] = size
 
     @property
     def few(self) -> bool:

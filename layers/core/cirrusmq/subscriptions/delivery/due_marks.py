@@ -43,7 +43,7 @@ class DueMark(msgspec.Struct, frozen=True, order=True):
     due_ms: int
     sort_key: str
     """The sort key of its parcel."""
-    place: int
+    index: int
     position: int = 0
     """Its number in its publish."""
     error: str = ""
@@ -69,7 +69,7 @@ def marks_key(subscription_id: str, partition: int) -> str:
 def put_mark(core: Core, parcel: Parcel, mark: DueMark, *, kept: bool = False) -> None:
     """Puts a mark for a message of a parcel. kept: it is not to be posted any more."""
     pk = marks_key(parcel.source_id, parcel.partition)
-    sk = f"{_KEPT if kept else ''}{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
+    sk = f"{_KEPT if kept else ''}{mark.due_ms:013d}#{mark.sort_key}#{mark.index:X}"
     item = {
         **key(pk, sk),
         "n": {"N": str(mark.position)},
@@ -216,7 +216,7 @@ class MarkList:
 
 
 def _text(mark: DueMark) -> str:
-    return f"{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
+    return f"{mark.due_ms:013d}#{mark.sort_key}#{mark.index:X}"
 
 
 def _read(item: Item) -> DueMark:
