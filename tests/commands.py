@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.forked import Forked
 
 SECONDS = 60.0
+"""For a command that ends as soon as it can."""
 
 
 def run_command(
@@ -21,8 +22,9 @@ def run_command(
     folder: Path,
     text: str | bytes = "",
     terminal: int | None = None,
+    seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `cirrusmq` with the arguments in a folder, to its end; TimeoutExpired after a minute.
+    """Run `cirrusmq` with the arguments in a folder, to its end; TimeoutExpired after `seconds`.
 
     `text` is its input, unless `terminal` is.
     """
@@ -37,14 +39,14 @@ def run_command(
             stdin=str(stdin) if terminal is None else os.ttyname(terminal),
             stderr=stderr,
         )
-        impatience = threading.Timer(SECONDS, process.kill)
+        impatience = threading.Timer(seconds, process.kill)
         impatience.start()
         with process.stdout:
             out = process.stdout.read()
         code = process.wait()
         impatience.cancel()
         if code == -9:
-            raise subprocess.TimeoutExpired(process.args, SECONDS)
+            raise subprocess.TimeoutExpired(process.args, seconds)
         return subprocess.CompletedProcess(
             process.args, code, out, stderr.read_text(encoding="utf-8")
         )

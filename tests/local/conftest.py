@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.commands import SECONDS
 from tests.local.scripted_service import QUEUE, SUBSCRIPTION, Run, Service, run_command
 
 from cirrusmq.base.errors import CirrusMQError
@@ -189,6 +190,8 @@ def run(serve: Any, service: Service, tmp_path: Path) -> Run:
     def start(
         *arguments: str, text: str = "", terminal: int | None = None, **variables: str
     ) -> Any:
-        return run_command(*arguments, folder=tmp_path, text=text, terminal=terminal, **variables)
+        return run_command(
+            *arguments, folder=tmp_path, text=text, terminal=terminal, seconds=SECONDS, **variables
+        )
 
     return start

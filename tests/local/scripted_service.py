@@ -38,11 +38,21 @@ class Service:
 
 
 def run_command(
-    *arguments: str, folder: Path, text: str = "", terminal: int | None = None, **variables: str
+    *arguments: str,
+    folder: Path,
+    text: str = "",
+    terminal: int | None = None,
+    seconds: float = commands.SECONDS,
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     chosen = {"COLUMNS": "120", "NO_COLOR": "1"} | variables
     return commands.run_command(
-        arguments, env=environment() | chosen, folder=folder, text=text, terminal=terminal
+        arguments,
+        env=environment() | chosen,
+        folder=folder,
+        text=text,
+        terminal=terminal,
+        seconds=seconds,
     )
 
 

@@ -12,6 +12,8 @@ from tests.stack import Start
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
 pytestmark = pytest.mark.alone
+PATIENCE_SECONDS = 180
+"""Scenes last as long as they are told, and what they leave is received after them."""
 
 
 def _verify(tmp_path: Path, *arguments: str, minutes: str = "0.4") -> tuple[int, dict[str, Any]]:
@@ -20,6 +22,7 @@ def _verify(tmp_path: Path, *arguments: str, minutes: str = "0.4") -> tuple[int,
         *("verify", "--minutes", minutes, "--yes", "--seed", "1", "--out", str(out)),
         *arguments,
         folder=tmp_path,
+        seconds=PATIENCE_SECONDS,
     )
     assert (out / "result.json").exists(), ran.stderr
     return ran.returncode, json.loads((out / "result.json").read_text())
