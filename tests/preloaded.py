@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import cirrusmq
 from cirrusmq_local.cloud.executions import import_interpreter
-from cirrusmq_local.commands.cli import app
+from cirrusmq_local.commands.cli import make_app
 
 for _module in pkgutil.walk_packages(cirrusmq.__path__, "cirrusmq."):
     import_module(_module.name)
@@ -31,4 +31,4 @@ _NOWHERE = {
     "CIRRUSMQ_ACCESS_KEY_ID": "none",
     "CIRRUSMQ_SECRET": "none",
 }
-assert CliRunner().invoke(app, ["queue", "change", "none"], env=_NOWHERE).exit_code == 2
+assert CliRunner().invoke(make_app(), ["queue", "change", "none"], env=_NOWHERE).exit_code == 2

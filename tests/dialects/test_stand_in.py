@@ -20,7 +20,7 @@ from tests.commands import run_command
 from tests.manual.pages import MANUAL, ROOT
 from tests.stack import COMMAND, Stack, Start, environment
 
-from cirrusmq_local.commands.cli import app
+from cirrusmq_local.commands.cli import make_app
 from cirrusmq_local.stack.stand_in import PORT
 
 PROGRAMS = ROOT / "tests/manual/how_to"
@@ -97,7 +97,7 @@ def test_the_containers_of_the_page_are_started_by_options_that_exist() -> None:
     assert len(lists) == 2
     for words in (in_python.split(), *(re.findall(r'"([^"]+)"', each) for each in lists)):
         assert words == ["up", "--host", "0.0.0.0", "--data", "/data", "--stand-in"]
-    command = typer.main.get_command(app).commands["up"]  # type: ignore[attr-defined]
+    command = typer.main.get_command(make_app()).commands["up"]  # type: ignore[attr-defined]
     options = {option: each for each in command.params for option in each.opts}
     assert {"--host", "--data", "--stand-in"} <= set(options)
     workflow = (ROOT / "infra/docker/github-service.yaml").read_text("utf-8")

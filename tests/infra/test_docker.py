@@ -15,7 +15,7 @@ import yaml
 
 from cirrusmq import __version__
 from cirrusmq_local.cloud.template import TEMPLATE
-from cirrusmq_local.commands.cli import app
+from cirrusmq_local.commands.cli import make_app
 
 Instructions = list[tuple[str, str]]
 
@@ -46,7 +46,7 @@ def all_of(instructions: Instructions, name: str) -> list[str]:
 def check_command(words: list[str]) -> dict[str, str]:
     """The options of a command line of ours, each known to its command."""
     name, *rest = words
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(make_app()).commands[name]  # type: ignore[attr-defined]
     known = {option for each in command.params for option in each.opts}
     assert len(rest) % 2 == 0
     given = dict(zip(rest[::2], rest[1::2], strict=True))

@@ -12,7 +12,7 @@ import pytest
 import typer.main
 from tests.local.scripted_service import QUEUE, SUBSCRIPTION, Run, Service, data
 
-from cirrusmq_local.commands.cli import app
+from cirrusmq_local.commands.cli import make_app
 
 
 @pytest.mark.parametrize(("typed", "deleted"), [(b"n\n", False), (b"y\n", True)])
@@ -172,5 +172,5 @@ def test_every_command_that_shows_data_shows_it_in_json() -> None:
             else:
                 yield path + name, {each.name for each in command.params}
 
-    found = dict(commands(typer.main.get_command(app)))
+    found = dict(commands(typer.main.get_command(make_app())))
     assert {name for name, options in found.items() if "as_json" not in options} == WITHOUT_JSON

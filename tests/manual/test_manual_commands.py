@@ -26,7 +26,7 @@ from tests.manual.pages import PAGES, Command, commands, mentioned, scripts
 from tests.stack import COMMAND, Stack, environment
 
 from cirrusmq_client.connection import DATA, FILE
-from cirrusmq_local.commands.cli import app
+from cirrusmq_local.commands.cli import make_app
 
 NOT_RUN: dict[str, str] = yaml.safe_load(
     Path(__file__).with_name("not_run.yaml").read_text("utf-8")
@@ -190,7 +190,7 @@ def test_what_is_not_run_has_a_reason() -> None:
 @pytest.fixture(scope="module")
 def command_line() -> Any:
     """Click's command of the whole, with those below it."""
-    return typer.main.get_command(app)
+    return typer.main.get_command(make_app())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

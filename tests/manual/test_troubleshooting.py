@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.commands import run_command
 from tests.manual.pages import MANUAL
+from tests.stack import environment
 
 from cirrusmq_local.testing import World
 from manual.error_texts import ACTIONS, contract_errors, library_errors, sentences
@@ -107,11 +107,8 @@ def test_a_sentence_of_a_command_is_found_on_the_page(
     arguments: Sequence[str], title: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("version: 7\n", "utf-8")
-    command = [sys.executable, "-m", "cirrusmq_local.commands", *arguments]
 
-    run = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
-    )
+    run = run_command(arguments, env=environment(), folder=tmp_path)
 
     assert run.returncode in (1, 2)
     program = next(each for each in PROGRAMS if each.title == title)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cirrusmq.access import keys
 from cirrusmq_lambda.http import INVOKED
 from cirrusmq_local.commands import admin
-from cirrusmq_local.commands.cli import app
+from cirrusmq_local.commands.cli import make_app
 from cirrusmq_local.testing.world import World
 
 
@@ -102,12 +102,12 @@ def test_the_command_line_invokes_the_alias(world: World, monkeypatch: pytest.Mo
     fake = FakeLambda(world)
     monkeypatch.setattr("boto3.client", fake.client)
     named = ["--function", "queues-manage"]
-    made = CliRunner().invoke(app, ["admin", "POST", "/keys", "--body", "{}", *named])
+    made = CliRunner().invoke(make_app(), ["admin", "POST", "/keys", "--body", "{}", *named])
     assert made.exit_code == 0, made.output
     assert fake.called == "queues-manage:live"
     assert json.loads(made.stdout)["secret"]
-    missing = CliRunner().invoke(app, ["admin", "DELETE", "/keys/nothing", *named])
+    missing = CliRunner().invoke(make_app(), ["admin", "DELETE", "/keys/nothing", *named])
     assert missing.exit_code == 1
     assert "KeyNotFound" in missing.stdout
     for wrong in (["POST", "/keys", "--body", "{"], ["GET", "keys"]):
-        assert CliRunner().invoke(app, ["admin", *wrong, *named]).exit_code == 2
+        assert CliRunner().invoke(make_app(), ["admin", *wrong, *named]).exit_code == 2

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import adjust
 import publish
-from cirrusmq_local.commands.cli import app
+from cirrusmq_local.commands.cli import make_app
 
 BEGIN = use("begin", "2026-10-02 05:00", 0)
 OCTOBER = [BEGIN, use("o", "2026-10-20 05:00", 10 * MILLION)]
@@ -145,7 +145,7 @@ def test_the_commands_write_where_the_next_bills_look(tmp_path: Path) -> None:
     ]
     place = ["--data", str(tmp_path)]
 
-    assert CliRunner().invoke(app, ["report", "adjust", *values, *place]).exit_code == 0
-    assert CliRunner().invoke(app, ["report", "adjust", *values, *place]).exit_code == 2
+    assert CliRunner().invoke(make_app(), ["report", "adjust", *values, *place]).exit_code == 0
+    assert CliRunner().invoke(make_app(), ["report", "adjust", *values, *place]).exit_code == 2
     assert len([*(tmp_path / "reports/adjustments").glob("A-*.jsonl")]) == 1
-    assert CliRunner().invoke(app, ["report", "publish", *place]).exit_code == 2
+    assert CliRunner().invoke(make_app(), ["report", "publish", *place]).exit_code == 2

@@ -210,6 +210,7 @@ def test_a_time_that_no_export_shows_is_refused(tmp_path: Path, jobs_without_spa
         assert "to 2026-11-21T00:00" in ended.message
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("planned_as_deployed")
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     succeed(jobs.bill(tmp_path / "out", [export_of(tmp_path, AT_MS, [])]))

@@ -264,6 +264,7 @@ def texts(drawing: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("limit", [*range(1, 130), 999, 1_001, 12_345, 1_000_001])
 def test_an_axis_of_counts_has_whole_numbers_and_room_for_the_largest(limit: int) -> None:
     for drawing in (

@@ -2,227 +2,113 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import sys
-import threading
-from pathlib import Path
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
 
 import typer
 
 from cirrusmq_client import CirrusMQError
-from cirrusmq_local.commands import (
-    admin,
-    audit,
-    background,
-    changes,
-    consumers,
-    data,
-    grants,
-    keys,
-    messages,
-    operations,
-    publishing,
-    queue_work,
-    queues,
-    rates,
-    receivers,
-    reports,
-    requests,
-    schedules,
-    secret,
-    subscriptions,
-    topics,
-)
-from cirrusmq_local.commands.bench import bench
 from cirrusmq_local.commands.calls import hint_for
-from cirrusmq_local.commands.console import fail, tell
-from cirrusmq_local.commands.definitions import make_definitions, read_definitions
-from cirrusmq_local.commands.doctor import doctor
-from cirrusmq_local.commands.env import env
-from cirrusmq_local.commands.iam_policy import iam_policy
-from cirrusmq_local.commands.listen import listen
-from cirrusmq_local.commands.peeking import peek
-from cirrusmq_local.commands.signals import Ending
-from cirrusmq_local.commands.tailing import tail
-from cirrusmq_local.commands.verify import verify
+from cirrusmq_local.commands.console import fail
 
-# The store is durable at each answer, so no data is lost if the end takes longer than this.
-END_SECONDS = 15.0
-
-queue = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
-for part in (
-    *(queues.queues, queue_work.work, receivers.receivers),
-    *(rates.of_queues, consumers.of_queues, grants.of_queues),
-):
-    queue.add_typer(part)
-topic = typer.Typer(no_args_is_help=True, help="Make, show and change topics.")
-for part in (
-    *(topics.topics, subscriptions.subscriptions, publishing.matching),
-    *(rates.of_topics, consumers.of_topics, grants.of_topics),
-):
-    topic.add_typer(part)
-app = typer.Typer(
-    name="cirrusmq",
-    help="A message queue and topic service on one machine, and its command line.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-app.add_typer(queue, name="queue")
-app.command("send")(messages.send)
-app.command("receive")(messages.receive)
-app.command("ask")(requests.ask)
-app.command("reply")(requests.reply)
-app.command("peek")(peek)
-app.command("tail")(tail)
-app.add_typer(topic, name="topic")
-app.command("publish")(publishing.publish)
-app.command("subscribe")(subscriptions.subscribe)
-app.command("unsubscribe")(subscriptions.unsubscribe)
-app.command("listen")(listen)
-app.add_typer(schedules.schedules, name="schedule")
-app.add_typer(operations.operations, name="operation")
-app.command("shared")(grants.shared)
-app.add_typer(reports.reports, name="report")
-app.add_typer(data.data, name="data")
-app.add_typer(keys.keys, name="key")
-app.add_typer(secret.secret, name="secret")
-app.command("admin")(admin.admin)
-app.command("changes")(changes.changes)
-app.command("audit")(audit.audit)
-app.command("bench")(bench)
-app.command("doctor")(doctor)
-app.command("env")(env)
-app.command("iam-policy")(iam_policy)
-app.command("verify")(verify)
-app.command("wait")(background.wait)
-app.command("down")(background.down)
+_COMMANDS: Mapping[str, str] = {
+    "send": "messages:send",
+    "receive": "messages:receive",
+    "ask": "requests:ask",
+    "reply": "requests:reply",
+    "peek": "peeking:peek",
+    "tail": "tailing:tail",
+    "publish": "publishing:publish",
+    "subscribe": "subscriptions:subscribe",
+    "unsubscribe": "subscriptions:unsubscribe",
+    "listen": "listen:listen",
+    "shared": "grants:shared",
+    "admin": "admin:admin",
+    "changes": "changes:changes",
+    "audit": "audit:audit",
+    "bench": "bench:bench",
+    "doctor": "doctor:doctor",
+    "env": "env:env",
+    "iam-policy": "iam_policy:iam_policy",
+    "verify": "verify:verify",
+    "wait": "background:wait",
+    "down": "background:down",
+    "up": "up:up",
+}
+"""Name -> its module in this package and the function in it, in the order of the help."""
+_GROUPS: Mapping[str, str] = {
+    "schedule": "schedules:schedules",
+    "operation": "operations:operations",
+    "report": "reports:reports",
+    "data": "data:data",
+    "key": "keys:keys",
+    "secret": "secret:secret",
+}
+"""Name -> module and group of commands."""
+_JOINED: Mapping[str, tuple[str, Sequence[str]]] = {
+    "queue": (
+        "Make, show and change queues.",
+        (
+            *("queues:queues", "queue_work:work", "receivers:receivers"),
+            *("rates:of_queues", "consumers:of_queues", "grants:of_queues"),
+        ),
+    ),
+    "topic": (
+        "Make, show and change topics.",
+        (
+            *("topics:topics", "subscriptions:subscriptions", "publishing:matching"),
+            *("rates:of_topics", "consumers:of_topics", "grants:of_topics"),
+        ),
+    ),
+}
+"""Name -> help, and the groups whose commands are joined in it."""
 
 
-@app.callback()
+def make_app(only: str | None = None) -> typer.Typer:
+    """Returns the command line.
+
+    only: the command or group that is needed; the others are not loaded, which would take longer
+    than most commands run. With another name, or None, all are loaded: for help and completion.
+    """
+    app = typer.Typer(
+        name="cirrusmq",
+        help="A message queue and topic service on one machine, and its command line.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_group)
+    known = only in {*_COMMANDS, *_GROUPS, *_JOINED}
+    for name, (help_text, parts) in _JOINED.items():
+        if name == only or not known:
+            joined = typer.Typer(no_args_is_help=True, help=help_text)
+            for part in parts:
+                joined.add_typer(_load(part))
+            app.add_typer(joined, name=name)
+    for name, function in _COMMANDS.items():
+        if name == only or not known:
+            app.command(name)(_load(function))
+    for name, group in _GROUPS.items():
+        if name == only or not known:
+            app.add_typer(_load(group), name=name)
+    return app
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(f"cirrusmq_local.commands.{module}"), name)
+
+
 def _group() -> None:
     """CirrusMQ."""
-
-
-@app.command()
-def up(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 chooses a free one.", min=0, max=65535)] = 8080,
-    data: Annotated[Path, typer.Option(help="Folder for all data.", readable=False)] = Path(
-        ".local"
-    ),
-    time_scale: Annotated[
-        float, typer.Option(help="How much faster than real time the service's clock runs.", min=1)
-    ] = 1.0,
-    environments: Annotated[
-        Literal["shared", "cloud"],
-        typer.Option(
-            help="shared: functions share caches; cloud: each has its own, as in the cloud."
-        ),
-    ] = "shared",
-    direct_urls: Annotated[
-        bool, typer.Option("--direct-urls", help="Functions also have their own URLs.")
-    ] = False,
-    dialect_port: Annotated[
-        int | None,
-        typer.Option(
-            help="Port for the SDKs of other services (CMQ, EMQ, RocketMQ over HTTP, SQS); 0: none;"
-            " without it --port + 1.",
-            min=0,
-            max=65535,
-        ),
-    ] = None,
-    stand_in: Annotated[
-        bool,
-        typer.Option(
-            "--stand-in",
-            envvar="CIRRUSMQ_STAND_IN",
-            help="In the place of an emulator of AWS, for tests: SDKs are answered at port 4566,"
-            " and the key with the id test and the secret test is good.",
-        ),
-    ] = False,
-    function: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="name=module:callable: queues may name it in their attribute invoke, and it gets"
-            " their messages as a Lambda function does. May be repeated."
-        ),
-    ] = None,
-    definitions: Annotated[
-        Path | None,
-        typer.Option(help="File of queues and topics to make before it is ready.", dir_okay=False),
-    ] = None,
-    wait: Annotated[
-        bool,
-        typer.Option(
-            "--wait", help="Start the service in the background; return when it is ready."
-        ),
-    ] = False,
-    ready_fd: Annotated[int | None, typer.Option(background.READY_FD, hidden=True)] = None,
-) -> None:
-    """Start the whole service on this machine."""
-    if wait:
-        background.start([each for each in sys.argv[1:] if each != "--wait"], data)
-        return
-    declared = None if definitions is None else read_definitions(definitions)
-    # The stack takes longer to import than most commands to run.
-    from cirrusmq_local.cloud.cloudformation import TemplateError
-    from cirrusmq_local.cloud.own_functions import OwnFunctionError, load_own
-    from cirrusmq_local.engine.data_errors import DataError
-    from cirrusmq_local.stack.server import AddressError
-    from cirrusmq_local.stack.stack import Stack
-
-    # Prints a traceback if a compiled library crashes.
-    faulthandler.enable()
-    ending = Ending()
-    # The stack uses standard output for the functions' logs.
-    console = sys.stdout
-    try:
-        stack = Stack(
-            data,
-            host=host,
-            port=port,
-            scale=time_scale,
-            environments=environments,
-            own_functions=load_own(function or []),
-            direct_urls=direct_urls,
-            dialect_port=dialect_port,
-            stand_in=stand_in,
-            tell=tell,
-            give_up=ending.give_up,
-        )
-        stack.start()
-    except (DataError, AddressError, OwnFunctionError) as error:
-        fail(str(error))
-    except TemplateError as error:
-        fail(f"template.yaml: {error}")
-    if definitions is not None and declared is not None:
-        try:
-            make_definitions(definitions, declared, data)
-        except SystemExit:
-            stack.stop()
-            raise
-    print(f"ready {stack.url}", file=console, flush=True)
-    if stack.dialect_url is not None:
-        print(f"dialects {stack.dialect_url}", file=console, flush=True)
-    print(f"console {stack.url}/console", file=console)
-    print(f"manual {stack.url}/docs", file=console)
-    print(f"key {stack.connection_file}", file=console, flush=True)
-    background.tell_ready(ready_fd)
-    reason = ending.wait()
-    watchdog = threading.Timer(END_SECONDS, os._exit, args=(0 if reason is None else 1,))
-    watchdog.daemon = True
-    watchdog.start()
-    stack.stop()
-    if reason is not None:
-        fail(reason)
 
 
 def main() -> None:
     """Run the command line; exits with 0 for success, 1 for an error, 2 for wrong usage."""
     try:
-        app()
+        make_app(next(iter(sys.argv[1:]), None))()
     except CirrusMQError as error:
         fail(error.detail, hint_for(error))
     except KeyboardInterrupt:
