@@ -195,6 +195,23 @@ class TestAgeing:
         send_into(queue, 1, 2, partitions=2)
         assert bodies(queue.receive(1)) == ["1"]
 
+    def test_of_a_level_only_what_is_old_enough_goes_before_a_higher_one_elsewhere(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        """
+        partition 0   level 1 of 0 s, which goes first, and of 9 s
+        partition 1   level 2 of 14 s, which counts as of 4 s
+        """
+        queue = make_queue("aged", priorities=2, partitions=2, ageing_seconds=10)
+        send_into(queue, 0, 1, partitions=2)
+        world.clock.pass_seconds(9)
+        send_into(queue, 0, 1, partitions=2)
+        world.clock.pass_seconds(5)
+        send_into(queue, 1, 2, partitions=2)
+        world.clock.pass_seconds(2)
+
+        assert [bodies(queue.receive(16)) for _ in range(4)] == [["1"], ["2"], ["1"], []]
+
     def test_the_ages_go_with_the_item(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -148,15 +148,28 @@ class BestLevels:
 
     def allows(self, partition: int, rank: Rank) -> bool:
         """Returns True if no other partition is known to have a better level. Notes this one."""
-        self._note(partition, rank)
+        self.note(partition, rank)
         mine = self._value(partition)
         return all(mine <= self._value(each) for each in range(len(self._ranks)))
 
+    def before_higher_ms(self, prefix: str) -> int | None:
+        """Returns until when messages of a level became active that go before higher levels of
+        other partitions. None: all of them do, or none of the others has a higher level."""
+        ageing_seconds = self._source.ageing_seconds
+        if ageing_seconds is None:  # `allows` has compared the levels
+            return None
+        own, level = Rank(prefix, 0), priority_in(prefix)
+        higher = [rank for rank in self._ranks if rank and priority_in(rank.prefix) > level]
+        return min(
+            (own.old_enough_ms(each, ageing_seconds * 1_000) for each in higher), default=None
+        )
+
     def ends(self, partition: int) -> None:
         """Notes that nothing more can be claimed in a partition."""
-        self._note(partition, None)
+        self.note(partition, None)
 
-    def _note(self, partition: int, rank: Rank | None) -> None:
+    def note(self, partition: int, rank: Rank | None) -> None:
+        """Notes what is the best of a partition now, for this receive and those that follow."""
         self._ranks[partition] = rank
         if self._look is not None:
             self._core.memory(BestMemory).note(self._look, partition, rank)

@@ -54,7 +54,14 @@ class OtherPartitions(Protocol):
     """The other partitions of a source, as far as a receive knows them."""
 
     def allows(self, partition: int, rank: Rank) -> bool:
-        """Returns True if no other partition is known to have a better level."""
+        """Returns True if no other partition is known to have a better level. Notes this one."""
+
+    def before_higher_ms(self, prefix: str) -> int | None:
+        """Returns until when messages of a level became active that go before higher levels of
+        other partitions. None: all of them do, or none of the others has a higher level."""
+
+    def note(self, partition: int, rank: Rank) -> None:
+        """Notes what is the best of a partition now."""
 
     def ends(self, partition: int) -> None:
         """Notes that nothing more can be claimed in a partition."""
@@ -164,7 +171,13 @@ def _by_age(
 def _while_best(
     levels: _Levels, order: Iterator[_Level], partition: int, others: OtherPartitions
 ) -> Iterator[_Level]:
-    """Yields the levels that have something to claim, until another partition is better."""
+    """Yields the levels that have something to claim, until another partition is better.
+
+    With ageing a part of a level may go before another partition's higher level, and the rest not:
+
+        partition 0   level 1 of 0 s ── goes first      level 1 of 9 s ── waits
+        partition 1               level 2 of 14 s, which counts as of 4 s
+    """
     for turn in order:
         seen = levels.look(turn) if turn.found is None else turn
         oldest_ms = levels.earliest_of(seen)
@@ -172,7 +185,13 @@ def _while_best(
             continue
         if not others.allows(partition, Rank(seen.prefix, oldest_ms)):
             return
-        yield seen
+        until_ms = others.before_higher_ms(seen.prefix)
+        if until_ms is None or (seen.until_ms is not None and seen.until_ms <= until_ms):
+            yield seen
+            continue
+        yield msgspec.structs.replace(seen, until_ms=until_ms)
+        others.note(partition, Rank(seen.prefix, until_ms + 1))  # of what is left, if anything is
+        return
     others.ends(partition)
 
 
