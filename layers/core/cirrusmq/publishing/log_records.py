@@ -48,7 +48,7 @@ def make_log_record(
 
     `queues`: the queues that get them, by the ids of their subscriptions. `whole`: these are all
     messages of the call. `place` stores all of them, readable for the given milliseconds. Takes
-    the messages' indexes in the order of their groups.
+    the messages' places in the order of their groups.
     """
     ordered = list(drafts.values())
     to = deliveries(ordered, queues)

@@ -41,7 +41,7 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
     account: str
     alike: list[DeliveryGroup]
     sequences: list[int] | None
-    """Each message's index in its group's order, or None if no subscription is ordered."""
+    """Each message's place in its group's order, or None if no subscription is ordered."""
     routing_keys: list[str]
     dues_ms: list[int] | None = None
     """When each message is to be delivered, 0: at once; None if all are at once."""

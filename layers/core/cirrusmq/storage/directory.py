@@ -47,13 +47,13 @@ class Document(msgspec.Struct, Generic[T], frozen=True):
 
 
 def read(core: Core, key: ItemKey, kind: type[T]) -> Document[T] | None:
-    """Returns the document at `index`, read now, or None."""
+    """Returns the document under `key`, read now, or None."""
     item = core.store.get(core.tables.directory, *key)
     return None if item is None else decode_document(item, kind)
 
 
 def read_cached(core: Core, key: ItemKey, kind: type[T]) -> T | None:
-    """Returns the value at `index`, as the cache has it, or None."""
+    """Returns the value under `key`, as the cache has it, or None."""
 
     def load() -> T | None:
         found = read(core, key, kind)

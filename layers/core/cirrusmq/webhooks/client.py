@@ -159,7 +159,7 @@ class Poster:
         return self._exchange(self._connected(places, deadline), endpoint.target, complete, body)
 
     def _connected(self, places: Sequence[ConnectionKey], deadline: float) -> Connection:
-        """Returns a new connection to the first of `indexes` that takes one.
+        """Returns a new connection to the first of `places` that takes one.
 
         An address that does not answer leaves the others an equal share of the time.
         """

@@ -219,7 +219,7 @@ class Pool:
         return Connection(place, self._context)
 
     def take(self, places: Collection[ConnectionKey]) -> Connection | None:
-        """Returns an open connection to one of `indexes` that may be used again, or None."""
+        """Returns an open connection to one of `places` that may be used again, or None."""
         while True:
             connection = self._pop(places)
             if connection is None or connection.is_quiet:
