@@ -169,7 +169,7 @@ class BestLevels:
         self.note(partition, None)
 
     def note(self, partition: int, rank: Rank | None) -> None:
-        """Notes what is the best of a partition now, for this receive and those that follow."""
+        """Notes the best level of a partition, for this receive and later ones."""
         self._ranks[partition] = rank
         if self._look is not None:
             self._core.memory(BestMemory).note(self._look, partition, rank)

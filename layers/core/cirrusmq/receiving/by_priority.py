@@ -61,7 +61,7 @@ class OtherPartitions(Protocol):
         other partitions. None: all of them do, or none of the others has a higher level."""
 
     def note(self, partition: int, rank: Rank) -> None:
-        """Notes what is the best of a partition now."""
+        """Notes the best level of a partition."""
 
     def ends(self, partition: int) -> None:
         """Notes that nothing more can be claimed in a partition."""
@@ -190,7 +190,7 @@ def _while_best(
             yield seen
             continue
         yield msgspec.structs.replace(seen, until_ms=until_ms)
-        others.note(partition, Rank(seen.prefix, until_ms + 1))  # of what is left, if anything is
+        others.note(partition, Rank(seen.prefix, until_ms + 1))  # of the rest, if there is any
         return
     others.ends(partition)
 
