@@ -205,7 +205,7 @@ pytest-alone:
 	@grep ' passed' build/pytest-alone.txt
 
 # The clients' tests wait for four fifths of theirs, so that more run at a time.
-CLIENT_TESTS := -n 6 --dist worksteal -m "not long and not alone" tests/client
+CLIENT_TESTS := -n 4 --dist worksteal -m "not long and not alone" tests/client
 
 pytest-client: pytest-alone
 	@$(BIN)/python -m pytest $(CLIENT_TESTS) > build/pytest-client.txt 2>&1 \

@@ -73,6 +73,7 @@ def test_what_is_no_account_is_refused_at_the_field_and_one_without_keys_gets_it
     assert len(keys_of(service, name)) == 1
 
 
+@pytest.mark.long
 def test_a_key_that_is_not_admin_has_no_field_and_is_refused_what_the_address_names(
     open_console: Open, service: httpx.Client, name: str
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_page_that_was_hidden_has_a_gap_and_goes_on_behind_it(module_page: Pag
     assert module_page.evaluate(LINE, [samples, 80_000]) == [[], None]
 
 
+@pytest.mark.long
 def test_samples_are_at_most_sixty_and_no_clock_makes_them_run_backwards(module_page: Page) -> None:
     reads = [reading(5_000 * number, number) for number in range(100)]
     samples = sampled(module_page, *reads)

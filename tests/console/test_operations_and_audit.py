@@ -118,6 +118,7 @@ def test_older_changes_follow_on_demand(console: Console, service: httpx.Client,
     expect(audit.get_by_role("button", name="Older changes")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_a_key_that_may_not_read_the_audit_is_told_so_and_sees_the_keys(
     open_console: Open, service: httpx.Client
 ) -> None:

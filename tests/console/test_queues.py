@@ -131,6 +131,7 @@ def test_messages_are_found_by_state_text_and_time(
     ).to_be_visible()
 
 
+@pytest.mark.long
 def test_sums_over_queues_say_that_they_are_approximate(
     console: Console, service: httpx.Client, name: str
 ) -> None:

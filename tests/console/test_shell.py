@@ -42,6 +42,7 @@ def test_a_wrong_key_is_told_in_the_services_words_and_a_good_one_stays_in_the_t
     assert page.evaluate("sessionStorage.length") == 0
 
 
+@pytest.mark.long
 def test_a_key_that_ends_leads_back_to_signing_in(
     open_console: Open, service: httpx.Client
 ) -> None:

@@ -221,6 +221,7 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("width", "colours"),
     [

@@ -345,6 +345,7 @@ def test_keys_that_grow_with_environments_stay_within_what_a_key_takes() -> None
     assert found[3_500, "access key"].seconds == 2
 
 
+@pytest.mark.long
 def test_queues_of_a_topic_do_not_heat_the_attributes_of_their_account() -> None:
     pulled, queued = (busy_topic(each)["attributes"] for each in ("pull", "queue"))
     assert queued.reads < pulled.reads + 200
