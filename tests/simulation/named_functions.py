@@ -14,12 +14,11 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Environment
 
 from cirrusmq.runtime.core import Called
-from cirrusmq_local.judging.places import Delivery
+from cirrusmq_local.judging.places import Delivery, handed
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import HANDED
 from cirrusmq_local.testing import START_MS
 
-_NEVER_MS = 1 << 60
 _SHORT_MS = (1, 5, 40, 900)
 
 
@@ -60,7 +59,7 @@ class NamedFunctions:
             "invocation": caller.under_way,
         }
         call = history.begin(caller.client.name, HANDED, place, given, stage.now_ms())
-        given["messages"] = [_delivery(call, each) for each in records]
+        given["messages"] = [handed(call, each) for each in records]
         kind = 1.0 if self.is_well else draw.random() / (self._trouble or 1e-9)
         if kind < 0.04:
             given["untried"] = [each.id for each in given["messages"]]
@@ -115,22 +114,3 @@ def _duration_ms(draw: Random, seconds: float) -> int:
     if draw.random() < 0.7:
         return draw.choice(_SHORT_MS)
     return min(draw.choice((4_000, 15_000, 60_000)), round(seconds * 1_000) - 1)
-
-
-def _delivery(call: Any, record: dict[str, Any]) -> Delivery:
-    system = record["attributes"]
-    return Delivery(
-        call=call,
-        id=record["messageId"],
-        label=record["body"].split(" ")[0],
-        group=system.get("MessageGroupId"),
-        receipt=record["receiptHandle"],
-        count=int(system["ApproximateReceiveCount"]),
-        sent_ms=int(system["SentTimestamp"]),
-        expires_ms=_NEVER_MS,
-        visible_ms=call.begun_ms,
-        dead=None,
-        priority=1,
-        color=None,
-        sender=system["SenderId"],
-    )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from cirrusmq_local.commands import prices
 from cirrusmq_local.judging.scenario import Scenario
-from cirrusmq_local.verifying.hooks import PUBLISHERS
+from cirrusmq_local.verifying.failing import SENDERS
 from cirrusmq_local.verifying.run import MAX_AT_ONCE
 
 URLS = 8
@@ -46,10 +46,10 @@ def plan(minutes: float, chosen: Collection[Scenario], urls: int = 0) -> Plan:
     """The plan of a run of some scenes, and of some URLs and functions of this machine."""
     waves = -(-len(chosen) // MAX_AT_ONCE)
     seconds = round(60 * minutes * PLAY_SHARE / waves, 1)
-    actors = sum(len(each.cast) for each in chosen) + PUBLISHERS * urls
+    actors = sum(len(each.cast) for each in chosen) + SENDERS * urls
     calls = int(actors * seconds * CALLS_PER_SECOND)
     messages = int(calls * MESSAGES_PER_CALL)
-    messages += int(PUBLISHERS * urls * seconds * CALLS_PER_SECOND)  # two in each publish
+    messages += int(SENDERS * urls * seconds * CALLS_PER_SECOND)  # two in each publish
     written, read = int(messages * WRITES_PER_MESSAGE), int(calls * READS_PER_CALL)
     amount = dollars(written, read, calls)
     return Plan(len(chosen), seconds, calls, messages, written, read, round(amount, 4))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cirrusmq.base.timestamps import parse_time
 from cirrusmq_local.judging.history import Call
+
+NEVER_MS = 1 << 60
+"""A time that does not come: a record of a function does not say when its message expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +116,23 @@ def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
 
 def _dead_letter(shown: dict[str, Any] | None) -> dict[str, Any] | None:
     return shown and {**shown, "dead_at": parse_time("dead_at", shown["dead_at"])}
+
+
+def handed(call: Call, record: Mapping[str, Any]) -> Delivery:
+    """Returns the message of a function's record, held from the beginning of its call on."""
+    system = record["attributes"]
+    return Delivery(
+        call=call,
+        id=record["messageId"],
+        label=record["body"].split(" ")[0],
+        group=system.get("MessageGroupId"),
+        receipt=record["receiptHandle"],
+        count=int(system["ApproximateReceiveCount"]),
+        sent_ms=int(system["SentTimestamp"]),
+        expires_ms=NEVER_MS,
+        visible_ms=call.begun_ms,
+        dead=None,
+        priority=1,
+        color=None,
+        sender=system["SenderId"],
+    )

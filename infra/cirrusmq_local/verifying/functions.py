@@ -9,10 +9,8 @@ The function runs in the service and asks here what it does, so the run sees eac
 from __future__ import annotations
 
 import json
-import random
 import threading
 import time
-from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -21,9 +19,9 @@ from cirrusmq_local.judging.check_invoking import check_handing
 from cirrusmq_local.judging.check_replacing import read_sent
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Call, Violation
-from cirrusmq_local.judging.places import Delivery
-from cirrusmq_local.judging.scenario import Scenario
+from cirrusmq_local.judging.places import NEVER_MS, handed
 from cirrusmq_local.judging.tracks import HANDED, Book
+from cirrusmq_local.verifying.failing import BrokenPart, FailingPart
 from cirrusmq_local.verifying.function import NAME
 from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.remote import Remote, Service
@@ -31,42 +29,34 @@ from cirrusmq_local.verifying.remote import Remote, Service
 PROMISE, BREAKERS = "functions", "breakers"
 WORK = "work"
 """In the place of all workers of the service: it is no call of the run."""
-FAILING, MAX_FAILURES = 0.3, 3
-"""The share of messages that fail, and how often one may."""
-SENDERS = 2
 DONE_SECONDS = 90
 """Time in which the last message is done; a breaker that is open tries once in 32 s."""
 GONE_SECONDS = 10
 """Time in which a message that is done is deleted."""
 _ROUTE = "POST /queues/{queue}/messages"
-_WELL_AFTER = 0.4
-"""The share of a wave behind which the function with a breaker always succeeds."""
 _LASTS = (0.0, 0.0, 0.02, 0.2)
-_NEVER_MS = 1 << 60
 
 
-class Functions:
+class Functions(FailingPart):
     """A queue whose messages a function gets, its senders, and the listener that it asks."""
 
     name = "failing function"
+    max_failures = 3
     invoke: ClassVar[dict[str, Any]] = {"max_concurrency": 2, "batch": 4, "timeout_seconds": 20}
 
     def __init__(self, service: Service, prefix: str, seed: int) -> None:
+        super().__init__(seed)
         self._service = service
         self.remote = Remote(service, f"{prefix}-{self.name.replace(' ', '-')}-", seed)
-        self.disturbed = False
-        """True if a fault of the machine may have ended a worker."""
         self.posted = Judged()
         self._attributes: dict[str, Any] = {
             "partitions": 1,
             "visibility_timeout_seconds": 1,
             "invoke": {"function": NAME, **self.invoke},
         }
-        self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._sent: set[str] = set()
         self._done: set[str] = set()
-        self._failures: Counter[str] = Counter()
         self._listener = _Listener(self)
         self._worker: Call | None = None
         self._left = 0
@@ -78,18 +68,6 @@ class Functions:
         now_ms = self.remote.stage.now_ms()
         self._worker = self.remote.history.begin("service", WORK, "orders", {}, now_ms)
         threading.Thread(target=self._listener.serve_forever, args=(0.05,), daemon=True).start()
-
-    def play(self, seconds: float) -> None:
-        """Send for a while."""
-        ends = time.monotonic() + seconds
-        threads = [
-            threading.Thread(target=self._send, args=(number, ends), daemon=True)
-            for number in range(SENDERS)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
 
     def drain(self) -> None:
         """Wait until all is done, and gone."""
@@ -113,7 +91,10 @@ class Functions:
         self.posted.note(PROMISE, len(calls), map(Violation, told))
         if self.disturbed:
             return  # a worker that ends loses counts, waits and answers
-        scenario, book = self._scenario(), Book(self.remote.history)
+        scenario, book = (
+            self._scenario(queues={"orders": self._attributes}),
+            Book(self.remote.history),
+        )
         self.posted.note(PROMISE, 0, check_handing(scenario, book))
         if "breaker" in self.invoke:
             self.posted.note(BREAKERS, len(calls), check_function_breakers(scenario, book))
@@ -131,12 +112,12 @@ class Functions:
         given: dict[str, Any] = {
             "failed": [],
             "untried": [],
-            "until_ms": _NEVER_MS,
+            "until_ms": NEVER_MS,
             "noted": 0,
             "invocation": self._worker,
         }
         call = history.begin("worker", HANDED, "orders", given, stage.now_ms())
-        given["messages"] = [_delivery(call, each) for each in event["Records"]]
+        given["messages"] = [handed(call, each) for each in event["Records"]]
         with self._lock:
             lasts = self._random.choice(_LASTS)
             given["failed"] = [each.id for each in given["messages"] if self._fails(each.id)]
@@ -147,18 +128,6 @@ class Functions:
             self._done |= {each.id for each in given["messages"]} - {*given["failed"]}
         return {"batchItemFailures": [{"itemIdentifier": each} for each in given["failed"]]}
 
-    def _scenario(self) -> Scenario:
-        return Scenario(
-            family=self.name,
-            queues={"orders": self._attributes},
-            cast=(),
-            pause_ms=0,
-            big_bodies=False,
-            attempts=0,
-            deduplication=0,
-            unfailing=True,
-        )
-
     def _kept(self) -> int:
         counts = self._service.ask("GET", f"/queues/{self.remote.prefix}orders")["counts"]
         return sum(int(counts.get(name) or 0) for name in ("active", "inactive", "delayed"))
@@ -166,11 +135,6 @@ class Functions:
     def _missing(self) -> list[str]:
         with self._lock:
             return sorted(self._sent - self._done)
-
-    def _fails(self, message_id: str) -> bool:
-        fails = self._failures[message_id] < MAX_FAILURES and self._random.random() < FAILING
-        self._failures[message_id] += fails
-        return fails
 
     def _send(self, number: int, ends: float) -> None:
         client, step = Client(f"sender{number}"), 0
@@ -194,7 +158,7 @@ class Functions:
             time.sleep(0.3)
 
 
-class BrokenFunctions(Functions):
+class BrokenFunctions(BrokenPart, Functions):
     """A function that fails at everything for a while, and whose queue has a breaker."""
 
     name = "function with a breaker"
@@ -204,14 +168,6 @@ class BrokenFunctions(Functions):
         "timeout_seconds": 20,
         "breaker": {"share": 0.5},
     }
-
-    def play(self, seconds: float) -> None:
-        """Send for a while; the function is well behind a part of it."""
-        self._well_at = time.monotonic() + _WELL_AFTER * seconds
-        super().play(seconds)
-
-    def _fails(self, message_id: str) -> bool:
-        return time.monotonic() < self._well_at
 
 
 class _Listener(ThreadingHTTPServer):
@@ -238,22 +194,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Logs nothing."""
-
-
-def _delivery(call: Call, record: dict[str, Any]) -> Delivery:
-    system = record["attributes"]
-    return Delivery(
-        call=call,
-        id=record["messageId"],
-        label=record["body"].split(" ")[0],
-        group=system.get("MessageGroupId"),
-        receipt=record["receiptHandle"],
-        count=int(system["ApproximateReceiveCount"]),
-        sent_ms=int(system["SentTimestamp"]),
-        expires_ms=_NEVER_MS,
-        visible_ms=call.begun_ms,
-        dead=None,
-        priority=1,
-        color=None,
-        sender=system["SenderId"],
-    )

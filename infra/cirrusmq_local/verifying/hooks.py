@@ -6,30 +6,23 @@ URL with a breaker    publish ── 500 500 … open ── a try ── 204   
 
 from __future__ import annotations
 
-import random
 import threading
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from cirrusmq_local.judging.check_breakers import check_breakers
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Violation
-from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import Book
 from cirrusmq_local.testing import Delivery, Subscriber
+from cirrusmq_local.verifying.failing import BrokenPart, FailingPart
 from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.remote import Remote, Service
 
 PROMISE, BREAKERS = "every-subscription", "breakers"
-FAILING, MAX_FAILURES = 0.3, 5
-"""The share of posts that are answered 500, and the most of one message: it has six retries."""
-PUBLISHERS = 2
 DELIVERY_SECONDS = 60
 _ROUTE = "POST /topics/{topic}/messages"
-_WELL_AFTER = 0.4
-"""The share of a wave behind which the URL with a breaker takes every post."""
 _HOOK = "hook"
 
 
@@ -50,23 +43,21 @@ class Posted(Judged):
         ]
 
 
-class Hooks:
+class Hooks(FailingPart):
     """A topic with one subscription by HTTP, its publishers, and its listener."""
 
     name = "failing URL"
+    max_failures = 5  # a message has six retries
     attributes: ClassVar[dict[str, Any]] = {
         "retry": {"policy": "custom", "waits": [0.5, 1, 1, 2, 2, 4], "jitter": 0.2}
     }
 
     def __init__(self, service: Service, prefix: str, seed: int) -> None:
+        super().__init__(seed)
         self._service = service
         own = self.name.replace(" ", "-")
         self.remote = Remote(service, f"{prefix}-{own}-", seed)
-        self.disturbed = False
-        """True if a fault of the machine may have ended a function at work."""
         self.posted = Posted()
-        self._failures: Counter[str] = Counter()
-        self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._secret = ""
         self._listener = Subscriber(self._answer)
@@ -88,18 +79,6 @@ class Hooks:
             },
         )
         self._secret = str(made.get("signing_secret") or "")
-
-    def play(self, seconds: float) -> None:
-        """Publish for a while."""
-        ends = time.monotonic() + seconds
-        threads = [
-            threading.Thread(target=self._publish, args=(number, ends), daemon=True)
-            for number in range(PUBLISHERS)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
 
     def drain(self) -> None:
         """Wait until the URL took everything, without failing any more."""
@@ -126,7 +105,7 @@ class Hooks:
         with self._lock:
             return [each for each in self.posted.published if each not in self.posted.taken]
 
-    def _publish(self, number: int, ends: float) -> None:
+    def _send(self, number: int, ends: float) -> None:
         client, step = Client(f"publisher{number}"), 0
         while time.monotonic() < ends:
             begun = time.monotonic()
@@ -152,13 +131,8 @@ class Hooks:
             self.posted.taken.setdefault(delivery.message_id, now)
         return 204
 
-    def _fails(self, message_id: str) -> bool:
-        fails = self._failures[message_id] < MAX_FAILURES and self._random.random() < FAILING
-        self._failures[message_id] += fails
-        return fails
 
-
-class BrokenHooks(Hooks):
+class BrokenHooks(BrokenPart, Hooks):
     """A URL that fails every post for a while, and its subscription has a breaker."""
 
     name = "URL with a breaker"
@@ -168,27 +142,12 @@ class BrokenHooks(Hooks):
         "max_in_flight": 4,
     }
 
-    def play(self, seconds: float) -> None:
-        """Publish for a while; the URL is well behind a part of it."""
-        self._well_at = time.monotonic() + _WELL_AFTER * seconds
-        super().play(seconds)
-
     def judge(self) -> None:
         """As of any URL; and the order of its posts shows what the breaker does."""
         super().judge()
         if self.disturbed:
             return  # a worker that ends loses counts and waits
-        scenario = Scenario(
-            family=self.name,
-            queues={},
-            subscriptions={_HOOK: self.attributes},
-            cast=(),
-            pause_ms=0,
-            big_bodies=False,
-            attempts=0,
-            deduplication=0,
-            unfailing=True,
-        )
+        scenario = self._scenario(queues={}, subscriptions={_HOOK: self.attributes})
         found = check_breakers(scenario, Book(self.remote.history))
         self.posted.note(BREAKERS, self.posted.posts, found)
 
@@ -199,6 +158,3 @@ class BrokenHooks(Hooks):
         status = super()._answer(delivery)
         history.end(call, "answered" if status < 400 else "refused", status, now_ms())
         return status
-
-    def _fails(self, message_id: str) -> bool:
-        return time.monotonic() < self._well_at
