@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -18,7 +19,8 @@ from tests.forked import Forked
 
 COMMAND = Path(sys.executable).with_name("cirrusmq")
 START_SECONDS = 60
-END_SECONDS = 30
+END_SECONDS = 120
+"""Its own limit is 15 (`commands/up.py`); a machine whose disk is busy adds to it."""
 ENVIRONMENTS = os.environ.get("STACK_ENVIRONMENTS", "shared")
 """The layout of a stack for which a test names none: that of users. A change holds at once there.
 
@@ -92,9 +94,22 @@ class Stack:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Exit code, the output after `ready`, and standard error."""
         self.process.send_signal(number)
-        code = self.process.wait(END_SECONDS)
+        try:
+            code = self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the service did not end: {self._where_it_is()}") from None
         assert self.process.stdout is not None
         return code, self.process.stdout.read(), self.errors()
+
+    def _where_it_is(self) -> str:
+        """The state of its process, and where each of its threads is; it is ended by this."""
+        status = Path(f"/proc/{self.process.pid}/status")  # Linux alone has it
+        lines = status.read_text().splitlines() if status.exists() else []
+        states = [line for line in lines if line.startswith("State")]
+        self.process.send_signal(signal.SIGABRT)  # faulthandler prints all threads
+        with contextlib.suppress(subprocess.TimeoutExpired):  # in a wait of the kernel's
+            self.process.wait(10)
+        return "\n".join([*states, self.errors()])
 
     def clean_up(self) -> None:
         """Leave nothing behind, in any state of the process."""
