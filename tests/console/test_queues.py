@@ -312,11 +312,16 @@ def test_dead_letters_are_chosen_by_reason_and_redriven(
 
     page.get_by_label("Reason").fill("")
     console.press("Redrive all")
-    expect(page.get_by_role("dialog")).to_contain_text(f"All 2 active messages of {dead}")
+    expect(page.get_by_role("dialog")).to_contain_text(f"among the 2 active messages of {dead}")
     console.press("Redrive", dialog=True)
     expect(page.get_by_text("done: 2 messages.")).to_be_visible()
-    expect(page.get_by_text("No dead letter passes this filter.")).to_be_visible()
+    expect(page.get_by_text("No dead letters are in this queue.")).to_be_visible()
     assert counts(service, name)["active"] == 3
+
+    # The source has the same tab: what waits in it was not given up, and it says where letters go.
+    page = console.show(f"queues/{name}/dead")
+    expect(page.get_by_role("article")).to_have_count(0)
+    expect(page.get_by_role("link", name=dead)).to_have_attribute("href", f"#/queues/{dead}/dead")
     console.show("operations")
     expect(page.get_by_role("row").filter(has_text=dead).filter(has_text="Redrive")).to_have_count(
         2

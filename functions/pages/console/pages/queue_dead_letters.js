@@ -44,12 +44,10 @@ export async function deadLettersTab(queue) {
       });
       return messageCard(message, choice.row);
     });
-    replace(
-      list,
-      cards.length
-        ? cards
-        : empty(t("dead.none"), `cirrusmq peek ${queue.name} --reason max_receives`),
-    );
+    // A look is bounded: with a cursor, there may be some behind.
+    const none = cursor ? "dead.none.yet" : filter.isSet() ? "dead.none" : "dead.nothing";
+    const example = `cirrusmq peek ${queue.name} --reason max_receives`;
+    replace(list, cards.length ? cards : empty(t(none), example));
     more.hidden = !cursor;
     count();
   };
@@ -98,13 +96,12 @@ export async function deadLettersTab(queue) {
     () =>
       act(all, place, async () => {
         const { counts } = await get(queuePath(queue.name));
-        const filtered = Object.keys(filter.read() ?? {}).length > 0;
         await redrive(
           {
             body: { dead_letter: filter.read() },
             told: { count: counted(counts, "active"), name: queue.name },
           },
-          filtered ? "dead.redrive.filtered.text" : "dead.redrive.all.text",
+          filter.isSet() ? "dead.redrive.filtered.text" : "dead.redrive.all.text",
         );
       }),
     "danger",
@@ -112,6 +109,7 @@ export async function deadLettersTab(queue) {
   const element = section(
     t("queue.tab.dead"),
     h("p", { class: "quiet" }, t("dead.text")),
+    leadsTo(queue),
     filter.element,
     h("div", { class: "buttons" }, first, more),
     list,
@@ -124,6 +122,13 @@ export async function deadLettersTab(queue) {
   return { element };
 }
 
+/** Where this queue's own dead letters are, for who looks for them here. */
+function leadsTo({ name, dead_letter: dead }) {
+  if (!dead) return null;
+  const address = `#/queues/${encodeURIComponent(dead.queue)}/dead`;
+  return h("p", {}, t("dead.leads", { name }), " ", h("a", { href: address }, dead.queue));
+}
+
 function filterFields() {
   const fields = {
     reason: field(t("dead.reason"), { maxlength: 256 }),
@@ -131,21 +136,21 @@ function filterFields() {
     older_than_seconds: field(t("dead.older"), { type: "number", min: 0, max: 1_296_000 }),
     younger_than_seconds: field(t("dead.younger"), { type: "number", min: 0, max: 1_296_000 }),
   };
+  const given = () => Object.entries(fields).filter(([, { input }]) => input.value.trim() !== "");
   return {
     element: h(
       "div",
       { class: "columns" },
       Object.values(fields).map((each) => each.row),
     ),
-    /** What a dead letter's note must say; undefined where anything may be. */
-    read() {
-      const given = Object.entries(fields)
-        .filter(([, { input }]) => input.value.trim() !== "")
-        .map(([name, { input }]) => [
+    isSet: () => given().length > 0,
+    /** What a dead letter's note must say: {} takes any, and leaves out messages without a note. */
+    read: () =>
+      Object.fromEntries(
+        given().map(([name, { input }]) => [
           name,
           input.type === "number" ? readNumber(input.value) : input.value.trim(),
-        ]);
-      return given.length ? Object.fromEntries(given) : undefined;
-    },
+        ]),
+      ),
   };
 }
