@@ -14,10 +14,10 @@ from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
     "send": (31, 39),
-    "receive": (40, 66),
-    "receive, ordered": (42, 69),
+    "receive": (39, 65),
+    "receive, ordered": (41, 68),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.
-    "receive, fair": (41, 70),
+    "receive, fair": (40, 69),
     "delete": (23, 28),
     "publish": (31, 44),
     # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.

@@ -49,14 +49,14 @@ _MOMENT_SECONDS = 0.000_5
 
 def first_partitions(source: Source, wait_seconds: float) -> int:
     """Returns the number of partitions of the first poll."""
-    if waits_for_wake_ups(source, wait_seconds) and wait_seconds >= LONG_WAIT_SECONDS:
+    if wait_seconds >= LONG_WAIT_SECONDS and wakes(source):
         return min(source.partitions, FIRST_PARTITIONS)
     return source.partitions
 
 
 def waits_for_wake_ups(source: Source, wait_seconds: float) -> bool:
     """Returns True if a wait of this length reads wake-ups."""
-    return wakes(source) and wait_seconds > MIN_WAIT_SECONDS
+    return wait_seconds > MIN_WAIT_SECONDS and wakes(source)
 
 
 def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
