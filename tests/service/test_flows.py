@@ -14,11 +14,11 @@ from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
     "send": (31, 39),
-    "receive": (39, 65),
-    "receive, ordered": (41, 68),
+    "receive": (38, 64),
+    "receive, ordered": (40, 67),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.
-    "receive, fair": (40, 69),
-    "delete": (23, 28),
+    "receive, fair": (39, 68),
+    "delete": (22, 27),
     "publish": (31, 44),
     # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.
     "fan out and push": (59, 128),

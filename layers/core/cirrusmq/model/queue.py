@@ -220,6 +220,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
     """Returns the checked retry policy of `attributes`, or None."""
+    if attributes.retry is None:  # each receive asks
+        return None
     return parse_retry(attributes.retry, ordered_source=attributes.ordered)
 
 
