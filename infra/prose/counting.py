@@ -44,8 +44,9 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
 """Each with the regular expression that finds it."""
 _PRODUCT = ("functions", "infra", "layers", "spark_emr")
 _TEXTS = ("README.md", "CONTRIBUTING.md")
-_LEFT_OUT = {"prose", "decisions", "examples", "build", "__pycache__"}
-"""This one, which names them; records, which are not changed; programs of users."""
+_LEFT_OUT = {"prose", "decisions", "examples", "build", "docs", "__pycache__"}
+"""This one, which names them; records, which are not changed; programs of users; the site that is
+made from the manual."""
 
 
 def package_of(path: Path) -> str:
@@ -54,15 +55,15 @@ def package_of(path: Path) -> str:
     return "/".join(parts[:4]) or "."
 
 
-def files() -> Iterable[Path]:
-    """Every file with prose that is counted."""
+def files(root: Path = ROOT) -> Iterable[Path]:
+    """Every file of a checkout with prose that is counted."""
     for top in _PRODUCT:
-        for path in sorted((ROOT / top).rglob("*")):
-            parts = path.relative_to(ROOT).parts
+        for path in sorted((root / top).rglob("*")):
+            parts = path.relative_to(root).parts
             hidden = any(part.startswith(".") or part in _LEFT_OUT for part in parts)
             if path.suffix in (".py", ".md") and not hidden and path.is_file():
                 yield path
-    yield from (ROOT / name for name in _TEXTS)
+    yield from (root / name for name in _TEXTS)
 
 
 def count() -> dict[str, Counter[str]]:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from prose import __main__ as command
-from prose.counting import PATTERNS, package_of
+from prose.counting import PATTERNS, files, package_of
 from prose.texts import texts_of
 
 SOURCE = '''"""Reads the one that waits: `what is` is code.
@@ -48,6 +48,21 @@ def test_docstrings_comments_and_errors_are_read_without_code_and_drawings(tmp_p
         "is told": 1,
         "anew, meanwhile": 1,
         "so many": 1,
+    }
+
+
+def test_what_is_made_from_pages_is_not_counted_again(tmp_path: Path) -> None:
+    """`make up` makes the site; a checkout that has it must pass the same checks."""
+    for name in ("infra/manual/push.md", "functions/pages/docs/push.md", "functions/send/app.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    counted = {str(path.relative_to(tmp_path)) for path in files(tmp_path)}
+    assert counted == {
+        "infra/manual/push.md",
+        "functions/send/app.py",
+        "README.md",
+        "CONTRIBUTING.md",
     }
 
 

@@ -13,7 +13,7 @@ producer.publish("sales", "a kettle", tags=["open"])
 
 
 def ship(message: Received) -> None:
-    print("ship", message.text, flush=True)
+    print(f"ship {message.text}", flush=True)
 
 
 Consumer(Subscription("sales", "shipping"), ship).run()

@@ -28,4 +28,4 @@ producer = Producer()
 with producer.transaction("orders", check=store, check_after_seconds=1) as transaction:
     for line in sys.stdin:
         place(line.strip())
-        print("placed", line.strip(), flush=True)
+        print(f"placed {line.strip()}", flush=True)

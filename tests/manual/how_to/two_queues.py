@@ -6,7 +6,7 @@ from cirrusmq_client import Consumer, Received
 
 
 def handle(message: Received) -> None:
-    print("handled", message.text, flush=True)
+    print(f"handled {message.text}", flush=True)
 
 
 old, new = Consumer("orders", handle), Consumer("orders-v2", handle)

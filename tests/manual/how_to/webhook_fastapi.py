@@ -19,6 +19,6 @@ async def receive(request: Request) -> Response:
     if not is_genuine(secret, request.headers, body):
         return Response(status_code=401)
     if request.headers["webhook-id"] not in seen:  # the same in every retry
-        print("received", json.loads(body)["msgBody"], flush=True)
+        print(f"received {json.loads(body)['msgBody']}", flush=True)
         seen.add(request.headers["webhook-id"])
     return Response(status_code=204)

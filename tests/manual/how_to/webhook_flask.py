@@ -19,6 +19,6 @@ def receive() -> tuple[str, int]:
     if not is_genuine(secret, headers, request.get_data()):
         return "", 401
     if headers["webhook-id"] not in seen:  # the same in every retry
-        print("received", json.loads(request.get_data())["msgBody"], flush=True)
+        print(f"received {json.loads(request.get_data())['msgBody']}", flush=True)
         seen.add(headers["webhook-id"])
     return "", 204

@@ -6,7 +6,7 @@ from cirrusmq_client import Consumer, Received
 
 
 def handle(message: Received) -> None:
-    print("handled", message.text, flush=True)
+    print(f"handled {message.text}", flush=True)
 
 
 Consumer("orders", handle, workers=4, grace_seconds=20).run()
