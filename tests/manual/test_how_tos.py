@@ -215,13 +215,9 @@ def test_flask_takes_posts_of_the_service_and_no_forged_one(
 def test_fastapi_takes_posts_of_the_service_and_no_forged_one(
     account: Account, run: Callable[..., Program], tmp_path: Path
 ) -> None:
-    """Where FastAPI and uvicorn are: they are in no lock. `HOW_TO_FASTAPI` names their Python."""
-    python = os.environ.get("HOW_TO_FASTAPI")
-    if python is None:
-        pytest.skip("HOW_TO_FASTAPI names no Python with FastAPI and uvicorn")
     port = free_port()
     secret = subscribe(account.client, port)
-    serve = [python, "-m", "uvicorn", "webhook_fastapi:app", "--port", str(port)]
+    serve = [sys.executable, "-m", "uvicorn", "webhook_fastapi:app", "--port", str(port)]
     program = run(serve, python_folder(tmp_path, "webhook_fastapi.py"), WEBHOOK_SECRET=secret)
     program.wait_for("running on")
     check_webhook(account, program, port)
