@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import signal
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from mutants.__main__ import endless, judge
+from pins import pins
 
 
 def played(folder: Path, verdicts: dict[str, int | None]) -> None:
@@ -52,3 +56,29 @@ def test_mutants_that_lived_or_had_no_test_are_not_killed(
 def test_96_of_100_are_enough(tmp_path: Path, lived: int, enough: bool) -> None:
     played(tmp_path, {f"names.{number}": int(number >= lived) for number in range(100)})
     assert judge(tmp_path) is enough
+
+
+def test_a_file_of_tests_that_is_named_imports_what_is_there(root: Path) -> None:
+    """Files that are found in a folder are left out if a package is missing; these would fail."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["mutmut"]
+    files = [
+        root / name
+        for name in settings["pytest_add_cli_args_test_selection"]
+        if name.endswith(".py")
+    ]
+    assert len(files) == 3
+    installed = pins((root / "infra/requirements-mutants.lock").read_text())
+    there = {*installed, *sys.stdlib_module_names, "cirrusmq", "tests"}
+    for file in files:
+        assert {name for name in imported(file) if name not in there} == set(), file
+
+
+def imported(file: Path) -> set[str]:
+    """The packages that a file of tests imports when it is loaded."""
+    found = set()
+    for statement in ast.parse(file.read_text()).body:
+        if isinstance(statement, ast.Import):
+            found |= {each.name.partition(".")[0] for each in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            found.add(str(statement.module).partition(".")[0])
+    return found

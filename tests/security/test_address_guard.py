@@ -19,7 +19,6 @@ from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.webhooks.addresses import LOOPBACK, AddressPolicy, Refused
 from cirrusmq.webhooks.client import Poster
 from cirrusmq.webhooks.urls import check_endpoint, split
-from cirrusmq_local.testing import World
 
 NOTHING_ALLOWED = AddressPolicy()
 ONE_MACHINE = AddressPolicy(LOOPBACK)
@@ -411,17 +410,6 @@ def test_an_address_of_a_network_that_is_named_may_be_an_endpoint() -> None:
     named = ("10.1.0.0/16", "::1/128")
     for url in ("https://10.1.2.3/", "https://[::ffff:10.1.2.3]/", "https://[::1]/"):
         check_endpoint(url, http_allowed=False, allowed_networks=named)
-
-
-def test_a_subscription_to_such_an_address_is_refused_by_name() -> None:
-    world = World()
-    alice = world.client("alice")
-    alice.put("/topics/news", {})
-    hook = {"protocol": "http", "endpoint": "https://10.0.0.7/hook"}
-    refused = alice.put("/topics/news/subscriptions/hook", hook)
-    assert (refused.status, refused.json["parameter"]) == (400, "endpoint")
-    assert alice.get("/topics/news/subscriptions").json["subscriptions"] == []
-    world.engine.close()
 
 
 def test_http_is_for_deployments_that_allow_it() -> None:

@@ -46,7 +46,8 @@ def test_every_transition_has_a_row() -> None:
     functions = {
         name
         for name, made in inspect.getmembers(transitions, inspect.isfunction)
-        if made.__module__ == transitions.__name__ and not name.startswith("_")
+        # x_…: what a planted fault left of a function, where `make mutants` plays these tests.
+        if made.__module__ == transitions.__name__ and not name.startswith(("_", "x_"))
     }
     assert {step.name for step in STEPS} == functions - NO_STEPS
 
