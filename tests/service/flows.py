@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable
@@ -27,10 +28,16 @@ def traced(call: Callable[[], object]) -> Flow:
     What a module does when it is imported is not counted: a warm environment has it.
     """
     flow = Flow(set(), set())
+    generators: set[FrameType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event != "call" or frame.f_code.co_name == "<module>":
             return
+        # Its end is no call of it: Python ends one that was left in the frame that drops it.
+        if frame in generators:
+            return
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:
+            generators.add(frame)
         module = _module(frame)
         if module is None:
             return

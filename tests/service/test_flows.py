@@ -14,7 +14,7 @@ from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
     "send": (31, 39),
-    "receive": (38, 64),
+    "receive": (38, 63),
     "receive, ordered": (40, 67),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.
     "receive, fair": (39, 68),
