@@ -39,6 +39,7 @@ _URLS = {"http": HTTP, "https": HTTPS}
 _OF_PLAIN = frozenset({"Id", "Message", "TargetArn", "TopicArn", "Version"})
 """The members of a message that is a text alone, and of its call."""
 _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, str | bytes] = MappingProxyType({})
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +47,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
     body: str
     attributes: dict[str, Typed]
+    written: Mapping[str, str | bytes] = _NONE
+    """The attributes as the core keeps them."""
     group: str | None
     subject: str | None
     once: str | None = None
@@ -71,7 +74,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         """
         kept: dict[str, str | bytes] = {}
         if self.attributes:
-            kept = {TYPES: "", **sdk_attributes.write(self.attributes)}
+            kept = {TYPES: "", **self.written}
         if self.subject is not None:
             kept[SUBJECT] = self.subject
         if self.once is not None:
@@ -82,8 +85,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def kept_bytes(self) -> int:
         """Bytes of the attributes as the core keeps them, but for a subject and an id."""
-        kept = {**sdk_attributes.write(self.attributes), **self.texts}
-        return sum(len(name) + len(_bytes(value)) for name, value in kept.items())
+        kept = (*self.written.items(), *self.texts.items())
+        return sum(len(name) + len(_bytes(value)) for name, value in kept)
 
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
@@ -117,12 +120,16 @@ def read_content(members: Members, topic: Topic) -> Content:
     body, texts = _texts(members)
     once = _deduplication_id(members, topic, group, body)
     _check_text(body)
-    attributes: dict[str, Typed] = {}
-    if "MessageAttributes" in members:
-        attributes = _read_attributes(members)
+    attributes = _read_attributes(members) if "MessageAttributes" in members else {}
     return _checked(
         Content(
-            body=body, attributes=attributes, group=group, subject=subject, once=once, texts=texts
+            body=body,
+            attributes=attributes,
+            written=_written(attributes),
+            group=group,
+            subject=subject,
+            once=once,
+            texts=texts,
         )
     )
 
@@ -142,14 +149,20 @@ def _read_attributes(members: Members) -> dict[str, Typed]:
     given = mapped(members, "MessageAttributes")
     if len(given) > _ATTRIBUTES:
         raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
-    attributes = {name: _read_attribute(name, value) for name, value in given.items()}
-    kept = sdk_attributes.write(attributes)
-    if any(len(name) > _NATIVE_NAME for name in kept):
+    return {name: _read_attribute(name, value) for name, value in given.items()}
+
+
+def _written(attributes: Mapping[str, Typed]) -> Mapping[str, str | bytes]:
+    """Returns the attributes as the core keeps them. Raises SnsError for a name too long for it."""
+    if not attributes:
+        return _NONE
+    written = sdk_attributes.write(attributes)
+    if any(len(name) > _NATIVE_NAME for name in written):
         raise invalid(
             f"MessageAttributes Reason: names have at most {_NATIVE_NAME} characters here; those"
             " other than letters, digits and underscores count as three."
         )
-    return attributes
+    return written
 
 
 def _deduplication_id(members: Members, topic: Topic, group: str | None, body: str) -> str | None:
