@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import limits, sdk_attributes
-from cirrusmq.base.reserved_attributes import HTTP, HTTPS, ONCE, SUBJECT, TYPES
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, ONCE, SUBJECT, TRACE, TYPES
 from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.topic import Topic
@@ -55,6 +55,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     """The deduplication id, of a FIFO topic's message."""
     texts: Mapping[str, str] = _NO_TEXTS
     """The texts for URLs that are not the body, by the names of their attributes."""
+    trace: str | None = None
+    """The trace of the call."""
 
     @property
     def size_bytes(self) -> int:
@@ -79,6 +81,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             kept[SUBJECT] = self.subject
         if self.once is not None:
             kept[ONCE] = self.once
+        if self.trace is not None:
+            kept[TRACE] = self.trace
         kept |= self.texts
         return kept
 
@@ -105,12 +109,16 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return shown
 
 
-def read_content(members: Members, topic: Topic) -> Content:
-    """Returns the content of a message for a topic, checked. Raises SnsError."""
+def read_content(members: Members, topic: Topic, trace: str | None) -> Content:
+    """Returns the content of a message for a topic, checked. Raises SnsError.
+
+    trace: the trace of the call, or None.
+    """
     if members.keys() <= _OF_PLAIN and not is_fifo(topic):  # as most messages are
         body = text(members, "Message") or ""
         _check_text(body)
-        return _checked(Content(body=body, attributes={}, group=None, subject=None))
+        plain = Content(body=body, attributes={}, group=None, subject=None, trace=trace)
+        return _checked(plain)
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
@@ -130,6 +138,7 @@ def read_content(members: Members, topic: Topic) -> Content:
             subject=subject,
             once=once,
             texts=texts,
+            trace=trace,
         )
     )
 
