@@ -156,6 +156,7 @@ def test_a_batch_is_published_whole_or_not_at_all(
         ([""], 1, "InvalidBatchEntryId"),
         ([f"e{number}" for number in range(11)], 1, "TooManyEntriesInBatchRequest"),
         (["a", "b"], 131_073, "BatchRequestTooLong"),
+        (["a"], 262_145, "BatchRequestTooLong"),
     ],
 )
 def test_batches_that_are_refused(

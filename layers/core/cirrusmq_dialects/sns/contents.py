@@ -87,10 +87,12 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return kept
 
     @property
-    def kept_bytes(self) -> int:
-        """Bytes of the attributes as the core keeps them, but for a subject and an id."""
+    def fits_beside(self) -> bool:
+        """True if the core takes the attributes: all but a subject and an id are counted."""
+        if not self.written and not self.texts:
+            return True
         kept = (*self.written.items(), *self.texts.items())
-        return sum(len(name) + len(_bytes(value)) for name, value in kept)
+        return sum(len(name) + len(_bytes(value)) for name, value in kept) <= _ATTRIBUTES_BYTES
 
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
@@ -117,8 +119,7 @@ def read_content(members: Members, topic: Topic, trace: str | None) -> Content:
     if members.keys() <= _OF_PLAIN and not is_fifo(topic):  # as most messages are
         body = text(members, "Message") or ""
         _check_text(body)
-        plain = Content(body=body, attributes={}, group=None, subject=None, trace=trace)
-        return _checked(plain)
+        return Content(body=body, attributes={}, group=None, subject=None, trace=trace)
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
@@ -129,28 +130,16 @@ def read_content(members: Members, topic: Topic, trace: str | None) -> Content:
     once = _deduplication_id(members, topic, group, body)
     _check_text(body)
     attributes = _read_attributes(members) if "MessageAttributes" in members else {}
-    return _checked(
-        Content(
-            body=body,
-            attributes=attributes,
-            written=_written(attributes),
-            group=group,
-            subject=subject,
-            once=once,
-            texts=texts,
-            trace=trace,
-        )
+    return Content(
+        body=body,
+        attributes=attributes,
+        written=_written(attributes),
+        group=group,
+        subject=subject,
+        once=once,
+        texts=texts,
+        trace=trace,
     )
-
-
-def _checked(content: Content) -> Content:
-    """Returns the content. Raises SnsError if it has too many bytes."""
-    is_kept_beside = bool(content.attributes or content.texts)
-    if content.size_bytes > LARGEST_BYTES or (
-        is_kept_beside and content.kept_bytes > _ATTRIBUTES_BYTES
-    ):
-        raise invalid("Message too long")
-    return content
 
 
 def _read_attributes(members: Members) -> dict[str, Typed]:

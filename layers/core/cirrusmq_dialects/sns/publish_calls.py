@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cirrusmq.base.errors import CirrusMQError
@@ -36,6 +36,8 @@ def publish(asked: Asked) -> Result:
         raise invalid(f"{parameter} Reason: No endpoint found for the target arn specified")
     topic = asked.topic(SEND, "publish", parameter=parameter)
     content = read_content(members, topic, read_trace(asked.call.headers))
+    if not _fit([content]):
+        raise invalid("Message too long")
     (published,) = _publish(asked, topic, [content])
     if isinstance(published, CirrusMQError):
         raise published
@@ -51,7 +53,7 @@ def publish_batch(asked: Asked) -> Result:
     listed = _entries(asked.members)
     trace = read_trace(asked.call.headers)
     contents = {entry["Id"]: read_content(entry, topic, trace) for entry in listed}
-    if sum(content.size_bytes for content in contents.values()) > LARGEST_BYTES:
+    if not _fit(contents.values()):
         told = f"The length of all the batch messages put together is more than {LARGEST_BYTES}."
         raise SnsError("BatchRequestTooLong", told)
     done: list[dict[str, object]] = []
@@ -63,6 +65,13 @@ def publish_batch(asked: Asked) -> Result:
         else:
             done.append({"Id": name, **_told(topic, published)})
     return {"Successful": done, "Failed": failed}
+
+
+def _fit(contents: Iterable[Content]) -> bool:
+    """Returns True if a call may have these messages, by their bytes."""
+    listed = list(contents)
+    size = sum(content.size_bytes for content in listed)
+    return size <= LARGEST_BYTES and all(content.fits_beside for content in listed)
 
 
 def _publish(
