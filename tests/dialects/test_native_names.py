@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
-from tests.dialects.conftest import REGION, URL, session
+from tests.dialects.conftest import REGION, URL, Key, session
+from tests.dialects.emq_wire import Emq, RefusedError, fields
 
 from cirrusmq.access.keys import Caller
 from cirrusmq_dialects.calling import Call
@@ -214,6 +215,17 @@ def test_refusals_of_sns_name_its_own_parameters(call: Call) -> None:
         count += is_refused(action, members, ask, partial(sns_shown, call))
 
     assert count > 500
+
+
+def test_refusals_of_emq_name_its_own_parameters(world: World, key: Key) -> None:
+    emq, queue = Emq(world, key), (1, "shop/q")
+    emq.queue("createQueue", (1, "q"))
+    attributes = fields((8, {"a": "v" * 300}))
+
+    with pytest.raises(RefusedError, match="userAttributes: must be"):
+        emq.queue("setQueueAttribute", queue, (2, attributes))
+    with pytest.raises(RefusedError, match=r"'priority: is allowed only"):
+        emq.message("sendMessage", queue, (2, "a"), (7, 3))
 
 
 def test_a_bad_token_of_a_page_is_named(sqs: Any, sns: Any) -> None:

@@ -13,9 +13,11 @@ _STEP = re.compile(r"[.\[]")
 def renamed(error: CirrusMQError, names: Mapping[str, str]) -> tuple[str | None, str]:
     """Returns the dialect's name of the parameter that is refused, and the reason without a name.
 
-    names: the dialect's names by the core's. Returns None for the name if it has none: then the
+    names: the dialect's names by the core's, of a parameter or of the one that has it as a member;
+    a message's place is left out. Returns None for the name if the dialect has none: then the
     reason is the core's whole text.
     """
     parameter = error.parameter or ""
-    name = names.get(_STEP.split(parameter, maxsplit=1)[0])
+    own = parameter.partition("].")[2] or parameter
+    name = names.get(own) or names.get(_STEP.split(own, maxsplit=1)[0])
     return name, error.detail.removeprefix(f"{parameter}: ") if name else error.detail
