@@ -13,7 +13,7 @@ _STEP = re.compile(r"[.\[]")
 def renamed(error: CirrusMQError, names: Mapping[str, str]) -> tuple[str | None, str]:
     """Returns the dialect's name of the parameter that is refused, and the reason without a name.
 
-    names: the dialect's names by the core's, of a parameter or of the one that has it as a member;
+    names: the dialect's names by the core's. A member has its parameter's name if it has none, and
     a message's place is left out. Returns None for the name if the dialect has none: then the
     reason is the core's whole text.
     """
