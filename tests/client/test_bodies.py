@@ -42,7 +42,7 @@ def test_a_file_of_another_system_is_sent_line_by_line(
 
     assert done.returncode == 0, done.stderr
     assert bodies(client, queue) == expected
-    told = f"cirrusmq: {empty} empty lines were left out\n" if empty else ""
+    told = f"cirrusmq: left out: {empty} empty line{'s' * (empty != 1)}\n" if empty else ""
     assert done.stderr == told
 
 
@@ -56,7 +56,7 @@ def test_a_file_in_utf_16_is_told_as_such(
 
     assert done.returncode == 1
     assert done.stderr == (
-        "cirrusmq: standard input is UTF-16, not UTF-8; 0 messages before were sent"
+        "cirrusmq: standard input is UTF-16, not UTF-8; sent before it: 0 messages"
         " (convert it: iconv -f UTF-16 -t UTF-8)\n"
     )
     assert bodies(client, queue) == []
@@ -73,7 +73,7 @@ def test_a_line_that_is_not_utf_8_is_named(
 
     assert done.returncode == 1
     assert done.stderr.startswith(
-        "cirrusmq: standard input, line 35: byte 3 is not UTF-8; 32 messages before were sent"
+        "cirrusmq: standard input, line 35: byte 3 is not UTF-8; sent before it: 32 messages"
     )
     assert done.stderr.count("\n") == 1
     assert len(done.stdout.split()) == len(bodies(client, queue)) == 32
@@ -89,7 +89,7 @@ def test_a_line_that_the_service_refuses_is_named(
 
     assert done.returncode == 1
     assert done.stderr.startswith("cirrusmq: standard input, line 20: ")
-    assert "; 16 messages before were sent (" in done.stderr
+    assert "; sent before it: 16 messages (" in done.stderr
     assert done.stderr.count("\n") == 1
     assert len(bodies(client, queue)) == 16
 

@@ -177,7 +177,7 @@ def test_dead_letters_are_exported_as_lines_of_json(
     assert run_command("queue", "export", dead, "--older-than", "3600").stdout == ""
     chosen = json.loads(odd.splitlines()[0])["id"]
     assert run_command("queue", "redrive", dead, "--id", chosen).stdout == (
-        "redrive done, 1 messages\n"
+        "redrive done, 1 message\n"
     )
     assert client.look_up(name, chosen)["state"] == "active"
     told = run_command("queue", "redrive", dead, "--reason", "odd", "--json").stdout
@@ -208,7 +208,7 @@ def test_a_group_starts_earlier_and_is_rewound(run_command: Run, client: Client)
         assert "Op-" in rewound.stderr  # what the log has is still being given to it
         assert time.monotonic() < ends
         time.sleep(0.5)
-    assert (rewound.returncode, rewound.stdout) == (0, "replay done, 1 messages\n")
+    assert (rewound.returncode, rewound.stdout) == (0, "replay done, 1 message\n")
 
 
 def test_a_receiver_begins_with_what_is_in_the_queue(
@@ -218,7 +218,7 @@ def test_a_receiver_begins_with_what_is_in_the_queue(
     client.send(name, [Message("red", tags=["red"]), Message("blue")])
     asked = ("queue", "add-receiver", name, "late", "--start", "earliest", "--tag", "red")
     added = run_command(*asked)  # it waits until no call is left that does not know of it
-    assert (added.returncode, "backfill done, 1 messages" in added.stdout) == (0, True)
+    assert (added.returncode, "backfill done, 1 message" in added.stdout) == (0, True)
     assert "│ late" in run_command("queue", "receivers", name).stdout
     (received,) = client.receive(Queue(name, "late"), max_messages=16, wait_seconds=5)
     assert received.text == "red"

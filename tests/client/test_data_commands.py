@@ -152,7 +152,7 @@ def test_a_step_that_is_refused_ends_the_apply_and_the_next_one_goes_on(account:
     assert stopped.returncode == 1
     assert stopped.stdout.splitlines()[-2:] == ["done + queue a", "done + queue b"]
     assert f"+ grant a/{account.name}: account: must be another account" in stopped.stderr
-    assert "2 of 3 steps were done (apply again: it goes on from there)" in stopped.stderr
+    assert "done: 2 of 3 steps (apply again: it goes on from there)" in stopped.stderr
     other = account.write(text.replace(account.name, "other"))
     done = account.run("import", "apply", other)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "done + grant a/other")

@@ -122,20 +122,27 @@ def test_the_largest_message_is_taken(world: World, sns: Any, sqs: Any, arn: str
     assert len(message["Body"]) == 262_144
 
 
-def test_each_message_of_a_batch_is_for_itself(
+def test_a_batch_is_published_whole_or_not_at_all(
     world: World, sns: Any, sqs: Any, arn: str, url: str
 ) -> None:
+    """SNS refuses a batch for the content of one message."""
     entries = [{"Id": f"e{number}", "Message": f"m{number}"} for number in range(9)]
-    answer = sns.publish_batch(
-        TopicArn=arn, PublishBatchRequestEntries=[*entries, {"Id": "empty", "Message": ""}]
-    )
+    empty: dict[str, Any] = {"StringValue": "", "DataType": "String"}
+    for odd, expected in (
+        ({"Message": ""}, "InvalidParameter"),
+        ({"Message": "{}", "MessageStructure": "json"}, "InvalidParameter"),
+        ({"Message": "a", "MessageAttributes": {"a": empty}}, "ParameterValueInvalid"),
+    ):
+        refused = [*entries, {"Id": "odd", **odd}]
+        given = {"TopicArn": arn, "PublishBatchRequestEntries": refused}
+        assert code(sns.publish_batch, **given) == expected
+    assert received(world, sqs, url) == []
+
+    answer = sns.publish_batch(TopicArn=arn, PublishBatchRequestEntries=entries)
+
     assert [each["Id"] for each in answer["Successful"]] == [each["Id"] for each in entries]
     assert len({each["MessageId"] for each in answer["Successful"]}) == 9
-    (failed,) = answer["Failed"]
-    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == (
-        *("empty", "InvalidParameter"),
-        True,
-    )
+    assert answer["Failed"] == []
     bodies = {message["Body"] for message in received(world, sqs, url)}
     assert bodies == {each["Message"] for each in entries}
 
@@ -146,8 +153,10 @@ def test_each_message_of_a_batch_is_for_itself(
         ([], 1, "EmptyBatchRequest"),
         (["a", "a"], 1, "BatchEntryIdsNotDistinct"),
         (["a b"], 1, "InvalidBatchEntryId"),
+        ([""], 1, "InvalidBatchEntryId"),
         ([f"e{number}" for number in range(11)], 1, "TooManyEntriesInBatchRequest"),
         (["a", "b"], 131_073, "BatchRequestTooLong"),
+        (["a"], 262_145, "BatchRequestTooLong"),
     ],
 )
 def test_batches_that_are_refused(

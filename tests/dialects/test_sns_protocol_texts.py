@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -103,9 +104,11 @@ def test_a_bodys_filter_looks_at_the_text_of_its_own_subscription(
     assert posted(world) == {HOOK: tea}
 
 
-def test_a_retried_and_a_redriven_post_has_its_text(
-    world: World, sns: Any, sqs: Any, shop: Client, arn: str
+@pytest.mark.parametrize("size", [1, 50_000])
+def test_a_dead_letter_is_the_text_that_was_posted(
+    world: World, sns: Any, sqs: Any, shop: Client, arn: str, size: int
 ) -> None:
+    """Also if the bucket has the texts: the dead letter has a content of its own then."""
     make_queue(sqs, "dead")
     redrive = json.dumps({"deadLetterTargetArn": QUEUE.replace("orders", "dead")})
     subscribe(sns, arn, HOOK, RedrivePolicy=redrive)
@@ -113,16 +116,21 @@ def test_a_retried_and_a_redriven_post_has_its_text(
     waits = {"retry": {"policy": "custom", "waits": [1]}}
     assert shop.patch(f"{DRINKS}/{name}", waits).status == 200
     world.endpoint = lambda url: "status 500"
-    publish(sns, arn, default="tea", https="coffee")
+    tea, coffee = (
+        f"{random.Random(kind).randbytes(size).hex()} {kind}" for kind in ("tea", "coffee")
+    )
+    publish(sns, arn, default=tea, https=coffee)
+    assert bool(world.bucket.keys()) == (size > 1)
     for _ in range(4):
         world.settle()
         world.clock.pass_seconds(60)
         world.run("sweep")
-    assert {json.loads(body)["Message"] for _, _, body in world.posts} == {"coffee"}
+    assert {json.loads(body)["Message"] for _, _, body in world.posts} == {coffee}
     assert len(world.posts) > 1
-    (dead,) = shop.receive("dead")
-    assert dead["body"] == "tea"
+    (dead,) = shop.receive("dead", visibility_timeout_seconds=1)
+    assert dead["body"] == coffee
     assert not dead.get("attributes")
+    assert dead["dead_letter"]["subscription"] == name
 
     world.posts.clear()
     world.endpoint = lambda url: None
@@ -132,7 +140,7 @@ def test_a_retried_and_a_redriven_post_has_its_text(
     for _ in range(3):
         world.settle()
         world.run("sweep")
-    assert posted(world) == {HOOK: "coffee"}
+    assert posted(world) == {HOOK: coffee}
 
 
 def test_texts_count_towards_the_size_of_a_message(sns: Any, arn: str) -> None:

@@ -335,8 +335,10 @@ def test_the_visibility_of_a_message_is_changed(world: World, sqs: Any, url: str
     assert receive(sqs, url) == []
     sqs.change_message_visibility(**named, VisibilityTimeout=0)
     (again,) = receive(sqs, url)
-    with pytest.raises(sqs.exceptions.MessageNotInflight):
+    sqs.change_message_visibility(**named, VisibilityTimeout=0)  # as a repeated call
+    with pytest.raises(ClientError, match=r"InvalidParameterValue.*Message does not exist"):
         sqs.change_message_visibility(**named, VisibilityTimeout=5)
+    assert receive(sqs, url) == []
     with pytest.raises(sqs.exceptions.ReceiptHandleIsInvalid):
         sqs.change_message_visibility(QueueUrl=url, ReceiptHandle="x", VisibilityTimeout=5)
     with pytest.raises(ClientError, match="InvalidParameterValue"):
@@ -355,13 +357,14 @@ def test_visibilities_of_a_batch(world: World, sqs: Any, url: str) -> None:
         Entries=[
             {"Id": "held", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 0},
             {"Id": "gone", "ReceiptHandle": second["ReceiptHandle"], "VisibilityTimeout": 1},
+            {"Id": "over", "ReceiptHandle": second["ReceiptHandle"], "VisibilityTimeout": 0},
             {"Id": "long", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 50_000},
             {"Id": "none", "ReceiptHandle": "x", "VisibilityTimeout": 1},
         ],
     )
-    assert answer["Successful"] == [{"Id": "held"}]
+    assert answer["Successful"] == [{"Id": "held"}, {"Id": "over"}]
     assert {each["Id"]: each["Code"] for each in answer["Failed"]} == {
-        "gone": "AWS.SimpleQueueService.MessageNotInflight",
+        "gone": "InvalidParameterValue",
         "long": "InvalidParameterValue",
         "none": "ReceiptHandleIsInvalid",
     }

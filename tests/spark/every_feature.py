@@ -41,6 +41,7 @@ class EveryFeature:
         self._fold_rates()
         self._use_retries_and_dead_letters()
         self._use_fair_and_ordered_queues()
+        self._use_priorities()
         self._use_receivers_and_rewinds()
         self._use_functions()
         self._use_topics()
@@ -173,6 +174,34 @@ class EveryFeature:
                 queue.send(f"{group}1", f"{group}2", group=group)
             queue.delete(queue.receive(1)[0])
             queue.give_back(*queue.receive(1), delay_seconds=5)
+
+    def _use_priorities(self) -> None:
+        """A queue with levels in two partitions, beside dead letters, a replace and a request.
+
+        Another one is paused, with messages in it.
+        """
+        dead = self.queue("ranked-dead", priorities=2)
+        queue = self.queue(
+            "ranked",
+            priorities=4,
+            ageing_seconds=60,
+            partitions=2,
+            rewind_seconds=DAY_SECONDS,
+            dead_letter={"queue": "ranked-dead", "max_receives": 3},
+        )
+        for priority in (1, 4, 2, 4):
+            queue.send(f"{priority}", priority=priority)
+        queue.send("asked", priority=3, reply={"seconds": 3_600})
+        for priority in (1, 4):
+            queue.send("replaced", replace="k", priority=priority, delay_seconds=3_600)
+        queue.delete(*queue.receive(1))
+        for _ in range(2):
+            queue.act("dead-letter", *queue.receive(1), reason="wrong")
+        dead.delete(*dead.receive(1))
+        still = self.queue("still")
+        still.send("a", "b")
+        still.receive(1)
+        assert self.client.patch(still.path, {"paused": True}).status == 200
 
     def _use_receivers_and_rewinds(self) -> None:
         queue = self.queue("heard", rewind_seconds=DAY_SECONDS)

@@ -97,7 +97,7 @@ def test_a_fault_of_an_account_is_undone(
     if ended_by == signal.SIGKILL:
         assert cloud.concurrency() == 0
         ran = run_command("verify", "--undo", str(path), folder=tmp_path, **given)
-        assert (ran.returncode, ran.stdout) == (0, "1 steps undone\n"), ran.stderr
+        assert (ran.returncode, ran.stdout) == (0, "1 step undone\n"), ran.stderr
     assert cloud.concurrency() == RESERVED
     assert read_steps(path) == {0: None}
     cloud.functions.put_function_concurrency(FunctionName=FUNCTION, ReservedConcurrentExecutions=3)

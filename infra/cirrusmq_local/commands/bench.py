@@ -17,6 +17,7 @@ from cirrusmq_local.commands.arguments import DATA, Attributes, Data, Json, read
 from cirrusmq_local.commands.calls import TRIES
 from cirrusmq_local.commands.console import fail, make_progress, print_json, print_table, tell
 from cirrusmq_local.commands.load import STAMP_BYTES, Load, Outcome
+from cirrusmq_local.plurals import counted
 
 BATCH_BYTES = 4_194_304
 TABLE_BATCH_BYTES = 262_144
@@ -88,7 +89,7 @@ def bench(
     costs = dollars(outcome, units, int(attributes.get("partitions", PARTITIONS)))
     _show(client.url, outcome, units, costs, as_json)
     if outcome.lost:
-        fail(f"{outcome.lost} messages were answered as sent and have not come")
+        fail(f"answered as sent, and not received: {counted(outcome.lost, 'message')}")
 
 
 def percentiles(seconds: list[float]) -> dict[str, float]:

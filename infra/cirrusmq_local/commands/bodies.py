@@ -12,6 +12,7 @@ from cirrusmq_client import CirrusMQError, Message
 from cirrusmq_client.batches import split
 from cirrusmq_local.commands.calls import hint_for
 from cirrusmq_local.commands.console import fail, tell
+from cirrusmq_local.plurals import counted
 
 T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"
@@ -44,7 +45,7 @@ class Bodies:
             self._sent += len(batch)
             yield from answers
         if self._empty:
-            tell(f"{self._empty} empty lines were left out")
+            tell(f"left out: {counted(self._empty, 'empty line')}")
 
     def _messages(self) -> Iterator[Message]:
         if self._given:
@@ -86,4 +87,4 @@ class Bodies:
         self._fail(f"standard input, {where}: {error.detail}", hint_for(error))
 
     def _fail(self, text: str, hint: str | None) -> NoReturn:
-        fail(f"{text}; {self._sent} messages before were sent", hint)
+        fail(f"{text}; sent before it: {counted(self._sent, 'message')}", hint)

@@ -25,6 +25,7 @@ from cirrusmq_local.declarations.showing import (
     step_json,
     step_line,
 )
+from cirrusmq_local.plurals import counted
 
 BAD_FILE = 2
 CHANGES = 3
@@ -118,7 +119,7 @@ def apply(
                 "name a file for them: --secrets <file>",
             )
         if made.steps:
-            ask(f"Do these {len(made.steps)} steps?", yes)
+            ask(f"Do {counted(len(made.steps), 'step')}?", yes)
             apply_plan(client, made, force, secrets, lambda step: _tell_done(step, as_json))
         _tell_pending(client, declared, as_json)
 
@@ -166,8 +167,8 @@ def _keep_secret(place: Place, secret: str | None, file: Path | None) -> None:
 def _tell_stopped(made: Plan, done: int, stopped: Stopped) -> NoReturn:
     perhaps = ", and this one perhaps" if stopped.uncertain else ""
     fail(
-        f"{step_line(stopped.step)}: {stopped}; {done} of {len(made.steps)} steps were"
-        f" done{perhaps}",
+        f"{step_line(stopped.step)}: {stopped}; done: {done} of"
+        f" {counted(len(made.steps), 'step')}{perhaps}",
         "apply again: it goes on from there",
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from cirrusmq_client import Client
 from cirrusmq_local.commands.console import fail, make_progress, print_json, show
+from cirrusmq_local.plurals import counted
 
 Wait: TypeAlias = Annotated[
     bool,
@@ -32,12 +34,17 @@ def follow(client: Client, started: str, as_json: bool) -> None:
     with make_progress() as progress:
         task = progress.add_task("waiting")
         for operation in client.watch_operation(started):
-            progress.update(task, description=f"{operation['kind']}: {operation['done']} messages")
+            progress.update(task, description=f"{operation['kind']}: {_done(operation)}")
     detail = show(operation.get("detail"))
     if as_json:
         print_json(operation)
     elif operation["state"] == "succeeded":
         told = f": {detail}" if detail else ""
-        print(f"{operation['kind']} done, {operation['done']} messages{told}")
+        print(f"{operation['kind']} done, {_done(operation)}{told}")
     if operation["state"] == "failed":
         fail(f"{operation['kind']} failed: {detail}")
+
+
+def _done(operation: Mapping[str, Any]) -> str:
+    """Return how many messages an operation dealt with: 2 messages."""
+    return counted(operation["done"], "message")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cirrusmq_local.commands.console import print_json, show
+from cirrusmq_local.plurals import counted
 
 _SPANS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _MADE = {
@@ -51,7 +52,7 @@ def _sentence(kind: str, made: Mapping[str, Any]) -> Iterator[str]:
             yield f"kept {_span(made['message_retention_seconds'])}"
         case "topic":
             yield f"filter {made['filter']}"
-            yield _counted(made["partitions"], "partition")
+            yield counted(made["partitions"], "partition")
         case "receiver":
             yield f"start {made['start']}"
         case "subscription":
@@ -89,8 +90,4 @@ def _words(name: str) -> str:
 def _span(seconds: float) -> str:
     """Return a duration in the largest whole unit: 4 days."""
     unit, name = next((each for each in _SPANS if not seconds % each[0]), _SPANS[-1])
-    return _counted(seconds / unit, name)
-
-
-def _counted(count: float, name: str) -> str:
-    return f"{count:g} {name}{'' if count == 1 else 's'}"
+    return counted(seconds / unit, name)

@@ -19,6 +19,7 @@ import typer
 from cirrusmq_local.commands import verify_files
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Yes, ask
 from cirrusmq_local.commands.console import fail, print_json, tell
+from cirrusmq_local.plurals import counted
 
 MAX_MINUTES = 20.0
 LOWERED_UNITS = 50
@@ -120,7 +121,8 @@ def verify(
     chosen = {name: known[name] for name in only or known}
     planned = plan(minutes, list(chosen.values()), URLS if url is None or _is_here(url) else 0)
     said = (
-        f"{planned.scenes} scenes in about {minutes:g} minutes: at most {planned.calls} calls,"
+        f"{planned.scenes} scenes in about {counted(minutes, 'minute')}: at most"
+        f" {planned.calls} calls,"
         f" {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
         f" units, ${planned.dollars:.2f} in an account"
     )

@@ -13,6 +13,7 @@ from typing import Any
 from cirrusmq_local.commands import prices
 from cirrusmq_local.commands.arguments import ask
 from cirrusmq_local.commands.console import fail, tell
+from cirrusmq_local.plurals import counted
 
 AWS = "aws"
 MAX_ROUNDS = 200
@@ -37,7 +38,7 @@ def compare(
     place = "the account of your AWS credentials" if where == AWS else where
     said = (
         f"at most {operations} operations on a new table, {units} write units, ${dollars:.2f}, in"
-        f" {place}, for {minutes:g} minutes at most"
+        f" {place}, for {counted(minutes, 'minute')} at most"
     )
     tell(said)
     if dollars > max_dollars:
@@ -56,10 +57,10 @@ def page(told: dict[str, Any]) -> str:
     """The comparison in words, with its first differences."""
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(told["operations"].items()))
     lines = [
-        f"{told['rounds']} rounds, seed {told['seed']}: {kinds}",
+        f"{counted(told['rounds'], 'round')}, seed {told['seed']}: {kinds}",
         f"{told['refused']} refused by both; units of {told['units_compared']} answers and"
         f" {told['stream_records']} stream records compared",
-        f"{len(told['differences'])} differences",
+        f"{counted(len(told['differences']), 'difference')}",
     ]
     for each in told["differences"][:SHOWN]:
         lines.append(f"\n{each['kind']} of {each['method']}, round {each['round']}:")

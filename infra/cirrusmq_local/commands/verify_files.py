@@ -14,6 +14,7 @@ from typing import Any
 
 from cirrusmq_client import find_connection
 from cirrusmq_local.commands.console import fail, print_json
+from cirrusmq_local.plurals import counted
 
 _OF_ACCOUNTS = ("concurrency", "maximum", "alias")
 
@@ -126,4 +127,4 @@ def undo(path: Path, url: str | None, data: Path) -> None:
         undone = play(path, kinds)
     except (OSError, KeyError, ValueError) as error:
         fail(f"{path}: {error}")
-    print(f"{len(undone)} steps undone")
+    print(f"{counted(len(undone), 'step')} undone")

@@ -12,7 +12,7 @@ from typing import Any
 from cirrusmq_client import CirrusMQError, Client
 from cirrusmq_local.declarations.account import GONE, count_waiting
 from cirrusmq_local.declarations.plan import Step
-from cirrusmq_local.declarations.resources import messages_text
+from cirrusmq_local.plurals import counted
 
 
 class Stopped(Exception):
@@ -88,7 +88,7 @@ def _delete(client: Client, step: Step, force: bool) -> None:
     # Messages may have come since the plan was made; a later message is deleted.
     held = 0 if force else count_waiting(client, place)
     if held:
-        raise Stopped(step, f"holds {messages_text(held)} by now", uncertain=False)
+        raise Stopped(step, f"holds {counted(held, 'message')} by now", uncertain=False)
     deletes: dict[str, Callable[[], Any]] = {
         "queue": lambda: client.delete_queue(place.name),
         "topic": lambda: client.delete_topic(place.name),

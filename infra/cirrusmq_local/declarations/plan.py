@@ -27,8 +27,8 @@ from cirrusmq_local.declarations.resources import (
     Found,
     Place,
     dead_letters_of,
-    messages_text,
 )
+from cirrusmq_local.plurals import counted
 
 Action: TypeAlias = Literal["create", "change", "delete"]
 _MAKES = ("receiver", "grant", "topic", "subscription", "topic_grant", "schedule")
@@ -88,7 +88,9 @@ def make_plan(
     if delete and not force:
         held = {place: waiting(place) for place in used_up}
         conflicts += [
-            Conflict(place=place, reason=f"holds {messages_text(count)}, and is not in the file")
+            Conflict(
+                place=place, reason=f"holds {counted(count, 'message')}, and is not in the file"
+            )
             for place, count in held.items()
             if count
         ]

@@ -84,8 +84,3 @@ def dead_letters_of(attributes: Attributes) -> str | None:
     """Returns the dead-letter queue of a resource with these attributes, or None."""
     dead_letter = attributes.get("dead_letter")
     return dead_letter["queue"] if dead_letter else attributes.get("dead_letter_queue")
-
-
-def messages_text(count: int) -> str:
-    """Returns `1 message`, `2 messages`."""
-    return f"{count:,} message{'s' * (count != 1)}"

@@ -7,6 +7,8 @@ core decides, keeps no state, and no line of the core knows that there are diale
     router.py       whose call it is, by path and headers; imports that dialect alone
     aws_signature.py    AWS Signature Version 4, of SQS and SNS
     signing.py      key id and signature -> Caller; the window of time
+    own_names.py    the core's refusals by a dialect's names of parameters
+    trace_headers.py    the trace of a call
     reporting.py    lines of the audit and of unexpected errors
     sdk_attributes.py   names and types of attributes that the core has no place for
     aliyun/ cmq/ emq/ sns/ sqs/   signature, reading, writing, errors: values; calls on the core

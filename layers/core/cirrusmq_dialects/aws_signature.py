@@ -15,7 +15,7 @@ import msgspec
 
 from cirrusmq.access.key_cache import OPENED_MS
 from cirrusmq_dialects.calling import Call
-from cirrusmq_dialects.signing import same
+from cirrusmq_dialects.signing import mac, same
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 IN_QUERY = "X-Amz-Signature="
@@ -197,12 +197,14 @@ class _SigningKeys:
 
 def check_of(signed: Signed, call: Call) -> Callable[[str], bool]:
     """Makes the check of a call's signature: whether it is made with a secret."""
-    text = text_to_sign(signed, call.method, call.path, call.query, call.headers, call.body)
+    text = text_to_sign(
+        signed, call.method, call.path, call.query, call.headers, call.body
+    ).encode()
     keys, now_ms = call.core.memory(_SigningKeys), call.core.now_ms()
 
     def is_signed_with(secret: str) -> bool:
         key = keys.key(secret, signed, now_ms)
-        return same(signed.signature, hmac.digest(key, text.encode(), "sha256").hex())
+        return same(signed.signature, mac(key, text, "sha256").hexdigest())
 
     return is_signed_with
 

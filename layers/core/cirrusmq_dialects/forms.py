@@ -28,13 +28,14 @@ def read(form: bytes) -> dict[str, Any]:
     try:
         for field in form.decode().split("&"):
             name, _, value = field.partition("=")
-            if "%" in field or "+" in field:
-                name, value = (
-                    unquote_plus(name, errors="strict"),
-                    unquote_plus(value, errors="strict"),
-                )
-            elif not field:
+            if not field:
                 continue
+            if "%" in name or "+" in name:
+                name = unquote_plus(name, errors="strict")
+            if "%" in value:
+                value = unquote_plus(value, errors="strict")
+            elif "+" in value:
+                value = value.replace("+", " ")
             parent, dot, last = name.rpartition(".")
             structure = structures.get(parent) if dot else tree
             if structure is None:

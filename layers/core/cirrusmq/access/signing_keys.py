@@ -34,23 +34,23 @@ def verify_signature(
     if the address `source` sent too many wrong signatures within a minute.
     """
     now_ms = core.now_ms()
-    slows = core.settings.account_requests_per_second > 0
-    if slows and core.memory(KeyCache).refuses(source, key_id, _SIGNS, now_ms):
+    slows, known = core.settings.account_requests_per_second > 0, core.memory(KeyCache)
+    if slows and known.refuses(source, key_id, _SIGNS, now_ms):
         left_seconds = (MINUTE_MS - now_ms % MINUTE_MS) // 1_000 + 1
         raise Throttled("too many wrong signatures came from this address", left_seconds)
     key = None
-    if not core.memory(KeyCache).is_unknown(key_id, now_ms):
+    if not known.is_unknown(key_id, now_ms):
         key = directory.read_cached(core, key_place(key_id), AccessKey)
     if key is None or not key.signing:
         is_signed_with(_NOBODY)  # so that the time reveals nothing
-        core.memory(KeyCache).note_wrong(source, key_id, now_ms, unknown=key is None)
+        known.note_wrong(source, key_id, now_ms, unknown=key is None)
         raise UnknownKeyError
-    if not any(is_signed_with(secret) for secret in _secrets(core, key, now_ms)):
-        core.memory(KeyCache).note_wrong(source, key_id, now_ms, unknown=False)
+    if not any(map(is_signed_with, _secrets(core, key, now_ms))):
+        known.note_wrong(source, key_id, now_ms, unknown=False)
         raise WrongSignatureError
     if key.expires_ms is not None and now_ms >= key.expires_ms:
         raise UnknownKeyError
-    core.memory(KeyCache).note_good(key.id, _SIGNS)
+    known.note_good(key.id, _SIGNS)
     note_use(core, key.id)
     return Caller.of(key)
 

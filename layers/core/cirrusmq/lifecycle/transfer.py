@@ -48,13 +48,17 @@ def move_to_queue(
         if source.subscription is None:
             return None  # it has no place in the target's order
         message = msgspec.structs.replace(message, group=parcel.message_id(index))
+    days = parcel.object_days
+    if source.text_attribute is not None and source.text_attribute in message.attributes:
+        # The dead letter is the text that was posted, which is no body of its send's object.
+        message, days = message.with_text_of(source.text_attribute), 0
     entry = Entry(
         position=parcel.position(index),
         message=message,
         available_ms=now_ms,
         visibility_seconds=parcel.visibility_seconds[index] if parcel.visibility_seconds else 0,
     )
-    object_days = keep_messages(core, target, parcel.send_id, parcel.object_days, now_ms)
+    object_days = keep_messages(core, target, parcel.send_id, days, now_ms)
     if object_days is None:
         return None
     dead_letter = None

@@ -14,7 +14,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
-from cirrusmq.base.reserved_attributes import MARK
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, MARK
 from cirrusmq.filters.tags import (
     LONG_TAG_CHARACTERS,
     TAG_CHARACTERS,
@@ -81,6 +81,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         if self.attributes or self.tags:  # most messages have none, and are asked several times
             size += self.attributes_bytes + sum(map(_size, self.tags))
         return size
+
+    def with_text_of(self, name: str) -> Message:
+        """Returns the message as a URL got it: its body is the text in the attribute `name`."""
+        kept = {key: value for key, value in self.attributes.items() if key not in (HTTP, HTTPS)}
+        return msgspec.structs.replace(self, body=self.attributes[name], attributes=kept)
 
     @property
     def attributes_as_sent(self) -> Mapping[str, str | bytes]:

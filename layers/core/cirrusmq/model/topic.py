@@ -204,9 +204,15 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             {"default": "a", "https": "b"}        body a, $https b
             {"default": "a", "sqs": "c"}          body c, $http a, $https a
         """
-        if self.protocol != "http" or self.endpoint is None or not attributes:
-            return body
-        return attributes.get(HTTPS if self.endpoint.startswith("https:") else HTTP, body)
+        name = self.text_attribute if attributes else None
+        return body if name is None else attributes.get(name, body)
+
+    @property
+    def text_attribute(self) -> str | None:
+        """Name of the attribute that has the text for its URL; None if it has no URL."""
+        if self.protocol != "http" or self.endpoint is None:
+            return None
+        return HTTPS if self.endpoint.startswith("https:") else HTTP
 
     @property
     def pausable(self) -> bool:

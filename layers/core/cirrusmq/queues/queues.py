@@ -255,7 +255,9 @@ def _dead_letter_target(core: Core, queue: Queue, before: Queue | None) -> Queue
         raise InvalidParameter("dead_letter.queue", "must be another queue")
     target = find_queue(core, queue.account, dead_letter.queue).value
     if target.attributes.dead_letter is not None:
-        raise InvalidParameter("dead_letter.queue", "must be a queue without dead_letter")
+        raise InvalidParameter(
+            "dead_letter.queue", "must be a queue that has no dead-letter queue itself"
+        )
     if target.attributes.ordered and not queue.attributes.ordered:
         raise InvalidParameter("dead_letter.queue", "must not be ordered: this queue is not")
     held = before.attributes.dead_letter if before else None
@@ -268,7 +270,7 @@ def _dead_letter_target(core: Core, queue: Queue, before: Queue | None) -> Queue
     users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
     if users is not None and "dead_letters_of" in users:
         raise InvalidParameter(
-            "dead_letter", "must be null: other queues use this one as their dead-letter queue"
+            "dead_letter", "is not allowed: other queues use this one as their dead-letter queue"
         )
     return target
 

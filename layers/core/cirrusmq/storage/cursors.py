@@ -46,7 +46,7 @@ def read(core: Core, cursor: str | None, *listing: str) -> str | None:
         pass
     if core.secret.is_outdated():
         raise Unavailable
-    raise InvalidParameter("cursor", "must be a cursor that this listing answered")
+    raise InvalidParameter("cursor", "must be one that this listing answered")
 
 
 def _text(mac: bytes, content: bytes) -> str:

@@ -110,7 +110,9 @@ def _use_dead_letter_queue(core: Core, subscription: Subscription) -> list[dict[
         raise InvalidParameter("dead_letter_queue", "must be another queue than the endpoint")
     queue = find_queue(core, subscription.account, name).value
     if queue.attributes.dead_letter is not None:
-        raise InvalidParameter("dead_letter_queue", "must be a queue without dead_letter")
+        raise InvalidParameter(
+            "dead_letter_queue", "must be a queue that has no dead-letter queue itself"
+        )
     if queue.attributes.ordered and not subscription.ordered:
         raise InvalidParameter("dead_letter_queue", "must not be ordered")
     return _use(core, queue, "dead_letters_of", subscription.id)

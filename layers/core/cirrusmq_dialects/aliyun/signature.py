@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import hmac
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from cirrusmq_dialects.aliyun.errors import MqError
 from cirrusmq_dialects.calling import Call
-from cirrusmq_dialects.signing import same
+from cirrusmq_dialects.signing import mac, same
 
 _AUTHORIZATION = re.compile(r"MQ ([^:\s]{1,128}):([A-Za-z0-9+/=]{1,64})", re.ASCII)
 _DATE = re.compile(
@@ -78,5 +77,5 @@ def text_to_sign(
 
 def sign(secret: str, text: str) -> str:
     """The signature of a text."""
-    made = hmac.digest(secret.encode(), text.encode("utf-8", "surrogatepass"), "sha1")
+    made = mac(secret.encode(), text.encode("utf-8", "surrogatepass"), "sha1").digest()
     return base64.b64encode(made).decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cirrusmq.base.errors import CirrusMQError
+from cirrusmq_dialects.own_names import renamed
 
 REFUSED_KEY = 4100
 
@@ -76,15 +77,17 @@ _NAMES = {
 def of_contract(error: CirrusMQError, action: str) -> CmqError:
     """The error of an operation of the core, in a call of this action."""
     code, module, text = _OF_CONTRACT.get(error.code, (4000, 10000, "invalid request parameters"))
+    reason = error.detail
     if error.code == "LimitExceeded":
         code, module, text = _LIMITS.get(action, (code, module, text))
     elif error.code in ("InvalidParameter", "InvalidFilter") and error.parameter is not None:
         named = error.parameter.partition("].")[2] or error.parameter
+        shown, _ = renamed(error, _NAMES)
+        reason = reason.removeprefix(f"{error.parameter}: ")
         if named not in _OF_PARAMETER:
-            shown = _NAMES.get(named.partition("[")[0], named)
-            return out_of_range(shown, error.detail)
+            return out_of_range(shown or named, reason)
         code, module, text = _OF_PARAMETER[named]
-    return CmqError(code, module, f"{text}: {error.detail}")
+    return CmqError(code, module, f"{text}: {reason}")
 
 
 def missing(name: str) -> CmqError:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import hmac
 from collections.abc import Iterator, Mapping
 
-from cirrusmq_dialects.signing import same
+from cirrusmq_dialects.signing import mac, same
 
 PATH = "/v2/index.php"
 SIGNATURE = "Signature"
@@ -41,5 +40,5 @@ def text_to_sign(method: str, host: str, params: Mapping[str, str]) -> str:
 
 def sign(secret: str, text: str, digest: str) -> str:
     """The signature of a text; `digest`: `sha1` or `sha256`."""
-    made = hmac.digest(secret.encode(), text.encode("utf-8", "surrogatepass"), digest)
+    made = mac(secret.encode(), text.encode("utf-8", "surrogatepass"), digest).digest()
     return base64.b64encode(made).decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_dialects.emq.structs import Struct, of
+from cirrusmq_dialects.own_names import renamed
 
 INVALID_ACTION, INVALID_ATTRIBUTE, QUEUE_EXIST, QUEUE_NAME_MISSING = 1, 2, 4, 5
 QUEUE_NOT_EXIST, MESSAGE_BODY_MISSING, INDEX_NOT_UNIQUE, PERMISSION_DENIED = 6, 10, 12, 13
@@ -16,9 +17,9 @@ _NAMED = """
 account developerId, body messageBody, dead_letter redrivePolicy, dead_letter.queue dlqName,
 delay_seconds delaySeconds, group topic, labels userAttributes, priorities enablePriority,
 max_message_bytes messageMaximumBytes, message_retention_seconds messageRetentionSeconds,
-partitions partitionNumber, queue queueName, receive_rate readQps, receiver tagName,
-send_rate writeQps, start startTimestamp, visibility_timeout_seconds invisibilitySeconds,
-where attributeName
+partitions partitionNumber, priority priority, queue queueName, receive_rate readQps,
+receiver tagName, send_rate writeQps, start startTimestamp, where attributeName,
+visibility_timeout_seconds invisibilitySeconds
 """
 _NAMES: dict[str, str] = dict(each.split() for each in _NAMED.split(","))
 """Parameters of the core's, as EMQ calls them."""
@@ -35,12 +36,8 @@ class EmqError(Exception):
 def of_contract(error: CirrusMQError) -> EmqError:
     """The error of an operation of the core."""
     code = _OF_CONTRACT.get(error.code, INVALID_ATTRIBUTE)
-    named = (error.parameter or "").partition("].")[2] or error.parameter or ""
-    shown = _NAMES.get(named, named)
-    text = error.detail
-    if shown != named:
-        text = f"{shown}: {text.removeprefix(f'{error.parameter}: ')}"
-    return EmqError(code, text)
+    name, reason = renamed(error, _NAMES)
+    return EmqError(code, reason if name is None else f"{name}: {reason}")
 
 
 def shown(error: EmqError, request_id: str) -> Struct:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 
 from cirrusmq_dialects.calling import Call
-from cirrusmq_dialects.signing import same
+from cirrusmq_dialects.signing import mac, same
 
 _AUTHORIZATION = re.compile(r"Galaxy-V2 ([A-Za-z0-9]{1,128}):([A-Za-z0-9+/=]{1,64})", re.ASCII)
 _TIME = "x-xiaomi-timestamp"
@@ -49,5 +48,5 @@ def text_to_sign(call: Call) -> str:
 
 def sign(secret: str, text: str) -> str:
     """The signature of a text with a secret."""
-    made = hmac.digest(secret.encode(), text.encode("utf-8", "surrogatepass"), "sha1")
+    made = mac(secret.encode(), text.encode("utf-8", "surrogatepass"), "sha1").digest()
     return base64.b64encode(made).decode()

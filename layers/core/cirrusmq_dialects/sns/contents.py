@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import limits, sdk_attributes
-from cirrusmq.base.reserved_attributes import HTTP, HTTPS, ONCE, SUBJECT, TYPES
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, ONCE, SUBJECT, TRACE, TYPES
 from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.topic import Topic
@@ -39,6 +39,7 @@ _URLS = {"http": HTTP, "https": HTTPS}
 _OF_PLAIN = frozenset({"Id", "Message", "TargetArn", "TopicArn", "Version"})
 """The members of a message that is a text alone, and of its call."""
 _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, str | bytes] = MappingProxyType({})
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,12 +47,16 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
     body: str
     attributes: dict[str, Typed]
+    written: Mapping[str, str | bytes] = _NONE
+    """The attributes as the core keeps them."""
     group: str | None
     subject: str | None
     once: str | None = None
     """The deduplication id, of a FIFO topic's message."""
     texts: Mapping[str, str] = _NO_TEXTS
     """The texts for URLs that are not the body, by the names of their attributes."""
+    trace: str | None = None
+    """The trace of the call."""
 
     @property
     def size_bytes(self) -> int:
@@ -71,19 +76,23 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         """
         kept: dict[str, str | bytes] = {}
         if self.attributes:
-            kept = {TYPES: "", **sdk_attributes.write(self.attributes)}
+            kept = {TYPES: "", **self.written}
         if self.subject is not None:
             kept[SUBJECT] = self.subject
         if self.once is not None:
             kept[ONCE] = self.once
+        if self.trace is not None:
+            kept[TRACE] = self.trace
         kept |= self.texts
         return kept
 
     @property
-    def kept_bytes(self) -> int:
-        """Bytes of the attributes as the core keeps them, but for a subject and an id."""
-        kept = {**sdk_attributes.write(self.attributes), **self.texts}
-        return sum(len(name) + len(_bytes(value)) for name, value in kept.items())
+    def fits_beside(self) -> bool:
+        """True if the core takes the attributes: all but a subject and an id are counted."""
+        if not self.written and not self.texts:
+            return True
+        kept = (*self.written.items(), *self.texts.items())
+        return sum(len(name) + len(_bytes(value)) for name, value in kept) <= _ATTRIBUTES_BYTES
 
     def native(self) -> dict[str, Any]:
         """The message in a request of the core's."""
@@ -102,12 +111,15 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return shown
 
 
-def read_content(members: Members, topic: Topic) -> Content:
-    """Returns the content of a message for a topic, checked. Raises SnsError."""
+def read_content(members: Members, topic: Topic, trace: str | None) -> Content:
+    """Returns the content of a message for a topic, checked. Raises SnsError.
+
+    trace: the trace of the call, or None.
+    """
     if members.keys() <= _OF_PLAIN and not is_fifo(topic):  # as most messages are
         body = text(members, "Message") or ""
         _check_text(body)
-        return _checked(Content(body=body, attributes={}, group=None, subject=None))
+        return Content(body=body, attributes={}, group=None, subject=None, trace=trace)
     subject = text(members, "Subject")
     if subject is not None and not _SUBJECT.fullmatch(subject):
         raise invalid("Subject")
@@ -117,24 +129,17 @@ def read_content(members: Members, topic: Topic) -> Content:
     body, texts = _texts(members)
     once = _deduplication_id(members, topic, group, body)
     _check_text(body)
-    attributes: dict[str, Typed] = {}
-    if "MessageAttributes" in members:
-        attributes = _read_attributes(members)
-    return _checked(
-        Content(
-            body=body, attributes=attributes, group=group, subject=subject, once=once, texts=texts
-        )
+    attributes = _read_attributes(members) if "MessageAttributes" in members else {}
+    return Content(
+        body=body,
+        attributes=attributes,
+        written=_written(attributes),
+        group=group,
+        subject=subject,
+        once=once,
+        texts=texts,
+        trace=trace,
     )
-
-
-def _checked(content: Content) -> Content:
-    """Returns the content. Raises SnsError if it has too many bytes."""
-    is_kept_beside = bool(content.attributes or content.texts)
-    if content.size_bytes > LARGEST_BYTES or (
-        is_kept_beside and content.kept_bytes > _ATTRIBUTES_BYTES
-    ):
-        raise invalid("Message too long")
-    return content
 
 
 def _read_attributes(members: Members) -> dict[str, Typed]:
@@ -142,14 +147,20 @@ def _read_attributes(members: Members) -> dict[str, Typed]:
     given = mapped(members, "MessageAttributes")
     if len(given) > _ATTRIBUTES:
         raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
-    attributes = {name: _read_attribute(name, value) for name, value in given.items()}
-    kept = sdk_attributes.write(attributes)
-    if any(len(name) > _NATIVE_NAME for name in kept):
+    return {name: _read_attribute(name, value) for name, value in given.items()}
+
+
+def _written(attributes: Mapping[str, Typed]) -> Mapping[str, str | bytes]:
+    """Returns the attributes as the core keeps them. Raises SnsError for a name too long for it."""
+    if not attributes:
+        return _NONE
+    written = sdk_attributes.write(attributes)
+    if any(len(name) > _NATIVE_NAME for name in written):
         raise invalid(
             f"MessageAttributes Reason: names have at most {_NATIVE_NAME} characters here; those"
             " other than letters, digits and underscores count as three."
         )
-    return attributes
+    return written
 
 
 def _deduplication_id(members: Members, topic: Topic, group: str | None, body: str) -> str | None:

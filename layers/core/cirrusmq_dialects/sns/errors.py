@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cirrusmq.base.errors import CirrusMQError
+from cirrusmq_dialects.own_names import renamed
 
 _OF_CONTRACT = {
     "BatchTooLarge": "BatchRequestTooLong",
@@ -20,6 +21,16 @@ _LIMITS = {
     "Subscribe": "SubscriptionLimitExceeded",
 }
 """LimitExceeded, in these calls."""
+_NAMES = {
+    "cursor": "NextToken",
+    "dead_letter_queue": "RedrivePolicy",
+    "endpoint": "Endpoint",
+    "filter": "FilterPolicy",
+    "labels": "Tags",
+    "rate": "DeliveryPolicy",
+    "retry": "DeliveryPolicy",
+}
+"""Names of parameters by the core's, as far as the core may refuse them."""
 _STATUS = {
     "AccessDenied": 403,
     "AuthorizationError": 403,
@@ -63,8 +74,13 @@ def of_contract(error: CirrusMQError, action: str) -> SnsError:
         return SnsError("NotFound", "Subscription does not exist")
     if error.code == "LimitExceeded":
         return SnsError(_LIMITS.get(action, "InvalidParameter"), error.detail)
+    name, reason = renamed(error, _NAMES)
+    if name is not None:
+        # A filter policy's members are named by their way from `policy`, the core's name of it.
+        reason = reason.removeprefix("policy: ").removeprefix("policy.")
+        return invalid(f"{name}: {reason}")
     code = _OF_CONTRACT.get(error.code, "InvalidParameter")
-    return invalid(error.detail) if code == "InvalidParameter" else SnsError(code, error.detail)
+    return invalid(reason) if code == "InvalidParameter" else SnsError(code, reason)
 
 
 def invalid(reason: str) -> SnsError:

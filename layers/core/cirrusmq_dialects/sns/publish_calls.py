@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cirrusmq.base.errors import CirrusMQError
@@ -18,8 +18,11 @@ from cirrusmq_dialects.sns.contents import LARGEST_BYTES, Content, read_content
 from cirrusmq_dialects.sns.errors import SnsError, invalid, of_contract
 from cirrusmq_dialects.sns.reading import Members, needed, structures, text
 from cirrusmq_dialects.sns.topic_attributes import is_fifo
+from cirrusmq_dialects.trace_headers import read_trace
 
 _ENTRIES = 10
+_ENDPOINT = ":endpoint/"
+"""In the ARN of a mobile device."""
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 
 
@@ -28,36 +31,47 @@ def publish(asked: Asked) -> Result:
     members = asked.members
     if text(members, "PhoneNumber"):
         raise invalid("PhoneNumber Reason: there is no SMS here.")
-    parameter = "TopicArn" if text(members, "TopicArn") else "TargetArn"
+    parameter = "TargetArn" if text(members, "TargetArn") else "TopicArn"
+    if _ENDPOINT in needed(members, parameter):
+        raise invalid(f"{parameter} Reason: No endpoint found for the target arn specified")
     topic = asked.topic(SEND, "publish", parameter=parameter)
-    (published,) = _publish(asked, topic, [read_content(members, topic)])
+    content = read_content(members, topic, read_trace(asked.call.headers))
+    if not _fit([content]):
+        raise invalid("Message too long")
+    (published,) = _publish(asked, topic, [content])
     if isinstance(published, CirrusMQError):
         raise published
     return _told(topic, published)
 
 
 def publish_batch(asked: Asked) -> Result:
-    """Publishes up to 10 messages, each separately."""
+    """Publishes up to 10 messages, each separately.
+
+    A message that is refused for its content refuses the batch, as in SNS.
+    """
     topic = asked.topic(SEND, "publish")
     listed = _entries(asked.members)
-    contents: dict[str, Content] = {}
-    failed: list[dict[str, object]] = []
-    for entry in listed:
-        try:
-            contents[entry["Id"]] = read_content(entry, topic)
-        except SnsError as error:
-            failed.append(_failure(entry["Id"], error))
-    if sum(content.size_bytes for content in contents.values()) > LARGEST_BYTES:
+    trace = read_trace(asked.call.headers)
+    contents = {entry["Id"]: read_content(entry, topic, trace) for entry in listed}
+    if not _fit(contents.values()):
         told = f"The length of all the batch messages put together is more than {LARGEST_BYTES}."
         raise SnsError("BatchRequestTooLong", told)
     done: list[dict[str, object]] = []
-    results = _publish(asked, topic, list(contents.values())) if contents else []
+    failed: list[dict[str, object]] = []
+    results = _publish(asked, topic, list(contents.values()))
     for name, published in zip(contents, results, strict=True):
         if isinstance(published, CirrusMQError):
             failed.append(_failure(name, of_contract(published, "PublishBatch")))
         else:
             done.append({"Id": name, **_told(topic, published)})
     return {"Successful": done, "Failed": failed}
+
+
+def _fit(contents: Iterable[Content]) -> bool:
+    """Returns True if a call may have these messages, by their bytes."""
+    listed = list(contents)
+    size = sum(content.size_bytes for content in listed)
+    return size <= LARGEST_BYTES and all(content.fits_beside for content in listed)
 
 
 def _publish(
@@ -84,7 +98,7 @@ def _entries(members: Members) -> list[Members]:
     if len(listed) > _ENTRIES:
         told = f"The batch request contains more than {_ENTRIES} entries."
         raise SnsError("TooManyEntriesInBatchRequest", told)
-    ids = [needed(each, "Id") for each in listed]
+    ids = [text(each, "Id") or "" for each in listed]
     if not all(map(_ENTRY_ID.fullmatch, ids)):
         told = "The Id of a batch entry has 1 to 80 letters, digits, hyphens and underscores."
         raise SnsError("InvalidBatchEntryId", told)

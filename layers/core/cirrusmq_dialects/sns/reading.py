@@ -13,6 +13,7 @@ from cirrusmq_dialects import forms
 from cirrusmq_dialects.sns.errors import SnsError, invalid, missing
 
 Members: TypeAlias = Mapping[str, Any]
+_NUMBERS = [str(number) for number in range(1, 11)]
 _MAP_KEYS = (("key", "value"), ("Name", "Value"))
 
 
@@ -92,6 +93,9 @@ def _numbered(members: Members, name: str, step: str) -> Sequence[Any]:
         if held == "" or inner == "":
             return []  # as an empty list is sent
         raise invalid(f"{name} Reason: must be a list.")
+    given = list(inner)
+    if given == _NUMBERS[: len(given)]:  # as SDKs send them
+        return list(inner.values())
     return [inner[number] for number in sorted(inner, key=_number)]
 
 

@@ -9,8 +9,6 @@ from cirrusmq.access.topic_permissions import TopicAccess, TopicNeed
 from cirrusmq.base.errors import (
     AlreadyExists,
     Forbidden,
-    InvalidFilter,
-    InvalidParameter,
     QueueNotFound,
     SubscriptionNotFound,
     TopicNotFound,
@@ -85,9 +83,8 @@ def subscribe(asked: Asked) -> Result:
     except AlreadyExists as error:
         raise invalid(_DIFFERENT) from error
     except QueueNotFound as error:
-        raise invalid("Endpoint Reason: there is no queue of this name.") from error
-    except (InvalidFilter, InvalidParameter) as error:
-        raise invalid(_told(error)) from error
+        named = "Endpoint" if protocol == shapes.SQS else "RedrivePolicy"
+        raise invalid(f"{named} Reason: there is no queue of this name.") from error
     if not created and _differs(subscription, attributes.beside):
         raise invalid(_DIFFERENT)
     if not created and not subscription.confirmed:
@@ -158,8 +155,6 @@ def set_subscription_attributes(asked: Asked) -> Result:
         )
     except QueueNotFound as error:
         raise invalid(f"{name} Reason: there is no queue of this name.") from error
-    except (InvalidFilter, InvalidParameter) as error:
-        raise invalid(_told(error)) from error
     return None
 
 
@@ -261,8 +256,3 @@ def _listed(asked: Asked, found: list[Subscription], more: str | None) -> Result
         "Subscriptions": [shapes.entry(each, asked.region) for each in found]
     }
     return page | ({"NextToken": more} if more else {})
-
-
-def _told(error: InvalidFilter | InvalidParameter) -> str:
-    is_filter = isinstance(error, InvalidFilter) or error.parameter == "filter"
-    return f"FilterPolicy: {error.detail}" if is_filter else error.detail

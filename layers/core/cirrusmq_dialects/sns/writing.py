@@ -46,6 +46,9 @@ def _written(members: Mapping[str, Any]) -> str:
 def _member(name: str, held: Any) -> str:
     if isinstance(held, str):
         return f"<{name}>{_text(held)}</{name}>"
+    if isinstance(held, list):
+        members = [f"<member>{_written(each)}</member>" for each in held]
+        return f"<{name}>{''.join(members)}</{name}>"
     match held:
         case dict() if name == "Attributes":
             entries = [
@@ -53,8 +56,6 @@ def _member(name: str, held: Any) -> str:
                 for key, value in held.items()
             ]
             return _element(name, "".join(entries))
-        case list():
-            return _element(name, "".join([_element("member", _written(each)) for each in held]))
         case bool():
             return _element(name, str(held).lower())
         case _:

@@ -24,7 +24,6 @@ _PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))
 _TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
 _NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 _RESERVED = ("aws.", "amazon.")
-_TRACE = re.compile(r"[!-~]{1,512}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -107,18 +106,6 @@ def read_content(members: Members) -> Content:
         attributes={name: _read_attribute(name, value) for name, value in given.items()},
         trace=trace,
     )
-
-
-def read_trace(headers: Mapping[str, str]) -> str | None:
-    """Returns the trace that a call is a part of, or None if its program traces nothing.
-
-    An account's API gives each call a new `Root`, and puts `Self` before a program's: a
-    program that traces has a `Parent` or `Sampled` beside it.
-    """
-    parts = [part.strip() for part in headers.get("x-amzn-trace-id", "").split(";")]
-    given = ";".join(part for part in parts if part and not part.startswith("Self="))
-    is_traced = any(part.startswith(("Parent=", "Sampled=")) for part in parts)
-    return given if is_traced and _TRACE.fullmatch(given) else None
 
 
 def shown_body(message: Message) -> str:

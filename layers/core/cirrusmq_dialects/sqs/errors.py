@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cirrusmq.base.errors import CirrusMQError
+from cirrusmq_dialects.own_names import renamed
 
 _OWN = "AWS.SimpleQueueService."
 _QUERY_CODES = {
@@ -17,7 +18,6 @@ _QUERY_CODES = {
             "BatchRequestTooLong",
             "EmptyBatchRequest",
             "InvalidBatchEntryId",
-            "MessageNotInflight",
             "PurgeQueueInProgress",
             "QueueDeletedRecently",
             "TooManyEntriesInBatchRequest",
@@ -52,11 +52,19 @@ _OF_CONTRACT = {
     "NotRewindable": "UnsupportedOperation",
     "OperationNotFound": "ResourceNotFoundException",
     "QueueNotFound": "QueueDoesNotExist",
-    "ReceiptExpired": "MessageNotInflight",
     "Throttled": "RequestThrottled",
     "Unauthenticated": "InvalidClientTokenId",
     "Unavailable": "ServiceUnavailable",
 }
+_NAMES = {
+    "cursor": "NextToken",
+    "dead_letter": "RedrivePolicy",
+    "labels": "Tags",
+    "max_message_bytes": "MaximumMessageSize",
+}
+"""Names of parameters by the core's, as far as the core may refuse them."""
+_PARAMETERS = frozenset({"NextToken", "Tags"})
+"""They are parameters in calls that set attributes, too."""
 _STATUS = {
     "AccessDenied": 403,
     "InternalFailure": 500,
@@ -108,8 +116,18 @@ def of_contract(error: CirrusMQError, *, attributes: bool = False) -> SqsError:
     """The error of an operation of the core; `attributes`: of a call that sets them."""
     if error.code == "QueueNotFound":
         return SqsError("QueueDoesNotExist", NO_QUEUE)
+    name, reason = renamed(error, _NAMES)
+    if name is not None:
+        is_attribute = attributes and name not in _PARAMETERS
+        shape = "InvalidAttributeValue" if is_attribute else "InvalidParameterValue"
+        return SqsError(shape, f"Invalid value for the parameter {name}. Reason: {reason}")
     shape = "InvalidAttributeValue" if attributes else "InvalidParameterValue"
-    return SqsError(_OF_CONTRACT.get(error.code, shape), error.detail)
+    return SqsError(_OF_CONTRACT.get(error.code, shape), reason)
+
+
+def reason_of(error: CirrusMQError) -> str:
+    """The reason of a refusal of the core, without the core's name of the parameter."""
+    return renamed(error, _NAMES)[1]
 
 
 def missing(name: str, *, whole: bool = False) -> SqsError:

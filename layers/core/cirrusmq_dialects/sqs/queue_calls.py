@@ -33,7 +33,7 @@ from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters, cursors
 from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
-from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing
+from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, reason_of
 from cirrusmq_dialects.sqs.names import (
     check_type,
     checked_name,
@@ -300,7 +300,7 @@ def _of_target(error: CirrusMQError, given: Mapping[str, str]) -> Exception:
     if isinstance(error, QueueNotFound):
         reason = "Dead letter target does not exist."
     elif isinstance(error, InvalidParameter) and (error.parameter or "").startswith("dead_letter"):
-        reason = str(error.detail)
+        reason = reason_of(error)
     else:
         return error
     return invalid("RedrivePolicy", given.get("RedrivePolicy", ""), reason)

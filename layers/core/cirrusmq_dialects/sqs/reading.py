@@ -112,9 +112,16 @@ def entries(members: Members, kind: str) -> list[Members]:
             f"Maximum number of entries per request are {BATCH_ENTRIES}."
             f" You have sent {len(listed)}.",
         )
-    ids = [needed_text(each, "Id") for each in listed]
-    _check_ids(ids)
+    _check_ids([_id_of(each) for each in listed])
     return listed
+
+
+def _id_of(entry: Members) -> str:
+    """Returns the id of an entry, which may be an empty one."""
+    found = text(entry, "Id")
+    if found is None:
+        raise missing("Id")
+    return found
 
 
 def _check_ids(ids: Sequence[str]) -> None:

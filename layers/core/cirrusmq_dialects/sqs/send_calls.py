@@ -20,11 +20,11 @@ from cirrusmq_dialects.sqs.batches import batch, failure, read_each
 from cirrusmq_dialects.sqs.contents import (
     content_id,
     read_content,
-    read_trace,
 )
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
 from cirrusmq_dialects.sqs.names import shown_name
 from cirrusmq_dialects.sqs.reading import Members, entries, integer, key_text
+from cirrusmq_dialects.trace_headers import read_trace
 
 Result: TypeAlias = dict[str, Any]
 BATCH_BYTES = 1_048_576

@@ -77,8 +77,9 @@ def change_message_visibility(asked: Asked) -> Result:
     handle, seconds = _handle(asked.members), _seconds(asked.members)
     _check_total(asked, queue, handle, seconds)
     (result,) = _hold(asked, queue, {handle: seconds}).values()
-    if isinstance(result, CirrusMQError):
-        raise _not_held(handle) if result.code == "ReceiptExpired" else result
+    refusal = _refusal(handle, seconds, result)
+    if refusal is not None:
+        raise refusal
     return {}
 
 
@@ -97,14 +98,29 @@ def change_message_visibility_batch(asked: Asked) -> Result:
     results = _hold(asked, queue, {held: seconds[name] for name, held in handles.items()})
     done: list[Result] = []
     for name, handle in handles.items():
-        result = results[handle]
-        if not isinstance(result, CirrusMQError):
+        refusal = _refusal(handle, seconds[name], results[handle])
+        if refusal is None:
             done.append({"Id": name})
-        elif result.code == "ReceiptExpired":
-            failed.append(failure(name, _not_held(handle)))
         else:
-            failed.append(failure(name, of_contract(result)))
+            failed.append(failure(name, refusal))
     return batch(done, failed + unread)
+
+
+def _refusal(handle: str, seconds: int, result: CirrusMQError | int) -> SqsError | None:
+    """Returns the error of a visibility change, or None.
+
+    SQS's own code for a message that is not held any more is InvalidParameterValue: its
+    MessageNotInflight is documented and never sent. A handle that hides nothing has nothing to
+    end, so that 0 seconds succeed, as for a call that is repeated.
+    """
+    if not isinstance(result, CirrusMQError):
+        return None
+    if result.code != "ReceiptExpired":
+        return of_contract(result)
+    if not seconds:
+        return None
+    reason = "Message does not exist or is not available for visibility timeout change."
+    return invalid("ReceiptHandle", handle, reason)
 
 
 def _check_total(asked: Asked, queue: Queue, handle: str, seconds: int) -> None:
@@ -158,11 +174,3 @@ def _seconds(members: Members) -> int:
     if seconds is None:
         raise missing("VisibilityTimeout")
     return seconds
-
-
-def _not_held(handle: str) -> SqsError:
-    reason = "Message does not exist or is not available for visibility timeout change."
-    return SqsError(
-        "MessageNotInflight",
-        f"Value {handle[:200]} for parameter ReceiptHandle is invalid. Reason: {reason}",
-    )
