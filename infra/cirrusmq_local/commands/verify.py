@@ -7,7 +7,6 @@ import hashlib
 import json
 import secrets
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -196,7 +195,7 @@ def _run(
 ) -> dict[str, Any]:
     from cirrusmq_local.verifying import whole
     from cirrusmq_local.verifying.journal import Journal
-    from cirrusmq_local.verifying.machine import Machine
+    from cirrusmq_local.verifying.machine import started
     from cirrusmq_local.verifying.remote import ServiceGone
     from cirrusmq_local.verifying.result import write_history
 
@@ -206,14 +205,11 @@ def _run(
     with contextlib.ExitStack() as ending:
         machine = None
         if start:
-            folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="verify-")))
-            (folder / "data").mkdir()
             try:
-                machine = Machine(folder / "data", journal, sleep=over.wait)
+                machine = ending.enter_context(started(journal, over.wait))
             except RuntimeError as error:
                 fail(str(error))
-            ending.callback(machine.end)
-            url, data = machine.url, folder / "data"
+            url, data = machine.url, machine.folder
         admin = verify_files.service(url, data)
         ending.callback(admin.close)
         health = admin.ask("GET", "/health", tries=3)

@@ -119,8 +119,13 @@ def undo(path: Path, url: str | None, data: Path) -> None:
         "let write": machine.let_write,
         "remove": remove,
         "table": verify_engine.remove,
+        machine.STARTED: machine.remove_started,
     }
-    if any(step and step["kind"] in _OF_ACCOUNTS for step in read_steps(path).values()):
+    steps = [step for step in read_steps(path).values() if step is not None]
+    if any(step["kind"] == machine.STARTED for step in steps):
+        # The service was the run's own, and ended with it: all else ended with the service.
+        kinds |= dict.fromkeys(("continue", "let write", "remove"), lambda step: None)
+    if any(step["kind"] in _OF_ACCOUNTS for step in steps):
         kinds |= account(Journal(path)).undoing()
     try:
         undone = play(path, kinds)
