@@ -29,17 +29,17 @@ PROGRAM = f"""
 import sys, threading, time
 from pathlib import Path
 from cirrusmq_local.commands import verify, verify_files
-from cirrusmq_local.verifying import account, whole
+from cirrusmq_local.verifying import account, record, windows
 from cirrusmq_local.verifying.journal import Journal
 
 account.STOP_SECONDS = {PATIENCE_SECONDS}
 over = threading.Event()
 made = verify_files.account(Journal(Path(sys.argv[1])), over.wait)
-options = whole.Options(
+options = record.Options(
     id="x", seed=1, minutes=1, play_seconds=0, scenes={{}}, hooks=False, functions=False,
     usage=False, faults=[("stopped", lambda: made.stop("{FUNCTION}"))], over=over,
 )
-with verify._ending(), whole.one_fault(options, whole.Outcome()):
+with verify._ending(), windows.one_fault(options, record.Outcome()):
     time.sleep({PATIENCE_SECONDS})
 """
 """The command's own handler of signals, around a fault that would last for a minute."""

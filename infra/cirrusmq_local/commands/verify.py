@@ -193,9 +193,10 @@ def _run(
     out: Path,
     data: Path,
 ) -> dict[str, Any]:
-    from cirrusmq_local.verifying import whole
+    from cirrusmq_local.verifying import summary, whole
     from cirrusmq_local.verifying.journal import Journal
     from cirrusmq_local.verifying.machine import started
+    from cirrusmq_local.verifying.record import Options
     from cirrusmq_local.verifying.remote import ServiceGone
     from cirrusmq_local.verifying.result import write_history
 
@@ -216,7 +217,7 @@ def _run(
         if health["time_scale"] != 1:
             fail("its time runs faster than this machine's: start it without --time-scale")
         local = _is_here(admin.url)
-        options = whole.Options(
+        options = Options(
             id=id_,
             seed=seed,
             minutes=minutes,
@@ -246,12 +247,12 @@ def _run(
             "region": verify_files.region(admin.url),
         },
         "by": {
-            "client": whole.machine_name(),
+            "client": summary.machine_name(),
             "commit": verify_files.commit(),
             "clock_bound_ms": _bound(outcome),
         },
     }
-    told = whole.summarize(outcome, options, frame, planned.as_dict())
+    told = summary.summarize(outcome, options, frame, planned.as_dict())
     told["history_sha256"] = write_history(out / "history.jsonl", outcome.histories())
     if told["measured"]["write_units"] is not None:
         from cirrusmq_local.commands.verify_plan import dollars
