@@ -109,18 +109,23 @@ def verify(
         raise typer.BadParameter("is for --faults of a service by its URL", param_hint="--stack")
     if start and url is not None:
         raise typer.BadParameter("starts a service; a URL names another", param_hint="--start")
-    from cirrusmq_local.commands.verify_plan import URLS, plan
+    from cirrusmq_local.commands.verify_plan import PLAYED, URLS, plan
+    from cirrusmq_local.verifying.function_parts import PARTS
     from cirrusmq_local.verifying.scenes import scenes
 
     known = scenes()
-    unknown = [name for name in only or () if name not in known]
+    wanted = only or [*known, *PARTS]
+    unknown = [name for name in only or () if name not in known and name not in PARTS]
     if unknown:
-        raise typer.BadParameter(f"one of {', '.join(known)}", param_hint="--only")
-    chosen = {name: known[name] for name in only or known}
-    planned = plan(minutes, list(chosen.values()), URLS if url is None or _is_here(url) else 0)
+        names = ", ".join([*known, *PARTS])
+        raise typer.BadParameter(f"one of {names}", param_hint="--only")
+    chosen = {name: known[name] for name in known if name in wanted}
+    parts = [name for name in PARTS if name in wanted]
+    urls = URLS + PLAYED * len(parts) if url is None or _is_here(url) else 0
+    planned = plan(minutes, list(chosen.values()), urls)
     said = (
-        f"{planned.scenes} scenes in about {minutes:g} minutes: at most {planned.calls} calls,"
-        f" {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
+        f"{planned.scenes + len(parts)} scenes in about {minutes:g} minutes: at most"
+        f" {planned.calls} calls, {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
         f" units, ${planned.dollars:.2f} in an account"
     )
     tell(said)
@@ -129,7 +134,7 @@ def verify(
     ask("Go on?", yes)
     out.mkdir(parents=True, exist_ok=True)
     with _ending():
-        told = _run(url, start, faults, stack, chosen, planned, minutes, drawn, out, data)
+        told = _run(url, start, faults, stack, chosen, parts, planned, minutes, drawn, out, data)
     verify_files.sign(told, key)
     from cirrusmq_local.verifying.result import page
 
@@ -187,6 +192,7 @@ def _run(
     faults: bool,
     stack: str | None,
     chosen: dict[str, Any],
+    parts: list[str],
     planned: Any,
     minutes: float,
     seed: int,
@@ -226,6 +232,7 @@ def _run(
             hooks=local,
             functions=local,
             usage=start,
+            parts=parts,
             faults=_faults(machine, stack, journal, planned.play_seconds, over) if faults else [],
             over=over,
         )

@@ -10,7 +10,9 @@ from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.failing import SENDERS
 from cirrusmq_local.verifying.run import MAX_AT_ONCE
 
-URLS = 8
+PLAYED = 2
+"""Waves in which a URL or a function is played."""
+URLS = 4 * PLAYED
 """URLs and functions that ask this machine, twice two of each: each has its own senders."""
 PLAY_SHARE = 0.5
 """Share of a run in which actors work; the rest is for making, draining and judging."""
@@ -20,6 +22,8 @@ MESSAGES_PER_CALL = 1.0
 """Sent, in the mean over all calls."""
 WRITES_PER_MESSAGE, READS_PER_CALL = 8.0, 2.0
 """Units: a message is sent, received, held or given back, and deleted; some are moved or copied."""
+READS_PER_URL_SECOND = 40.0
+"""Units that posters and workers read for a URL or function while it is played; up to 27 were."""
 SECONDS_PER_CALL = 0.1
 GB = 0.5
 
@@ -44,13 +48,14 @@ class Plan:
 
 def plan(minutes: float, chosen: Collection[Scenario], urls: int = 0) -> Plan:
     """The plan of a run of some scenes, and of some URLs and functions of this machine."""
-    waves = -(-len(chosen) // MAX_AT_ONCE)
+    waves = max(1, -(-len(chosen) // MAX_AT_ONCE))
     seconds = round(60 * minutes * PLAY_SHARE / waves, 1)
     actors = sum(len(each.cast) for each in chosen) + SENDERS * urls
     calls = int(actors * seconds * CALLS_PER_SECOND)
     messages = int(calls * MESSAGES_PER_CALL)
     messages += int(SENDERS * urls * seconds * CALLS_PER_SECOND)  # two in each publish
     written, read = int(messages * WRITES_PER_MESSAGE), int(calls * READS_PER_CALL)
+    read += int(urls * seconds * READS_PER_URL_SECOND)
     amount = dollars(written, read, calls)
     return Plan(len(chosen), seconds, calls, messages, written, read, round(amount, 4))
 

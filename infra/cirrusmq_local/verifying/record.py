@@ -31,6 +31,8 @@ class Options:
     """True if the service's tables can be exported to this machine."""
     faults: Sequence[tuple[str, Callable[[], None]]]
     """(name, function that makes a fault and undoes it), one for each wave in turn."""
+    parts: Sequence[str] = ()
+    """Functions of groups that are played, by name (`function_parts.PARTS`)."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set when the run ends early: faults wait for it, and are undone at once."""
 

@@ -236,6 +236,12 @@ class Scene:
         return came
 
 
+def turned(names: list[str], seed: int) -> list[str]:
+    """The names in a circle, from one by the seed: the first waves have no fault of the machine."""
+    first = MAX_AT_ONCE * seed % max(1, len(names))
+    return names[first:] + names[:first]
+
+
 def waves(names: list[str]) -> Iterator[list[str]]:
     """Scenes in groups that are played together."""
     for first in range(0, len(names), MAX_AT_ONCE):

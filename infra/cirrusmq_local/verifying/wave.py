@@ -6,11 +6,13 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from cirrusmq_local.verifying.accounts import own_account
 from cirrusmq_local.verifying.function import GIVEN
+from cirrusmq_local.verifying.function_parts import PARTS
 from cirrusmq_local.verifying.functions import BrokenFunctions, Functions
 from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
 from cirrusmq_local.verifying.proxy import Proxy
@@ -19,8 +21,11 @@ from cirrusmq_local.verifying.remote import Service, ServiceGone
 from cirrusmq_local.verifying.run import Scene
 from cirrusmq_local.verifying.windows import mark, one_fault
 
-WITH_HOOKS = (0, 1)
-"""The waves in which URLs of this machine and functions are played."""
+CALM_WAVES = 2
+"""The first waves have no fault of the machine: waits, breakers and limits are judged there."""
+WITH_HOOKS, WITH_PARTS = (0, 2), (1, 3)
+"""The waves in which URLs of this machine and functions are played, and functions of groups. In a
+run of fewer waves the last one has them."""
 
 
 class Means(NamedTuple):
@@ -35,26 +40,32 @@ class Means(NamedTuple):
 
 
 def play_wave(
-    means: Means, options: Options, names: Sequence[str], index: int, outcome: Outcome
+    means: Means, options: Options, names: Sequence[str], index: int, last: int, outcome: Outcome
 ) -> None:
-    """Some scenes at the same time; in the first waves the URLs and functions beside them.
+    """Some scenes at the same time; in the first waves URLs and functions beside them.
 
-    The first of several waves has no fault of the machine: breakers are judged without.
+    index, last: the numbers of this wave and of the last one.
     """
+    hooked = index in {min(each, last) for each in WITH_HOOKS}
+    parted = index in {min(each, last) for each in WITH_PARTS}
+    if index < min(CALM_WAVES, last):
+        options = replace(options, faults=[])
     admin, service, guest, proxy, tell = means
     prefix = f"verify-{options.id}"
     wanted: list[Scene | Hooks] = [
         Scene(service, name, options.scenes[name], prefix, options.seed, guest) for name in names
     ]
-    if index in WITH_HOOKS and options.hooks:
+    if hooked and options.hooks:
         wanted += [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
     parts: list[Scene | Hooks | Functions] = []
     try:
         for each in wanted:
             if is_made(each, outcome, tell):
                 parts.append(each)
-        if index in WITH_HOOKS and options.functions:
-            parts += _functions(admin, service, options, outcome, tell)
+        kinds = [Functions, BrokenFunctions] if hooked else []
+        kinds += [PARTS[name] for name in options.parts] if parted else []
+        if options.functions:
+            parts += _functions(kinds, admin, service, options, outcome, tell)
         beside = [each for each in parts if not isinstance(each, Scene)]
         outcome.hooks += beside
         windows = len(outcome.windows)
@@ -125,20 +136,21 @@ def _together(bodies: Sequence[Callable[[], None]], outcome: Outcome) -> None:
 
 
 def _functions(
+    kinds: Sequence[type[Functions]],
     admin: Service,
     service: Service,
     options: Options,
     outcome: Outcome,
     tell: Callable[[str], None],
 ) -> list[Functions]:
-    """Queues with a function, made by an administrator of the run's account.
+    """Queues and groups with a function, made by an administrator of the run's account.
 
-    None if the service has not the function that asks here, or the key may not make that one.
+    The service may refuse them: it has not the function that asks here, or the key may not name it.
     """
     made: list[Functions] = []
     account = f"verify-{options.id}"
     maker, key = own_account(admin, account, admin=True)
-    for kind in (Functions, BrokenFunctions):
+    for kind in kinds:
         each = kind(service, account, options.seed)
         try:
             each.make_by(maker)

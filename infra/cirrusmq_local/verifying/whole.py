@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
 
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.accounts import guest_of, own_account, proxy_of, through_of
 from cirrusmq_local.verifying.journal import Journal
 from cirrusmq_local.verifying.record import Options, Outcome
 from cirrusmq_local.verifying.remote import Service, ServiceGone, measure
-from cirrusmq_local.verifying.run import waves
+from cirrusmq_local.verifying.run import turned, waves
 from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
 from cirrusmq_local.verifying.ticks import Ticks
 from cirrusmq_local.verifying.usage import measure_usage
@@ -63,12 +62,13 @@ def run(
         played = [name for name, each in options.scenes.items() if guest or not _has_guest(each)]
         for name in sorted({*options.scenes} - {*played}):
             leave_out(name, "the key may not make an account", outcome, tell)
-        groups = list(waves(played))
+        for name in () if options.functions else options.parts:
+            leave_out(name, "functions ask a service on this machine alone", outcome, tell)
+        groups = list(waves(turned(played, options.seed))) or [[]]
         means = Means(admin, through, guest, proxy, tell)
         for index, names in enumerate(groups):
-            tell(f"{', '.join(names)}: {options.play_seconds:g} s")
-            faults = options.faults if index or len(groups) == 1 else []
-            play_wave(means, replace(options, faults=faults), names, index, outcome)
+            tell(f"{', '.join(names) or ', '.join(options.parts)}: {options.play_seconds:g} s")
+            play_wave(means, options, names, index, len(groups) - 1, outcome)
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
