@@ -125,8 +125,8 @@ def verify(
     planned = plan(minutes, list(chosen.values()), urls)
     said = (
         f"{planned.scenes + len(parts)} scenes in about {minutes:g} minutes: at most"
-        f" {planned.calls} calls, {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
-        f" units, ${planned.dollars:.2f} in an account"
+        f" {planned.calls} calls, {planned.messages} messages, {planned.write_units} write and"
+        f" {planned.read_units} read units, ${planned.dollars:.2f} in an account"
     )
     tell(said)
     if planned.dollars > max_dollars:

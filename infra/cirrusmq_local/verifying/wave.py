@@ -77,7 +77,7 @@ def play_wave(
         proxy.on = False
         outcome.jumped_ms = max(outcome.jumped_ms, abs(clock_offset_ms() - before_ms))
         for part in parts:
-            mark(part.remote.history.calls, outcome.windows)
+            mark(part.remote.history, outcome.windows)
         _together([part.drain for part in parts], outcome)
         if service.reach.gone:
             raise ServiceGone(f"nobody answers at {admin.url}")

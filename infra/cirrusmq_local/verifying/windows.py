@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from cirrusmq_local.judging.history import Call
+from cirrusmq_local.judging.history import History
 from cirrusmq_local.verifying.record import Options, Outcome
 from cirrusmq_local.verifying.remote import LOST
 
@@ -39,9 +39,11 @@ def _make_fault(options: Options, outcome: Outcome) -> None:
     outcome.faults[kind] += 1
 
 
-def mark(calls: Sequence[Call], windows: Sequence[tuple[str, int, int]]) -> None:
-    """A call in a fault's window may have done anything."""
-    for call in calls:
+def mark(history: History, windows: Sequence[tuple[str, int, int]]) -> None:
+    """A call in a fault's window may have done anything. The history notes both of its ends."""
+    for kind, begun, until in windows:
+        history.faults += [(begun, kind), (until, f"{kind}: over")]
+    for call in history.calls:
         in_one = any(
             call.begun_ms <= until and min(call.ended_ms, call.begun_ms + 60_000) >= begun
             for _, begun, until in windows
