@@ -42,7 +42,8 @@ class Outcome:
     """The records of a run, before it is judged as a whole."""
 
     played: list[Played] = field(default_factory=list)
-    ticks: Judged | None = None
+    schedules: dict[str, Judged] = field(default_factory=dict)
+    """What schedules showed, by the part's name."""
     hooks: list[Hooks | Functions] = field(default_factory=list)
     """URLs of this machine, and functions of the service that ask here."""
     faults: Counter[str] = field(default_factory=Counter)

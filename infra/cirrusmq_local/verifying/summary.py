@@ -10,7 +10,6 @@ from cirrusmq_local.verifying.functions import Functions
 from cirrusmq_local.verifying.hooks import Hooks
 from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.record import Options, Outcome
-from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
 
 
 def summarize(
@@ -18,8 +17,7 @@ def summarize(
 ) -> dict[str, Any]:
     """The result, unsigned. frame: `service`, `by` and the time."""
     others: list[tuple[str, Judged]] = [(each.name, each.posted) for each in outcome.hooks]
-    if outcome.ticks is not None:
-        others.append((SCHEDULES, outcome.ticks))
+    others += outcome.schedules.items()
     delays = [1_000 * late for each in outcome.hooks[:1] for late in _delays(each)]
     measured: dict[str, Any] = dict.fromkeys(("write_units", "read_units", "dollars"))
     return {

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.accounts import guest_of, own_account, proxy_of, through_of
+from cirrusmq_local.verifying.changed_schedules import ChangedSchedules
 from cirrusmq_local.verifying.journal import Journal
 from cirrusmq_local.verifying.record import Options, Outcome
 from cirrusmq_local.verifying.remote import Service, ServiceGone, measure
 from cirrusmq_local.verifying.run import turned, waves
-from cirrusmq_local.verifying.ticks import NAME as SCHEDULES
 from cirrusmq_local.verifying.ticks import Ticks
 from cirrusmq_local.verifying.usage import measure_usage
 from cirrusmq_local.verifying.wave import Means, leave_out, play_wave
@@ -48,16 +48,19 @@ def run(
         measure(service, clock)
         through.account, through.offset_ms = service.account, service.offset_ms
         through.max_skew_ms = service.max_skew_ms
-        ticks = Ticks(service, prefix)
-        try:
-            ticks.make()
-        except ServiceGone:
-            raise
-        except ValueError as error:
-            leave_out(SCHEDULES, str(error), outcome, tell)
-        else:
-            outcome.ticks = ticks.judged
+        ticks, changed = Ticks(service, prefix), ChangedSchedules(service, prefix, options.seed)
         ending.callback(ticks.remove)
+        ending.callback(changed.remove)
+        schedules: list[Ticks | ChangedSchedules] = [ticks, changed]
+        for each in schedules:
+            try:
+                each.begin()
+            except ServiceGone:
+                raise
+            except ValueError as error:
+                leave_out(each.name, str(error), outcome, tell)
+            else:
+                outcome.schedules[each.name] = each.judged
         before = _capacity(admin)
         played = [name for name, each in options.scenes.items() if guest or not _has_guest(each)]
         for name in sorted({*options.scenes} - {*played}):
@@ -72,8 +75,10 @@ def run(
         after = _capacity(admin)
         if before is not None and after is not None and not options.faults:
             outcome.capacity = {each: after[each] - before[each] for each in after}
-        if outcome.ticks is not None:
-            ticks.judge()
+        for each in schedules:
+            if each.name in outcome.schedules:
+                each.judge()
+        outcome.errors += changed.errors
         if options.usage:
             outcome.usage = measure_usage(admin, outcome.played)
         was_ms = service.offset_ms
