@@ -110,7 +110,7 @@ def verify(
     if start and url is not None:
         raise typer.BadParameter("starts a service; a URL names another", param_hint="--start")
     from cirrusmq_local.commands.verify_plan import PLAYED, URLS, plan
-    from cirrusmq_local.verifying.function_parts import PARTS
+    from cirrusmq_local.verifying.parts import PARTS
     from cirrusmq_local.verifying.scenes import scenes
 
     known = scenes()
@@ -223,6 +223,7 @@ def _run(
         if health["time_scale"] != 1:
             fail("its time runs faster than this machine's: start it without --time-scale")
         local = _is_here(admin.url)
+        admin.dialect_url = verify_files.dialect_url(admin.url, data) if local else None
         options = Options(
             id=id_,
             seed=seed,

@@ -34,6 +34,14 @@ def service(url: str | None, data: Path) -> Any:
     )
 
 
+def dialect_url(url: str, data: Path) -> str | None:
+    """The endpoint for other services' SDKs, if the service at a URL has a data folder here."""
+    from cirrusmq_local.stack.data import DataFolder
+
+    held = DataFolder(data).read_connection()
+    return held.get("dialect_url") if held and held["url"].rstrip("/") == url else None
+
+
 def commit() -> str | None:
     """The commit of the checkout that this is, with a + if files differ; None if it is none."""
     from cirrusmq_local.cloud.template import TEMPLATE

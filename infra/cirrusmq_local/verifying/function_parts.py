@@ -74,9 +74,9 @@ class GroupFunctions(Functions):
         "retry": {"policy": "custom", "waits": [1] * 40, "jitter": 0},
     }
 
-    def _make(self, admin: Service) -> None:
-        admin.ask("PUT", self._holder(), {})
-        super()._make(admin)
+    def _make(self, maker: Service) -> None:
+        maker.ask("PUT", self._holder(), {})
+        super()._make(maker)
 
     def _holder(self) -> str:
         return f"/topics/{self.remote.prefix}news"
@@ -146,10 +146,3 @@ class PausedFunctions(Functions):
 
     def _judge_more(self, scenario: Scenario, book: Book, calls: int) -> None:
         self.posted.note("paused", calls, check_pauses(scenario, book))
-
-
-PARTS: dict[str, type[Functions]] = {
-    kind.name: kind
-    for kind in (OrderedFunctions, FairFunctions, GroupFunctions, RewoundFunctions, PausedFunctions)
-}
-"""Name -> part. They are played beside scenes, in waves of their own (`wave.WITH_PARTS`)."""

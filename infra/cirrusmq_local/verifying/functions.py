@@ -24,7 +24,7 @@ from cirrusmq_local.judging.places import NEVER_MS, Delivery, handed
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.judging.tracks import HANDED, Book
 from cirrusmq_local.verifying.failing import BrokenPart, FailingPart
-from cirrusmq_local.verifying.function import NAME
+from cirrusmq_local.verifying.function import GIVEN, NAME
 from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.remote import Remote, Service
 
@@ -42,6 +42,7 @@ class Functions(FailingPart):
 
     name = "failing function"
     max_failures = 3
+    needs: ClassVar[str] = f"the service was not started with --function {GIVEN}"
     place = "orders"
     """The queue, or `topic/subscription`, as the history names it."""
     attributes: ClassVar[dict[str, Any]] = {"partitions": 1, "visibility_timeout_seconds": 1}
@@ -67,9 +68,13 @@ class Functions(FailingPart):
         self._left = 0
         """Messages that are there though all are done."""
 
-    def make_by(self, admin: Service) -> None:
-        """Make the queue, and listen. Raises ValueError if the service has not the function."""
-        self._make(admin)
+    def make_by(self, maker: Service, admin: Service) -> None:
+        """Make the queue, and listen. Raises ValueError if the service has not the function.
+
+        maker: an administrator of the run's account, who is removed behind this. admin: the one
+        who started the run.
+        """
+        self._make(maker)
         now_ms = self.remote.stage.now_ms()
         self._worker = self.remote.history.begin("service", WORK, self.place, {}, now_ms)
         threading.Thread(target=self._listener.serve_forever, args=(0.05,), daemon=True).start()
@@ -134,8 +139,8 @@ class Functions(FailingPart):
             ]
         }
 
-    def _make(self, admin: Service) -> None:
-        admin.ask("PUT", self._path(), self._attributes)
+    def _make(self, maker: Service) -> None:
+        maker.ask("PUT", self._path(), self._attributes)
 
     def _path(self) -> str:
         """The queue or subscription at the service."""

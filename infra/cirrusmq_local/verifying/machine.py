@@ -30,7 +30,7 @@ STARTED = "started"
 
 
 class Machine:
-    """`cirrusmq up` as a process on its own folder; it keeps its port over a restart."""
+    """`cirrusmq up` as a process on its own folder; it keeps its ports over a restart."""
 
     def __init__(
         self,
@@ -42,13 +42,13 @@ class Machine:
         """sleep: waits while a fault lasts."""
         self.folder, self._journal, self._command = folder, journal, tuple(command)
         self._sleep = sleep
-        self._port = free_port()
+        self._port, self._dialect_port = free_port(), free_port()
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
         kept = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
-        data = ["--data", str(self.folder), "--port", str(self._port), "--dialect-port", "0"]
-        data += ["--function", GIVEN]
+        data = ["--data", str(self.folder), "--port", str(self._port)]
+        data += ["--dialect-port", str(self._dialect_port), "--function", GIVEN]
         path = self.folder.parent / "service.log"
         with path.open("a") as log:
             process = subprocess.Popen(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Scenario
-from cirrusmq_local.verifying.functions import Functions
 from cirrusmq_local.verifying.hooks import Hooks
+from cirrusmq_local.verifying.parts import Part
 from cirrusmq_local.verifying.played import Judged, Played
 
 
@@ -32,7 +32,7 @@ class Options:
     faults: Sequence[tuple[str, Callable[[], None]]]
     """(name, function that makes a fault and undoes it), one for each wave in turn."""
     parts: Sequence[str] = ()
-    """Functions of groups that are played, by name (`function_parts.PARTS`)."""
+    """Parts that are played beside scenes, by name (`parts.PARTS`)."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set when the run ends early: faults wait for it, and are undone at once."""
 
@@ -44,8 +44,8 @@ class Outcome:
     played: list[Played] = field(default_factory=list)
     schedules: dict[str, Judged] = field(default_factory=dict)
     """What schedules showed, by the part's name."""
-    hooks: list[Hooks | Functions] = field(default_factory=list)
-    """URLs of this machine, and functions of the service that ask here."""
+    hooks: list[Hooks | Part] = field(default_factory=list)
+    """URLs of this machine, functions of the service that ask here, and notifications."""
     faults: Counter[str] = field(default_factory=Counter)
     windows: list[tuple[str, int, int]] = field(default_factory=list)
     """(fault, from, to) in ms."""

@@ -6,8 +6,8 @@ import platform
 from typing import Any
 
 from cirrusmq_local.verifying import result
-from cirrusmq_local.verifying.functions import Functions
 from cirrusmq_local.verifying.hooks import Hooks
+from cirrusmq_local.verifying.parts import Part
 from cirrusmq_local.verifying.played import Judged
 from cirrusmq_local.verifying.record import Options, Outcome
 
@@ -39,7 +39,7 @@ def summarize(
     }
 
 
-def _delays(part: Hooks | Functions) -> list[float]:
+def _delays(part: Hooks | Part) -> list[float]:
     return part.posted.delays() if isinstance(part, Hooks) else []
 
 

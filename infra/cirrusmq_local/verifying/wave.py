@@ -11,10 +11,9 @@ from functools import partial
 from typing import NamedTuple
 
 from cirrusmq_local.verifying.accounts import own_account
-from cirrusmq_local.verifying.function import GIVEN
-from cirrusmq_local.verifying.function_parts import PARTS
 from cirrusmq_local.verifying.functions import BrokenFunctions, Functions
 from cirrusmq_local.verifying.hooks import BrokenHooks, Hooks
+from cirrusmq_local.verifying.parts import PARTS, Part
 from cirrusmq_local.verifying.proxy import Proxy
 from cirrusmq_local.verifying.record import Options, Outcome
 from cirrusmq_local.verifying.remote import Service, ServiceGone
@@ -57,15 +56,15 @@ def play_wave(
     ]
     if hooked and options.hooks:
         wanted += [kind(service, prefix, options.seed) for kind in (Hooks, BrokenHooks)]
-    parts: list[Scene | Hooks | Functions] = []
+    parts: list[Scene | Hooks | Part] = []
     try:
         for each in wanted:
             if is_made(each, outcome, tell):
                 parts.append(each)
-        kinds = [Functions, BrokenFunctions] if hooked else []
+        kinds: list[type[Part]] = [Functions, BrokenFunctions] if hooked else []
         kinds += [PARTS[name] for name in options.parts] if parted else []
         if options.functions:
-            parts += _functions(kinds, admin, service, options, outcome, tell)
+            parts += _made_by(kinds, admin, service, options, outcome, tell)
         beside = [each for each in parts if not isinstance(each, Scene)]
         outcome.hooks += beside
         windows = len(outcome.windows)
@@ -135,29 +134,29 @@ def _together(bodies: Sequence[Callable[[], None]], outcome: Outcome) -> None:
         thread.join()
 
 
-def _functions(
-    kinds: Sequence[type[Functions]],
+def _made_by(
+    kinds: Sequence[type[Part]],
     admin: Service,
     service: Service,
     options: Options,
     outcome: Outcome,
     tell: Callable[[str], None],
-) -> list[Functions]:
-    """Queues and groups with a function, made by an administrator of the run's account.
+) -> list[Part]:
+    """Parts that are made by an administrator of the run's account.
 
-    The service may refuse them: it has not the function that asks here, or the key may not name it.
+    The service may refuse them: it has not the function that asks here, or the key may not make
+    an administrator.
     """
-    made: list[Functions] = []
+    made: list[Part] = []
     account = f"verify-{options.id}"
     maker, key = own_account(admin, account, admin=True)
     for kind in kinds:
         each = kind(service, account, options.seed)
         try:
-            each.make_by(maker)
+            each.make_by(maker, admin)
         except ValueError as error:
             each.remove()
-            why = f"the service was not started with --function {GIVEN}: {error}"
-            leave_out(each.name, why, outcome, tell)
+            leave_out(each.name, f"{each.needs}: {error}", outcome, tell)
         else:
             made.append(each)
     maker.close()

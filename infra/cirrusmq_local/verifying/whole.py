@@ -66,7 +66,7 @@ def run(
         for name in sorted({*options.scenes} - {*played}):
             leave_out(name, "the key may not make an account", outcome, tell)
         for name in () if options.functions else options.parts:
-            leave_out(name, "functions ask a service on this machine alone", outcome, tell)
+            leave_out(name, "it needs a service on this machine", outcome, tell)
         groups = list(waves(turned(played, options.seed))) or [[]]
         means = Means(admin, through, guest, proxy, tell)
         for index, names in enumerate(groups):
