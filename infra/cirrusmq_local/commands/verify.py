@@ -124,7 +124,7 @@ def verify(
     urls = URLS + PLAYED * len(parts) if url is None or _is_here(url) else 0
     planned = plan(minutes, list(chosen.values()), urls)
     said = (
-        f"{planned.scenes + len(parts)} scenes in about {minutes:g} minutes: at most"
+        f"{planned.scenes + len(parts)} scenes in about {planned.lasts_minutes:g} minutes: at most"
         f" {planned.calls} calls, {planned.messages} messages, {planned.write_units} write and"
         f" {planned.read_units} read units, ${planned.dollars:.2f} in an account"
     )

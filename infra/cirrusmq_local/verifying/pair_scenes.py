@@ -23,7 +23,9 @@ def pair_scenes(
         "replaced priorities": queue("replaced priorities", _PRIORITIES, replacing=0.6),
         "replaced letters": letters("replaced letters", {}, replacing=0.7),
         "requests of priorities": queue("requests of priorities", _PRIORITIES, **_ASKED),
-        "requests and letters": letters("requests and letters", {}, **_ASKED),
+        "requests and letters": letters(
+            "requests and letters", {}, asking=0.6, asked_seconds=(3, 8, 12)
+        ),
         "redriven receivers": letters(
             "redriven receivers",
             {},
