@@ -50,7 +50,7 @@ from cirrusmq_local.verifying import machine
 from cirrusmq_local.verifying.journal import Journal
 
 service = '''
-from cirrusmq_local.verifying import guarded
+from cirrusmq_local.commands import guarded
 guarded.begin()
 print("ready at a port", flush=True)
 import time; time.sleep({2 * PATIENCE_SECONDS})

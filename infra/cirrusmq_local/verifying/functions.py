@@ -121,6 +121,7 @@ class Functions(FailingPart):
             "until_ms": NEVER_MS,
             "noted": 0,
             "invocation": self._worker,
+            "claimed_after": self._claimed_after(stage.now_ms()),
         }
         call = history.begin("worker", HANDED, self.place, given, stage.now_ms())
         given["messages"] = [handed(call, each) for each in event["Records"]]
@@ -161,6 +162,18 @@ class Functions(FailingPart):
     def _fail(self, messages: Sequence[Delivery]) -> tuple[list[str], list[str]]:
         """Ids of the messages that a call leaves, and those of them that it does not begin."""
         return [each.id for each in messages if self._fails(each.id)], []
+
+    def _claimed_after(self, now_ms: int) -> int:
+        """A moment before a worker claimed what it hands over now.
+
+        What was received before is handed over alone, so one claim may be several calls:
+
+            worker   claims m1 m2 ── call m1 ── a rewind ── call m2        m2 comes again
+        """
+        since_ms = now_ms - 1_000 * int(self.invoke["timeout_seconds"])
+        calls = [call for call in self.remote.history.calls if call.kind == HANDED]
+        recent = (call.begun for call in calls if call.begun_ms >= since_ms)
+        return min(recent, default=self.remote.history.moment)
 
     def _kept(self) -> int:
         counts = self._service.ask("GET", self._path())["counts"]

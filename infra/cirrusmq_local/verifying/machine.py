@@ -1,6 +1,6 @@
 """A service on this machine that is started for a run, and the faults that it can be given.
 
-It has a guard (`guarded`): if the run is killed, the service ends, too.
+It has a guard (`commands.guarded`): if the run is killed, the service ends, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cirrusmq_local.verifying.journal import Journal, Step
 
 START_SECONDS = 60
 STOP_SECONDS, FULL_SECONDS = 3.0, 3.0
-COMMAND = (sys.executable, "-m", "cirrusmq_local.verifying.guarded")
+COMMAND = (sys.executable, "-m", "cirrusmq_local.commands.guarded")
 STARTED = "started"
 """The kind of the step that a service of the run's own is there."""
 
