@@ -27,7 +27,7 @@ from cirrusmq_local.verifying.ticks import LATE_MS, MAX_TIMES, PROMISE, QUEUE
 
 NAME = "changed schedules"
 NEVER_MS = 1 << 60
-_NAMES = ("one", "two")
+_CHANGED, _REMADE = ("one", "two"), "three"
 _RULES = (
     Rule(every_seconds=60),
     Rule(cron="* * * * *", time_zone="Europe/Berlin"),
@@ -36,6 +36,11 @@ _RULES = (
 )
 _GAP_SECONDS = 48
 """At least so long between two changes of a schedule: a sixth within 3 minutes is refused."""
+_DELETE_SECONDS, _REMAKE_SECONDS = 240, 10
+"""Time to a delete: the schedule has fired by then. And to the put of the same name behind it."""
+_SWEPT_MS = 10_000
+"""A sweep fires times of the next two minutes: those before a delete are put, but for the last ones
+if the machine has a fault."""
 _WAIT_SECONDS = 5
 _EARLY_MS = 1_000
 
@@ -64,7 +69,7 @@ class ChangedSchedules:
         self._threads: list[threading.Thread] = []
         self._defined: dict[str, Defined] = {}
         """Body of its messages -> the definition."""
-        self._present: dict[str, list[Defined]] = {name: [] for name in _NAMES}
+        self._present: dict[str, list[Defined]] = {}
         """Definitions of each schedule since it was made last."""
         self._came: dict[str, tuple[str, int]] = {}
         """Id -> (body, when it was received first, by the service's clock)."""
@@ -78,9 +83,9 @@ class ChangedSchedules:
         self._service.ask("PUT", topic, {})
         copy = {"protocol": "queue", "endpoint": self._prefix}
         self._service.ask("PUT", f"{topic}/subscriptions/copy", copy)
-        for name, rule in zip(_NAMES, _RULES, strict=False):
+        for name, rule in zip((*_CHANGED, _REMADE), _RULES, strict=False):
             self._put(name, rule, of_topic=name == "two")
-        for body in (self._change, self._receive):
+        for body in (self._change, self._remake, self._receive):
             self._threads.append(threading.Thread(target=self._work, args=(body,), daemon=True))
             self._threads[-1].start()
 
@@ -98,7 +103,7 @@ class ChangedSchedules:
     def remove(self) -> None:
         """Remove all."""
         self._stop()
-        for name in _NAMES:
+        for name in (*_CHANGED, _REMADE):
             self._service.ask("DELETE", f"/schedules/{self._prefix}-{name}")
         self._service.ask("DELETE", f"/topics/{self._prefix}")
         self._service.ask("DELETE", f"/queues/{self._prefix}")
@@ -115,15 +120,23 @@ class ChangedSchedules:
             self.errors.append(f"{NAME}: {error}")
 
     def _change(self) -> None:
-        """Change one of the schedules in turn, or delete it, until all is over."""
+        """Change two schedules in turn, until all is over."""
         number = 0
-        while not self._over.wait(self._random.uniform(1, 1.4) * _GAP_SECONDS / len(_NAMES)):
-            name = _NAMES[number % len(_NAMES)]
-            if self._random.random() < 0.25:
-                self._delete(name)
-            else:
-                self._put(name, self._random.choice(_RULES), self._random.random() < 0.5)
+        while not self._over.wait(self._drawn(_GAP_SECONDS / len(_CHANGED))):
+            name = _CHANGED[number % len(_CHANGED)]
+            self._put(name, self._random.choice(_RULES), self._random.random() < 0.5)
             number += 1
+
+    def _remake(self) -> None:
+        """Delete another one, and make it again, until all is over."""
+        while not self._over.wait(self._drawn(_DELETE_SECONDS)):
+            self._delete(_REMADE)
+            self._over.wait(_REMAKE_SECONDS)
+            self._put(_REMADE, self._random.choice(_RULES[:2]), of_topic=False)
+
+    def _drawn(self, seconds: float) -> float:
+        """Some seconds, or up to a third more."""
+        return seconds * self._random.uniform(1, 1.33)
 
     def _put(self, name: str, rule: Rule, of_topic: bool) -> None:
         body = f"{name}.{len(self._defined)}"
@@ -135,7 +148,7 @@ class ChangedSchedules:
             given |= {"cron": rule.cron, "time_zone": rule.time_zone}
         made = self._service.ask("PUT", f"/schedules/{self._prefix}-{name}", given)
         since_ms = parse_time("in_force_from", made["in_force_from"])
-        for earlier in self._present[name]:
+        for earlier in self._present.setdefault(name, []):
             earlier.until_ms = min(earlier.until_ms, since_ms)
             earlier.sure_until_ms = min(earlier.sure_until_ms, since_ms)
         self._defined[body] = Defined(rule, since_ms)
@@ -147,8 +160,7 @@ class ChangedSchedules:
         until_ms = self._now_ms() + SCHEDULE_CHANGE_MS
         for earlier in self._present[name]:
             earlier.until_ms = min(earlier.until_ms, until_ms)
-            # A sweep that came late may not have fired the last times before the delete.
-            earlier.sure_until_ms = min(earlier.sure_until_ms, begun_ms - LATE_MS)
+            earlier.sure_until_ms = min(earlier.sure_until_ms, begun_ms - _SWEPT_MS)
         self._present[name] = []
 
     def _receive(self) -> None:

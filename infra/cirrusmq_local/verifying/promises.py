@@ -173,6 +173,7 @@ JUDGES: dict[str, tuple[tuple[str, Judge], ...]] = {
 NEEDS: dict[str, Callable[[Played], bool]] = {
     "counts": lambda played: (
         not played.scenario.subscriptions
+        and not played.estimated
         and not _parts(played) & _BRINGING
         and not played.scenario.asking  # requests expire
     ),

@@ -220,6 +220,7 @@ class Scene:
         else:
             path = f"/queues/{prefix}{place.holder}"
         counts = self._service.ask("GET", path)["counts"]
+        self.played.estimated |= bool(counts.get("approximate"))
         return sum(int(counts.get(name) or 0) for name in ("active", "inactive", "delayed"))
 
     def _take_all(self, client: Client, place: Place) -> int:
