@@ -14,7 +14,7 @@ import pytest
 from tests.local.scripted_service import run_command
 from tests.simulation.plants import PLANTS
 from tests.stack import environment
-from tests.verifying.plants_met import FIRST, FOUND, WHY_NOT
+from tests.verifying.plants_met import ALSO, FIRST, FOUND, WHY_NOT
 
 from cirrusmq_local.verifying.changed_schedules import NAME as SCHEDULES
 from cirrusmq_local.verifying.function import GIVEN
@@ -71,11 +71,14 @@ def test_each_planted_fault_is_found_or_has_a_reason() -> None:
     assert max(listed.values()) == 1
     assert len(FOUND) >= 12
     assert {*FOUND.values()} <= {*scenes(), *PARTS, SCHEDULES}
+    assert {*ALSO} <= {*scenes(), *PARTS}
+    assert {*ALSO.values()} <= {*PLANTS}
 
 
-def _is_found(fault: str, start: Callable[[str], str], folder: Path) -> bool:
+def _is_found(fault: str, only: str, start: Callable[[str], str], folder: Path) -> bool:
+    """Returns True if a few runs of a scene or part find a fault."""
     start(fault)
-    minutes, only = "0.7", FOUND[fault]
+    minutes = "0.7"
     if only == SCHEDULES:  # they are beside any scene, and fire behind three minutes
         minutes, only = SCHEDULED_MINUTES, "delayed"
     for seed in range(1, 1 + SEEDS):
@@ -97,7 +100,7 @@ def _is_found(fault: str, start: Callable[[str], str], folder: Path) -> bool:
 
 @pytest.mark.alone
 def test_a_planted_fault_is_found(start_planted: Callable[[str], str], tmp_path: Path) -> None:
-    assert _is_found(FIRST, start_planted, tmp_path)
+    assert _is_found(FIRST, FOUND[FIRST], start_planted, tmp_path)
 
 
 @pytest.mark.alone
@@ -106,4 +109,13 @@ def test_a_planted_fault_is_found(start_planted: Callable[[str], str], tmp_path:
 def test_planted_faults_are_found(
     fault: str, start_planted: Callable[[str], str], tmp_path: Path
 ) -> None:
-    assert _is_found(fault, start_planted, tmp_path)
+    assert _is_found(fault, FOUND[fault], start_planted, tmp_path)
+
+
+@pytest.mark.alone
+@pytest.mark.long
+@pytest.mark.parametrize("scene", ALSO)
+def test_pairs_of_features_find_a_fault(
+    scene: str, start_planted: Callable[[str], str], tmp_path: Path
+) -> None:
+    assert _is_found(ALSO[scene], scene, start_planted, tmp_path)
