@@ -28,8 +28,8 @@ class _Listed(Service):
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
-    monkeypatch.setattr(functions, "DONE_SECONDS", 0)
-    monkeypatch.setattr(functions, "GONE_SECONDS", 0)
+    for name in ("DONE_SECONDS", "LOST_SECONDS", "GONE_SECONDS"):
+        monkeypatch.setattr(functions, name, 0)
     monkeypatch.setattr(Functions, "lasts", (0.0,))
     part = Functions(_Listed("http://127.0.0.1:9", ""), "v", 1)
     part.make_by(part._service, part._service)

@@ -3,7 +3,7 @@
 run ──pipe── guard, a child of the service
  x kill -9 ── end of the pipe ── guard: kill -9 ──> service
 
-The guard is a process of its own, because a service that is stopped (SIGSTOP) cannot end itself.
+The guard is another process, because a service that is stopped (SIGSTOP) cannot end itself.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from cirrusmq_local.judging.rewinders import REWIND
 from cirrusmq_local.judging.tracks import Book, reader_of
 
 _MAX_WAITING = 80
-"""A repeat looks with 50 read units: it reads so many parcels of a partition beyond doubt."""
+"""A repeat looks with 50 read units: this number of parcels it reads beyond doubt."""
 _CHANGES = ("purge", "rewind", "change")
 """With fewer partitions or a shorter life a message may be out of reach, with a purge gone."""
 

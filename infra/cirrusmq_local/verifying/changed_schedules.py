@@ -2,7 +2,7 @@
 
 put A ── 3 min ── A in force ......... B in force .................... C in force
                    change to B ── 3 min ──^      delete ── 3 min ──x  made again as C
-A: the times until B is in force, once each     B: those until the delete; none 3 min behind it
+A: the times until B is in force, once each     B: its times until the delete, none 3 min behind it
 
 Some definitions send to a queue, others publish to a topic, whose copies come to the same queue. A
 receiver waits there all the time, so it is seen when each message came.
@@ -35,12 +35,12 @@ _RULES = (
     Rule(cron="*/2 * * * *", time_zone="Asia/Shanghai"),
 )
 _GAP_SECONDS = 48
-"""At least so long between two changes of a schedule: a sixth within 3 minutes is refused."""
+"""Shortest time between two changes of a schedule: a sixth within 3 minutes is refused."""
 _DELETE_SECONDS, _REMAKE_SECONDS = 240, 10
 """Time to a delete: the schedule has fired by then. And to the put of the same name behind it."""
 _SWEPT_MS = 10_000
-"""A sweep fires times of the next two minutes: those before a delete are put, but for the last ones
-if the machine has a fault."""
+"""A sweep fires times of the next two minutes. So times before a delete are put, but for the last
+ones if the machine has a fault."""
 _WAIT_SECONDS = 5
 _EARLY_MS = 1_000
 

@@ -116,7 +116,7 @@ class RewoundFunctions(GroupFunctions):
 
 
 class PausedFunctions(Functions):
-    """A queue that is paused for so long that a worker that is at it notices."""
+    """A queue that is paused until a worker that is at it has noticed."""
 
     name = "function of a paused queue"
     pause_seconds = AT_WORK_MS / 1_000 + 4

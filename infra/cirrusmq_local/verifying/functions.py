@@ -8,6 +8,7 @@ The function runs in the service and asks here what it does, so the run sees eac
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -33,6 +34,8 @@ WORK = "work"
 """In the place of all workers of the service: it is no call of the run."""
 DONE_SECONDS = 90
 """Time in which the last message is done; a breaker that is open tries once in 32 s."""
+LOST_SECONDS = 210
+"""The same behind a fault: the sweep finds messages of a lost worker within about three minutes."""
 GONE_SECONDS = 10
 """Time in which a message that is done is deleted."""
 
@@ -81,7 +84,7 @@ class Functions(FailingPart):
 
     def drain(self) -> None:
         """Wait until all is done, and gone."""
-        ends = time.monotonic() + DONE_SECONDS
+        ends = time.monotonic() + (LOST_SECONDS if self.disturbed else DONE_SECONDS)
         while time.monotonic() < ends and self._missing():
             time.sleep(0.2)
         ends = time.monotonic() + GONE_SECONDS
@@ -148,7 +151,7 @@ class Functions(FailingPart):
         return f"/queues/{self.remote.prefix}{self.place}"
 
     def _holder(self) -> str:
-        """What is removed at the end: the queue, or the topic of a subscription."""
+        """The queue, or the topic of a subscription, which is removed at the end."""
         return self._path()
 
     def _as_scenario(self) -> Scenario:
@@ -160,13 +163,13 @@ class Functions(FailingPart):
             self.posted.note(BREAKERS, calls, check_function_breakers(scenario, book))
 
     def _fail(self, messages: Sequence[Delivery]) -> tuple[list[str], list[str]]:
-        """Ids of the messages that a call leaves, and those of them that it does not begin."""
+        """The ids of a call's failed messages, and the ids of the messages it did not begin."""
         return [each.id for each in messages if self._fails(each.id)], []
 
     def _claimed_after(self, now_ms: int) -> int:
         """A moment before a worker claimed what it hands over now.
 
-        What was received before is handed over alone, so one claim may be several calls:
+        A message that was received before is handed over alone, so one claim may be several calls:
 
             worker   claims m1 m2 ── call m1 ── a rewind ── call m2        m2 comes again
         """
@@ -243,7 +246,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-length", str(len(told)))
         self.end_headers()
-        self.wfile.write(told)
+        with contextlib.suppress(OSError):  # the service was killed while it asked
+            self.wfile.write(told)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Logs nothing."""

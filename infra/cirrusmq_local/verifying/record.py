@@ -1,4 +1,4 @@
-"""What a run is to do, and what it has recorded, before that is judged as a whole."""
+"""The options of a run, and its records before they are judged as a whole."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Outcome:
 
     played: list[Played] = field(default_factory=list)
     schedules: dict[str, Judged] = field(default_factory=dict)
-    """What schedules showed, by the part's name."""
+    """The promises that schedules showed, by the part's name."""
     hooks: list[Hooks | Part] = field(default_factory=list)
     """URLs of this machine, functions of the service that ask here, and notifications."""
     faults: Counter[str] = field(default_factory=Counter)

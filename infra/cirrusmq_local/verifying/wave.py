@@ -77,11 +77,11 @@ def play_wave(
         outcome.jumped_ms = max(outcome.jumped_ms, abs(clock_offset_ms() - before_ms))
         for part in parts:
             mark(part.remote.history, outcome.windows)
+        for hooks in beside:
+            hooks.disturbed = len(outcome.windows) > windows
         _together([part.drain for part in parts], outcome)
         if service.reach.gone:
             raise ServiceGone(f"nobody answers at {admin.url}")
-        for hooks in beside:
-            hooks.disturbed = len(outcome.windows) > windows
         for part in parts:
             part.judge()
     finally:
