@@ -74,8 +74,10 @@ ALSO: dict[str, str] = {
     "replaced letters": "a_replacement_leaves_the_old_message",
     "requests of priorities": "a_request_outlives_its_deadline",
     "paused dead letters": "a_pause_does_nothing_for_receives",
+    "function of an ordered queue": "what_was_not_begun_counts",
+    "function of a group": "what_a_function_names_is_deleted",
 }
-"""Scene of a pair of features -> a fault that it finds, too."""
+"""Scene or part -> a fault that it finds, too."""
 FIRST = "what_moves_leaves_its_group"
 """The one that the ordinary suite finds."""
 
