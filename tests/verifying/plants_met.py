@@ -74,6 +74,8 @@ ALSO: dict[str, str] = {
     "replaced letters": "a_replacement_leaves_the_old_message",
     "requests of priorities": "a_request_outlives_its_deadline",
     "paused dead letters": "a_pause_does_nothing_for_receives",
+    "redriven receivers": "sends_put_over_what_is_there",
+    "requests and letters": "a_reply_leaves_its_message",
     "function of an ordered queue": "what_was_not_begun_counts",
     "function of a group": "what_a_function_names_is_deleted",
 }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from cirrusmq_local.judging.pausers import PAUSE
@@ -15,6 +16,7 @@ from cirrusmq_local.verifying.function_parts import OrderedFunctions, PausedFunc
 from cirrusmq_local.verifying.functions import BrokenFunctions, Functions
 from cirrusmq_local.verifying.notifications import Notifications
 from cirrusmq_local.verifying.remote import Service
+from cirrusmq_local.verifying.scoped_keys import _CALLS, ScopedKeys, _Key
 
 
 class _Listed(Service):
@@ -164,6 +166,29 @@ def test_what_is_published_is_a_notification(queue: str, body: Any, told: str) -
         assert "lost: published.1 never came to orders" in [
             each.promise for _, each in part.posted.violations
         ]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(200, "and is not allowed"), (403, "and is allowed"), (503, "")],
+)
+def test_a_key_does_what_its_scope_says(status: int, told: str) -> None:
+    """A service that answers all calls in one way is found out, if it is not out of order."""
+    part = ScopedKeys(_Listed("http://127.0.0.1:9", ""), "v", 1)
+    answers = httpx.MockTransport(lambda request: httpx.Response(status, json={}))
+    service = Service("http://test", "")
+    service._held.client = httpx.Client(base_url="http://test", transport=answers)
+    key = _Key("send orders", {"orders": "send"}, service)
+
+    for call in _CALLS:
+        for queue in ("orders", "other"):
+            part._try(key, call, queue)
+    part.judge()
+
+    found = [each.promise for _, each in part.posted.violations]
+    assert bool(found) is bool(told)
+    assert all(told in each for each in found)
+    assert {*part.posted.judged} == {"keys", "access"}
 
 
 def test_notifications_need_an_endpoint() -> None:

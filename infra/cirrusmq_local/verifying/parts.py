@@ -13,8 +13,9 @@ from cirrusmq_local.verifying.function_parts import (
 )
 from cirrusmq_local.verifying.functions import Functions
 from cirrusmq_local.verifying.notifications import Notifications
+from cirrusmq_local.verifying.scoped_keys import ScopedKeys
 
-Part: TypeAlias = Functions | Notifications
+Part: TypeAlias = Functions | Notifications | ScopedKeys
 PARTS: dict[str, type[Part]] = {
     kind.name: kind
     for kind in (
@@ -24,6 +25,7 @@ PARTS: dict[str, type[Part]] = {
         RewoundFunctions,
         PausedFunctions,
         Notifications,
+        ScopedKeys,
     )
 }
 """Name -> part. They are played beside scenes, in waves of their own (`wave.WITH_PARTS`)."""
