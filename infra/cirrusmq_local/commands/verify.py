@@ -121,7 +121,7 @@ def verify(
         raise typer.BadParameter(f"one of {names}", param_hint="--only")
     chosen = {name: known[name] for name in known if name in wanted}
     parts = [name for name in PARTS if name in wanted]
-    urls = URLS + PLAYED * len(parts) if url is None or _is_here(url) else 0
+    urls = PLAYED * len(parts) + (URLS if url is None or _is_here(url) else 0)
     planned = plan(minutes, list(chosen.values()), urls)
     said = (
         f"{planned.scenes + len(parts)} scenes in about {planned.lasts_minutes:g} minutes: at most"

@@ -63,7 +63,8 @@ def play_wave(
                 parts.append(each)
         kinds: list[type[Part]] = [Functions, BrokenFunctions] if hooked else []
         kinds += [PARTS[name] for name in options.parts] if parted else []
-        if options.functions:
+        kinds = [each for each in kinds if options.functions or not issubclass(each, Functions)]
+        if kinds:
             parts += _made_by(kinds, admin, service, options, outcome, tell)
         beside = [each for each in parts if not isinstance(each, Scene)]
         outcome.hooks += beside

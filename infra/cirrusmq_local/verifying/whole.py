@@ -8,7 +8,9 @@ from collections.abc import Callable
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.accounts import guest_of, own_account, proxy_of, through_of
 from cirrusmq_local.verifying.changed_schedules import ChangedSchedules
+from cirrusmq_local.verifying.functions import Functions
 from cirrusmq_local.verifying.journal import Journal
+from cirrusmq_local.verifying.parts import PARTS
 from cirrusmq_local.verifying.record import Options, Outcome
 from cirrusmq_local.verifying.remote import Service, ServiceGone, measure
 from cirrusmq_local.verifying.run import turned, waves
@@ -66,7 +68,8 @@ def run(
         for name in sorted({*options.scenes} - {*played}):
             leave_out(name, "the key may not make an account", outcome, tell)
         for name in () if options.functions else options.parts:
-            leave_out(name, "it needs a service on this machine", outcome, tell)
+            if issubclass(PARTS[name], Functions):
+                leave_out(name, "it needs a service on this machine", outcome, tell)
         groups = list(waves(turned(played, options.seed))) or [[]]
         means = Means(admin, through, guest, proxy, tell)
         for index, names in enumerate(groups):
