@@ -84,10 +84,12 @@ class Functions(FailingPart):
 
     def drain(self) -> None:
         """Wait until all is done, and gone."""
-        ends = time.monotonic() + (LOST_SECONDS if self.disturbed else DONE_SECONDS)
+        done, gone = (LOST_SECONDS,) * 2 if self.disturbed else (DONE_SECONDS, GONE_SECONDS)
+        ends = time.monotonic() + done
         while time.monotonic() < ends and self._missing():
             time.sleep(0.2)
-        ends = time.monotonic() + GONE_SECONDS
+        # A worker that was killed between the function's answer and its delete leaves the message.
+        ends = time.monotonic() + gone
         while (kept := self._kept()) and time.monotonic() < ends:
             time.sleep(0.2)
         self._left = 0 if self._missing() else kept
