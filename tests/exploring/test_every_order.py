@@ -61,9 +61,8 @@ COMPLETE: dict[str, dict[int, int]] = {
     "a producer is asked for what is committed": {0: 22, 1: 483, 2: 5730},
     "a sweep moves what a group received, it is received": {0: 5, 1: 300, 2: 5837},
 }
-"""Scenario -> its complete orders with no fault, and with up to so many. With a number of faults
-that is not there it was not played to its end: that takes more than 20,000 runs, or was not tried
-yet."""
+"""Scenario -> its complete orders with no fault, and with up to so many. With the first number of
+faults that is not there it was played for 20,000 runs, which broke no promise and were not all."""
 AT_ONCE = {"two receivers", "a late delete, another receives", "two movers of a dead letter"}
 """Scenarios that `make test` plays with a fault: of a claim, a settlement and a move."""
 LONG = {

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.local.scripted_service import run_command
-from tests.stack import Start
+from tests.stack import COMMAND, Start, environment
+
+from cirrusmq_local.stack.data import owner
+from cirrusmq_local.verifying.journal import read_steps
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
 pytestmark = pytest.mark.alone
@@ -76,6 +81,35 @@ def test_faults_of_the_machine_break_no_promise(tmp_path: Path) -> None:
     assert verdicts["usage"] == verdicts["functions"] == "kept"
     assert result["usage"]["sent"]["metered"] > 0
     assert result["service"]["commit"] == result["by"]["commit"]
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_leaves_no_service(tmp_path: Path) -> None:
+    """Its quicker sister has a service that does nothing (`tests/verifying/test_ending.py`)."""
+    out = tmp_path / "verified"
+    command = [str(COMMAND), "verify", "--start", "--faults", "--yes", "--out", str(out)]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment()) as run:
+        ends = time.monotonic() + PATIENCE_SECONDS
+        while len(_steps(out)) < 2:
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+        run.kill()
+    folder = Path(_steps(out)[0]["folder"])
+
+    while owner(folder / "data") is not None:
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+    (journal,) = out.glob("undo-*.jsonl")
+    undone = run_command("verify", "--undo", str(journal), folder=tmp_path)
+    assert undone.returncode == 0, undone.stderr
+    assert undone.stdout.endswith(" steps undone\n")
+    assert not folder.exists()
+
+
+def _steps(out: Path) -> dict[int, Any]:
+    for journal in out.glob("undo-*.jsonl"):
+        return dict(read_steps(journal))
+    return {}
 
 
 @pytest.mark.parametrize(

@@ -29,20 +29,40 @@ PROGRAM = f"""
 import sys, threading, time
 from pathlib import Path
 from cirrusmq_local.commands import verify, verify_files
-from cirrusmq_local.verifying import account, whole
+from cirrusmq_local.verifying import account, record, windows
 from cirrusmq_local.verifying.journal import Journal
 
 account.STOP_SECONDS = {PATIENCE_SECONDS}
 over = threading.Event()
 made = verify_files.account(Journal(Path(sys.argv[1])), over.wait)
-options = whole.Options(
+options = record.Options(
     id="x", seed=1, minutes=1, play_seconds=0, scenes={{}}, hooks=False, functions=False,
     usage=False, faults=[("stopped", lambda: made.stop("{FUNCTION}"))], over=over,
 )
-with verify._ending(), whole.one_fault(options, whole.Outcome()):
+with verify._ending(), windows.one_fault(options, record.Outcome()):
     time.sleep({PATIENCE_SECONDS})
 """
 """The command's own handler of signals, around a fault that would last for a minute."""
+GUARDED = f"""
+import signal, sys, time
+from pathlib import Path
+from cirrusmq_local.verifying import machine
+from cirrusmq_local.verifying.journal import Journal
+
+service = '''
+from cirrusmq_local.commands import guarded
+guarded.begin()
+print("ready at a port", flush=True)
+import time; time.sleep({2 * PATIENCE_SECONDS})
+'''
+command = (sys.executable, "-c", service)
+with machine.started(Journal(Path(sys.argv[1])), time.sleep, command) as made:
+    if sys.argv[2] == "stopped":
+        made.process.send_signal(signal.SIGSTOP)
+    print(made.process.pid, flush=True)
+    time.sleep({PATIENCE_SECONDS})
+"""
+"""A run with a service that does nothing, behind the guard of `verify --start`."""
 SERVICE = "print('ready at a port', flush=True); import time; time.sleep(100)"
 
 
@@ -131,6 +151,51 @@ def test_a_stopped_or_full_machine_is_undone(tmp_path: Path) -> None:
         made.end()
     for kind, undo in kinds.items():
         undo({"kind": kind, "pid": made.process.pid})  # it is gone: nothing is to be done
+
+
+@pytest.mark.parametrize("state", ["running", "stopped"])
+def test_a_service_ends_with_the_run_that_started_it(tmp_path: Path, state: str) -> None:
+    path = tmp_path / "undo.jsonl"
+    command = [sys.executable, "-c", GUARDED, str(path), state]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        pid = int(run.stdout.readline())
+        assert _lives(pid)
+        run.kill()
+
+    _wait_until(lambda: not _lives(pid))
+    (step,) = read_steps(path).values()
+    assert step is not None
+    folder = Path(step["folder"])
+    assert folder.is_dir()
+    Journal(path).note({"kind": "remove", "prefix": "verify-x", "account": "verify-x"})
+    ran = run_command("verify", "--undo", str(path), folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "2 steps undone\n"), ran.stderr
+    assert not folder.exists()
+    assert run_command("verify", "--undo", str(path), folder=tmp_path).stdout == "0 steps undone\n"
+
+
+def test_a_run_that_ends_leaves_no_service_and_no_step(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "undo.jsonl")
+    good, bad = ((sys.executable, "-c", code) for code in (SERVICE, "0 / 0"))
+
+    with machine.started(journal, time.sleep, good) as made:
+        folder = made.folder
+    with (
+        pytest.raises(RuntimeError, match="did not start: ZeroDivisionError"),
+        machine.started(journal, time.sleep, bad),
+    ):
+        pass
+
+    assert (_lives(made.process.pid), folder.exists()) == (False, False)
+    assert read_steps(journal.path) == {0: None, 1: None}
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _state(made: Machine) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cirrusmq_local.judging.check_replacing import Answered
-from cirrusmq_local.verifying import result, run, whole
+from cirrusmq_local.verifying import record, result, run, summary, wave
 from cirrusmq_local.verifying.hooks import Hooks
 from cirrusmq_local.verifying.played import Played
 from cirrusmq_local.verifying.promises import judge
@@ -52,10 +52,10 @@ def older() -> Iterator[Service]:
 
 
 def test_a_scene_that_an_older_release_refuses_is_left_out(older: Service) -> None:
-    outcome, told = whole.Outcome(), list[str]()
+    outcome, told = record.Outcome(), list[str]()
 
     made = {
-        name: whole._is_made(Scene(older, name, scenes()[name], "v", 1), outcome, told.append)
+        name: wave.is_made(Scene(older, name, scenes()[name], "v", 1), outcome, told.append)
         for name in ("singles", "priorities")
     }
 
@@ -112,30 +112,30 @@ def test_a_service_that_is_gone_is_asked_no_more(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ServiceGone):
         other.ask("GET", "/queues")
     with pytest.raises(ServiceGone):
-        whole._is_made(Hooks(service, "v", 1), whole.Outcome(), print)
+        wave.is_made(Hooks(service, "v", 1), record.Outcome(), print)
 
     assert len(tries) == 3 + 1 + 1
 
 
 def test_a_clock_that_is_set_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = whole._clocks()
+    before = wave.clock_offset_ms()
     real = time.time_ns
 
     monkeypatch.setattr(time, "time_ns", lambda: real() - 5_000_000_000)
 
-    assert abs(whole._clocks() - before + 5_000) < 1_000
+    assert abs(wave.clock_offset_ms() - before + 5_000) < 1_000
 
 
 def test_the_page_says_what_was_left_out() -> None:
-    outcome = whole.Outcome(left_out={"priorities": "this field is not known"}, jumped_ms=7)
-    options = whole.Options(
+    outcome = record.Outcome(left_out={"priorities": "this field is not known"}, jumped_ms=7)
+    options = record.Options(
         *("x", 1, 1.0, 1.0, {}), hooks=False, functions=False, usage=False, faults=[]
     )
     plan = dict.fromkeys(("write_units", "read_units", "dollars"), 1)
     service = {"version": "1", "commit": None, "template_sha256": "", "region": None}
     frame = {"made_at": "now", "service": service | {"place": "one machine"}}
 
-    told = whole.summarize(outcome, options, frame, plan) | {"history_sha256": ""}
+    told = summary.summarize(outcome, options, frame, plan) | {"history_sha256": ""}
 
     assert told["clock"] == {"drift_ms": 0, "set_by_ms": 7}
     assert "Left out: priorities, this field is not known" in result.page(told)

@@ -7,7 +7,6 @@ import hashlib
 import json
 import secrets
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -111,20 +110,25 @@ def verify(
         raise typer.BadParameter("is for --faults of a service by its URL", param_hint="--stack")
     if start and url is not None:
         raise typer.BadParameter("starts a service; a URL names another", param_hint="--start")
-    from cirrusmq_local.commands.verify_plan import URLS, plan
+    from cirrusmq_local.commands.verify_plan import PLAYED, URLS, plan
+    from cirrusmq_local.verifying.parts import PARTS
     from cirrusmq_local.verifying.scenes import scenes
 
     known = scenes()
-    unknown = [name for name in only or () if name not in known]
+    wanted = only or [*known, *PARTS]
+    unknown = [name for name in only or () if name not in known and name not in PARTS]
     if unknown:
-        raise typer.BadParameter(f"one of {', '.join(known)}", param_hint="--only")
-    chosen = {name: known[name] for name in only or known}
-    planned = plan(minutes, list(chosen.values()), URLS if url is None or _is_here(url) else 0)
+        names = ", ".join([*known, *PARTS])
+        raise typer.BadParameter(f"one of {names}", param_hint="--only")
+    chosen = {name: known[name] for name in known if name in wanted}
+    parts = [name for name in PARTS if name in wanted]
+    urls = PLAYED * len(parts) + (URLS if url is None or _is_here(url) else 0)
+    planned = plan(minutes, list(chosen.values()), urls)
     said = (
-        f"{planned.scenes} scenes in about {counted(minutes, 'minute')}: at most"
-        f" {planned.calls} calls,"
-        f" {planned.messages} messages, {planned.write_units} write and {planned.read_units} read"
-        f" units, ${planned.dollars:.2f} in an account"
+        f"{planned.scenes + len(parts)} scenes in about"
+        f" {counted(planned.lasts_minutes, 'minute')}: at most"
+        f" {planned.calls} calls, {planned.messages} messages, {planned.write_units} write and"
+        f" {planned.read_units} read units, ${planned.dollars:.2f} in an account"
     )
     tell(said)
     if planned.dollars > max_dollars:
@@ -132,7 +136,7 @@ def verify(
     ask("Go on?", yes)
     out.mkdir(parents=True, exist_ok=True)
     with _ending():
-        told = _run(url, start, faults, stack, chosen, planned, minutes, drawn, out, data)
+        told = _run(url, start, faults, stack, chosen, parts, planned, minutes, drawn, out, data)
     verify_files.sign(told, key)
     from cirrusmq_local.verifying.result import page
 
@@ -190,15 +194,17 @@ def _run(
     faults: bool,
     stack: str | None,
     chosen: dict[str, Any],
+    parts: list[str],
     planned: Any,
     minutes: float,
     seed: int,
     out: Path,
     data: Path,
 ) -> dict[str, Any]:
-    from cirrusmq_local.verifying import whole
+    from cirrusmq_local.verifying import summary, whole
     from cirrusmq_local.verifying.journal import Journal
-    from cirrusmq_local.verifying.machine import Machine
+    from cirrusmq_local.verifying.machine import started
+    from cirrusmq_local.verifying.record import Options
     from cirrusmq_local.verifying.remote import ServiceGone
     from cirrusmq_local.verifying.result import write_history
 
@@ -208,21 +214,19 @@ def _run(
     with contextlib.ExitStack() as ending:
         machine = None
         if start:
-            folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="verify-")))
-            (folder / "data").mkdir()
             try:
-                machine = Machine(folder / "data", journal, sleep=over.wait)
+                machine = ending.enter_context(started(journal, over.wait))
             except RuntimeError as error:
                 fail(str(error))
-            ending.callback(machine.end)
-            url, data = machine.url, folder / "data"
+            url, data = machine.url, machine.folder
         admin = verify_files.service(url, data)
         ending.callback(admin.close)
         health = admin.ask("GET", "/health", tries=3)
         if health["time_scale"] != 1:
             fail("its time runs faster than this machine's: start it without --time-scale")
         local = _is_here(admin.url)
-        options = whole.Options(
+        admin.dialect_url = verify_files.dialect_url(admin.url, data) if local else None
+        options = Options(
             id=id_,
             seed=seed,
             minutes=minutes,
@@ -231,6 +235,7 @@ def _run(
             hooks=local,
             functions=local,
             usage=start,
+            parts=parts,
             faults=_faults(machine, stack, journal, planned.play_seconds, over) if faults else [],
             over=over,
         )
@@ -252,12 +257,12 @@ def _run(
             "region": verify_files.region(admin.url),
         },
         "by": {
-            "client": whole.machine_name(),
+            "client": summary.machine_name(),
             "commit": verify_files.commit(),
             "clock_bound_ms": _bound(outcome),
         },
     }
-    told = whole.summarize(outcome, options, frame, planned.as_dict())
+    told = summary.summarize(outcome, options, frame, planned.as_dict())
     told["history_sha256"] = write_history(out / "history.jsonl", outcome.histories())
     if told["measured"]["write_units"] is not None:
         from cirrusmq_local.commands.verify_plan import dollars

@@ -35,6 +35,14 @@ def service(url: str | None, data: Path) -> Any:
     )
 
 
+def dialect_url(url: str, data: Path) -> str | None:
+    """The endpoint for other services' SDKs, if the service at a URL has a data folder here."""
+    from cirrusmq_local.stack.data import DataFolder
+
+    held = DataFolder(data).read_connection()
+    return held.get("dialect_url") if held and held["url"].rstrip("/") == url else None
+
+
 def commit() -> str | None:
     """The commit of the checkout that this is, with a + if files differ; None if it is none."""
     from cirrusmq_local.cloud.template import TEMPLATE
@@ -120,8 +128,13 @@ def undo(path: Path, url: str | None, data: Path) -> None:
         "let write": machine.let_write,
         "remove": remove,
         "table": verify_engine.remove,
+        machine.STARTED: machine.remove_started,
     }
-    if any(step and step["kind"] in _OF_ACCOUNTS for step in read_steps(path).values()):
+    steps = [step for step in read_steps(path).values() if step is not None]
+    if any(step["kind"] == machine.STARTED for step in steps):
+        # The service was the run's own, and ended with it: all else ended with the service.
+        kinds |= dict.fromkeys(("continue", "let write", "remove"), lambda step: None)
+    if any(step["kind"] in _OF_ACCOUNTS for step in steps):
         kinds |= account(Journal(path)).undoing()
     try:
         undone = play(path, kinds)

@@ -175,6 +175,8 @@ class _Source:
 
         worker    call ──────── claims ──── call        a rewind here ends the claim, not the call
         """
+        if "claimed_after" in call.given:
+            return int(call.given["claimed_after"])
         invocation: Call = call.given["invocation"]
         earlier = (
             each.begun

@@ -34,15 +34,14 @@ class GroupRewinder:
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
-        self._place = cast.place.name
+        self._place, self._rewinds_ms = cast.place.name, scenario.rewinds_ms
         self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
         """One rewind, somewhat later than its turn; again if it is not known to have worked."""
         self._deployment.stage.pause(draw.choice((500, 3_000, 10_000)))
         self._client.begin(number)
-        ago_ms = draw.choice((100, 2_000, 20_000, 60_000))
-        to_ms = self._deployment.stage.now_ms() - ago_ms
+        to_ms = self._deployment.stage.now_ms() - draw.choice(self._rewinds_ms)
         topic, _, name = self._place.partition("/")
         path = {"topic": topic, "subscription": name}
         body = {"to": format_time(to_ms)}

@@ -92,6 +92,8 @@ class Scenario:
     """The share of receives with an attempt."""
     takes: tuple[int, ...] = (1, 2, 4, 16)
     """How many messages a receive may ask for."""
+    rewinds_ms: tuple[int, ...] = (100, 2_000, 20_000, 60_000)
+    """How far back a group is rewound."""
     redrives: tuple[str, ...] = ("all",)
     """The ways of a redrive: all, ids, receipts, or a reason."""
     waits: tuple[float, ...] = (0, 0, 0.3, 2)

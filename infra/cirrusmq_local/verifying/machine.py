@@ -1,28 +1,36 @@
-"""A service on this machine that is started for a run, and the faults that it can be given."""
+"""A service on this machine that is started for a run, and the faults that it can be given.
+
+It has a guard (`commands.guarded`): if the run is killed, the service ends, too.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from cirrusmq_local.stack.data import owner
 from cirrusmq_local.verifying.function import GIVEN
 from cirrusmq_local.verifying.journal import Journal, Step
 
 START_SECONDS = 60
 STOP_SECONDS, FULL_SECONDS = 3.0, 3.0
-COMMAND = (sys.executable, "-m", "cirrusmq_local.commands")
+COMMAND = (sys.executable, "-m", "cirrusmq_local.commands.guarded")
+STARTED = "started"
+"""The kind of the step that a service of the run's own is there."""
 
 
 class Machine:
-    """`cirrusmq up` as a process on its own folder; it keeps its port over a restart."""
+    """`cirrusmq up` as a process on its own folder; it keeps its ports over a restart."""
 
     def __init__(
         self,
@@ -34,16 +42,18 @@ class Machine:
         """sleep: waits while a fault lasts."""
         self.folder, self._journal, self._command = folder, journal, tuple(command)
         self._sleep = sleep
-        self._port = free_port()
+        self._port, self._dialect_port = free_port(), free_port()
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
         kept = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
-        data = ["--data", str(self.folder), "--port", str(self._port), "--dialect-port", "0"]
-        data += ["--function", GIVEN]
-        with (self.folder.parent / "service.log").open("a") as log:
+        data = ["--data", str(self.folder), "--port", str(self._port)]
+        data += ["--dialect-port", str(self._dialect_port), "--function", GIVEN]
+        path = self.folder.parent / "service.log"
+        with path.open("a") as log:
             process = subprocess.Popen(
                 [*self._command, "up", *data],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -52,9 +62,9 @@ class Machine:
             )
         assert process.stdout is not None
         if not process.stdout.readline().startswith("ready "):
-            process.kill()
-            process.wait()
-            raise RuntimeError(f"the service did not start: see {self.folder.parent}/service.log")
+            _end(process)
+            last = path.read_text(errors="replace").strip().rpartition("\n")[2]
+            raise RuntimeError(f"the service did not start: {last}")
         return process
 
     @property
@@ -92,10 +102,7 @@ class Machine:
 
     def end(self) -> None:
         """End it, however it is."""
-        self.process.kill()
-        self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        _end(self.process)
 
     def _restart(self) -> None:
         self.end()
@@ -109,6 +116,47 @@ class Machine:
         except httpx.TransportError:
             return False
         return answer.status_code == 200
+
+
+@contextlib.contextmanager
+def started(
+    journal: Journal, sleep: Callable[[float], object], command: Sequence[str] = COMMAND
+) -> Iterator[Machine]:
+    """A service in a new folder, which is removed behind it. Raises RuntimeError if it fails."""
+    with contextlib.ExitStack() as ending:
+        name = tempfile.mkdtemp(prefix="verify-")
+        number = journal.note({"kind": STARTED, "folder": name})
+        ending.callback(journal.done, number)
+        ending.callback(shutil.rmtree, name, ignore_errors=True)
+        folder = Path(name) / "data"
+        folder.mkdir()
+        machine = Machine(folder, journal, command, sleep)
+        ending.callback(machine.end)
+        yield machine
+
+
+def remove_started(step: Step) -> None:
+    """End the service of a run that was killed, if its guard was killed as well; remove its data.
+
+    The lock of the folder says whose process has it, so no other process is ended.
+    """
+    folder = Path(step["folder"])
+    pid = owner(folder / "data")
+    if pid is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        ends = time.monotonic() + START_SECONDS
+        while owner(folder / "data") is not None and time.monotonic() < ends:
+            time.sleep(0.05)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()  # the end of its input lets its guard go
 
 
 def let_go_on(step: Step) -> None:

@@ -37,6 +37,8 @@ class Played:
     left: dict[str, Left] = field(default_factory=dict)
     undrained: list[str] = field(default_factory=list)
     """Places that still hold something."""
+    estimated: bool = False
+    """True if the service said that counts of a place were not exact."""
     violations: list[tuple[str, Violation]] = field(default_factory=list)
     """(id of the promise, how it was broken)"""
     judged: dict[str, int] = field(default_factory=dict)

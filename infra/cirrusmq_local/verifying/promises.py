@@ -83,6 +83,7 @@ MAX_VIOLATIONS = 20
 NEVER = 1 << 30
 _BRINGING = {"redriver", "rewinder", "group rewinder", "opener"}
 _CHANGING = {*_BRINGING, "canceller", "pauser", "purger"}
+_RATES = {"send_rate", "receive_rate"}
 _PLACED = {"ordered", "retry", "dead_letter", "max_in_flight"}
 """Attributes by which a message may be elsewhere than where a receive looks."""
 
@@ -109,6 +110,11 @@ def _fair(played: Played, book: Book) -> Iterator[Violation]:
     if played.scenario.queues["orders"].get("fair"):
         yield from check_in_flight(played.scenario, book)
         yield from check_shares(played.scenario, book)
+        yield from check_rates(played.scenario, book)
+
+
+def _rates(played: Played, book: Book) -> Iterator[Violation]:
+    if _RATES & {*played.scenario.queues["orders"]}:
         yield from check_rates(played.scenario, book)
 
 
@@ -157,7 +163,7 @@ JUDGES: dict[str, tuple[tuple[str, Judge], ...]] = {
     "letters": (("dead letters", lambda played, book: check_dead_letters(played.scenario, book)),),
     "half": (("half", lambda played, book: check_half(book)),),
     "log": (("logs", lambda played, book: check_logs(book)),),
-    "due": (("cancelled", lambda played, book: check_cancelled(book)),),
+    "due": (("cancelled", lambda played, book: check_cancelled(book)), ("rates", _rates)),
     "retries": (("waits", _waits),),
     "paused": (("pauses", lambda played, book: check_pauses(played.scenario, book)),),
     "one-end": (("replies", lambda played, book: check_replies(book)),),
@@ -167,6 +173,7 @@ JUDGES: dict[str, tuple[tuple[str, Judge], ...]] = {
 NEEDS: dict[str, Callable[[Played], bool]] = {
     "counts": lambda played: (
         not played.scenario.subscriptions
+        and not played.estimated
         and not _parts(played) & _BRINGING
         and not played.scenario.asking  # requests expire
     ),
@@ -180,7 +187,9 @@ NEEDS: dict[str, Callable[[Played], bool]] = {
         and not {*played.scenario.queues["orders"]} & _PLACED
     ),
     "due": lambda played: bool(
-        played.scenario.queues["orders"]["delay_seconds"] or "canceller" in _parts(played)
+        played.scenario.queues["orders"]["delay_seconds"]
+        or "canceller" in _parts(played)
+        or _RATES & {*played.scenario.queues["orders"]}
     ),
     "priorities": lambda played: bool(played.scenario.queues["orders"].get("priorities")),
     "fair": lambda played: bool(played.scenario.queues["orders"].get("fair")),

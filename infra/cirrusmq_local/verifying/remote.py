@@ -111,6 +111,8 @@ class Service:
     """As httpx takes it."""
     proxy: str | None = None
     trust_env: bool = False
+    dialect_url: str | None = None
+    """The endpoint for SDKs of other services; None if it is not known."""
     reach: Reach = field(default_factory=Reach)
     clients: list[httpx.Client] = field(default_factory=list, init=False)
     _held: threading.local = field(default_factory=threading.local, init=False)

@@ -220,6 +220,7 @@ class Scene:
         else:
             path = f"/queues/{prefix}{place.holder}"
         counts = self._service.ask("GET", path)["counts"]
+        self.played.estimated |= bool(counts.get("approximate"))
         return sum(int(counts.get(name) or 0) for name in ("active", "inactive", "delayed"))
 
     def _take_all(self, client: Client, place: Place) -> int:
@@ -234,6 +235,12 @@ class Scene:
             came += len(call.answer)
             self.played.left[place.name].received += len(call.answer)
         return came
+
+
+def turned(names: list[str], seed: int) -> list[str]:
+    """The names in a circle, from one by the seed: the first waves have no fault of the machine."""
+    first = MAX_AT_ONCE * seed % max(1, len(names))
+    return names[first:] + names[:first]
 
 
 def waves(names: list[str]) -> Iterator[list[str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cirrusmq_local.judging.places import Place
 from cirrusmq_local.judging.scenario import DEAD, LATE, NEWS, ORDERS, UNTRIED, Cast, Scenario
+from cirrusmq_local.verifying.pair_scenes import pair_scenes
 from cirrusmq_local.verifying.priority_scenes import priority_scenes
 
 FOREVER = 1 << 30
@@ -82,6 +83,7 @@ def scenes() -> dict[str, Scenario]:
         ),
         "chosen": _queue("chosen", {"partitions": 1}, choices=0.6),
         **priority_scenes(_queue),
+        **pair_scenes(_queue, _letters),
         "requests": _queue("requests", {}, asking=0.6, asked_seconds=(2, 3, 5)),
         "replaced": _queue("replaced", {}, replacing=0.8),
         "receivers": _queue(
@@ -119,7 +121,21 @@ def scenes() -> dict[str, Scenario]:
                 Cast("redriver", "redriver", DEAD, FOREVER),
             ],
         ),
-        "rewound groups": _rewound_groups(),
+        "paused dead letters": _topic(
+            "paused dead letters",
+            _GROUP,
+            more=[
+                Cast("undertaker", "receiver", DEAD, FOREVER),
+                Cast("pauser", "pauser", MEMBER, FOREVER),
+            ],
+        ),
+        "rewound groups": _rewound_groups("rewound groups", {}),
+        "rewound ordered groups": replace(
+            _rewound_groups("rewound ordered groups", {"ordered": True}),
+            rewinds_ms=(7_000, 12_000),
+            timeouts=(2, 8, 12),
+            given_back=(None, 0),
+        ),
         "filtered": _topic("filtered", _GROUP | {"filter": {"tags": ["a"]}}),
         "ordered groups": _topic(
             "ordered groups",
@@ -189,11 +205,12 @@ def _topic(
     )
 
 
-def _rewound_groups() -> Scenario:
+def _rewound_groups(family: str, attributes: dict[str, Any]) -> Scenario:
     """A group that is rewound, and another group that begins with earlier messages."""
-    group = {"protocol": "pull", "retry": {"policy": "custom", "waits": [0.5] * 100}}
+    retry = {"policy": "custom", "waits": [0.5] * 100}
+    group = {"protocol": "pull", "retry": retry, **attributes}
     late = Place("news/late", topic=True)
-    topic = _topic("rewound groups", group)
+    topic = _topic(family, group)
     more = [
         Cast("rewinder", "group rewinder", MEMBER, FOREVER),
         Cast("late0", "receiver", late, FOREVER),

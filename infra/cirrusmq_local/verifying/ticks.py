@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 from cirrusmq.base.timestamps import parse_time
 from cirrusmq.schedules.rules import Rule, latest
@@ -18,25 +18,27 @@ from cirrusmq_local.verifying.remote import Service
 
 PROMISE = "schedules"
 NAME = "schedules"
-_LATE_MS = 70_000
+LATE_MS = 70_000
 """A sweep comes each minute, and takes a while."""
-_QUEUE = {"partitions": 1, "message_retention_seconds": 3_600}
+QUEUE = {"partitions": 1, "message_retention_seconds": 3_600}
 _RULES = {"one": Rule(every_seconds=60), "two": Rule(cron="*/2 * * * *", time_zone="Asia/Shanghai")}
-_MAX_TIMES = 1_000
+MAX_TIMES = 1_000
 _EMPTY_LOOKS = 3
 
 
 class Ticks:
     """A queue, and the schedules that put messages into it."""
 
+    name: ClassVar[str] = NAME
+
     def __init__(self, service: Service, prefix: str) -> None:
         self._service, self._prefix = service, f"{prefix}-ticks"
         self._since_ms: dict[str, int] = {}
         self.judged = Judged()
 
-    def make(self) -> None:
+    def begin(self) -> None:
         """Make the queue and the schedules."""
-        self._service.ask("PUT", f"/queues/{self._prefix}", _QUEUE)
+        self._service.ask("PUT", f"/queues/{self._prefix}", QUEUE)
         for name, rule in _RULES.items():
             body: dict[str, Any] = {"queue": self._prefix, "message": {"body": name}}
             body |= {"every_seconds": rule.every_seconds} if rule.every_seconds else {}
@@ -76,8 +78,8 @@ class Ticks:
 
 def missed(name: str, since_ms: int, end_ms: int, came: int) -> list[Violation]:
     """The number of messages of a schedule, if it cannot be right."""
-    times = latest(_RULES[name], since_ms, end_ms, _MAX_TIMES)
-    least = sum(each <= end_ms - _LATE_MS for each in times)
+    times = latest(_RULES[name], since_ms, end_ms, MAX_TIMES)
+    least = sum(each <= end_ms - LATE_MS for each in times)
     if least <= came <= len(times):
         return []
     return [Violation(f"{came} messages of {least} to {len(times)} times of a schedule came")]
