@@ -12,7 +12,11 @@ import pytest
 from cirrusmq_local.judging.pausers import PAUSE
 from cirrusmq_local.verifying import functions
 from cirrusmq_local.verifying.function import handle
-from cirrusmq_local.verifying.function_parts import OrderedFunctions, PausedFunctions
+from cirrusmq_local.verifying.function_parts import (
+    FairFunctions,
+    OrderedFunctions,
+    PausedFunctions,
+)
 from cirrusmq_local.verifying.functions import BrokenFunctions, Functions
 from cirrusmq_local.verifying.notifications import Notifications
 from cirrusmq_local.verifying.remote import Service
@@ -46,7 +50,7 @@ def _event(part: Functions, *labels: str, count: int = 1) -> dict[str, Any]:
         "Records": [
             {
                 "messageId": label,
-                "receiptHandle": "r",
+                "receiptHandle": f"receipt of {label}",
                 "body": f"{label} {url}",
                 "attributes": system,
             }
@@ -124,6 +128,23 @@ def test_behind_a_failure_the_group_is_left_untried(monkeypatch: pytest.MonkeyPa
         {"itemIdentifier": "red1"},
         {"itemIdentifier": "red2", "tried": False},
     ]
+    part.remove()
+
+
+@pytest.mark.parametrize(("count", "kept"), [(15, True), (16, False)])
+def test_a_group_gets_no_more_than_its_rate(count: int, kept: bool) -> None:
+    part = FairFunctions(_Listed("http://127.0.0.1:9", ""), "v", 1)
+    part.make_by(part._service, part._service)
+    event = _event(part, *(f"m{number}" for number in range(count)))
+    for record in event["Records"]:
+        record["attributes"] = record["attributes"] | {"MessageGroupId": "loud"}
+
+    part.answer(event)
+    part.judge()
+
+    told = [each.promise for name, each in part.posted.violations if name == "fair"]
+    text = f"{count} were received of loud by orders in 10000 ms, at most 15 may be"
+    assert told == ([] if kept else [text])
     part.remove()
 
 
