@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+from tests.unit import topics
 from tests.unit.parcels import parcel
 
 from cirrusmq.base import ulid
@@ -42,19 +43,10 @@ FIFO_NOTIFIER = Notifier(own=b"readers", topic="news.fifo", region="eu-west-1", 
 
 
 def subscription(name: str = "readers", **given: Any) -> Subscription:
-    fields: dict[str, Any] = {
-        "account": "alice",
-        "topic": "news",
-        "topic_id": "0123456789ab",
-        "name": name,
-        "id": "ba9876543210",
-        "created_ms": 0,
-        "modified_ms": 0,
-        "protocol": "queue",
-        "partitions": 8,
-        "sdk": {"region": "eu-west-1", "url": URL},
-    }
-    return Subscription(**{**fields, **given})
+    """A subscription of a queue that a call of SNS made."""
+    return topics.subscription(
+        "queue", name=name, **{"sdk": {"region": "eu-west-1", "url": URL}, **given}
+    )
 
 
 def shown(
