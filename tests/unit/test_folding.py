@@ -73,9 +73,18 @@ def test_a_reply_is_a_message_that_is_sent_and_to_give_up_is_none() -> None:
     reply = Message(body="x" * 30, attributes={"ab": "c"})
     item = end_item(f"Msg-{SEND_ID}0", note, NOW_MS, reply, b"nonce")
     gave_up = end_item(f"Msg-{SEND_ID}1", note, NOW_MS)
-    usage, steps = folded(record(None, item), record(None, gave_up), record(item, None))
+    sent = record(None, item)
+    usage, steps = folded(sent, record(None, gave_up), record(item, item), record(item, None))
     assert usage == {UsageKey("queue", "sent", MINUTE): Usage(1, reply.size_bytes)}
     assert steps == {}
+
+
+def test_a_reply_takes_one_queue_of_the_batchs_resources() -> None:
+    notes = [ReplyNote(asker="bob", queue_id=f"q{n}", due_ms=NOW_MS) for n in range(MAX_RESOURCES)]
+    items = [end_item(f"Msg-{SEND_ID}0", note, NOW_MS, Message(body="x"), b"n") for note in notes]
+    resource = Resource("alice", "queue", "orders")
+    result = fold([record(None, item) for item in items], lambda _: resource)
+    assert result.records == MAX_RESOURCES
 
 
 @pytest.mark.parametrize(("by_ttl", "kind"), [(True, "expired"), (False, "deleted")])

@@ -64,6 +64,17 @@ def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
     assert not heads.is_backlogged(PK, 0)
 
 
+def test_a_head_that_a_scan_passed_over_is_known_for_a_minute() -> None:
+    heads = HeadMemory()
+    assert not heads.passes_over(PK, 1)
+
+    heads.pass_over(PK, 5_000)
+
+    assert heads.passes_over(PK, 64_999)
+    assert not heads.passes_over(PK, 65_000)
+    assert not heads.passes_over(OTHER, 5_000)
+
+
 def test_the_copy_of_a_mark_is_kept_for_its_partition() -> None:
     heads = HeadMemory()
     assert heads.known_mark(PK) is None

@@ -179,6 +179,8 @@ def test_a_message_that_no_plain_answer_holds_is_told_how_to_be_received() -> No
         "the next message may take 7,000,000 bytes of JSON, and an answer that is not gzipped has"
         " at most 5,600,000: call with Accept-Encoding: gzip. Nothing was received"
     )
+    named = answer_too_large(7_000_000, 5_600_000, "Msg-1")
+    assert named.detail.startswith("the next message, Msg-1, may take 7,000,000 bytes of JSON")
 
 
 # ---- packing ------------------------------------------------------------------------------------
