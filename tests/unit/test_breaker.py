@@ -61,6 +61,14 @@ def test_outcomes_of_more_than_a_minute_ago_do_not_count() -> None:
     assert not after("x" * 40, step_ms=4_000).is_open
 
 
+@pytest.mark.parametrize(("parts", "opens"), [(-2, False), (-1, True), (5, True), (6, False)])
+def test_the_minute_is_of_six_parts_and_one_more_for_a_clock_ahead(parts: int, opens: bool) -> None:
+    failed = after("x" * (OUTCOMES - 1))
+    last = after_post(failed, HALF, NOW_MS + parts * PART_MS, "timeout")
+    assert last.is_open is opens
+    assert last.error == ("timeout" if opens else "")
+
+
 def test_its_counts_have_a_bounded_size() -> None:
     circuit = after("." * 1_000, step_ms=PART_MS)
     assert len(circuit.counts) == PARTS

@@ -176,6 +176,17 @@ def test_chores_without_end_are_not_all_remembered_nor_named_at_once() -> None:
     assert chores.take(OTHER, 9_000) == ["1"]
 
 
+def test_chores_that_were_named_leave_room_for_as_many_others() -> None:
+    chores = ChoreMemory()
+    chores.remember(PK, [f"{number}" for number in range(4_000)], 0)
+    chores.take(PK, 0)
+
+    chores.remember(OTHER, [f"{number}" for number in range(4_000)], 0)
+
+    assert len(chores.take(OTHER, 0)) == MAX_AT_ONCE
+    assert chores.take(OTHER, 1_000) == []
+
+
 def test_a_fair_partition_remembers_its_last_turn_and_how_much_may_be_read_at_once() -> None:
     turns = TurnMemory()
     few = turns.at_once(PK)

@@ -220,12 +220,18 @@ def test_what_no_step_does_is_unlawful(before: Parcel, change: dict[str, object]
         ({"waits_ms": (1, 2)}, "waits_ms has not one value"),
         ({"visible_ms": (-9,)}, "a mark that is none"),
         ({"visible_ms": (FREE.expires_ms + 9,)}, "hidden beyond its expiry"),
+        ({"visible_ms": (FREE.expires_ms + 2,)}, "hidden beyond its expiry"),
         ({"receives": (-1,)}, "received less than 0 times"),
         ({"receives": (1,), "untried": {0: 2}}, "received less than 0 times"),
     ],
 )
 def test_what_a_parcel_may_never_be(wrong: dict[str, object], said: str) -> None:
     assert said in (unlawful(None, replace(FREE, **wrong), NOW_MS) or "")
+
+
+def test_a_message_may_be_hidden_to_its_expiry_and_a_millisecond_more() -> None:
+    for more in (0, 1):
+        assert unlawful(None, replace(FREE, visible_ms=(FREE.expires_ms + more,)), NOW_MS) is None
 
 
 def test_what_a_write_may_not_change() -> None:
