@@ -299,6 +299,12 @@ class TestReceipts:
             assert "=" not in text
             assert receipt.decode(text) == made
 
+    def test_receipts_with_every_last_byte_are_read(self) -> None:
+        for last in range(256):
+            for source_id in ("x", "xx", "xxx"):
+                made = replace(self.RECEIPT, source_id=source_id, nonce=bytes([*range(15), last]))
+                assert receipt.decode(receipt.encode(made)) == made
+
     def test_a_leases_nonce_has_the_draw_and_the_seconds_of_its_end(self) -> None:
         drawn = bytes(range(16))
         nonce = receipt.lease_nonce(drawn, 1_795_000_123_999)

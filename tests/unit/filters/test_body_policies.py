@@ -145,6 +145,18 @@ def test_names_inside_count_with_the_outer_one() -> None:
     assert passes({"o": inner}, json.dumps({"o": dict.fromkeys("abcdef", "x")}))
 
 
+def test_names_and_combinations_of_alternatives_count() -> None:
+    tens = [str(number) for number in range(10)]
+    either = {"$or": [{"a": tens}, {"b": tens[:5]}]}
+    assert passes(
+        either | {name: ["x"] for name in "cde"},
+        json.dumps(dict.fromkeys("bcde", "x") | {"a": "7"}),
+    )
+    assert "at most 5 names, not 6" in refused(either | {name: ["x"] for name in "cdef"})
+    assert passes(either | {"c": tens}, '{"a": "9", "c": "0"}')
+    assert "165 combinations" in refused(either | {"c": [*tens, "10"]})
+
+
 def test_a_policy_may_be_deep_but_not_endless() -> None:
     def nested(depth: int) -> Any:
         made: Any = ["x"]

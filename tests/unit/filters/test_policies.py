@@ -189,6 +189,17 @@ def test_what_is_no_policy_is_refused_with_its_place(policy: Any, reason: str) -
     assert (refused.value.parameter, refused.value.detail) == ("filter", reason)
 
 
+def test_a_policy_at_its_limits_is_taken() -> None:
+    longest = {"a": ["é" * ((POLICY_BYTES - len('{"a":[""]}')) // 2)]}
+    assert compile_filter({"policy": longest}, "tags").normalized() == {"policy": longest}
+    with pytest.raises(InvalidFilter, match="at most 8,192 bytes"):
+        compile_filter({"policy": {"a": [longest["a"][0] + "x"]}}, "tags")
+    names = {name: ["x"] for name in "abcde"}
+    assert passes(names, dict.fromkeys("abcde", "x"))
+    for number in (1_000_000_000, -1_000_000_000):
+        assert passes({"a": [number]}, {"a": str(number)})
+
+
 def test_a_policy_that_is_nested_deeply_is_refused_without_a_crash() -> None:
     policy: dict[str, Any] = {"a": ["x"]}
     for _ in range(5_000):
