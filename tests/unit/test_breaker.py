@@ -16,6 +16,7 @@ from cirrusmq.model.breaker import (
     packed,
     unpack,
 )
+from cirrusmq.model.invoke import Invoke, InvokeInput
 
 NOW_MS = 1_795_000_000_000
 HALF = Breaker(0.5)
@@ -60,6 +61,14 @@ def test_outcomes_of_more_than_a_minute_ago_do_not_count() -> None:
     assert not after("x" * 40, step_ms=4_000).is_open
 
 
+@pytest.mark.parametrize(("parts", "opens"), [(-2, False), (-1, True), (5, True), (6, False)])
+def test_the_minute_is_of_six_parts_and_one_more_for_a_clock_ahead(parts: int, opens: bool) -> None:
+    failed = after("x" * (OUTCOMES - 1))
+    last = after_post(failed, HALF, NOW_MS + parts * PART_MS, "timeout")
+    assert last.is_open is opens
+    assert last.error == ("timeout" if opens else "")
+
+
 def test_its_counts_have_a_bounded_size() -> None:
     circuit = after("." * 1_000, step_ms=PART_MS)
     assert len(circuit.counts) == PARTS
@@ -99,6 +108,21 @@ def test_an_item_keeps_the_state(outcomes: str) -> None:
     circuit = after(outcomes, step_ms=7_000 if len(outcomes) < OUTCOMES else 0)
     assert unpack(packed(circuit), circuit.error) == circuit
     assert unpack((), "") == unpack((1,), "") == Circuit()
+
+
+def test_an_open_one_tells_why_the_newest_post_failed() -> None:
+    circuit = after("x" * OUTCOMES)
+    assert (circuit.opened_ms, circuit.error) == (NOW_MS, "status 503")
+
+
+def test_numbers_that_make_no_whole_part_are_left_out() -> None:
+    assert unpack((0, 0, 0, 7, 1, 2, 8), "") == Circuit(counts=((7, 1, 2),))
+
+
+def test_a_function_has_a_breaker_of_the_same_kind() -> None:
+    given = InvokeInput(function="work", breaker=BreakerInput(share=0.25))
+    assert given.chosen() == Invoke(function="work", breaker=Breaker(0.25))
+    assert InvokeInput(function="work", breaker=None).chosen() == Invoke(function="work")
 
 
 def test_the_default_is_a_half() -> None:

@@ -47,6 +47,28 @@ def test_a_message_is_given_up_when_it_is_older_than_it_may_be() -> None:
     assert reason(where, sent_ms=NOW_MS - 300_000) is None
 
 
+@pytest.mark.parametrize(
+    ("pauses", "expected"),
+    [
+        ([], "max_age"),
+        ([(-350_000, -250_001)], "max_age"),
+        ([(-350_000, -250_000)], None),
+        ([(-500_000, -300_001)], "max_age"),
+        ([(-500_000, -300_000)], None),
+        ([(-300_000, -290_000), (-90_000, 0)], None),
+        ([(-99_999, None)], "max_age"),
+        ([(-100_000, None)], None),
+    ],
+)
+def test_a_message_does_not_age_while_its_source_is_paused(
+    pauses: list[tuple[int, int | None]], expected: str | None
+) -> None:
+    """Sent 400 s ago, where 300 s are allowed; pauses in milliseconds from now, None: it lasts."""
+    at = tuple((NOW_MS + since, 0 if to is None else NOW_MS + to) for since, to in pauses)
+    where = {"dead_letter": dead_letter(max_age_seconds=300), "pauses": at}
+    assert reason(where, sent_ms=NOW_MS - 400_000) == expected
+
+
 def test_age_is_told_before_the_number_of_receives() -> None:
     where = {"dead_letter": dead_letter(max_age_seconds=300, max_receives=1)}
     assert reason(where, sent_ms=NOW_MS - 300_001, receives=1) == "max_age"

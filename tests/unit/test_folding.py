@@ -54,6 +54,30 @@ def test_messages_of_a_minute_are_added_up() -> None:
     assert steps == {"queue": Kept(messages=5, bytes=100)}
 
 
+def faults(before: Parcel | None, after: Parcel | None) -> list[str]:
+    return fold([change(before, after)], RESOURCES.__getitem__).faults
+
+
+def test_a_write_that_no_step_allows_is_a_fault() -> None:
+    free, hidden = parcel(), parcel(visible_ms=(NOW_MS + 9_000,))
+    assert faults(free, hidden) == [
+        f"Q#queue#0 {free.sort_key}: the message at 0 went from free to free, as no step does"
+    ]
+    assert faults(None, parcel(receives=(-1,))) == [
+        f"Q#queue#0 {free.sort_key}: the message at 0 was received less than 0 times"
+    ]
+    assert faults(None, free) == faults(free, free) == faults(free, None) == []
+
+
+@pytest.mark.parametrize(("visible_ms", "count"), [(3_000, 0), (3_001, 1)])
+def test_clocks_may_differ_by_two_seconds_and_a_record_has_whole_seconds(
+    visible_ms: int, count: int
+) -> None:
+    before = parcel(visible_ms=(NOW_MS + visible_ms,))
+    leased = parcel(visible_ms=(NOW_MS + 30_000,), nonces=(b"n" * 16,), receives=(1,))
+    assert len(faults(before, leased)) == count
+
+
 def test_a_step_of_nothing_is_a_step_too() -> None:
     usage, steps = folded(change(parcel(1), parcel(1, receives=(1,))))
     assert usage == {UsageKey("queue", "received", MINUTE): Usage(1, 100)}
@@ -73,9 +97,18 @@ def test_a_reply_is_a_message_that_is_sent_and_to_give_up_is_none() -> None:
     reply = Message(body="x" * 30, attributes={"ab": "c"})
     item = end_item(f"Msg-{SEND_ID}0", note, NOW_MS, reply, b"nonce")
     gave_up = end_item(f"Msg-{SEND_ID}1", note, NOW_MS)
-    usage, steps = folded(record(None, item), record(None, gave_up), record(item, None))
+    sent = record(None, item)
+    usage, steps = folded(sent, record(None, gave_up), record(item, item), record(item, None))
     assert usage == {UsageKey("queue", "sent", MINUTE): Usage(1, reply.size_bytes)}
     assert steps == {}
+
+
+def test_a_reply_takes_one_queue_of_the_batchs_resources() -> None:
+    notes = [ReplyNote(asker="bob", queue_id=f"q{n}", due_ms=NOW_MS) for n in range(MAX_RESOURCES)]
+    items = [end_item(f"Msg-{SEND_ID}0", note, NOW_MS, Message(body="x"), b"n") for note in notes]
+    resource = Resource("alice", "queue", "orders")
+    result = fold([record(None, item) for item in items], lambda _: resource)
+    assert result.records == MAX_RESOURCES
 
 
 @pytest.mark.parametrize(("by_ttl", "kind"), [(True, "expired"), (False, "deleted")])

@@ -59,6 +59,23 @@ def test_sources_whose_messages_have_all_expired_are_dropped() -> None:
 
 
 @pytest.mark.parametrize(
+    ("to_ms", "oldest_ms", "epochs"),
+    [
+        (10, 0, [Epoch("first", 10, 30)]),
+        # Nothing published is left in it, and a message that came alone is.
+        (10, 20, [Epoch("first", 20, 30)]),
+        (10, 30, []),
+    ],
+)
+def test_a_former_source_is_kept_for_messages_that_came_alone(
+    to_ms: int, oldest_ms: int, epochs: list[Epoch]
+) -> None:
+    group = rewound(replace(GROUP, alone_until_ms=30), to_ms, oldest_ms=oldest_ms)
+    assert list(group.epochs) == epochs
+    assert group.alone_until_ms == 0
+
+
+@pytest.mark.parametrize(
     ("sent_ms", "source"),
     [
         (9, "first"),

@@ -64,6 +64,17 @@ def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
     assert not heads.is_backlogged(PK, 0)
 
 
+def test_a_head_that_a_scan_passed_over_is_known_for_a_minute() -> None:
+    heads = HeadMemory()
+    assert not heads.passes_over(PK, 1)
+
+    heads.pass_over(PK, 5_000)
+
+    assert heads.passes_over(PK, 64_999)
+    assert not heads.passes_over(PK, 65_000)
+    assert not heads.passes_over(OTHER, 5_000)
+
+
 def test_the_copy_of_a_mark_is_kept_for_its_partition() -> None:
     heads = HeadMemory()
     assert heads.known_mark(PK) is None
@@ -163,6 +174,17 @@ def test_chores_without_end_are_not_all_remembered_nor_named_at_once() -> None:
     assert list(itertools.chain(*named)) == keys[:4_000]
     chores.remember(OTHER, ["1"], 9_000)
     assert chores.take(OTHER, 9_000) == ["1"]
+
+
+def test_chores_that_were_named_leave_room_for_as_many_others() -> None:
+    chores = ChoreMemory()
+    chores.remember(PK, [f"{number}" for number in range(4_000)], 0)
+    chores.take(PK, 0)
+
+    chores.remember(OTHER, [f"{number}" for number in range(4_000)], 0)
+
+    assert len(chores.take(OTHER, 0)) == MAX_AT_ONCE
+    assert chores.take(OTHER, 1_000) == []
 
 
 def test_a_fair_partition_remembers_its_last_turn_and_how_much_may_be_read_at_once() -> None:

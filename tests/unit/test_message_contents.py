@@ -19,6 +19,7 @@ from cirrusmq.model.message import (
     MessageInput,
     answer_too_large,
     check_size,
+    fits_any_event,
     pack,
     read_attributes,
     read_body,
@@ -179,6 +180,13 @@ def test_a_message_that_no_plain_answer_holds_is_told_how_to_be_received() -> No
         "the next message may take 7,000,000 bytes of JSON, and an answer that is not gzipped has"
         " at most 5,600,000: call with Accept-Encoding: gzip. Nothing was received"
     )
+    named = answer_too_large(7_000_000, 5_600_000, "Msg-1")
+    assert named.detail.startswith("the next message, Msg-1, may take 7,000,000 bytes of JSON")
+
+
+@pytest.mark.parametrize(("size", "fits"), [(516_666, True), (516_667, False)])
+def test_half_an_event_holds_six_bytes_for_each_of_a_message(size: int, fits: bool) -> None:
+    assert fits_any_event(Message(body="x" * size)) is fits
 
 
 # ---- packing ------------------------------------------------------------------------------------

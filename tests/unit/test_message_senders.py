@@ -43,5 +43,9 @@ def test_a_key_is_shown_to_its_own_account(account: str, key: str | None) -> Non
     assert Onlooker("alice", account).sender_of(message) == Sender("bob", key)
 
 
+def test_a_message_without_a_note_was_sent_by_its_owner() -> None:
+    assert Onlooker("alice", "bob").sender_of(PLAIN) == Sender("alice")
+
+
 def test_bytes_of_the_reserved_name_are_no_sender() -> None:
     assert sender_of(Message(body="x", attributes={"$from": b"eve"}), "alice") == Sender("alice")

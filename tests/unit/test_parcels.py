@@ -14,6 +14,7 @@ from cirrusmq.model.parcel import (
     DROPPED,
     GONE,
     MOVED,
+    NOTIFICATION,
     lone_parcel_id,
     message_id,
     order_number,
@@ -23,6 +24,7 @@ from cirrusmq.model.parcel import (
     tombstone_until,
     where_differing,
 )
+from cirrusmq.model.post_history import Post, pack_posts
 from cirrusmq.model.transitions import under_key
 
 NONCE = b"n" * 16
@@ -125,6 +127,30 @@ def test_a_message_alone_in_another_queue_has_a_record_of_its_own() -> None:
 def test_a_message_takes_its_share_of_an_answer_and_4000_bytes_of_state() -> None:
     assert parcel(2, sizes=(1, 1_050), answer_percent=133).answer_bytes(1) == 1_396 + 4_000
     assert parcel(sizes=(7,), answer_percent=50).answer_bytes(0) == 3 + 4_000
+
+
+def test_a_notification_takes_three_times_the_escapes_and_4096_bytes() -> None:
+    """JSON in JSON: of 133 bytes for 100, 33 are added once, and 99 to both."""
+    shown: dict[str, Any] = {"sizes": (1, 1_050), "others": {NOTIFICATION: {"B": b""}}}
+    assert parcel(2, **shown, answer_percent=133).answer_bytes(1) == 2_089 + 4_000 + 4_096
+    assert parcel(2, **shown).answer_bytes(1) == 1_050 + 4_000 + 4_096
+
+
+@pytest.mark.parametrize(
+    ("posts", "older", "error"),
+    [
+        ([], {}, ""),
+        ([], {0: "timeout"}, ""),
+        ([], {1: "status 500"}, "status 500"),
+        ([Post(NOW_MS, 503, "status 503"), Post(NOW_MS + 9, None, "dns")], {1: "timeout"}, "dns"),
+        ([Post(NOW_MS, 503, "status 503"), Post(NOW_MS + 9, 200, None)], {1: "timeout"}, ""),
+    ],
+)
+def test_the_newest_post_tells_why_it_failed(
+    posts: list[Post], older: dict[int, str], error: str
+) -> None:
+    histories = {1: pack_posts(posts, NOW_MS)} if posts else {}
+    assert parcel(2, histories=histories, errors=older).last_error(1) == error
 
 
 def test_a_key_stays_taken_as_long_as_its_send_may_be_repeated() -> None:

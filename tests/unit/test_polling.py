@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from tests.unit.parcels import source
@@ -64,6 +66,31 @@ def test_a_short_wait_leaves_its_looks_to_the_partitions() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ordered", "fair"])
+@pytest.mark.parametrize(
+    ("place", "seconds"),
+    [
+        ({"partitions": 4}, 0.34 / 4),
+        ({"partitions": 4, "receiver": "copy"}, 20 / (214 - 8)),
+        # Less the first look, and a last one of 8 units, half a unit for each partition that it
+        # reaches, and one more page.
+        ({"partitions": 16}, 20 / (WITH_WAKE_UPS - 16 - 2 * (8 + 8 + 1))),
+        ({"partitions": 17}, 20 / (WITH_WAKE_UPS - 17 - 2 * (8 + 0.5 + 1))),
+    ],
+)
+def test_groups_without_messages_are_looked_at_as_often_as_their_last_look_allows(
+    kind: str, place: dict[str, Any], seconds: float
+) -> None:
+    groups = msgspec.structs.replace(source(**place), **{kind: True})
+    assert pause_seconds(groups, 20, IDLE) == pytest.approx(seconds, rel=1e-9)
+
+
+@pytest.mark.parametrize("partitions", [213, 214])
+def test_a_look_that_cost_all_that_was_left_is_the_last(partitions: int) -> None:
+    """One idle look was left, or none: 5 units are those of 200 s."""
+    assert pause_seconds(source(partitions=partitions, receiver="copy"), 20, 5.0) == 200
+
+
+@pytest.mark.parametrize("kind", ["ordered", "fair"])
 @pytest.mark.parametrize(("partitions", "last_units"), [(1, 9.5), (4, 11), (16, 17)])
 def test_a_look_that_cost_more_is_made_up_for_so_that_a_poll_costs_no_more(
     kind: str, partitions: int, last_units: float
@@ -110,6 +137,23 @@ def test_a_queue_of_few_partitions_has_no_wake_ups() -> None:
     partitions, wake_ups = looks({"partitions": 4}, 0.5)
     assert wake_ups == []
     assert partitions == [0.085, 0.17, 0.255, 0.34, 0.425, 0.51]
+
+
+def test_a_wait_begins_with_both_looks() -> None:
+    turns = Turns(20)
+    assert turns.turn_is_due
+    assert turns.round_is_due
+    assert turns.next_seconds(source(partitions=16)) == 0
+
+
+def test_a_wait_that_looks_twice_as_often_has_half_the_pauses() -> None:
+    queue, turns = source(partitions=16), Turns(20, faster=2)
+    turns.begin_turn(queue, 0)
+    turns.pass_seconds(0)
+    turns.begin_round()
+    assert turns.next_seconds(queue) == pytest.approx(10 / (WITH_WAKE_UPS - 32))
+    turns.begin_turn(source(partitions=255), 0)
+    assert turns.next_seconds(queue) == pytest.approx(0.17)
 
 
 def test_both_looks_may_be_due_at_once() -> None:

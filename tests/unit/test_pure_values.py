@@ -16,6 +16,7 @@ from cirrusmq.base.names import (
     QueueRef,
     check_name,
     new_id,
+    other_fifo_name,
     parse_queue_ref,
     parse_topic_ref,
 )
@@ -45,6 +46,30 @@ class TestNames:
         for wrong in ("ab", "abcde", "9ab", "_ab", "äbc"):
             with pytest.raises(InvalidParameter, match="must be 3 to 4 characters: a letter, then"):
                 check_name("name", wrong, rule)
+
+    def test_a_rule_without_fifo_queues_allows_no_point(self) -> None:
+        with pytest.raises(InvalidParameter) as refused:
+            check_name("name", "abc.fifo", NameRule(3, 9))
+        assert refused.value.detail == (
+            "name: must be 3 to 9 characters: a letter, then letters, digits, '-' and '_'"
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "other"),
+        [
+            ("orders.fifo", "orders_fifo"),
+            ("orders_fifo", "orders.fifo"),
+            ("a_fifo_fifo", "a_fifo.fifo"),
+            ("_fifo.fifo", "_fifo_fifo"),
+            ("orders", None),
+            ("fifo", None),
+            ("_fifo", None),
+            (".fifo", None),
+            ("orders_fifo_", None),
+        ],
+    )
+    def test_an_ordered_queue_has_one_of_two_names(self, name: str, other: str | None) -> None:
+        assert other_fifo_name(name) == other
 
     def test_a_queue_is_the_callers_own_unless_the_name_says(self) -> None:
         assert parse_queue_ref("q", "alice") == QueueRef("alice", "q")
@@ -124,6 +149,15 @@ class TestUlids:
         reasons = "a ULID has 26 characters|a ULID has 128 bits|'.+' is not in Crockford's base 32"
         with pytest.raises(ValueError, match=f"^({reasons})$"):
             ulid.time_of(text)
+
+    def test_those_of_a_time_begin_alike(self) -> None:
+        times_ms = (0, 1, 1_469_922_850_259, ulid.LAST_MS)
+        assert [ulid.first(time_ms) for time_ms in times_ms] == [
+            "0" * 10,
+            "0" * 9 + "1",
+            "01ARZ3NDEK",
+            "7" + "Z" * 9,
+        ]
 
     def test_they_sort_by_time(self) -> None:
         chance = random.Random(2)
@@ -264,6 +298,12 @@ class TestReceipts:
             text = receipt.encode(made)
             assert "=" not in text
             assert receipt.decode(text) == made
+
+    def test_receipts_with_every_last_byte_are_read(self) -> None:
+        for last in range(256):
+            for source_id in ("x", "xx", "xxx"):
+                made = replace(self.RECEIPT, source_id=source_id, nonce=bytes([*range(15), last]))
+                assert receipt.decode(receipt.encode(made)) == made
 
     def test_a_leases_nonce_has_the_draw_and_the_seconds_of_its_end(self) -> None:
         drawn = bytes(range(16))

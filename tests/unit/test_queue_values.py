@@ -7,45 +7,23 @@ from typing import Any
 
 import pytest
 from tests.unit.parcels import NOW_MS
+from tests.unit.queues import changed, created, queue
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.model.invoke import Invoke, InvokeInput
+from cirrusmq.model.priority import level_prefix
 from cirrusmq.model.queue import (
     DeadLetter,
     DeadLetterInput,
-    Queue,
     QueueAttributes,
     QueueInput,
     change_attributes,
-    create_attributes,
 )
-from cirrusmq.model.source import Source, queue_source
 
 SLACK_MS = 130_000
 IN_FORCE_MS = 30_000 + 5_000 + 2_000
 """A call's longest time, the caches', and how far an attempt's time may be ahead."""
-
-
-def created(**given: Any) -> QueueAttributes:
-    return create_attributes(QueueInput(**given))
-
-
-def queue(**given: Any) -> Queue:
-    fields: dict[str, Any] = {
-        "account": "alice",
-        "name": "orders",
-        "id": "0123456789ab",
-        "attributes": QueueAttributes(),
-        "created_ms": NOW_MS - 5_000,
-        "modified_ms": NOW_MS - 5_000,
-    }
-    return Queue(**{**fields, **given})
-
-
-def changed(before: dict[str, Any], now_ms: int = NOW_MS, **given: Any) -> Queue:
-    """A queue that was made with `before`, after a change."""
-    return change_attributes(queue(attributes=created(**before)), QueueInput(**given), now_ms)
 
 
 def refusal(**given: Any) -> str:
@@ -124,6 +102,63 @@ def test_a_function_is_called_within_given_bounds_or_the_defaults() -> None:
     assert created(invoke=None).invoke is None
 
 
+@pytest.mark.parametrize(
+    ("given", "detail"),
+    [
+        ({"fair": True, "ordered": True}, "fair: is not allowed in an ordered queue"),
+        (
+            {"priorities": 2, "ordered": True},
+            "priorities: are not allowed in an ordered or a fair queue",
+        ),
+        (
+            {"priorities": 2, "fair": True},
+            "priorities: are not allowed in an ordered or a fair queue",
+        ),
+        (
+            {"priorities": 2, "partitions": 17},
+            "partitions: must be 1 to 16 in a queue with priorities",
+        ),
+        (
+            {"ageing_seconds": 60, "fair": True},
+            "ageing_seconds: is of a queue with priorities: this is none",
+        ),
+        ({"max_in_flight": 3}, "max_in_flight: is of each group of a fair queue: this is none"),
+        ({"rate": 3}, "rate: is of each group of a fair queue: this is none"),
+    ],
+)
+def test_an_attribute_of_another_kind_of_queue_is_refused(
+    given: dict[str, Any], detail: str
+) -> None:
+    assert refusal(**given) == detail
+
+
+@pytest.mark.parametrize(
+    ("given", "partitions"),
+    [
+        ({"priorities": 2}, 1),
+        ({"priorities": 2, "ageing_seconds": 60}, 1),
+        ({"priorities": 2, "partitions": 16}, 16),
+        ({"fair": True, "max_in_flight": 3, "rate": 3}, limits.PARTITIONS_DEFAULT),
+    ],
+)
+def test_a_queue_with_priorities_has_one_partition_unless_more_are_asked_for(
+    given: dict[str, Any], partitions: int
+) -> None:
+    assert created(**given) == QueueAttributes(**{**given, "partitions": partitions})
+
+
+def test_the_bytes_of_labels_are_bounded_in_a_new_queue_and_in_a_change() -> None:
+    within = {"a": "x" * (limits.LABELS_BYTES - 1)}
+    assert created(labels=within).labels == changed({}, labels=within).attributes.labels == within
+    beyond = {"b": "x" * limits.LABELS_BYTES}
+    assert refusal(labels=beyond) == (
+        f"labels: must have at most {limits.LABELS_BYTES:,} bytes together,"
+        f" not {limits.LABELS_BYTES + 1:,}"
+    )
+    with pytest.raises(InvalidParameter, match=r"^labels: must have at most "):
+        changed({}, labels=beyond)
+
+
 # ---- a change -----------------------------------------------------------------------------------
 
 
@@ -149,6 +184,14 @@ def test_what_is_given_as_null_goes() -> None:
         ({}, {"ordered": True}, "ordered: is fixed when the queue is created"),
         ({"ordered": True}, {"ordered": False}, "ordered: is fixed when the queue is created"),
         ({"ordered": True}, {"partitions": 5}, "partitions: are fixed in an ordered queue"),
+        ({}, {"fair": True}, "fair: is fixed when the queue is created"),
+        ({"fair": True}, {"fair": False}, "fair: is fixed when the queue is created"),
+        ({}, {"priorities": 2}, "priorities: are fixed when the queue is created"),
+        (
+            {"priorities": 2},
+            {"priorities": None},
+            "priorities: are fixed when the queue is created",
+        ),
         (
             {},
             {"delay_seconds": 345_600},
@@ -237,61 +280,29 @@ def test_rewinding_reaches_back_to_when_it_was_turned_on() -> None:
     assert off.rewind_floor_ms == NOW_MS
 
 
-# ---- received from ------------------------------------------------------------------------------
+def test_a_change_knows_when_the_queue_was_paused() -> None:
+    paused = changed({}, paused=True)
+    assert (paused.attributes.paused, paused.pauses) == (True, [(NOW_MS, 0)])
+    still = change_attributes(paused, QueueInput(paused=True, delay_seconds=3), NOW_MS + 5)
+    assert still.pauses == [(NOW_MS, 0)]
+    resumed = change_attributes(still, QueueInput(paused=False), NOW_MS + 9)
+    assert (resumed.attributes.paused, resumed.pauses) == (False, [(NOW_MS, NOW_MS + 9)])
+    assert changed({}, delay_seconds=3).pauses == []
 
 
-def test_the_default_receiver_of_a_queue_is_the_queue() -> None:
-    attributes = QueueAttributes(
-        message_retention_seconds=600,
-        visibility_timeout_seconds=7,
-        receive_wait_seconds=3.0,
-        rewind_seconds=60,
-        dead_letter=DeadLetter("dead", 3),
-        retry={"policy": "unordered"},
-        partitions=9,
-        ordered=True,
-        invoke=Invoke(function="work"),
-    )
-    whole = queue(
-        attributes=attributes,
-        purged_ms=11,
-        rewind_floor_ms=13,
-        earlier_retentions=[(NOW_MS + 1, 900)],
-    )
-    assert queue_source(whole, NOW_MS) == Source(
-        id="0123456789ab",
-        account="alice",
-        queue_name="orders",
-        receiver=None,
-        log_id="0123456789ab",
-        partitions=9,
-        ordered=True,
-        visibility_timeout_seconds=7,
-        receive_wait_seconds=3.0,
-        retry=whole.retry,
-        dead_letter=DeadLetter("dead", 3),
-        rewind_seconds=60,
-        purged_ms=11,
-        rewind_floor_ms=13,
-        longest_retention_seconds=900,
-        invoke=Invoke(function="work"),
-    )
-    assert whole.retry is not None
-    assert whole.retry.policy == "unordered"
+def test_sends_of_a_group_share_a_partition_and_those_of_a_level_are_spread() -> None:
+    prefix = "cae66941d9efbd404e4d88758ea67670#"
+    sent = send_id(NOW_MS)
+    by_group, by_send = zlib.crc32(prefix.encode()) % 16, zlib.crc32(sent.encode()) % 16
+    assert by_group != by_send
+
+    fair = queue(attributes=created(fair=True, partitions=16))
+    leveled = queue(attributes=created(priorities=2, partitions=16))
+
+    assert (fair.partition_of(sent, prefix), fair.partition_of(sent)) == (by_group, by_send)
+    assert leveled.partition_of(sent, level_prefix(2)) == by_send
 
 
-def test_the_default_receiver_of_a_fair_queue_has_its_limit() -> None:
-    fair = queue(attributes=QueueAttributes(fair=True, max_in_flight=3))
-    made = queue_source(fair, NOW_MS)
-    assert (made.fair, made.max_in_flight, made.grouped) == (True, 3, True)
-
-
-@pytest.mark.parametrize(
-    ("log_since_ms", "readers", "before_ms"),
-    [(None, ["Op-1"], 0), (NOW_MS, [], 0), (NOW_MS, ["Op-1"], NOW_MS + limits.LOG_UNSURE_MS)],
-)
-def test_its_backlog_is_kept_while_a_new_receiver_is_given_it(
-    log_since_ms: int | None, readers: list[str], before_ms: int
-) -> None:
-    whole = queue(log_since_ms=log_since_ms, backlog_readers=readers)
-    assert queue_source(whole, NOW_MS).backlog_before_ms == before_ms
+def test_a_log_has_every_message_sent_from_a_while_behind_its_beginning() -> None:
+    assert queue().backlog_before_ms == 0
+    assert queue(log_since_ms=NOW_MS).backlog_before_ms == NOW_MS + limits.LOG_UNSURE_MS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cirrusmq.base import ulid
-from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.base.request_token import check_attempt
 
 NOW_MS = 1_795_000_000_007
@@ -48,3 +48,21 @@ def test_how_far_ahead_it_may_be_does_not_depend_on_the_scale(scale: float) -> N
     assert check_attempt(begun(NOW_MS + 2_000), NOW_MS, scale) == NOW_MS + 2_000
     with pytest.raises(InvalidParameter):
         check_attempt(begun(NOW_MS + 2_001), NOW_MS, scale)
+
+
+@pytest.mark.parametrize("further", [".", ".x", ".format=2", ".a=1.b=2", "." + "x" * 101])
+def test_what_a_later_release_adds_is_ignored(further: str) -> None:
+    assert check_attempt(begun(NOW_MS) + further, NOW_MS, 1) == NOW_MS
+
+
+@pytest.mark.parametrize("further", ["." + "x" * 102, "x", " .x"])
+def test_more_than_128_characters_or_another_mark_is_refused(further: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        check_attempt(begun(NOW_MS) + further, NOW_MS, 1)
+    assert refused.value.detail == RULE
+
+
+def test_a_format_of_a_later_release_asks_for_the_call_again() -> None:
+    with pytest.raises(Unavailable) as refused:
+        check_attempt(begun(NOW_MS) + ".x.format=3", NOW_MS, 1)
+    assert refused.value.detail == "This attempt was made by a later release; call again."

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.unit.parcels import NOW_MS, SEND_ID, parcel, source
 
 from cirrusmq.base import ulid
+from cirrusmq.base.limits import EXPIRED_KEPT_MS
 from cirrusmq.model.parcel import sort_key
+from cirrusmq.model.queue import DeadLetter
 
 
 @pytest.mark.parametrize(("purged_ms", "kept"), [(NOW_MS - 1, True), (NOW_MS, False)])
@@ -40,6 +44,37 @@ def test_a_group_that_is_rewound_withholds_what_is_behind_its_place_in_the_log()
         ("~", False),
     ]:
         assert source(frontier=frontier).withholds(held) is withheld
+
+
+@pytest.mark.parametrize(
+    ("place", "now_ms", "is_over"),
+    [
+        ({}, NOW_MS + 59_999, False),
+        ({}, NOW_MS + 60_000, True),
+        ({"purged_ms": NOW_MS}, NOW_MS, True),
+        ({"ends_ms": NOW_MS}, NOW_MS, True),
+        ({"purged_ms": NOW_MS}, NOW_MS + 60_000, True),
+    ],
+)
+def test_a_parcel_is_over_with_its_life_or_when_its_source_no_longer_keeps_it(
+    place: dict[str, int], now_ms: int, is_over: bool
+) -> None:
+    assert source(**place).is_over(parcel(), now_ms) is is_over
+
+
+@pytest.mark.parametrize(
+    ("place", "later_ms"),
+    [
+        ({}, 0),
+        ({"dead_letter": DeadLetter("dead", 3)}, 0),
+        ({"subscription": "web"}, 0),
+        ({"subscription": "web", "dead_letter": DeadLetter("dead")}, EXPIRED_KEPT_MS),
+    ],
+)
+def test_the_sweep_has_time_to_rescue_what_a_subscription_dead_letters(
+    place: dict[str, Any], later_ms: int
+) -> None:
+    assert source(**place).removable_ms(parcel()) == NOW_MS + 60_000 + later_ms
 
 
 def test_looking_begins_with_the_oldest_message_that_may_live() -> None:

@@ -7,6 +7,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,8 +15,8 @@ from tests.unit.parcels import NOW_MS, parcel
 
 import cirrusmq
 from cirrusmq.model import transitions
-from cirrusmq.model.parcel import CANCELLED, DELETED, GONE, MOVED, Parcel
-from cirrusmq.model.steps import STEPS, step_of, stored, unlawful
+from cirrusmq.model.parcel import CANCELLED, DELETED, DROPPED, GONE, MOVED, Parcel
+from cirrusmq.model.steps import STEPS, StoredMessage, step_of, stored, unlawful
 from cirrusmq.model.transitions import MessageChange, changed
 
 CORE = Path(cirrusmq.__file__).parent
@@ -72,6 +73,102 @@ def _transitions_used(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
+FIRST = stored(FREE, 0)
+"""A message that was never received, and is visible now."""
+LEASED = FIRST._replace(state="held", visible_ms=NOW_MS + 30_000, nonce=NONCE, receives=1)
+DELAYED = FIRST._replace(visible_ms=NOW_MS + 9)
+REWOUND = FIRST._replace(visible_ms=FREE.expires_ms)
+GIVEN_BACK = FIRST._replace(receives=1)
+ENDED = FIRST._replace(state="deleted", visible_ms=DELETED, nonce=NONCE, receives=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "change"),
+    [
+        ("", FIRST, {}),
+        ("claimed", FIRST, LEASED._asdict()),
+        ("claimed", FIRST._replace(visible_ms=NOW_MS - 5, wait_ms=5), LEASED._asdict()),
+        ("claimed", LEASED._replace(visible_ms=NOW_MS - 1), {"nonce": OTHER, "receives": 2}),
+        ("unread", LEASED, {"state": "free", "nonce": b"", "receives": 0}),
+        ("unclaimed", LEASED, {**FIRST._asdict(), "visible_ms": NOW_MS - 1}),
+        ("unclaimed", LEASED._replace(receives=2), {"nonce": OTHER, "receives": 1}),
+        ("preceded", FIRST, {"visible_ms": FIRST.visible_ms + 1}),
+        ("preceded", LEASED, {"visible_ms": LEASED.visible_ms + 1}),
+        ("held", LEASED, {"visible_ms": LEASED.visible_ms + 2}),
+        ("held", LEASED, {"visible_ms": NOW_MS}),
+        ("given_back", LEASED, {"state": "free", "visible_ms": NOW_MS, "nonce": b""}),
+        ("deleted", LEASED, {"state": "deleted", "visible_ms": DELETED}),
+        ("moved", FIRST, {"state": "gone", "visible_ms": GONE}),
+        ("moved", LEASED, {"state": "moved", "visible_ms": MOVED}),
+        ("dropped", LEASED, {"state": "dropped", "visible_ms": DROPPED}),
+        ("cancelled", FIRST, {"state": "cancelled", "visible_ms": CANCELLED}),
+        ("reopened", ENDED, {**FIRST._asdict(), "visible_ms": FREE.expires_ms}),
+        ("kept", GIVEN_BACK, {"visible_ms": FREE.expires_ms}),
+        ("admitted", REWOUND, {"visible_ms": NOW_MS}),
+        ("admitted", FIRST, {"visible_ms": NOW_MS - 7}),
+        ("delivered", FIRST, {"state": "deleted", "visible_ms": 0, "receives": 1, "history": b"h"}),
+        ("failed", FIRST, {"visible_ms": NOW_MS + 9, "receives": 1, "history": b"h"}),
+    ],
+)
+def test_each_step_is_known_by_what_it_changes(
+    name: str, before: StoredMessage, change: dict[str, Any]
+) -> None:
+    assert step_of(before, before._replace(**change), NOW_MS) == name
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        pytest.param(
+            *(FIRST._replace(visible_ms=NOW_MS - 5, wait_ms=6), LEASED._asdict()),
+            id="claimed before its retry",
+        ),
+        pytest.param(REWOUND, {"visible_ms": NOW_MS + 1}, id="admitted, but still hidden"),
+        pytest.param(DELAYED, {"visible_ms": NOW_MS}, id="admitted before its delay was over"),
+        pytest.param(
+            *(REWOUND._replace(receives=1), {"visible_ms": NOW_MS}),
+            id="admitted though it was received",
+        ),
+        pytest.param(FIRST, {"visible_ms": NOW_MS + 2}, id="two later"),
+        pytest.param(
+            *(GIVEN_BACK, {"state": "cancelled", "visible_ms": CANCELLED}),
+            id="cancelled after a receive",
+        ),
+        pytest.param(
+            *(FIRST, {"state": "cancelled", "visible_ms": CANCELLED, "nonce": NONCE}),
+            id="cancelled with a receipt",
+        ),
+        pytest.param(
+            *(FIRST, {"visible_ms": NOW_MS + 9, "receives": 1}), id="failed without a history"
+        ),
+    ],
+)
+def test_a_step_that_its_guard_forbids_is_none(
+    before: StoredMessage, change: dict[str, Any]
+) -> None:
+    assert step_of(before, before._replace(**change), NOW_MS) is None
+
+
+def test_a_message_is_read_from_its_place_in_the_parcel() -> None:
+    item = parcel(
+        3,
+        visible_ms=(NOW_MS, NOW_MS + 5, GONE),
+        nonces=(b"", NONCE, OTHER),
+        receives=(0, 4, 2),
+        first_received_ms=(0, NOW_MS - 7, 0),
+        waits_ms=(0, 11, 0),
+        untried={1: 3},
+        histories={1: b"h"},
+    )
+    expires_ms = item.expires_ms
+
+    assert [stored(item, index) for index in range(3)] == [
+        StoredMessage("free", NOW_MS, b"", 0, 0, 0, 0, b"", expires_ms),
+        StoredMessage("held", NOW_MS + 5, NONCE, 4, NOW_MS - 7, 11, 3, b"h", expires_ms),
+        StoredMessage("gone", GONE, OTHER, 2, 0, 0, 0, b"", expires_ms),
+    ]
+
+
 def after(before: Parcel, **change: object) -> Parcel:
     return changed(before, {0: MessageChange(**{"visible_ms": before.visible_ms[0], **change})})  # type: ignore[arg-type]
 
@@ -123,12 +220,18 @@ def test_what_no_step_does_is_unlawful(before: Parcel, change: dict[str, object]
         ({"waits_ms": (1, 2)}, "waits_ms has not one value"),
         ({"visible_ms": (-9,)}, "a mark that is none"),
         ({"visible_ms": (FREE.expires_ms + 9,)}, "hidden beyond its expiry"),
+        ({"visible_ms": (FREE.expires_ms + 2,)}, "hidden beyond its expiry"),
         ({"receives": (-1,)}, "received less than 0 times"),
         ({"receives": (1,), "untried": {0: 2}}, "received less than 0 times"),
     ],
 )
 def test_what_a_parcel_may_never_be(wrong: dict[str, object], said: str) -> None:
     assert said in (unlawful(None, replace(FREE, **wrong), NOW_MS) or "")
+
+
+def test_a_message_may_be_hidden_to_its_expiry_and_a_millisecond_more() -> None:
+    for more in (0, 1):
+        assert unlawful(None, replace(FREE, visible_ms=(FREE.expires_ms + more,)), NOW_MS) is None
 
 
 def test_what_a_write_may_not_change() -> None:

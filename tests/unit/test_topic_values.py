@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from tests.unit.parcels import NOW_MS, SEND_ID
+from tests.unit.topics import subscription, topic
 
-from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base import limits
+from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.topic import (
-    Subscription,
     SubscriptionInput,
     Topic,
     TopicAttributes,
@@ -24,21 +25,6 @@ from cirrusmq.model.topic import (
     own_dead_letter_queue,
     partitions_of,
 )
-
-
-def subscription(protocol: str = "pull", **given: Any) -> Subscription:
-    fields: dict[str, Any] = {
-        "account": "alice",
-        "topic": "news",
-        "topic_id": "0123456789ab",
-        "name": "readers",
-        "id": "ba9876543210",
-        "created_ms": NOW_MS,
-        "modified_ms": NOW_MS + 1,
-        "protocol": protocol,
-        "partitions": 8,
-    }
-    return Subscription(**{**fields, **given})
 
 
 def refusal(protocol: str, **given: Any) -> str:
@@ -107,6 +93,16 @@ def test_a_groups_function_changes_and_null_takes_it_away() -> None:
     assert named == subscription(invoke=Invoke(function="work", batch=3))
     assert over(named, SubscriptionInput()) == named
     assert over(named, SubscriptionInput(invoke=None)) == subscription()
+
+
+def test_the_bytes_of_labels_are_bounded() -> None:
+    within, beyond = {"a": "x" * (limits.LABELS_BYTES - 1)}, {"a": "x" * limits.LABELS_BYTES}
+    assert over(subscription(), SubscriptionInput(labels=within)).labels == within
+    assert over_topic(TopicAttributes(), TopicInput(labels=within)).labels == within
+    with pytest.raises(InvalidParameter, match=r"^labels: must have at most "):
+        over(subscription(), SubscriptionInput(labels=beyond))
+    with pytest.raises(InvalidParameter, match=r"^labels: must have at most "):
+        over_topic(TopicAttributes(), TopicInput(labels=beyond))
 
 
 # ---- the rules ----------------------------------------------------------------------------------
@@ -214,6 +210,20 @@ def test_a_filter_is_kept_in_its_own_form_and_belongs_to_the_kind_of_the_topic()
     assert not bound.selection("routing_key").matches((), "b.a", {})
 
 
+def test_tags_of_a_filter_may_have_64_characters() -> None:
+    filter = {"tags": ["a" * 64]}
+    assert checked(subscription(filter=filter), "tags").filter == filter
+    with pytest.raises(InvalidFilter, match="must have 1 to 64 characters"):
+        checked(subscription(filter={"tags": ["a" * 65]}), "tags")
+
+
+def test_a_filter_of_bodies_makes_a_value_that_older_releases_refuse() -> None:
+    by_body = checked(subscription(filter={"body_policy": {"a": ["x"]}}), "tags")
+    assert (by_body.reads_bodies, by_body.format) == (True, 2)
+    other = over(by_body, SubscriptionInput(filter={"tags": ["a"]}))
+    assert checked(other, "tags").format == 1
+
+
 # ---- retries ------------------------------------------------------------------------------------
 
 
@@ -285,17 +295,6 @@ def test_a_subscription_that_is_pulled_is_shown_with_its_mode_and_without_an_end
 
 
 # ---- created ------------------------------------------------------------------------------------
-
-
-def topic(**given: Any) -> Topic:
-    return Topic(
-        account="alice",
-        name="news",
-        id="0123456789ab",
-        attributes=TopicAttributes(**given),
-        created_ms=NOW_MS,
-        modified_ms=NOW_MS,
-    )
 
 
 def test_a_new_subscription_has_its_topics_names_and_the_defaults() -> None:

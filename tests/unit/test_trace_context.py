@@ -42,6 +42,7 @@ def test_a_valid_traceparent_is_kept(given: str, kept: str) -> None:
         f"cc-{TRACE}-{PARENT}-01.more",
         f"{VALID},{VALID}",
         f"{VALID}\n",
+        f"X{VALID}",
         f"cc-{TRACE}-{PARENT}-01-\r\nx: y",
         VALID.replace("4", "\uff14"),
     ],
@@ -57,12 +58,15 @@ def test_an_invalid_traceparent_is_ignored_with_its_tracestate(given: str) -> No
         ("rojo=1 , , congo=t61rcWkgMzE\t", "rojo=1,congo=t61rcWkgMzE"),
         ("0tenant@sys=a b", "0tenant@sys=a b"),
         ("a" * 250 + "=" + "v" * 256, "a" * 250 + "=" + "v" * 256),
-        ("a" * 256 + "=" + "v" * 256, None),  # 513 characters
+        ("a" * 255 + "=" + "v" * 256, "a" * 255 + "=" + "v" * 256),  # 512 characters
+        ("a" * 256 + "=" + "v" * 256, None),
         (",".join(f"k{number}=1" for number in range(32)),) * 2,
         (",".join(f"k{number}=1" for number in range(33)), None),
         ("rojo=1,rojo=2", None),
         ("Rojo=1", None),
         ("0rojo=1", None),
+        ("Xrojo=1", None),
+        ("rojo=1\n", None),
         ("rojo", None),
         ("rojo=", None),
         ("rojo=ü", None),
@@ -113,12 +117,12 @@ def test_a_context_of_its_own_stays(own: str) -> None:
 
 
 def test_the_call_stays_within_its_bytes() -> None:
-    messages = [given(0), given(0), given(0)]
+    messages = [given(0, "x" * 100)] * 3
 
-    found = with_context(messages, CONTEXT, 3 + 2 * ADDED)
+    found = with_context(messages, CONTEXT, 300 + 2 * ADDED)
 
     assert [len(each.attributes) for each in found] == [2, 2, 0]
-    assert sum(each.size_bytes for each in found) == 3 + 2 * ADDED
+    assert sum(each.size_bytes for each in found) == 300 + 2 * ADDED
 
 
 def test_the_attributes_of_the_call_stay_within_their_bytes() -> None:

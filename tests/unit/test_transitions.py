@@ -135,7 +135,9 @@ def test_a_give_back_that_tried_nothing_leaves_the_count_of_tries() -> None:
     assert ended == MessageChange(visible_ms=NOW_MS, nonce=b"", wait_ms=0, untried=1)
     back = changed(RECEIVED, {1: ended})
     assert (back.receives, back.tries(1)) == ((0, 3), 2)
-    assert transitions.untried(RECEIVED, [1]).tries(1) == 2
+    again = transitions.untried(RECEIVED, [1])
+    assert again.tries(1) == 2
+    assert again.visible_ms == RECEIVED.visible_ms
     assert changed(back, {1: ended}).tries(1) == 1
 
 
@@ -160,6 +162,8 @@ def test_a_deleted_message_says_when_that_was() -> None:
 def test_a_message_that_leaves_says_how() -> None:
     assert transitions.moved(GONE) == MessageChange(visible_ms=GONE)
     assert transitions.moved(MOVED) == MessageChange(visible_ms=MOVED)
+    noted = transitions.moved(GONE, NOW_MS)
+    assert noted == MessageChange(visible_ms=GONE, first_received_ms=NOW_MS)
     assert transitions.dropped() == MessageChange(visible_ms=DROPPED)
 
 

@@ -12,6 +12,7 @@ from cirrusmq.metering.usage import (
     Event,
     ParcelChange,
     events,
+    first_waits,
     kept,
     published,
     push_events,
@@ -39,8 +40,35 @@ def pushed(before: Parcel | None, after: Parcel | None, by_ttl: bool = False) ->
     return list(push_events(ParcelChange(before, after, by_ttl)))
 
 
+def waits(before: Parcel | None, after: Parcel | None) -> list[int]:
+    return list(first_waits(ParcelChange(before, after, by_ttl=False)))
+
+
 def test_a_publish_is_billed_to_its_topic() -> None:
     assert published("topic", 3, 70) == Event("topic", "published", 3, 70)
+
+
+@pytest.mark.parametrize(
+    ("visible_ms", "receives", "first_received_ms", "waits_ms"),
+    [
+        (NOW_MS, (0, 1), NOW_MS + 300, [300]),
+        (NOW_MS + 5_000, (0, 1), NOW_MS + 5_400, [400]),
+        (NOW_MS - 5_000, (0, 1), NOW_MS + 300, [300]),
+        (NOW_MS + 5_000, (0, 1), NOW_MS + 4_000, [0]),
+        (NOW_MS, (0, 2), NOW_MS + 300, [300]),
+        (NOW_MS, (1, 2), NOW_MS + 300, []),
+        (NOW_MS, (0, 0), 0, []),
+    ],
+)
+def test_a_message_waits_from_when_it_is_visible_to_its_first_receive(
+    visible_ms: int, receives: tuple[int, int], first_received_ms: int, waits_ms: list[int]
+) -> None:
+    before = parcel(2, visible_ms=(NOW_MS, visible_ms), receives=(0, receives[0]))
+    after = parcel(2, receives=(0, receives[1]), first_received_ms=(0, first_received_ms))
+    assert waits(before, after) == waits_ms
+    for other in (None, parcel(2, sent_ms=NOW_MS - 1)):
+        assert waits(other, after) == []
+    assert waits(before, None) == []
 
 
 # ---- parcels that are made and removed ----------------------------------------------------------

@@ -124,6 +124,11 @@ def test_bytes_of_an_object_are_one_and_long_numbers_are_exact() -> None:
         ({"": ["x"]}, "policy.: must be the name of a member"),
         ({"a": {"b": [{"no": 1}]}}, "policy.a.b[0]: 'no' is no operator"),
         ({"a": [["x"]]}, "policy.a[0]: must be a text"),
+        ({"a": [{"x": ["1"]}, {"y": ["1"]}]}, "policy.a[0]: 'x' is no operator"),
+        (
+            {"o": {"$or": [{"a": ["x"]}, {"b": [{"exists": 1}]}]}},
+            "policy.o.$or[1].b[0].exists: must be true or false",
+        ),
         ({name: ["x"] for name in "abcdef"}, "policy: must have at most 5 names, not 6"),
         (
             {"a": {"b": {"c": [*"1234"]}}, "d": {"e": [*"123"]}, "f": [*"123"]},
@@ -138,6 +143,18 @@ def test_what_is_no_policy_is_refused_with_its_place(policy: Any, reason: str) -
 def test_names_inside_count_with_the_outer_one() -> None:
     inner = {name: ["x"] for name in "abcdef"}
     assert passes({"o": inner}, json.dumps({"o": dict.fromkeys("abcdef", "x")}))
+
+
+def test_names_and_combinations_of_alternatives_count() -> None:
+    tens = [str(number) for number in range(10)]
+    either = {"$or": [{"a": tens}, {"b": tens[:5]}]}
+    assert passes(
+        either | {name: ["x"] for name in "cde"},
+        json.dumps(dict.fromkeys("bcde", "x") | {"a": "7"}),
+    )
+    assert "at most 5 names, not 6" in refused(either | {name: ["x"] for name in "cdef"})
+    assert passes(either | {"c": tens}, '{"a": "9", "c": "0"}')
+    assert "165 combinations" in refused(either | {"c": [*tens, "10"]})
 
 
 def test_a_policy_may_be_deep_but_not_endless() -> None:
@@ -180,6 +197,10 @@ def test_it_is_of_topics_and_beside_sql() -> None:
         ({"prefix": "5"}, [("String", "55")], [("Number", "55")]),
         ({"anything-but": 5}, [("String", "5"), ("Number", "6")], [("Number", "5")]),
         ({"exists": True}, [("Number", "5"), ("String.Array", "[null]")], [("String.Array", "[]")]),
+        (0.1, [("String.Array", '["x", 0.1]'), ("Number", "0.1")], [("String.Array", "[0.2]")]),
+        # An array that is none is a text.
+        ("5", [("String.Array", "5")], [("String.Array", '"5"')]),
+        ({"prefix": "{"}, [("String.Array", "{}"), ("String.Array", "{")], []),
     ],
 )  # fmt: skip
 def test_attributes_with_types_meet_conditions_of_their_type(
@@ -190,3 +211,22 @@ def test_attributes_with_types_meet_conditions_of_their_type(
         for kind, value in values:
             attributes = {"$types": "", **write({"x": Typed(kind, value)})}
             assert filter.matches((), "", attributes) is expected, (kind, value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "expected"),
+    [("5", "5", True), (5, "5.0", True), ({"numeric": [">", 5]}, "5", False), (5, "five", False)],
+)
+def test_a_value_without_a_type_is_a_text_and_the_number_in_it(
+    condition: Any, value: str, expected: bool
+) -> None:
+    filter = compile_filter({"policy": {"TAGS": [condition]}}, "tags")
+    assert filter.matches((), "", write({"TAGS": Typed("String", value)})) is expected
+
+
+def test_a_clause_says_which_members_are_missed() -> None:
+    policy = {"a": ["x"], "b": {"c": ["x"]}, "$or": [{"d": ["x"]}, {"e": ["x"]}]}
+    filter = compile_filter({"body_policy": policy}, "tags")
+    assert why_not(filter, (), "", {}, '{"b": {"c": "x"}}') == (
+        "body_policy: no condition holds of a, $or"
+    )

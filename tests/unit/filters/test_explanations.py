@@ -41,6 +41,19 @@ CASES: list[tuple[Source, dict[str, Any] | None, dict[str, Any], str | None]] = 
     ("tags", PAID | {"sql": "n > 1"}, {"attributes": {"n": "2"}}, "it has no tags"),
     ("tags", PAID | {"sql": "n > 1"}, {"tags": ["new"]}, "sql is NULL: it has no text for n"),
     ("tags", PAID | {"sql": "n > 1"}, {"tags": ["new"], "attributes": {"n": "2"}}, None),
+    ("tags", PAID | {"sql": "TAGS = 'a'"}, {"tags": ["new"]}, "sql is FALSE"),
+    (
+        "routing_key",
+        {"binding_keys": ["a.*"], "sql": "n > 1"},
+        {"key": "b", "attributes": {"n": "2"}},
+        "no binding key matches its routing key",
+    ),
+    (
+        "tags",
+        {"policy": {"a": ["x"], "b": ["x"]}, "sql": "n > 1"},
+        {"attributes": {"a": "x"}},
+        "policy: no condition holds of b",
+    ),
 ]
 
 

@@ -18,6 +18,7 @@ PASSES: list[tuple[Any, list[Any], list[Any]]] = [
     (5, ["5", "5.0", "5e0", "0.5e1"], ["5 ", "five", "05", "6", "", None, "+5", b"5"]),
     (-0.5, ["-0.5", "-5e-1"], ["0.5"]),
     (0, ["0", "-0", "0.000"], ["", "false", None]),
+    (1.12345, ["1.12345", "1.123450"], ["1.123451", "1.1234"]),
     ({"prefix": "us-"}, ["us-", "us-east"], ["us", "US-east", None, b"us-east"]),
     ({"suffix": ".png"}, ["a.png", ".png"], ["a.PNG", "png", None]),
     ({"equals-ignore-case": "StraßE"}, ["strasse", "STRASSE", "straße"], ["strass", None]),
@@ -31,9 +32,14 @@ PASSES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"numeric": ["<", 3]}, ["2.99999", "-4"], ["3", None]),
     ({"numeric": ["<=", 3]}, ["3"], ["3.00001"]),
     ({"numeric": [">", 3.5]}, ["3.50001"], ["3.5"]),
-    ({"numeric": [">=", 3.5]}, ["3.5", "1e9", "1e99999"], ["3.49999", "NaN", "Infinity", "1" * 41]),
+    (
+        {"numeric": [">=", 3.5]},
+        ["3.5", "1e9", "1e99999", "1" * 40],
+        ["3.49999", "NaN", "Infinity", "1" * 41],
+    ),
     ({"numeric": [">", 0, "<=", 100]}, ["0.1", "100"], ["0", "100.1", None]),
     ({"cidr": "10.1.0.0/16"}, ["10.1.2.3"], ["10.2.0.1", "10.1", "::1", None, ""]),
+    ({"cidr": "10.1.2.3/16"}, ["10.1.0.0", "10.1.255.255"], ["10.2.0.1"]),
     ({"cidr": "2001:db8::/32"}, ["2001:db8::5"], ["10.1.2.3", "2001:db9::5"]),
     ({"exists": True}, ["", "x"], [None, b"x"]),
     ({"exists": False}, [None, b"x"], ["", "x"]),
@@ -103,6 +109,10 @@ def test_one_of_the_alternatives_must_hold_beside_all_names() -> None:
         ),
         ({"a": [{"prefix": ""}]}, "policy.a[0].prefix: must be a text that is not empty"),
         ({"a": [{"prefix": 5}]}, "policy.a[0].prefix: must be a text that is not empty"),
+        (
+            {"a": [{"anything-but": {"prefix": ""}}]},
+            "policy.a[0].anything-but.prefix: must be a text that is not empty",
+        ),
         ({"a": [{"exists": "yes"}]}, "policy.a[0].exists: must be true or false"),
         ({"a": [{"exists": 1}]}, "policy.a[0].exists: must be true or false"),
         (
@@ -129,7 +139,7 @@ def test_one_of_the_alternatives_must_hold_beside_all_names() -> None:
             )
             for given in (
                 [], 5, [">"], ["<>", 5], [">", "5"], [">", 5, ">", 6], ["<", 5, ">", 1],
-                ["=", 5, "<", 6], [">", True], [5, ">"],
+                ["=", 5, "<", 6], [">", True], [5, ">"], [">", "5", "<", 6], [">", 5, "<", "6"],
             )
         ],
         *[
@@ -142,6 +152,14 @@ def test_one_of_the_alternatives_must_hold_beside_all_names() -> None:
                 (1_000_000_001, ""), (-1e10, ""), (float("inf"), ""), (10**400, ""),
                 (0.000001, ".a[0]"), (1.123456, ".a[0]"),
             )
+        ],
+        *[
+            (
+                {"a": [{"numeric": bounds}]},
+                "policy.a[0].numeric: a number must be from -1,000,000,000 to 1,000,000,000, "
+                "with 5 decimal places at most",
+            )
+            for bounds in ([">", 0.000001, "<", 1], [">", 0, "<", 0.000001], ["=", 0.000001])
         ],
         ({"$or": [{"a": ["x"]}]}, "policy.$or: must be a list of two policies or more"),
         ({"$or": {"a": ["x"]}}, "policy.$or: must be a list of two policies or more"),
@@ -169,6 +187,17 @@ def test_what_is_no_policy_is_refused_with_its_place(policy: Any, reason: str) -
     with pytest.raises(InvalidFilter) as refused:
         compile_filter({"policy": policy}, "tags")
     assert (refused.value.parameter, refused.value.detail) == ("filter", reason)
+
+
+def test_a_policy_at_its_limits_is_taken() -> None:
+    longest = {"a": ["é" * ((POLICY_BYTES - len('{"a":[""]}')) // 2)]}
+    assert compile_filter({"policy": longest}, "tags").normalized() == {"policy": longest}
+    with pytest.raises(InvalidFilter, match="at most 8,192 bytes"):
+        compile_filter({"policy": {"a": [longest["a"][0] + "x"]}}, "tags")
+    names = {name: ["x"] for name in "abcde"}
+    assert passes(names, dict.fromkeys("abcde", "x"))
+    for number in (1_000_000_000, -1_000_000_000):
+        assert passes({"a": [number]}, {"a": str(number)})
 
 
 def test_a_policy_that_is_nested_deeply_is_refused_without_a_crash() -> None:
@@ -213,5 +242,7 @@ def test_a_clause_says_which_names_are_missed() -> None:
     policy = {"a": ["x"], "b": ["x"], "$or": [{"c": ["x"]}, {"d": ["x"]}]}
     filter = compile_filter({"policy": policy}, "tags")
     assert why_not(filter, (), "", {"a": "x"}) == "policy: no condition holds of b, $or"
+    three = compile_filter({"policy": {name: ["x"] for name in "abc"}}, "tags")
+    assert why_not(three, (), "", {}) == "policy: no condition holds of a, b, c"
     more = compile_filter({"policy": {name: ["x"] for name in "abcd"}}, "tags")
     assert why_not(more, (), "", {}) == "policy: no condition holds of a, b, c, …"

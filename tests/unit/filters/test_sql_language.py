@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.base.errors import InvalidFilter
+from cirrusmq.filters.selection import compile_filter
 from cirrusmq.filters.sql import outcome
 
 VECTORS = json.loads((Path(__file__).parent / "sql92.json").read_text())["rows"]
@@ -175,6 +176,12 @@ def test_a_binary_attribute_is_absent() -> None:
     assert result("a IS NULL", a=b"x") == "true"
     assert result("a = 'x'", a=b"x") == "null"
     assert result("a > 5", a=b"6") == "null"
+
+
+def test_the_services_own_attributes_are_absent() -> None:
+    filter = compile_filter({"sql": "a = '1' AND $subject IS NULL"}, "tags")
+    assert filter.matches((), "", {"a": "1"})
+    assert filter.matches((), "", {"a": "1", "$subject": "x", "$from": "bob"})
 
 
 def test_not_binds_to_the_next_operand() -> None:

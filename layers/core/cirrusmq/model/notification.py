@@ -12,7 +12,6 @@ each receive, also when the subscription is deleted.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 import uuid
@@ -146,15 +145,15 @@ def notification(
     subject = message.attributes.get(SUBJECT)
     if isinstance(subject, str):
         shown["Subject"] = subject
-    shown["Message"] = _text(message.body)
+    shown["Message"] = message.body
     shown["Timestamp"] = format_time(sent_ms)
     shown["UnsubscribeURL"] = notifier.unsubscribe_url(account, unsubscribe_token)
     sent = sdk_attributes.read(message.attributes)
     if sent:
         shown["MessageAttributes"] = {
-            name: {"Type": typed.type, "Value": _text(typed.value)} for name, typed in sent.items()
+            name: {"Type": typed.type, "Value": typed.value} for name, typed in sent.items()
         }
-    return msgspec.json.encode(shown).decode()
+    return msgspec.json.encode(shown).decode()  # bytes as base64
 
 
 def notification_of(parcel: Parcel, index: int, message: Message, account: str) -> str | None:
@@ -169,7 +168,3 @@ def _split(message_id: str) -> tuple[str, int]:
     found = send_and_position(message_id)
     assert found is not None
     return found
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else base64.b64encode(value).decode()

@@ -42,7 +42,7 @@ def with_priority(message: M, priority: int) -> M:
 
 def priority_of(message: _Content) -> int:
     """Returns the priority of a message; what no priority can be is the lowest one."""
-    noted = message.attributes.get(PRIORITY, "")
+    noted = message.attributes.get(PRIORITY)
     if not isinstance(noted, str) or not (noted.isascii() and noted.isdigit()):
         return LOWEST
     return min(max(int(noted), LOWEST), _HIGHEST)

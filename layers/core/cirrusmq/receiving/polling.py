@@ -66,7 +66,7 @@ def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
     receive stays within its cost, however many groups are held.
     """
     looks = _looks(source, wait_seconds) - first_partitions(source, wait_seconds)
-    idle = looks - (source.partitions if ends_with_all(source) else 0)
+    idle = looks - source.partitions  # the last poll is of all, if they are few
     left = looks - _last_look(source)
     few = not in_use(source.partitions)
     a_second = min(source.partitions / ROUND_SECONDS, (idle if few else left) / POLL_SECONDS)
