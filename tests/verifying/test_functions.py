@@ -131,7 +131,7 @@ def test_behind_a_failure_the_group_is_left_untried(monkeypatch: pytest.MonkeyPa
     part.remove()
 
 
-@pytest.mark.parametrize(("count", "kept"), [(15, True), (16, False)])
+@pytest.mark.parametrize(("count", "kept"), [(13, True), (14, False)])
 def test_a_group_gets_no_more_than_its_rate(count: int, kept: bool) -> None:
     part = FairFunctions(_Listed("http://127.0.0.1:9", ""), "v", 1)
     part.make_by(part._service, part._service)
@@ -143,7 +143,7 @@ def test_a_group_gets_no_more_than_its_rate(count: int, kept: bool) -> None:
     part.judge()
 
     told = [each.promise for name, each in part.posted.violations if name == "fair"]
-    text = f"{count} were received of loud by orders in 10000 ms, at most 15 may be"
+    text = f"{count} were received of loud by orders in 10000 ms, at most 13 may be"
     assert told == ([] if kept else [text])
     part.remove()
 

@@ -39,6 +39,14 @@ def test_a_count_is_between_what_is_known_and_what_is_possible(sent: int, broken
     assert [promise for promise, _ in played.violations] == ["usage"] * broken
 
 
+def test_a_count_may_be_nothing() -> None:
+    played = _played("singles", "v-1-singles-")
+
+    shown = judge_usage([played], Counter())
+
+    assert shown["sent"] == {"metered": 0, "at_least": 2, "at_most": 4}
+
+
 def test_exports_have_what_was_metered(tmp_path: Path) -> None:
     world = World()
     shop = world.client("shop")

@@ -23,6 +23,8 @@ _DEAD: dict[str, Any] = {"partitions": 1, "message_retention_seconds": LIFE_SECO
 _LARGE: dict[str, Any] = {"max_message_bytes": 1_048_576}
 _PADDINGS = (1, 10, 60)
 """Most bodies of large scenes are in the bucket: it has sends from 16 KiB on, packed."""
+_HALF_PADDINGS = (1, 10, 15)
+"""The same for half messages, whose batches have at most 256 KiB and messages 64 KiB."""
 MEMBER = Place("news/group", topic=True)
 _SHORT: dict[str, Any] = {
     "thinks_ms": (0, 5, 100, 300, 1_100),
@@ -142,7 +144,9 @@ def scenes() -> dict[str, Scenario]:
             {"protocol": "pull", "dead_letter_queue": "dead", "ordered": True},
         ),
         "half messages": _halves("half messages"),
-        "large half messages": _halves("large half messages", big_bodies=True, paddings=_PADDINGS),
+        "large half messages": _halves(
+            "large half messages", big_bodies=True, paddings=_HALF_PADDINGS
+        ),
     }
 
 

@@ -65,9 +65,8 @@ def judge_usage(played: Sequence[Played], counted: Metered) -> dict[str, dict[st
         each.violations += [(PROMISE, found) for found in _broken(each, counted)]
         for used in usage(each.scenario, Book(each.remote.history)):
             told = shown.setdefault(used.kind, Counter())
-            told += Counter(
-                metered=own[used.place, used.kind], at_least=used.known, at_most=used.limit
-            )
+            # Not by +=, which leaves out what is 0.
+            told.update(metered=own[used.place, used.kind], at_least=used.known, at_most=used.limit)
     return {kind: dict(told) for kind, told in sorted(shown.items())}
 
 
