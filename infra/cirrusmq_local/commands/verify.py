@@ -123,7 +123,7 @@ def verify(
     chosen = {name: known[name] for name in known if name in wanted}
     parts = [name for name in PARTS if name in wanted]
     urls = PLAYED * len(parts) + (URLS if url is None or _is_here(url) else 0)
-    planned = plan(minutes, list(chosen.values()), urls)
+    planned = plan(minutes, list(chosen.values()), urls, kills=start and faults)
     said = (
         f"{planned.scenes + len(parts)} scenes in about"
         f" {counted(planned.lasts_minutes, 'minute')}: at most"

@@ -9,6 +9,7 @@ from cirrusmq_local.commands import prices
 from cirrusmq_local.judging.scenario import Scenario
 from cirrusmq_local.verifying.failing import SENDERS
 from cirrusmq_local.verifying.run import MAX_AT_ONCE
+from cirrusmq_local.verifying.wave import CALM_WAVES
 
 PLAYED = 2
 """Waves in which a URL or a function is played."""
@@ -27,6 +28,8 @@ WRITES_PER_MESSAGE, READS_PER_CALL = 8.0, 2.0
 READS_PER_URL_SECOND = 40.0
 """Units that posters and workers read for a URL or function while it is played; up to 27 were."""
 SECONDS_PER_CALL = 0.1
+RECOVERY_SECONDS = 60.0
+"""Time until the sweep finds a killed worker's messages, in each wave with functions and faults."""
 GB = 0.5
 
 
@@ -50,12 +53,20 @@ class Plan:
         return asdict(self)
 
 
-def plan(minutes: float, chosen: Collection[Scenario], urls: int = 0) -> Plan:
-    """The plan of a run of some scenes, and of some URLs and functions of this machine."""
+def plan(
+    minutes: float, chosen: Collection[Scenario], urls: int = 0, *, kills: bool = False
+) -> Plan:
+    """The plan of a run of some scenes, and of some URLs and functions of this machine.
+
+    kills: True if the service is killed.
+    """
     waves = max(1, -(-len(chosen) // MAX_AT_ONCE))
     wave = 60 * minutes / waves
     seconds = round(min(MAX_SHARE * wave, max(MIN_SHARE * wave, wave - REST_SECONDS)), 1)
-    lasts = round(max(minutes, waves * (seconds + REST_SECONDS) / 60), 1)
+    lasts = max(minutes, waves * (seconds + REST_SECONDS) / 60)
+    if kills:
+        lasts += min(PLAYED, max(1, waves - CALM_WAVES)) * RECOVERY_SECONDS / 60
+    lasts = round(lasts, 1)
     actors = sum(len(each.cast) for each in chosen) + SENDERS * urls
     calls = int(actors * seconds * CALLS_PER_SECOND)
     messages = int(calls * MESSAGES_PER_CALL)

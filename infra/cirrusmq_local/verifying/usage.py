@@ -65,7 +65,7 @@ def judge_usage(played: Sequence[Played], counted: Metered) -> dict[str, dict[st
         each.violations += [(PROMISE, found) for found in _broken(each, counted)]
         for used in usage(each.scenario, Book(each.remote.history)):
             told = shown.setdefault(used.kind, Counter())
-            # Not by +=, which leaves out what is 0.
+            # A counter's += would drop counts of 0.
             told.update(metered=own[used.place, used.kind], at_least=used.known, at_most=used.limit)
     return {kind: dict(told) for kind, told in sorted(shown.items())}
 
