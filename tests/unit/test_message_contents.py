@@ -216,3 +216,22 @@ def test_small_messages_are_packed_as_tightly_as_large_ones(size: int) -> None:
 def test_what_does_not_shrink_is_packed_as_it_is() -> None:
     body = random.Random(0).randbytes(1_000)
     assert body in pack([Message(body=body)])
+
+
+@pytest.mark.parametrize(
+    ("zeros_at", "deflated"),
+    [(0, True), (1 / 3, True), (2 / 3, True), (1, True), (1 / 6, False), (None, False)],
+)
+def test_of_a_large_message_four_samples_tell_whether_it_shrinks(
+    zeros_at: float | None, deflated: bool
+) -> None:
+    """At its beginning, after each third and at its end, of 4 KiB each."""
+    body = bytearray(random.Random(0).randbytes(204_096))
+    if zeros_at is not None:
+        start = int(zeros_at * 200_000)
+        body[start : start + 4_096] = bytes(4_096)
+
+    packed = pack([Message(body=bytes(body))])
+
+    assert (len(packed) < len(body)) is deflated
+    assert unpack(packed) == [Message(body=bytes(body))]

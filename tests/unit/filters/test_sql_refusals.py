@@ -95,6 +95,7 @@ REFUSED = [
     ("AND", 1, "found 'AND'"),
     ("a AND OR b", 7, "found 'OR'"),
     ("a,b", 2, "found ','"),
+    ("a = 'x' 1.50", 9, "found '1.50'"),
     ("__import__('os')", 11, "found '('"),
     ("a = 9223372036854775808", 5, "64 bits"),
     ("a = -9223372036854775809", 6, "64 bits"),
@@ -197,6 +198,16 @@ def test_64_levels_are_taken_and_one_more_is_not(opening: str, inside: str, clos
 
 def test_levels_end_where_their_parenthesis_does() -> None:
     assert outcome(" OR ".join(["NOT (a = 'x')"] * 100), {"a": "x"}) == "false"
+
+
+@pytest.mark.parametrize("first", ["(TRUE)", "NOT TRUE", "NOT (TRUE)", "- - 5 = 5"])
+def test_levels_that_ended_make_no_room_for_others(first: str) -> None:
+    def deep(inside: str) -> str:
+        return "(" * 62 + first + " AND " + inside + ")" * 62
+
+    assert outcome(deep("((TRUE))"), {}) in ("true", "false")
+    with pytest.raises(InvalidFilter, match="more than 64 levels"):
+        compile_sql(deep("(((TRUE)))"))
 
 
 def test_mixed_levels_add_up() -> None:
