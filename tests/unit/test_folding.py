@@ -205,8 +205,9 @@ def test_what_happens_is_added_to_its_interval_and_what_is_kept_as_well() -> Non
 def test_first_waits_of_receives_and_of_posts_are_apart() -> None:
     def first(source_id: str, waited_ms: int) -> StreamRecord:
         before = parcel(source_id=source_id)
-        received = {"receives": (1,), "first_received_ms": (NOW_MS + waited_ms,)}
-        return change(before, parcel(source_id=source_id, **received))
+        return change(
+            before, replace(before, receives=(1,), first_received_ms=(NOW_MS + waited_ms,))
+        )
 
     waits = [("queue", 300), ("url", 70), ("receiver", 20), ("url", 10)]
     result = fold([first(*each) for each in waits], RESOURCES.__getitem__)
