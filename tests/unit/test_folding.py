@@ -69,6 +69,12 @@ def test_a_write_that_no_step_allows_is_a_fault() -> None:
     assert faults(None, free) == faults(free, free) == faults(free, None) == []
 
 
+def test_the_faults_of_a_batch_are_all_told() -> None:
+    wrong = change(None, parcel(receives=(-1,)))
+    found = fold([wrong, change(None, parcel()), wrong], RESOURCES.__getitem__).faults
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize(("visible_ms", "count"), [(3_000, 0), (3_001, 1)])
 def test_clocks_may_differ_by_two_seconds_and_a_record_has_whole_seconds(
     visible_ms: int, count: int
@@ -194,6 +200,25 @@ def test_what_happens_is_added_to_its_interval_and_what_is_kept_as_well() -> Non
         rate_name("kept", NOW_MS): 4,
         rate_name("received", NOW_MS + 300_000): 2,
     }
+
+
+def test_first_waits_of_receives_and_of_posts_are_apart() -> None:
+    def first(source_id: str, waited_ms: int) -> StreamRecord:
+        before = parcel(source_id=source_id)
+        return change(
+            before, replace(before, receives=(1,), first_received_ms=(NOW_MS + waited_ms,))
+        )
+
+    waits = [("queue", 300), ("url", 70), ("receiver", 20), ("url", 10)]
+    result = fold([first(*each) for each in waits], RESOURCES.__getitem__)
+    assert result.waits_ms == {False: [300, 20], True: [70, 10]}
+
+
+def test_attempts_of_posts_are_added_to_their_interval() -> None:
+    before = parcel(source_id="url")
+    after = parcel(source_id="url", receives=(3,), visible_ms=(DELETED,))
+    result = fold([change(before, after)] * 2, RESOURCES.__getitem__)
+    assert result.rates["url"][rate_name("attempts", NOW_MS)] == 6
 
 
 def test_where_a_message_came_from_takes_part_in_the_transaction() -> None:
