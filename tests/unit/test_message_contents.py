@@ -235,3 +235,8 @@ def test_of_a_large_message_four_samples_tell_whether_it_shrinks(
 
     assert (len(packed) < len(body)) is deflated
     assert unpack(packed) == [Message(body=bytes(body))]
+
+
+def test_fields_of_a_later_release_are_packed_again_as_they_are() -> None:
+    later = [Message(body="x", further=({"format": 2}, "y")), Message(body="z")]
+    assert unpack(pack(later)) == later

@@ -44,8 +44,8 @@ def test_any_2xx_takes_a_message(status: int, error: str | None) -> None:
     assert error_of(status) == error
 
 
-def test_a_retry_with_the_same_error_takes_two_to_four_bytes() -> None:
-    for wait_ms, size in ((1_000, 2), (512_000, 3), (7_200_000, 4)):
+def test_a_retry_with_the_same_error_takes_one_to_four_bytes() -> None:
+    for wait_ms, size in ((63, 1), (64, 2), (1_000, 2), (512_000, 3), (7_200_000, 4)):
         two = [Post(NOW_MS + passed, 503, "status 503") for passed in (0, wait_ms)]
         assert len(pack_posts(two, NOW_MS)) - len(pack_posts(two[:1], NOW_MS)) == size
 
