@@ -27,8 +27,8 @@ def test_waves_are_as_long_as_the_minutes_allow(
 def test_a_run_that_kills_says_that_it_waits_for_the_sweep() -> None:
     chosen = [*scenes().values()]
 
-    assert plan(5, chosen, kills=True).lasts_minutes == 7
-    assert plan(1, chosen[:1], kills=True).lasts_minutes == 2
+    assert plan(5, chosen, kills=True).lasts_minutes == 8.5
+    assert plan(1, chosen[:1], kills=True).lasts_minutes == 2.8
 
 
 def test_each_part_is_paid_for() -> None:
