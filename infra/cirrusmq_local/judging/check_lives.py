@@ -63,7 +63,8 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
     for call in book.by_kind["purge"]:
         in_reach = delivery.call.place.partition("/")[0] == call.place
         in_force = call.known and call.ended < delivery.call.begun
-        if in_reach and in_force and delivery.sent_ms < call.begun_ms + call.skew_ms:
+        purged_ms = call.begun_ms + call.skew_ms - call.unsure_ms
+        if in_reach and in_force and delivery.sent_ms < purged_ms:
             yield Violation("received after the queue was purged", (call, delivery.call))
 
 

@@ -33,6 +33,8 @@ class Call:
     """The name of the environment that worked on it."""
     skew_ms: int = 0
     """How far the clock of the environment that worked on it was ahead of the true time."""
+    unsure_ms: int = 0
+    """How far its times may be off, at a service whose clock is known from its answers alone."""
     deleted: list[int | str] | None = None
     """The result of each delete that a receive carried, if they were answered."""
     after: str | None = None

@@ -58,6 +58,7 @@ class Act:
         return (
             self.call.begun_ms
             + self.call.skew_ms
+            - self.call.unsure_ms
             + 1_000 * int(self.call.given.get("seconds") or 0)
         )
 

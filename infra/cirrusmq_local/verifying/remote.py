@@ -21,6 +21,9 @@ T = TypeVar("T")
 LOST = "HTTP: ghost"
 """The fault of a call that was not answered: it may have any effect, at any later time."""
 TIMEOUT_SECONDS = 40
+MAX_DRIFT_MS = 1_000
+"""Most drift of the service's clock against this machine's; beyond it times show nothing. Up to it
+a service notes a call's work at a time before the call began, as this machine has it."""
 _THROTTLED = 429
 
 
@@ -45,7 +48,7 @@ class SharedHistory(History):
         """Note that a call begins."""
         with self._lock:
             self.moment += 1
-            call = Call(actor, kind, place, given, self.moment, now_ms)
+            call = Call(actor, kind, place, given, self.moment, now_ms, unsure_ms=MAX_DRIFT_MS)
             self.calls.append(call)
             return call
 

@@ -12,14 +12,11 @@ from cirrusmq_local.verifying.functions import Functions
 from cirrusmq_local.verifying.journal import Journal
 from cirrusmq_local.verifying.parts import PARTS
 from cirrusmq_local.verifying.record import Options, Outcome
-from cirrusmq_local.verifying.remote import Service, ServiceGone, measure
+from cirrusmq_local.verifying.remote import MAX_DRIFT_MS, Service, ServiceGone, measure
 from cirrusmq_local.verifying.run import turned, waves
 from cirrusmq_local.verifying.ticks import Ticks
 from cirrusmq_local.verifying.usage import measure_usage
 from cirrusmq_local.verifying.wave import Means, leave_out, play_wave
-
-MAX_DRIFT_MS = 1_000
-"""Most drift of the service's clock against this machine's; beyond it times show nothing."""
 
 
 def run(
