@@ -22,7 +22,7 @@ from cirrusmq.base.timestamps import parse_time
 from cirrusmq.schedules.rules import Rule, latest
 from cirrusmq_local.judging.history import Violation
 from cirrusmq_local.verifying.played import Judged
-from cirrusmq_local.verifying.remote import Service
+from cirrusmq_local.verifying.remote import MAX_DRIFT_MS, Service
 from cirrusmq_local.verifying.ticks import LATE_MS, MAX_TIMES, PROMISE, QUEUE
 
 NAME = "changed schedules"
@@ -42,7 +42,6 @@ _SWEPT_MS = 10_000
 """A sweep fires times of the next two minutes. So times before a delete are put, but for the last
 ones if the machine has a fault."""
 _WAIT_SECONDS = 5
-_EARLY_MS = 1_000
 
 
 @dataclass
@@ -97,7 +96,7 @@ class ChangedSchedules:
         end_ms = self._now_ms()
         for body, defined in self._defined.items():
             came = [at_ms for sent, at_ms in self._came.values() if sent == body]
-            early_ms = _EARLY_MS + self._service.max_skew_ms
+            early_ms = MAX_DRIFT_MS + self._service.max_skew_ms
             self.judged.note(PROMISE, len(came), check(defined, came, end_ms, early_ms))
 
     def remove(self) -> None:
