@@ -243,17 +243,19 @@ class TestKeysThatManageKeys:
     def test_a_key_of_an_older_form_goes_on_as_it_did(self, stage: Stage) -> None:
         """Its document has none of the newer fields."""
         from cirrusmq.access.keys import AccessKey
-        from cirrusmq.storage import directory
-        from cirrusmq.storage.directory_keys import key_place
+        from cirrusmq.storage import directory, directory_writes
+        from cirrusmq.storage.directory import access_key_key
 
         made, core = key(stage.owner), stage.world.core
-        found = directory.read(core, key_place(made["access_key_id"]), AccessKey)
+        found = directory.read(core, access_key_key(made["access_key_id"]), AccessKey)
         assert found is not None
         older = {
             name: getattr(found.value, name)
             for name in ("id", "account", "admin", "created_ms", "secret_sha256", "description")
         }
-        core.store.transact([directory.put(core, key_place(made["access_key_id"]), older)])
+        core.store.transact(
+            [directory_writes.put(core, access_key_key(made["access_key_id"]), older)]
+        )
         stage.world.clock.pass_seconds(61)
 
         client = with_key(stage.world, made)

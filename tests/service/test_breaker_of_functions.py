@@ -176,7 +176,7 @@ OPENS = Invoke(function="handler", breaker=HALF)
 
 @pytest.fixture
 def place(queue: TestQueue) -> tuple[str, str]:
-    return slots.wake_place(queue.show()["id"])
+    return slots.wake_key(queue.show()["id"])
 
 
 def test_workers_count_together(world: World, place: tuple[str, str]) -> None:
@@ -333,7 +333,7 @@ def test_a_try_without_an_answer_does_not_count_either(world: World, make_queue:
     world.core = replace(world.core, call=hang)
     send(queue, 3)
     begin(queue, timeout_seconds=2)
-    place = slots.wake_place(queue.show()["id"])
+    place = slots.wake_key(queue.show()["id"])
     FunctionBreaker(world.core, place).count(HALF, 0, 20, "down")
     Schedules(world, sweeps=True).pass_seconds(3_600)
     assert len(called) > 30

@@ -11,7 +11,7 @@ from tests.service.test_counting import counts
 from tests.service.test_priorities import send
 
 from cirrusmq.queues import counts as counting
-from cirrusmq.storage.counters import counter_place, levels_in, number_in
+from cirrusmq.storage.counters import counter_key, levels_in, number_in
 from cirrusmq_local.testing import World
 
 
@@ -27,7 +27,7 @@ def queue(make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch) -> TestQueue:
 
 
 def counter(world: World, queue: TestQueue) -> dict[str, Any]:
-    place = counter_place(queue.show()["id"])
+    place = counter_key(queue.show()["id"])
     (item,) = (each for each in world.items("usage") if each["sk"]["S"] == place[1])
     return item
 

@@ -12,8 +12,8 @@ from tests.service.conftest import TestQueue
 from cirrusmq.base.limits import LOOKED_AT_ENTRIES
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.queues.operations import Operation, first_id
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import operation_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import operation_key
 from cirrusmq_local.testing import Client, World
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def fill(world: World, account: str, count: int) -> None:
                 started_ms=begun_ms + number,
                 state="succeeded",
             )
-            place = operation_place(account, operation.id)
-            writes.append(directory.put(world.core, place, operation))
+            place = operation_key(account, operation.id)
+            writes.append(directory_writes.put(world.core, place, operation))
         world.core.store.transact(writes)
 
 
@@ -167,11 +167,11 @@ def test_one_whose_id_has_no_time_is_found_by_it_alone(world: World, queue: Test
     """As the ids of operations were before they could be listed."""
     begun = queue.start("purge")
     world.settle()
-    held = directory.read(world.core, operation_place("alice", begun), Operation)
+    held = directory.read(world.core, operation_key("alice", begun), Operation)
     assert held is not None
     older = msgspec.structs.replace(held.value, id="Op-zz9gcx4d01kq")
-    place = operation_place("alice", older.id)
-    world.core.store.transact([directory.put_new(world.core, place, older)])
+    place = operation_key("alice", older.id)
+    world.core.store.transact([directory_writes.put_new(world.core, place, older)])
 
     assert ids(queue.client) == [begun]
     assert queue.client.get(f"/operations/{older.id}").json["state"] == "succeeded"

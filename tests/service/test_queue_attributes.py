@@ -8,7 +8,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 
 from cirrusmq.runtime.store import key
-from cirrusmq.storage.counters import counter_place
+from cirrusmq.storage.counters import counter_key
 from cirrusmq_local.testing import Client, World
 
 DEFAULTS: dict[str, Any] = {
@@ -283,7 +283,7 @@ def test_a_queue_keeps_at_most_so_many_messages(world: World, make_queue: MakeQu
     queue = make_queue(max_messages=1_000_000)
     queue.send("a")
     world.settle()
-    place = key(*counter_place(queue.show()["id"]))
+    place = key(*counter_key(queue.show()["id"]))
     request = {
         "TableName": world.tables.usage,
         "Key": place,

@@ -41,7 +41,7 @@ def topic(world: World) -> TestTopic:
 def fill(world: World, account: str, pool: str, seconds: int = 60, count: int = ALONE) -> None:
     """Have as much run for an account as may while it is alone, or this many."""
     end = world.clock.now_ms() // 1_000 + seconds
-    running.add(world.core, running.pool_place(pool, account), end, count)
+    running.add(world.core, running.pool_key(pool, account), end, count)
 
 
 def counts(world: World) -> list[tuple[str, int]]:

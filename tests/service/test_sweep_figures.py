@@ -232,9 +232,9 @@ class TestTime:
 
 
 def _place(queue: TestQueue) -> tuple[int, str]:
-    from cirrusmq.storage.counters import counter_place
+    from cirrusmq.storage.counters import counter_key
 
-    pk, sk = counter_place(str(queue.show()["id"]))
+    pk, sk = counter_key(str(queue.show()["id"]))
     return int(pk.partition("#")[2]), sk
 
 

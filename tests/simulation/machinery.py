@@ -10,7 +10,7 @@ from tests.simulation.deployment import Deployment, Item, functions, scan
 from tests.simulation.environments import Environment, Event
 from tests.simulation.wire import ENDPOINT
 
-from cirrusmq.storage.directory_keys import RUNNING
+from cirrusmq.storage.directory import RUNNING
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Call

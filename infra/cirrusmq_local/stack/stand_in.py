@@ -6,8 +6,8 @@ import hashlib
 
 from cirrusmq.access.keys import SIGNING_ID, AccessKey
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import account_key_place, key_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import access_key_key, account_access_key_key
 
 PORT = 4566
 WORD = "test"
@@ -22,7 +22,7 @@ def keep_known_key(core: Core, account: str, *, wanted: bool) -> None:
     It is written at each start: what could open its secret before may be gone. A start that does
     not want it removes it, so that a folder which once was a stand-in has no such key.
     """
-    found_by, listed_by = key_place(WORD), account_key_place(account, _ID)
+    found_by, listed_by = access_key_key(WORD), account_access_key_key(account, _ID)
     if wanted:
         key = AccessKey(
             id=_ID,
@@ -33,7 +33,11 @@ def keep_known_key(core: Core, account: str, *, wanted: bool) -> None:
             manages_keys=False,
             description="test with the secret test, while cirrusmq up --stand-in runs",
         )
-        core.store.transact([directory.put(core, place, key) for place in (found_by, listed_by)])
+        core.store.transact(
+            [directory_writes.put(core, place, key) for place in (found_by, listed_by)]
+        )
     elif directory.read(core, found_by, AccessKey) is not None:
-        core.store.transact([directory.delete(core, place) for place in (found_by, listed_by)])
+        core.store.transact(
+            [directory_writes.delete(core, place) for place in (found_by, listed_by)]
+        )
     core.cache.turn_over(found_by)

@@ -27,7 +27,7 @@ from cirrusmq.queues.queues import create_queue
 from cirrusmq.queues.receiver_management import delete_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import queue_place
+from cirrusmq.storage.directory import queue_key
 from cirrusmq_lambda import observability
 
 ACCOUNT = "cirrusmq.rollout"
@@ -168,7 +168,7 @@ def _own_queue(core: Core) -> Iterator[tuple[str, str]]:
 
 
 def _delete_queues(core: Core, before_ms: int) -> None:
-    for queue in list(directory.read_list(core, *queue_place(ACCOUNT, ""), Queue)):
+    for queue in list(directory.read_list(core, *queue_key(ACCOUNT, ""), Queue)):
         if queue.created_ms < before_ms:
             with contextlib.suppress(QueueNotFound):  # a parallel trial has deleted it
                 delete_queue(core, ACCOUNT, queue.name)

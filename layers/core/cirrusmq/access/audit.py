@@ -15,8 +15,8 @@ import msgspec
 from cirrusmq.access.scopes import own_name
 from cirrusmq.base import limits, ulid
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import audit_place
+from cirrusmq.storage import directory_writes
+from cirrusmq.storage.directory import audit_key
 from cirrusmq.storage.newest import Span, read_newest
 
 
@@ -50,9 +50,9 @@ def keep(core: Core, account: str, entry: AuditEntry) -> None:
     """Puts a change into an account's audit; a repeated call, or store's try, changes nothing."""
     told = "\n".join((entry.request_id, entry.route, entry.resource)).encode()
     entropy = hashlib.sha256(told).digest()[: ulid.ENTROPY_BYTES]
-    key = audit_place(account, ulid.encode(entry.at_ms, entropy))
+    key = audit_key(account, ulid.encode(entry.at_ms, entropy))
     expires_at = entry.at_ms // 1_000 + limits.AUDIT_SECONDS
-    write = directory.put(core, key, entry, expires_at=expires_at)
+    write = directory_writes.put(core, key, entry, expires_at=expires_at)
     core.store.write("PutItem", write["Put"])
 
 
@@ -74,7 +74,7 @@ def page_of_entries(
     from_ms = max(oldest_ms, chosen.from_ms or 0)
     to_ms = ulid.LAST_MS if chosen.to_ms is None else max(0, chosen.to_ms)
     span = Span(
-        audit_place(account, "").pk,
+        audit_key(account, "").pk,
         ulid.first(from_ms),
         ulid.encode(min(to_ms, ulid.LAST_MS), b"\xff" * ulid.ENTROPY_BYTES),
     )

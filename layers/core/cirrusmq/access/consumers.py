@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, NamedTuple
 
-from cirrusmq.access.key_cache import receive_place
+from cirrusmq.access.key_cache import receive_key
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import cursors
@@ -33,7 +33,7 @@ def page_of_consumers(
     """
     listing = ("consumers", source_id)
     after = cursors.read(core, cursor, *listing)
-    pk, now_seconds = receive_place(source_id, "")[0], core.now_ms() // 1_000
+    pk, now_seconds = receive_key(source_id, "")[0], core.now_ms() // 1_000
     request: dict[str, Any] = {
         "TableName": core.tables.usage,
         "KeyConditionExpression": "pk = :pk",

@@ -17,13 +17,13 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import (
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import (
     ItemKey,
-    grant_place,
-    granted_place,
-    topic_grant_place,
-    topic_granted_place,
+    grant_key,
+    granted_key,
+    topic_grant_key,
+    topic_granted_key,
 )
 from cirrusmq.storage.pages import read_page
 from cirrusmq.subscriptions.topics import get_topic
@@ -106,12 +106,12 @@ def put_topic_grant(
 
 def get_grant(core: Core, queue: Queue, account: str) -> Grant:
     """Returns the grant of an account on a queue. Raises GrantNotFound."""
-    return _read(core, grant_place(queue.id, account), Grant)
+    return _read(core, grant_key(queue.id, account), Grant)
 
 
 def get_topic_grant(core: Core, topic: Topic, account: str) -> TopicGrant:
     """Returns the grant of an account on a topic. Raises GrantNotFound."""
-    return _read(core, topic_grant_place(topic.id, account), TopicGrant)
+    return _read(core, topic_grant_key(topic.id, account), TopicGrant)
 
 
 def delete_grant(core: Core, queue: Queue, account: str) -> None:
@@ -130,14 +130,14 @@ def page_of_grants(
     core: Core, queue: Queue, limit: int, cursor: str | None
 ) -> tuple[list[Grant], str | None]:
     """A page of the grants on a queue, by account."""
-    return read_page(core, ("grants", queue.id), grant_place(queue.id, ""), limit, cursor, Grant)
+    return read_page(core, ("grants", queue.id), grant_key(queue.id, ""), limit, cursor, Grant)
 
 
 def page_of_topic_grants(
     core: Core, topic: Topic, limit: int, cursor: str | None
 ) -> tuple[list[TopicGrant], str | None]:
     """A page of the grants on a topic, by account."""
-    key = topic_grant_place(topic.id, "")
+    key = topic_grant_key(topic.id, "")
     return read_page(core, ("grants", topic.id), key, limit, cursor, TopicGrant)
 
 
@@ -145,7 +145,7 @@ def page_of_granted(
     core: Core, account: str, limit: int, cursor: str | None
 ) -> tuple[list[AnyGrant], str | None]:
     """A page of the grants that other accounts gave to this one."""
-    key = (granted_place(account, "", "").pk, "")
+    key = (granted_key(account, "", "").pk, "")
     return read_page(
         core,
         ("granted", account),
@@ -169,13 +169,13 @@ def _in_force(core: Core, grant: AnyGrant) -> bool:
 
 def _of_queue(queue: Queue, account: str) -> tuple[ItemKey, ItemKey]:
     """Returns both keys of a grant: in the list of its queue, and in the list of its account."""
-    return grant_place(queue.id, account), granted_place(account, queue.account, queue.name)
+    return grant_key(queue.id, account), granted_key(account, queue.account, queue.name)
 
 
 def _of_topic(topic: Topic, account: str) -> tuple[ItemKey, ItemKey]:
     return (
-        topic_grant_place(topic.id, account),
-        topic_granted_place(account, topic.account, topic.name),
+        topic_grant_key(topic.id, account),
+        topic_granted_key(account, topic.account, topic.name),
     )
 
 
@@ -187,7 +187,7 @@ def _check(account: str, owner: str) -> None:
 
 def _write(core: Core, keys: tuple[ItemKey, ItemKey], grant: object) -> None:
     found = directory.read(core, keys[0], type(grant))
-    core.store.transact([directory.put(core, key, grant, found) for key in keys])
+    core.store.transact([directory_writes.put(core, key, grant, found) for key in keys])
     core.cache.turn_over(keys[1])
 
 
@@ -199,5 +199,5 @@ def _read(core: Core, key: ItemKey, shape: type[G]) -> G:
 
 
 def _delete(core: Core, keys: tuple[ItemKey, ItemKey]) -> None:
-    core.store.transact([directory.delete(core, key) for key in keys])
+    core.store.transact([directory_writes.delete(core, key) for key in keys])
     core.cache.turn_over(keys[1])

@@ -137,7 +137,7 @@ def note_use(core: Core, key_id: str) -> None:
         return
     request = {
         "TableName": core.tables.usage,
-        "Key": key(*use_place(key_id)),
+        "Key": key(*use_key(key_id)),
         "UpdateExpression": "SET #day = :day, #expires = :expires",
         "ConditionExpression": "attribute_not_exists(#day) OR #day < :day",
         "ExpressionAttributeNames": {"#day": "day", "#expires": "expires_at"},
@@ -160,7 +160,7 @@ def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None
         return
     request = {
         "TableName": core.tables.usage,
-        "Key": key(*receive_place(source_id, key_id)),
+        "Key": key(*receive_key(source_id, key_id)),
         "UpdateExpression": "SET #at = :at, #key = :key, #account = :account, #expires = :expires",
         "ConditionExpression": "attribute_not_exists(#at) OR #at < :at",
         "ExpressionAttributeNames": {
@@ -182,7 +182,7 @@ def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None
 
 def last_uses(core: Core, key_ids: Sequence[str]) -> dict[str, int]:
     """Key -> the first millisecond of the day of its last use; half a read unit a key."""
-    places = {use_place(key_id): key_id for key_id in key_ids}
+    places = {use_key(key_id): key_id for key_id in key_ids}
     used: dict[str, int] = {}
     asked = list(places)
     for start in range(0, len(asked), _BATCH):
@@ -192,12 +192,12 @@ def last_uses(core: Core, key_ids: Sequence[str]) -> dict[str, int]:
     return used
 
 
-def use_place(key_id: str) -> tuple[str, str]:
+def use_key(key_id: str) -> tuple[str, str]:
     """Key in the Usage table; no account has a name with `#`, so no count of calls is there."""
     return f"T#key#{key_id}", "used"
 
 
-def receive_place(source_id: str, key_id: str) -> tuple[str, str]:
+def receive_key(source_id: str, key_id: str) -> tuple[str, str]:
     """Key in the Usage table. A page's cursor has the sort key in it, and another account's key id
     is not told: so it is a digest of the id, which has more than 90 random bits."""
     digest = hashlib.sha256(f"{source_id}#{key_id}".encode()).hexdigest()

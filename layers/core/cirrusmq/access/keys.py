@@ -27,8 +27,8 @@ from cirrusmq.base.limits import GIVEN_ID_CHARACTERS
 from cirrusmq.base.names import ACCOUNT_NAME, check_name, new_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import ADMIN_KEYS, account_key_place, key_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import ADMIN_KEYS, access_key_key, account_access_key_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.storage.pages import read_page
 
@@ -123,7 +123,7 @@ def verify(core: Core, authorization: str | None, source: str | None = None) -> 
         )
     key = None
     if not known.is_unknown(key_id, now_ms):
-        key = directory.read_cached(core, key_place(key_id), AccessKey)
+        key = directory.read_cached(core, access_key_key(key_id), AccessKey)
     # The comparisons run for unknown ids too, so that their time reveals nothing.
     same = hmac.compare_digest(given, key.secret_sha256 if key else _NOBODY)
     earlier = key.previous_sha256 if key else None
@@ -167,11 +167,11 @@ def create_key(
         description=description,
     )
     writes = [
-        directory.put_new(core, key_place(key.id), key),
-        directory.put_new(core, account_key_place(account, key.id), key),
+        directory_writes.put_new(core, access_key_key(key.id), key),
+        directory_writes.put_new(core, account_access_key_key(account, key.id), key),
     ]
     if key.admin:
-        writes.append(directory.change_count(core, ADMIN_KEYS, 1))
+        writes.append(directory_writes.change_count(core, ADMIN_KEYS, 1))
     core.store.transact(writes)
     return key, secret
 
@@ -208,7 +208,7 @@ def list_keys(
     core: Core, account: str, limit: int, cursor: str | None
 ) -> tuple[list[AccessKey], str | None]:
     """A page of the account's keys."""
-    key = (account_key_place(account, "").pk, "key#")
+    key = (account_access_key_key(account, "").pk, "key#")
     return read_page(core, ("keys", account), key, limit, cursor, AccessKey)
 
 
@@ -244,10 +244,10 @@ def rotate_key(
                 rotated, previous_sha256=None, previous_sealed=None, previous_until_ms=0
             )
         writes = [
-            directory.put_over(core, key_place(key_id), rotated, found),
-            directory.put(core, account_key_place(key.account, key_id), rotated, found),
+            directory_writes.put_over(core, access_key_key(key_id), rotated, found),
+            directory_writes.put(core, account_access_key_key(key.account, key_id), rotated, found),
         ]
-        return DirectoryChange(result=rotated, writes=writes, keys=[key_place(key_id)])
+        return DirectoryChange(result=rotated, writes=writes, keys=[access_key_key(key_id)])
 
     return change(core, plan), secret
 
@@ -260,18 +260,18 @@ def delete_key(core: Core, caller: Caller, key_id: str) -> str:
     found = _manageable(core, caller, key_id)
     key = found.value
     writes = [
-        directory.delete_version(core, key_place(key_id), found.version),
-        directory.delete(core, account_key_place(key.account, key_id)),
+        directory_writes.delete_version(core, access_key_key(key_id), found.version),
+        directory_writes.delete(core, account_access_key_key(key.account, key_id)),
     ]
     if key.admin:
-        writes.append(directory.change_count(core, ADMIN_KEYS, -1, "#count > :bound", 1))
+        writes.append(directory_writes.change_count(core, ADMIN_KEYS, -1, "#count > :bound", 1))
     try:
         core.store.transact(writes)
     except TransactionRefused as refused:
         if 2 in refused.failed:
             raise InUse("the last admin key cannot be deleted") from refused
         raise KeyNotFound from refused
-    core.cache.turn_over(key_place(key_id))
+    core.cache.turn_over(access_key_key(key_id))
     return key.account
 
 
@@ -279,7 +279,7 @@ def _manageable(core: Core, caller: Caller, key_id: str) -> directory.Document[A
     """Returns the key. Raises KeyNotFound or Forbidden if the caller may not manage it."""
     if len(key_id) > GIVEN_ID_CHARACTERS:
         raise KeyNotFound
-    found = directory.read(core, key_place(key_id), AccessKey)
+    found = directory.read(core, access_key_key(key_id), AccessKey)
     if found is None or not (caller.admin or found.value.account == caller.account):
         raise KeyNotFound
     if found.value.admin and not caller.admin:

@@ -6,8 +6,8 @@ from cirrusmq.access.keys import AccessKey, new_secret
 from cirrusmq.access.scopes import Scope
 from cirrusmq.base.names import new_id
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import key_place
+from cirrusmq.storage import directory_writes
+from cirrusmq.storage.directory import access_key_key
 
 BEGINNING = "trial-"
 """No other key's id begins so: the role that makes these can write no other key."""
@@ -27,12 +27,12 @@ def create_passing_key(core: Core, account: str, scope: Scope, seconds: int) -> 
         manages_keys=False,
         expires_ms=expires_ms,
     )
-    made = directory.put(core, key_place(key.id), key, expires_at=expires_ms // 1_000)
+    made = directory_writes.put(core, access_key_key(key.id), key, expires_at=expires_ms // 1_000)
     core.store.transact([made])
     return key.id, secret
 
 
 def delete_passing_key(core: Core, key_id: str) -> None:
     """Deletes the key before it expires."""
-    core.store.transact([directory.delete(core, key_place(key_id))])
-    core.cache.turn_over(key_place(key_id))
+    core.store.transact([directory_writes.delete(core, access_key_key(key_id))])
+    core.cache.turn_over(access_key_key(key_id))

@@ -14,7 +14,7 @@ from cirrusmq.model.invoke import InvokeInput
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory_keys import granted_place
+from cirrusmq.storage.directory import granted_key
 
 Need: TypeAlias = Literal["send", "receive", "info", "admin", "own"]
 
@@ -42,7 +42,7 @@ def authorize(core: Core, caller: Caller, ref: str, need: Need) -> QueueRef:
     named = parse_queue_ref(ref, caller.account)
     if named.account == caller.account:
         return named
-    grant = granted(core, granted_place(caller.account, named.account, named.name), Grant)
+    grant = granted(core, granted_key(caller.account, named.account, named.name), Grant)
     if grant is None or need not in _ALLOWS[grant.permission]:
         raise Forbidden(f"account {caller.account} has no grant for this on {ref}")
     try:

@@ -66,7 +66,7 @@ def count_copies(core: Core, account: str, copies: int) -> None:
         core.memory(Throttle).owe(account, copies / COPIES_A_CALL, rate * _MAX_OWED_SECONDS)
 
 
-def counter_place(account: str, second: int) -> tuple[str, str]:
+def counter_key(account: str, second: int) -> tuple[str, str]:
     """Key in the Usage table of an account's calls in the minute of that second."""
     return f"T#{account}", str(second // _MINUTE)
 
@@ -93,7 +93,7 @@ def _report(core: Core, account: str, count: Count) -> Item:
     second = str(count.second % _MINUTE)
     request = {
         "TableName": core.tables.usage,
-        "Key": key(*counter_place(account, count.second)),
+        "Key": key(*counter_key(account, count.second)),
         "UpdateExpression": "ADD #second :calls, #reports :one SET #expires = :expires",
         "ExpressionAttributeNames": {
             "#second": second,

@@ -29,12 +29,12 @@ _KEPT_SECONDS = 3_600
 _EXPIRES = "expires_at"
 
 
-def counts_place(account: str, name: str) -> Place:
+def counts_key(account: str, name: str) -> Place:
     """Key in the Usage table of an account's counts of this name."""
     return f"T#{account}", name
 
 
-def pool_place(pool: str, account: str) -> Place:
+def pool_key(pool: str, account: str) -> Place:
     """Key in the Usage table of an account's counts in a pool, beside other accounts' counts."""
     return f"T#*{pool}", account
 
@@ -75,7 +75,7 @@ def read_pool(core: Core, pool: str, limit: int) -> dict[str, int] | None:
     request = {
         "TableName": core.tables.usage,
         "KeyConditionExpression": "pk = :pk",
-        "ExpressionAttributeValues": {":pk": {"S": pool_place(pool, "")[0]}},
+        "ExpressionAttributeValues": {":pk": {"S": pool_key(pool, "")[0]}},
         "Limit": limit,
     }
     items, last, _ = core.store.query(request)

@@ -112,7 +112,7 @@ def calling(core: Core, account: str, max_ms: float) -> Iterator[PoolShare]:
 def forget_what_ran(core: Core, account: str) -> None:
     """Gives an account its shares back: its process has ended, so nothing runs."""
     for pool in (_POSTING, _CALLING):
-        running.forget(core, running.pool_place(pool, account))
+        running.forget(core, running.pool_key(pool, account))
 
 
 def note_demotion(core: Core, account: str) -> None:
@@ -146,7 +146,7 @@ def is_slow(core: Core, account: str) -> bool:
 
 
 def _demotions(account: str) -> Place:
-    return running.counts_place(account, _SLOW)
+    return running.counts_key(account, _SLOW)
 
 
 def _is_slow(core: Core, counts: dict[int, int]) -> bool:
@@ -160,5 +160,5 @@ def _share(core: Core, account: str, pool: str, max_ms: float, size: int) -> Ite
         yield PoolShare(core, account, pool, size, 0)
         return
     until_ms = core.now_ms() + int(max_ms * core.clock.scale)
-    with running.counted(core, running.pool_place(pool, account), until_ms) as number:
+    with running.counted(core, running.pool_key(pool, account), until_ms) as number:
         yield PoolShare(core, account, pool, size, number)

@@ -9,7 +9,7 @@ from cirrusmq.access.keys import AccessKey, Caller
 from cirrusmq.base.errors import Throttled
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import key_place
+from cirrusmq.storage.directory import access_key_key
 
 _NOBODY = "nobody's secret, of as many characters as others"
 _SIGNS = "signs"
@@ -40,7 +40,7 @@ def verify_signature(
         raise Throttled("too many wrong signatures came from this address", left_seconds)
     key = None
     if not known.is_unknown(key_id, now_ms):
-        key = directory.read_cached(core, key_place(key_id), AccessKey)
+        key = directory.read_cached(core, access_key_key(key_id), AccessKey)
     if key is None or not key.signing:
         is_signed_with(_NOBODY)  # so that the time reveals nothing
         known.note_wrong(source, key_id, now_ms, unknown=key is None)

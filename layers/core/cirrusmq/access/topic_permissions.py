@@ -18,7 +18,7 @@ from cirrusmq.base.errors import Forbidden, TopicNotFound
 from cirrusmq.base.names import parse_topic_ref
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory_keys import topic_granted_place
+from cirrusmq.storage.directory import topic_granted_key
 from cirrusmq.subscriptions.topics import get_topic
 
 TopicNeed: TypeAlias = Literal["publish", "subscribe", "info", "admin", "own"]
@@ -65,7 +65,7 @@ def reach(core: Core, caller: Caller, ref: str) -> TopicAccess:
     account, name = parse_topic_ref(ref, caller.account)
     if account == caller.account:
         return TopicAccess(ref, account, name, caller.account, _ALL)
-    grant = granted(core, topic_granted_place(caller.account, account, name), TopicGrant)
+    grant = granted(core, topic_granted_key(caller.account, account, name), TopicGrant)
     if grant is None:
         raise _forbidden(caller.account, ref)
     try:

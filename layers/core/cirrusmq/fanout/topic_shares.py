@@ -34,7 +34,7 @@ from cirrusmq.sending.making import Entry, items_for
 from cirrusmq.sending.request_messages import stored
 from cirrusmq.storage import directory
 from cirrusmq.storage.bodies.write import keep_messages
-from cirrusmq.storage.directory_keys import topic_place
+from cirrusmq.storage.directory import topic_key
 from cirrusmq.storage.parcels import read_parcel
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
@@ -173,7 +173,7 @@ def _late_handouts(
     ]
     if not late:
         return []
-    key = topic_place(late[0].account, late[0].topic)
+    key = topic_key(late[0].account, late[0].topic)
     topic = directory.read_cached(core, key, Topic)
     if topic is None or topic.id != record.topic_id:
         return []

@@ -88,14 +88,14 @@ def read(core: Core, owner_id: str) -> Slots:
     )
 
 
-def wake_place(owner_id: str) -> tuple[str, str]:
+def wake_key(owner_id: str) -> tuple[str, str]:
     """Returns the key of the item `wake` of a queue or group."""
     return _pk(owner_id), _WAKE
 
 
 def read_circuit(core: Core, owner_id: str) -> Circuit:
     """Returns the state of a function's breaker, for half a read unit."""
-    item = core.store.get(core.tables.messages, *wake_place(owner_id), consistent=False)
+    item = core.store.get(core.tables.messages, *wake_key(owner_id), consistent=False)
     return read_breaker(item or {}).circuit
 
 

@@ -100,7 +100,7 @@ class _Worker:
         """The result of the scan behind an empty claim."""
         self._since_ms = core.now_ms()
         """When the worker last learned that there may be messages."""
-        self._breaker = FunctionBreaker(core, slots.wake_place(owner_id))
+        self._breaker = FunctionBreaker(core, slots.wake_key(owner_id))
 
     def run(self) -> None:
         """Works until nothing is ready, or time is up."""

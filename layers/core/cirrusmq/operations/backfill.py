@@ -32,7 +32,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage import directory
 from cirrusmq.storage.bodies.contents import read_contents
-from cirrusmq.storage.directory_keys import receiver_place
+from cirrusmq.storage.directory import receiver_key
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, log_key, partition_key
 from cirrusmq.storage.queries import LAST_KEY, Progress, remaining, scan_pages
 
@@ -185,7 +185,7 @@ def _selected(
 def _receiver(core: Core, run: Run) -> Receiver:
     """Returns the present receiver. Raises ReceiverNotFound if the operation's one is deleted."""
     details = run.operation.details
-    key = receiver_place(run.operation.queue_id, details["receiver"])
+    key = receiver_key(run.operation.queue_id, details["receiver"])
     found = directory.read(core, key, Receiver)
     if found is None or found.value.id != details["receiver_id"]:
         raise ReceiverNotFound

@@ -30,7 +30,7 @@ from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key, shard_keys
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import RESOURCES, queue_place, topic_place
+from cirrusmq.storage.directory import RESOURCES, queue_key, topic_key
 from cirrusmq.storage.parcels import LOG, page_request, partition_key
 from cirrusmq.storage.queries import LAST_KEY, Progress, remaining
 
@@ -165,10 +165,10 @@ def _hand_out(core: Core, entries: Sequence[LogEntry]) -> None:
 def _log_partitions(core: Core, resource_id: str, resource: Resource) -> int:
     """Returns the partitions of the log of a topic, or of a queue with receivers; 0 if none."""
     if resource.kind == "topic":
-        topic = directory.read(core, topic_place(resource.account, resource.name), Topic)
+        topic = directory.read(core, topic_key(resource.account, resource.name), Topic)
         return topic.value.attributes.partitions if topic and topic.value.id == resource_id else 0
     if resource.kind == "queue" and cached_receivers(core, resource_id):
-        queue = directory.read(core, queue_place(resource.account, resource.name), Queue)
+        queue = directory.read(core, queue_key(resource.account, resource.name), Queue)
         return queue.value.attributes.partitions if queue and queue.value.id == resource_id else 0
     return 0
 

@@ -25,7 +25,7 @@ from cirrusmq.queues.operations import Run, Step
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import topic_place
+from cirrusmq.storage.directory import topic_key
 from cirrusmq.storage.queries import LAST_KEY, Progress
 from cirrusmq.subscriptions import replays
 from cirrusmq.subscriptions.subscriptions import find_subscription
@@ -118,7 +118,7 @@ def _wake(core: Core, group: Subscription) -> None:
 
 
 def _topic(core: Core, run: Run) -> Topic:
-    key = topic_place(run.operation.account, run.operation.topic)
+    key = topic_key(run.operation.account, run.operation.topic)
     topic = directory.read_cached(core, key, Topic)
     if topic is None or topic.id != run.operation.details["topic_id"]:
         raise SubscriptionNotFound

@@ -11,7 +11,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import subscription_place, topic_place
+from cirrusmq.storage.directory import subscription_key, topic_key
 from cirrusmq.subscriptions.delivery.rules import POST_MS, DeliveryState, Wake
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
@@ -103,7 +103,7 @@ def make_push(
 
 def push_of(core: Core, delivery: DeliveryState) -> Push | None:
     """Returns a push of this subscription, without time to post, or None if it is gone."""
-    of_topic = topic_place(delivery.account, delivery.topic)
+    of_topic = topic_key(delivery.account, delivery.topic)
     topic = directory.read_cached(core, of_topic, Topic)
     if topic is None:
         return None
@@ -121,6 +121,6 @@ def _find(core: Core, place: dict[str, Any]) -> Subscription | None:
         if subscription.id == place["id"]:
             return subscription
     found = directory.read(
-        core, subscription_place(place["topic_id"], place["subscription"]), Subscription
+        core, subscription_key(place["topic_id"], place["subscription"]), Subscription
     )
     return found.value if found is not None and found.value.id == place["id"] else None

@@ -156,7 +156,7 @@ class _Looked:
 
     @cached_property
     def _counter(self) -> Item:
-        key = counters.counter_place(self._source.id)
+        key = counters.counter_key(self._source.id)
         return self._core.store.get(self._core.tables.usage, *key) or {}
 
     @cached_property

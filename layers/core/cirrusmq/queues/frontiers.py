@@ -13,7 +13,7 @@ from cirrusmq.base import limits
 from cirrusmq.queues.operations import Operation
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import operation_place
+from cirrusmq.storage.directory import operation_key
 from cirrusmq.storage.queries import LAST_KEY
 
 NOTHING = "!"
@@ -26,7 +26,7 @@ def frontier(
 ) -> str | None:
     """Returns the key up to which a replay has handed a log out, as it last saved or a little
     before, or None if it is done. ordered: True if messages there have an order."""
-    key = operation_place(account, operation_id)
+    key = operation_key(account, operation_id)
     operation = directory.read_cached(core, key, Operation)
     if operation is None or operation.state != "running":
         return None

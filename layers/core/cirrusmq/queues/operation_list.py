@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from cirrusmq.base import limits, ulid
 from cirrusmq.queues.operations import Operation, first_id
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory_keys import operation_place
+from cirrusmq.storage.directory import operation_key
 from cirrusmq.storage.newest import Span, read_newest
 
 
@@ -34,8 +34,8 @@ def page_of_operations(
         return wanted and shows(operation)
 
     since_ms = core.now_ms() - limits.OPERATION_SECONDS * 1_000
-    pk, first = operation_place(account, first_id(since_ms + 1))
-    last = operation_place(account, first_id(ulid.LAST_MS)).sk
+    pk, first = operation_key(account, first_id(since_ms + 1))
+    last = operation_key(account, first_id(ulid.LAST_MS)).sk
     listing = ("operations", account, *(f"{name}={chosen[name]}" for name in sorted(chosen)))
     span = Span(pk, first, last)
     return read_newest(core, listing, span, limit, cursor, Operation, is_wanted)

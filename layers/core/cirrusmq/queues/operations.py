@@ -26,9 +26,8 @@ from cirrusmq.model.topic import Topic
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import RUNNING, ItemKey, operation_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import RUNNING, Document, ItemKey, operation_key
 from cirrusmq.storage.queries import Progress
 
 Kind: TypeAlias = Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
@@ -194,7 +193,7 @@ def start_for_deployment(core: Core, kind: Kind, details: dict[str, Any]) -> Ope
 
 def of_deployment(core: Core) -> list[Operation]:
     """Returns the deployment's own operations of the last seven days."""
-    pk, prefix = operation_place(DEPLOYMENT, "")
+    pk, prefix = operation_key(DEPLOYMENT, "")
     return list(directory.read_list(core, pk, prefix, Operation))
 
 
@@ -216,11 +215,11 @@ def _begun(core: Core, account: str, kind: Kind, details: dict[str, Any], **more
 
 
 def _creation(core: Core, operation: Operation) -> list[dict[str, Any]]:
-    key = operation_place(operation.account, operation.id)
+    key = operation_key(operation.account, operation.id)
     expires_at = _expires_at(operation.started_ms)
     return [
-        directory.put_new(core, key, operation, expires_at=expires_at),
-        directory.put(core, _running_place(operation), _pointer(operation)),
+        directory_writes.put_new(core, key, operation, expires_at=expires_at),
+        directory_writes.put(core, _running_place(operation), _pointer(operation)),
     ]
 
 
@@ -248,7 +247,7 @@ def of_queue(core: Core, queue: Queue) -> list[Operation]:
 
     It reads all operations of the account.
     """
-    pk, prefix = operation_place(queue.account, "")
+    pk, prefix = operation_key(queue.account, "")
     found = directory.read_list(core, pk, prefix, Operation)
     since_ms = core.now_ms() - limits.OPERATION_SECONDS * 1000
     own = [each for each in found if each.queue_id == queue.id and each.started_ms > since_ms]
@@ -293,7 +292,7 @@ def save(core: Core, found: Document[Operation], **changes: Any) -> Document[Ope
     operation = msgspec.structs.replace(found.value, **changes)
     writes = [_put_over(core, operation, found)]
     if operation.state != "running":
-        writes.append(directory.delete(core, _running_place(operation)))
+        writes.append(directory_writes.delete(core, _running_place(operation)))
     try:
         core.store.transact(writes)
     except TransactionRefused:
@@ -314,7 +313,7 @@ def finish(
 def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
     if len(operation_id) > limits.GIVEN_ID_CHARACTERS:
         raise OperationNotFound
-    found = directory.read(core, operation_place(account, operation_id), Operation)
+    found = directory.read(core, operation_key(account, operation_id), Operation)
     if found is None:
         raise OperationNotFound
     if core.now_ms() >= _expires_at(found.value.started_ms) * 1000:
@@ -323,9 +322,9 @@ def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
 
 
 def _put_over(core: Core, operation: Operation, found: Document[Operation]) -> dict[str, Any]:
-    key = operation_place(operation.account, operation.id)
+    key = operation_key(operation.account, operation.id)
     expires_at = _expires_at(operation.started_ms)
-    return directory.put_over(core, key, operation, found, expires_at=expires_at)
+    return directory_writes.put_over(core, key, operation, found, expires_at=expires_at)
 
 
 def _expires_at(started_ms: int) -> int:

@@ -25,14 +25,14 @@ from cirrusmq.model.queue import (
 )
 from cirrusmq.queues.resources import Resource, expire_resource, find_resource, put_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import (
-    account_place,
-    queue_changes_place,
-    queue_place,
-    queue_users_place,
-    receivers_count_place,
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import (
+    Document,
+    account_key,
+    queue_changes_key,
+    queue_key,
+    queue_users_key,
+    receivers_count_key,
 )
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.storage.pages import read_page
@@ -40,7 +40,7 @@ from cirrusmq.storage.pages import read_page
 
 def get_queue(core: Core, account: str, name: str) -> Queue:
     """Returns the queue of exactly this name, as the cache has it. Raises QueueNotFound."""
-    queue = directory.read_cached(core, queue_place(account, name), Queue)
+    queue = directory.read_cached(core, queue_key(account, name), Queue)
     if queue is None or queue.name != name:
         raise QueueNotFound(f"account {account} has no queue {name}")
     return queue
@@ -55,10 +55,10 @@ def endpoint_queue(core: Core, account: str, name: str, queue_id: str | None) ->
         a change       queue, and one change more, in one transaction ── a second later: answered
         environments   have read the number again by then, and read their queues again
     """
-    changes = directory.read_count(core, queue_changes_place(account))
+    changes = directory.read_count(core, queue_changes_key(account))
 
     def load() -> Queue | None:
-        found = directory.read(core, queue_place(account, name), Queue)
+        found = directory.read(core, queue_key(account, name), Queue)
         return found.value if found and found.value.id == queue_id else None
 
     return core.slow_cache.get(("endpoint", queue_id, changes), load)
@@ -101,7 +101,7 @@ def _creation(
     core: Core, queue: Queue, given: QueueInput, exact: bool
 ) -> DirectoryChange[tuple[Queue, bool]]:
     account, name = queue.account, queue.name
-    key = queue_place(account, name)
+    key = queue_key(account, name)
     found = directory.read(core, key, Queue)
     if found is not None:
         held = found.value.attributes
@@ -115,8 +115,8 @@ def _creation(
     return DirectoryChange(
         result=(queue, True),
         writes=[
-            directory.put_new(core, key, queue, dead_letter_id=target and target.id),
-            directory.count_up(core, account_place(account), limit),
+            directory_writes.put_new(core, key, queue, dead_letter_id=target and target.id),
+            directory_writes.count_up(core, account_key(account), limit),
             put_resource(core, queue.id, Resource(account, "queue", name)),
             *_refer(core, queue, None, target),
             *others,
@@ -137,10 +137,10 @@ def _other_name_is_free(core: Core, queue: Queue) -> list[dict[str, Any]]:
     other = other_fifo_name(queue.name) if ordered else None
     if other is None:
         return []
-    key = queue_place(queue.account, other)
+    key = queue_key(queue.account, other)
     found = directory.read(core, key, Queue)
     if found is None:
-        return [directory.check(core, key, "attribute_not_exists(pk)")]
+        return [directory_writes.check(core, key, "attribute_not_exists(pk)")]
     if found.value.attributes.ordered:
         raise AlreadyExists(f"queue {other} exists, which SQS's callers know by the same name")
     return []
@@ -163,7 +163,7 @@ def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], 
         return DirectoryChange(
             result=queue,
             writes=update_writes(core, found, queue),
-            keys=[queue_place(account, name), queue_changes_place(account)],
+            keys=[queue_key(account, name), queue_changes_key(account)],
         )
 
     return change(core, plan)
@@ -172,17 +172,17 @@ def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], 
 def update_writes(core: Core, found: Document[Queue], queue: Queue) -> list[dict[str, Any]]:
     """Returns a transaction's writes of a queue over the version that was read."""
     target = _dead_letter_target(core, queue, found.value)
-    key, target_id = queue_place(queue.account, queue.name), target and target.id
+    key, target_id = queue_key(queue.account, queue.name), target and target.id
     return [
-        directory.put_over(core, key, queue, found, dead_letter_id=target_id),
+        directory_writes.put_over(core, key, queue, found, dead_letter_id=target_id),
         *_refer(core, queue, found.value, target),
-        directory.change_count(core, queue_changes_place(queue.account), 1),
+        directory_writes.change_count(core, queue_changes_key(queue.account), 1),
     ]
 
 
 def check_unused(core: Core, queue: Queue) -> None:
     """Raises InUse if something refers to the queue now."""
-    users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
+    users = core.store.get(core.tables.directory, *queue_users_key(queue.id))
     if users is not None and users.keys() & {"dead_letters_of", "endpoint_of"}:
         raise InUse(f"queue {queue.name} is a dead-letter queue or a subscription's endpoint")
 
@@ -190,14 +190,14 @@ def check_unused(core: Core, queue: Queue) -> None:
 def queue_removal(core: Core, found: Document[Queue]) -> DirectoryChange[None]:
     """Returns the deletion of a queue; refused if it has changed, is used or has receivers."""
     queue = found.value
-    key = queue_place(queue.account, queue.name)
+    key = queue_key(queue.account, queue.name)
     return DirectoryChange(
         result=None,
         writes=[
-            directory.delete_version(core, key, found.version),
-            directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
-            directory.delete_count(core, receivers_count_place(queue.id)),
-            directory.change_count(core, account_place(queue.account), -1),
+            directory_writes.delete_version(core, key, found.version),
+            directory_writes.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
+            directory_writes.delete_count(core, receivers_count_key(queue.id)),
+            directory_writes.change_count(core, account_key(queue.account), -1),
             expire_resource(core, queue.id, Resource(queue.account, "queue", queue.name)),
             *_refer(core, None, queue, None),
         ],
@@ -212,7 +212,7 @@ def list_queues(
     return read_page(
         core,
         ("queues", account, prefix),
-        queue_place(account, prefix),
+        queue_key(account, prefix),
         limit,
         cursor,
         Queue,
@@ -222,12 +222,12 @@ def list_queues(
 
 def dead_letter_sources(core: Core, queue: Queue) -> list[Queue]:
     """Returns the queues whose dead letters this one takes, by name; a read unit for each."""
-    users = core.store.get(core.tables.directory, *queue_users_place(queue.id)) or {}
+    users = core.store.get(core.tables.directory, *queue_users_key(queue.id)) or {}
     ids = users.get("dead_letters_of", {"SS": []})["SS"]
     named = [found for each in ids if (found := find_resource(core, each)) is not None]
     # Subscriptions are among the users as well.
     read = [
-        directory.read(core, queue_place(found.account, found.name), Queue)
+        directory.read(core, queue_key(found.account, found.name), Queue)
         for found in named
         if found.kind == "queue"
     ]
@@ -236,7 +236,7 @@ def dead_letter_sources(core: Core, queue: Queue) -> list[Queue]:
 
 def find_queue(core: Core, account: str, name: str) -> Document[Queue]:
     """Returns the queue as the directory has it now. Raises QueueNotFound."""
-    found = directory.read(core, queue_place(account, name), Queue)
+    found = directory.read(core, queue_key(account, name), Queue)
     if found is None or found.value.name != name:
         raise QueueNotFound(f"account {account} has no queue {name}")
     return found
@@ -267,7 +267,7 @@ def _dead_letter_target(core: Core, queue: Queue, before: Queue | None) -> Queue
         raise InvalidParameter(
             "dead_letter.queue", "does not allow this queue: see its RedriveAllowPolicy"
         )
-    users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
+    users = core.store.get(core.tables.directory, *queue_users_key(queue.id))
     if users is not None and "dead_letters_of" in users:
         raise InvalidParameter(
             "dead_letter", "is not allowed: other queues use this one as their dead-letter queue"
@@ -292,18 +292,22 @@ def _refer(
     writes = []
     if target is not None and queue is not None:
         writes.append(
-            directory.check(
+            directory_writes.check(
                 core,
-                queue_place(queue.account, target.name),
+                queue_key(queue.account, target.name),
                 "attribute_exists(pk) AND attribute_not_exists(dead_letter_id)",
             )
         )
-        writes.append(directory.check_unused(core, queue.id, "dead_letters_of"))
+        writes.append(directory_writes.check_unused(core, queue.id, "dead_letters_of"))
     if old_name == new_name:
         return writes
     if old_name is not None:
         old = find_queue(core, owner.account, old_name).value
-        writes.append(directory.change_users(core, old.id, "dead_letters_of", "DELETE", owner.id))
+        writes.append(
+            directory_writes.change_users(core, old.id, "dead_letters_of", "DELETE", owner.id)
+        )
     if target is not None:
-        writes.append(directory.change_users(core, target.id, "dead_letters_of", "ADD", owner.id))
+        writes.append(
+            directory_writes.change_users(core, target.id, "dead_letters_of", "ADD", owner.id)
+        )
     return writes

@@ -25,8 +25,8 @@ from cirrusmq.model.transitions import under_key
 from cirrusmq.queues.queues import find_queue, update_queue, update_writes
 from cirrusmq.queues.receivers import Receiver
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import receiver_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import receiver_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 
 _ENDED = (DELETED, GONE, MOVED)
@@ -54,15 +54,15 @@ def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
     """Makes everything receivable: the receiver's operation has put the last message."""
 
     def plan() -> DirectoryChange[None]:
-        key = receiver_place(queue.id, receiver.name)
+        key = receiver_key(queue.id, receiver.name)
         found = directory.read(core, key, Receiver)
         if found is None or found.value.id != receiver.id or not found.value.filling:
             return DirectoryChange(result=None)
         after = replace(found.value, filling=False)
         return DirectoryChange(
             result=None,
-            writes=[directory.put_over(core, key, after, found)],
-            keys=[receiver_place(queue.id, "")],
+            writes=[directory_writes.put_over(core, key, after, found)],
+            keys=[receiver_key(queue.id, "")],
         )
 
     change(core, plan)

@@ -10,7 +10,7 @@ from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import update_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory_keys import queue_place
+from cirrusmq.storage.directory import queue_key
 
 LATEST, EARLIEST = "latest", "earliest"
 BEGINNING_MS = limits.CALL_MS + limits.DOCUMENTS_MS + limits.CLOCK_SKEW_MS
@@ -65,7 +65,7 @@ def with_log(core: Core, queue: Queue) -> Queue:
             lambda before: _log_since(before, core.now_ms() + BEGINNING_MS),
         )
     elif queue.log_since_ms > core.now_ms():  # another call is at it
-        core.cache.turn_over(queue_place(queue.account, queue.name))
+        core.cache.turn_over(queue_key(queue.account, queue.name))
     else:
         return queue
     since_ms = core.now_ms() + core.skew_ms + 1

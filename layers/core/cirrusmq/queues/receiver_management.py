@@ -37,13 +37,13 @@ from cirrusmq.queues.receivers import DEFAULT, Receiver, list_receivers
 from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import (
-    queue_place,
-    receiver_place,
-    receivers_count_place,
-    resource_place,
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import (
+    Document,
+    queue_key,
+    receiver_key,
+    receivers_count_key,
+    resource_key,
 )
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 
@@ -91,7 +91,7 @@ def _creation(
 ) -> DirectoryChange[tuple[Receiver, bool]]:
     start = LATEST if isinstance(wanted.start, UnsetType) else wanted.start
     shown_filter = None if isinstance(wanted.filter, UnsetType) else wanted.filter
-    key = receiver_place(queue.id, name)
+    key = receiver_key(queue.id, name)
     found = directory.read(core, key, Receiver)
     if found is not None:
         asked = {"start": start, "filter": shown_filter}
@@ -137,9 +137,9 @@ def _creation(
     return DirectoryChange(
         result=(receiver, True),
         writes=[
-            directory.check(core, resource_place(queue.id), undeleted),
-            directory.count_up(core, receivers_count_place(queue.id), limit),
-            directory.put_new(core, key, receiver),
+            directory_writes.check(core, resource_key(queue.id), undeleted),
+            directory_writes.count_up(core, receivers_count_key(queue.id), limit),
+            directory_writes.put_new(core, key, receiver),
             put_resource(core, receiver.id, _resource(queue, receiver)),
             *writes,
         ],
@@ -162,7 +162,7 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
 
     A message sent after the answer is later than that, and than the start of one that is `latest`.
     """
-    core.cache.turn_over(receiver_place(queue.id, ""), queue_place(queue.account, queue.name))
+    core.cache.turn_over(receiver_key(queue.id, ""), queue_key(queue.account, queue.name))
     begun_ms = min(receiver.start_ms, receiver.created_ms + core.skew_ms + 1)
     if receiver.backfill is not None:
         begun_ms = core.floor_ms()
@@ -173,7 +173,7 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
 def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeInput) -> Receiver:
     """Change some attributes of a receiver; in force everywhere when this returns."""
     check_name("receiver", name, RECEIVER_NAME)
-    key = receiver_place(queue.id, name)
+    key = receiver_key(queue.id, name)
 
     def plan() -> DirectoryChange[Receiver]:
         found = directory.read(core, key, Receiver)
@@ -194,8 +194,8 @@ def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeIn
         after = msgspec.structs.replace(after, modified_ms=now_ms)
         return DirectoryChange(
             result=after,
-            writes=[directory.put_over(core, key, after, found)],
-            keys=[receiver_place(queue.id, "")],
+            writes=[directory_writes.put_over(core, key, after, found)],
+            keys=[receiver_key(queue.id, "")],
         )
 
     return change(core, plan)
@@ -204,11 +204,11 @@ def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeIn
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:
     """Removes a receiver; the messages that it had not received are gone with it."""
     check_name("receiver", name, RECEIVER_NAME)
-    found = directory.read(core, receiver_place(queue.id, name), Receiver)
+    found = directory.read(core, receiver_key(queue.id, name), Receiver)
     if found is None or found.value.name != name:
         raise ReceiverNotFound
     _remove(core, queue, found)
-    core.cache.turn_over(receiver_place(queue.id, ""))
+    core.cache.turn_over(receiver_key(queue.id, ""))
 
 
 def delete_queue(core: Core, account: str, name: str) -> None:
@@ -222,12 +222,12 @@ def delete_queue(core: Core, account: str, name: str) -> None:
         check_unused(core, queue.value)
         receivers = list_receivers(core, queue.value)
         for receiver in receivers:
-            key = receiver_place(queue.value.id, receiver.name)
+            key = receiver_key(queue.value.id, receiver.name)
             found = directory.read(core, key, Receiver)
             if found is not None:
                 _remove(core, queue.value, found)
         if receivers:
-            core.cache.turn_over(receiver_place(queue.value.id, ""))
+            core.cache.turn_over(receiver_key(queue.value.id, ""))
         return queue_removal(core, queue)
 
     change(core, plan)
@@ -238,10 +238,10 @@ def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:
     with contextlib.suppress(TransactionRefused):  # another call has removed it
         core.store.transact(
             [
-                directory.delete_version(
-                    core, receiver_place(queue.id, receiver.name), found.version
+                directory_writes.delete_version(
+                    core, receiver_key(queue.id, receiver.name), found.version
                 ),
-                directory.change_count(core, receivers_count_place(queue.id), -1),
+                directory_writes.change_count(core, receivers_count_key(queue.id), -1),
                 expire_resource(core, receiver.id, _resource(queue, receiver)),
             ]
         )

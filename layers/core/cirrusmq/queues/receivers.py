@@ -17,7 +17,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import receiver_place
+from cirrusmq.storage.directory import receiver_key
 from cirrusmq.storage.pages import read_page
 
 DEFAULT = "default"
@@ -102,19 +102,19 @@ def page_of_receivers(
     core: Core, queue: Queue, limit: int, cursor: str | None
 ) -> tuple[list[Receiver], str | None]:
     """Returns a page of the queue's receivers, by name."""
-    key = receiver_place(queue.id, "")
+    key = receiver_key(queue.id, "")
     return read_page(core, ("receivers", queue.id), key, limit, cursor, Receiver)
 
 
 def list_receivers(core: Core, queue: Queue) -> list[Receiver]:
     """Returns the queue's receivers, by name."""
-    pk, prefix = receiver_place(queue.id, "")
+    pk, prefix = receiver_key(queue.id, "")
     return list(directory.read_list(core, pk, prefix, Receiver))
 
 
 def cached_receivers(core: Core, queue_id: str) -> list[Receiver]:
     """Returns the queue's receivers, as the cache has them."""
-    pk, prefix = receiver_place(queue_id, "")
+    pk, prefix = receiver_key(queue_id, "")
     return core.cache.get(
         (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Receiver))
     )

@@ -8,8 +8,8 @@ import msgspec
 
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import resource_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import resource_key
 
 _KEPT_SECONDS = 60 * 86_400
 
@@ -26,18 +26,18 @@ class Resource(msgspec.Struct, frozen=True):
 
 def put_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, Any]:
     """Returns a transaction's write of a new resource."""
-    return directory.put_new(core, resource_place(resource_id), resource)
+    return directory_writes.put_new(core, resource_key(resource_id), resource)
 
 
 def expire_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, Any]:
     """Returns a transaction's write of a deleted resource: its id is known for 60 days more."""
     expires_at = core.now_ms() // 1000 + _KEPT_SECONDS
-    return directory.expire(core, resource_place(resource_id), resource, expires_at)
+    return directory_writes.expire(core, resource_key(resource_id), resource, expires_at)
 
 
 def find_existing(core: Core, resource_id: str) -> Resource | None:
     """Returns the present resource of this id, or None if it was deleted."""
-    item = core.store.get(core.tables.directory, *resource_place(resource_id))
+    item = core.store.get(core.tables.directory, *resource_key(resource_id))
     if item is None or "expires_at" in item:
         return None
     return decode_json(item["document"]["S"], Resource)
@@ -45,7 +45,7 @@ def find_existing(core: Core, resource_id: str) -> Resource | None:
 
 def find_resource(core: Core, resource_id: str) -> Resource | None:
     """Returns the resource of this id from the slow cache; also for 60 days after its deletion."""
-    key = resource_place(resource_id)
+    key = resource_key(resource_id)
 
     def load() -> Resource | None:
         found = directory.read(core, key, Resource)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from cirrusmq.access.running import counted, counts_place
+from cirrusmq.access.running import counted, counts_key
 from cirrusmq.runtime.core import Core
 
 COUNTED_MS = 1_000
@@ -24,5 +24,5 @@ def waiting(core: Core, account: str, until_ms: int) -> Iterator[bool]:
     if not bound or until_ms - core.now_ms() <= COUNTED_MS:
         yield True
         return
-    with counted(core, counts_place(account, _WAITING), until_ms) as waiting_now:
+    with counted(core, counts_key(account, _WAITING), until_ms) as waiting_now:
         yield waiting_now <= bound

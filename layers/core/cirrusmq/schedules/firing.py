@@ -36,9 +36,8 @@ from cirrusmq.schedules.items import (
 from cirrusmq.schedules.messages import Fired, make_message
 from cirrusmq.schedules.rules import latest, next_after
 from cirrusmq.schedules.schedule import Definition, Failure, Schedule
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import schedule_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import Document, schedule_key
 
 _STEPS = 200
 """Times of one mark that a sweep fires; the next sweep goes on."""
@@ -117,7 +116,7 @@ def _fire_isolated(look: MarkLook, mark: ScheduleMark) -> bool:
 def _fire(look: MarkLook, mark: ScheduleMark) -> bool:
     """Fires a mark, and the marks after it until the horizon. Returns True if it finished."""
     core = look.core
-    key = schedule_place(mark.account, mark.name)
+    key = schedule_key(mark.account, mark.name)
     for _ in range(_STEPS):
         if core.now_ms() >= look.deadline_ms:
             return False
@@ -200,8 +199,8 @@ def _write(core: Core, found: Document[Schedule] | None, mark: ScheduleMark, ste
         writes.append(put_mark(core, replace(mark, due_ms=step.next_ms)))
     if found is not None and _changes_failure(found.value, step):
         schedule = replace(found.value, failure=step.failure)
-        key = schedule_place(mark.account, mark.name)
-        writes.append(directory.put_over(core, key, schedule, found))
+        key = schedule_key(mark.account, mark.name)
+        writes.append(directory_writes.put_over(core, key, schedule, found))
     put_ms = core.now_ms()
     if step.fired is not None:
         writes += step.fired.puts(core)

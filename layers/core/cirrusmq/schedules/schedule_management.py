@@ -19,9 +19,8 @@ from cirrusmq.schedules.schedule import (
     read_definition,
     with_definition,
 )
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import schedule_place, schedules_count_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import Document, schedule_key, schedules_count_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.storage.pages import read_page
 
@@ -59,7 +58,7 @@ def _put(
     wanted: Definition,
     resource_id: str | None,
 ) -> DirectoryChange[tuple[Schedule, bool]]:
-    key, now_ms = schedule_place(account, name), core.now_ms()
+    key, now_ms = schedule_key(account, name), core.now_ms()
     found = directory.read(core, key, Schedule)
     if found is not None and found.value.name != name:
         raise AlreadyExists(f"schedule {found.value.name} exists")
@@ -73,7 +72,7 @@ def _put(
     writes = []
     if found is not None:
         schedule = with_definition(found.value, definition, now_ms)
-        writes.append(directory.put_over(core, key, schedule, found))
+        writes.append(directory_writes.put_over(core, key, schedule, found))
     else:
         schedule = Schedule(
             account=account,
@@ -83,9 +82,9 @@ def _put(
             created_ms=now_ms,
             modified_ms=now_ms,
         )
-        writes.append(directory.put_new(core, key, schedule))
-        count = schedules_count_place(account)
-        writes.append(directory.count_up(core, count, limits.SCHEDULES_PER_ACCOUNT))
+        writes.append(directory_writes.put_new(core, key, schedule))
+        count = schedules_count_key(account)
+        writes.append(directory_writes.count_up(core, count, limits.SCHEDULES_PER_ACCOUNT))
     due_ms = next_after(definition.rule, definition.since_ms - 1)
     if due_ms is not None:
         writes.append(put_mark(core, ScheduleMark(due_ms, definition.id, account, name)))
@@ -102,7 +101,7 @@ def _put(
 def find_schedule(core: Core, account: str, name: str) -> Document[Schedule]:
     """Returns the schedule as the directory has it now. Raises ScheduleNotFound."""
     check_name("schedule", name, SCHEDULE_NAME)
-    found = directory.read(core, schedule_place(account, name), Schedule)
+    found = directory.read(core, schedule_key(account, name), Schedule)
     if found is None or found.value.name != name:
         raise ScheduleNotFound(f"account {account} has no schedule {name}")
     return found
@@ -115,7 +114,7 @@ def list_schedules(
     return read_page(
         core,
         ("schedules", account, prefix),
-        schedule_place(account, prefix),
+        schedule_key(account, prefix),
         limit,
         cursor,
         Schedule,
@@ -134,8 +133,8 @@ def delete_schedule(core: Core, account: str, name: str) -> None:
         return DirectoryChange(
             result=None,
             writes=[
-                directory.delete_version(core, schedule_place(account, name), found.version),
-                directory.change_count(core, schedules_count_place(account), -1),
+                directory_writes.delete_version(core, schedule_key(account, name), found.version),
+                directory_writes.change_count(core, schedules_count_key(account), -1),
             ],
         )
 

@@ -105,7 +105,7 @@ class CounterPlace(msgspec.Struct, frozen=True):
     after: str = ""
 
 
-def counter_place(resource_id: str) -> tuple[str, str]:
+def counter_key(resource_id: str) -> tuple[str, str]:
     """Returns the key of a resource's counter in the Usage table."""
     return shard_key(COUNTERS, resource_id), resource_id
 
@@ -121,7 +121,7 @@ def change_counter(
     numbers = {**dict.fromkeys(Kept._fields, 0), **step}
     return {
         "TableName": core.tables.usage,
-        "Key": key(*counter_place(resource_id)),
+        "Key": key(*counter_key(resource_id)),
         "UpdateExpression": "ADD "
         + ", ".join(f"#{name} :{name}" for name in numbers)
         + " SET changed = :minute",
@@ -137,7 +137,7 @@ def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:
     """Returns the counters that exist, as they are stored, by id; half a read unit for each."""
     found: dict[str, Item] = {}
     for first in range(0, len(resource_ids), _TOGETHER):
-        keys = list(map(counter_place, resource_ids[first : first + _TOGETHER]))
+        keys = list(map(counter_key, resource_ids[first : first + _TOGETHER]))
         items = core.store.get_many(core.tables.usage, keys, consistent=False)
         found |= {resource_id: item for (_, resource_id), item in items.items()}
     return found
@@ -145,14 +145,14 @@ def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:
 
 def read_kept(core: Core, resource_id: str) -> Kept:
     """Returns the counter of a queue, receiver or subscription, as the meter last left it."""
-    return kept_in(core.store.get(core.tables.usage, *counter_place(resource_id)) or {})
+    return kept_in(core.store.get(core.tables.usage, *counter_key(resource_id)) or {})
 
 
 def kept(core: Core, resource_id: str) -> int:
     """Returns the messages kept in a queue that is about to get some, at most a minute late."""
 
     def load() -> int:
-        item = core.store.get(core.tables.usage, *counter_place(resource_id))
+        item = core.store.get(core.tables.usage, *counter_key(resource_id))
         if item is None:
             note_use(core, resource_id)
         return kept_in(item or {}).messages
@@ -165,7 +165,7 @@ def note_use(core: Core, resource_id: str) -> None:
     minute = {":minute": {"N": str(core.now_ms() // 60_000)}}
     request = {
         "TableName": core.tables.usage,
-        "Key": key(*counter_place(resource_id)),
+        "Key": key(*counter_key(resource_id)),
         "UpdateExpression": "SET changed = :minute",
         "ExpressionAttributeValues": minute,
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from cirrusmq.base.formats import FORMAT, WRITTEN_FORMAT
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
-from cirrusmq.storage.directory_keys import FORMATS
+from cirrusmq.storage.directory import FORMATS
 
 _READS, _WRITES = "reads", "writes"
 

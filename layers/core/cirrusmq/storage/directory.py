@@ -1,14 +1,13 @@
-"""The Directory table: documents of resources, read through the cache, written with conditions.
+"""The Directory table: its keys, and documents of resources, read through the cache.
 
-Functions roll one after another, and back, so that a release reads documents of a later one.
-Unknown members of a document, and attributes beside it, are written back with each change
-(`unknown_members.py`); a document that must not be used so is refused (`decode_document`).
+Functions roll one after another, and back, so that a release reads documents of a later one; one
+that must not be used so is refused (`decode_document`). Writes are in `directory_writes.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,14 +16,17 @@ from cirrusmq.base.formats import is_later, later_release
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage.directory_keys import ItemKey, queue_users_place
+from cirrusmq.runtime.store import Item, key, shard_key
 
 T = TypeVar("T")
-Use = Literal["dead_letters_of", "endpoint_of"]
-"""A use of a queue: as a dead-letter queue, or as a subscription's endpoint."""
 SHOWN_BYTES = 2_000
 """Most bytes of a listed value beside its document: names and values of defaults, times."""
+
+
+RESOURCES = "I"
+"""Kind of the partition keys of all resources, for the sweep."""
+RUNNING = "running"
+"""Partition with a pointer to each running operation, for the sweep."""
 
 
 class _Format(msgspec.Struct):
@@ -120,122 +122,6 @@ def read_page(
     return values, None
 
 
-def put_new(core: Core, key: ItemKey, value: object, **others: Any) -> dict[str, Any]:
-    """Returns a transaction's write of a document that does not exist yet."""
-    request = _put(core, key, value, 1, None, others)
-    return {"Put": {**request, "ConditionExpression": "attribute_not_exists(pk)"}}
-
-
-def put_over(
-    core: Core, key: ItemKey, value: object, found: Document[Any], **others: Any
-) -> dict[str, Any]:
-    """Returns a transaction's write of a document over the version that was read."""
-    request = _put(core, key, value, found.version + 1, found, others)
-    seen = {":seen": {"N": str(found.version)}}
-    return {
-        "Put": {
-            **request,
-            "ConditionExpression": "version = :seen",
-            "ExpressionAttributeValues": seen,
-        }
-    }
-
-
-def put(
-    core: Core, key: ItemKey, value: object, found: Document[Any] | None = None, **others: Any
-) -> dict[str, Any]:
-    """Returns a transaction's unconditional write of a document; `found`: the one it replaces."""
-    return {"Put": _put(core, key, value, 1, found, others)}
-
-
-def expire(core: Core, place: ItemKey, value: object, expires_at: int) -> dict[str, Any]:
-    """Returns a transaction's expiry of a document; a missing one is `value` until then."""
-    document = msgspec.json.encode(value).decode()
-    return {
-        "Update": {
-            "TableName": core.tables.directory,
-            "Key": key(*place),
-            "UpdateExpression": "SET expires_at = :expires_at"
-            ", document = if_not_exists(document, :document)"
-            ", version = if_not_exists(version, :one)",
-            "ExpressionAttributeValues": {
-                ":expires_at": {"N": str(expires_at)},
-                ":document": {"S": document},
-                ":one": {"N": "1"},
-            },
-        }
-    }
-
-
-def delete_version(core: Core, place: ItemKey, version: int) -> dict[str, Any]:
-    """Returns a transaction's delete of the version that was read."""
-    return {
-        "Delete": {
-            "TableName": core.tables.directory,
-            "Key": key(*place),
-            "ConditionExpression": "version = :seen",
-            "ExpressionAttributeValues": {":seen": {"N": str(version)}},
-        }
-    }
-
-
-def delete(core: Core, place: ItemKey) -> dict[str, Any]:
-    """Returns a transaction's unconditional delete."""
-    return {"Delete": {"TableName": core.tables.directory, "Key": key(*place)}}
-
-
-def check(core: Core, place: ItemKey, condition: str, **values: str) -> dict[str, Any]:
-    """Returns a transaction's condition on an item, which does not change it."""
-    request: dict[str, Any] = {
-        "TableName": core.tables.directory,
-        "Key": key(*place),
-        "ConditionExpression": condition,
-    }
-    if values:
-        request["ExpressionAttributeValues"] = {f":{n}": {"S": v} for n, v in values.items()}
-    return {"ConditionCheck": request}
-
-
-def check_unused(core: Core, queue_id: str, *uses: Use) -> dict[str, Any]:
-    """Returns a transaction's condition that nothing uses a queue in one of these ways."""
-    condition = " AND ".join(f"attribute_not_exists({use})" for use in uses)
-    return check(core, queue_users_place(queue_id), condition)
-
-
-def change_users(core: Core, queue_id: str, use: Use, verb: str, user_id: str) -> dict[str, Any]:
-    """Returns a transaction's `ADD` or `DELETE` of a reference to a queue."""
-    return {
-        "Update": {
-            "TableName": core.tables.directory,
-            "Key": key(*queue_users_place(queue_id)),
-            "UpdateExpression": f"{verb} {use} :user",
-            "ExpressionAttributeValues": {":user": {"SS": [user_id]}},
-        }
-    }
-
-
-def change_count(
-    core: Core, place: ItemKey, by: int, condition: str | None = None, bound: int = 0
-) -> dict[str, Any]:
-    """Returns a transaction's step of a counter; `condition` compares `#count` with `:bound`."""
-    request: dict[str, Any] = {
-        "TableName": core.tables.directory,
-        "Key": key(*place),
-        "UpdateExpression": "ADD #count :by",
-        "ExpressionAttributeNames": {"#count": "count"},
-        "ExpressionAttributeValues": {":by": {"N": str(by)}},
-    }
-    if condition is not None:
-        request["ConditionExpression"] = condition
-        request["ExpressionAttributeValues"][":bound"] = {"N": str(bound)}
-    return {"Update": request}
-
-
-def count_up(core: Core, key: ItemKey, limit: int) -> dict[str, Any]:
-    """Returns a transaction's step up of a counter, refused if it is at `limit`."""
-    return change_count(core, key, 1, "attribute_not_exists(#count) OR #count < :bound", limit)
-
-
 def read_count(core: Core, key: ItemKey) -> int:
     """Returns a counter, as the cache has it."""
 
@@ -244,39 +130,6 @@ def read_count(core: Core, key: ItemKey) -> int:
         return int(item["count"]["N"]) if item else 0
 
     return core.cache.get(key, load)
-
-
-def delete_count(core: Core, place: ItemKey) -> dict[str, Any]:
-    """Returns a transaction's delete of a counter, which must be at 0."""
-    request = {
-        "TableName": core.tables.directory,
-        "Key": key(*place),
-        "ConditionExpression": "attribute_not_exists(#count) OR #count = :none",
-        "ExpressionAttributeNames": {"#count": "count"},
-        "ExpressionAttributeValues": {":none": {"N": "0"}},
-    }
-    return {"Delete": request}
-
-
-def _put(
-    core: Core,
-    key: ItemKey,
-    value: object,
-    version: int,
-    found: Document[Any] | None,
-    others: dict[str, Any],
-) -> dict[str, Any]:
-    # Hot functions write no documents: their cold starts do without PynamoDB's models.
-    from cirrusmq.storage.models import DirectoryItem
-    from cirrusmq.storage.unknown_members import unknown_attributes, with_unknown_members
-
-    kept: Item = {}
-    text = msgspec.json.encode(value)
-    if found is not None:
-        kept = unknown_attributes(found.stored)
-        text = with_unknown_members(text, value, found.stored["document"]["S"], found.value)
-    made = DirectoryItem(*key, version=version, document=text.decode(), **others)
-    return {"TableName": core.tables.directory, "Item": {**kept, **made.serialize()}}
 
 
 def decode_document(item: Item, kind: type[T]) -> Document[T]:
@@ -298,3 +151,122 @@ def decode_document(item: Item, kind: type[T]) -> Document[T]:
 def _of_a_later_release(item: Item) -> Unavailable:
     where = f"{item['pk']['S']} {item['sk']['S']}"
     return later_release(where, "This resource was written by a later release; deploy that one.")
+
+
+class ItemKey(NamedTuple):
+    """Key of an item of the Directory."""
+
+    pk: str
+    sk: str
+
+
+ADMIN_KEYS = ItemKey("deployment", "admin_keys")
+FORMATS = ItemKey("deployment", "formats")
+
+
+def account_key(account: str) -> ItemKey:
+    """Returns the key of an account's item, which counts its queues."""
+    return ItemKey(f"A#{account}", "account")
+
+
+def access_key_key(access_key_id: str) -> ItemKey:
+    """Returns the key of an access key, as a caller shows it."""
+    return ItemKey(f"K#{access_key_id}", "key")
+
+
+def account_access_key_key(account: str, access_key_id: str) -> ItemKey:
+    """Returns the key of an access key in its account's list."""
+    return ItemKey(f"A#{account}", f"key#{access_key_id}")
+
+
+def queue_key(account: str, name: str) -> ItemKey:
+    """Returns the key of a queue; case of the name is ignored."""
+    return ItemKey(f"A#{account}", f"queue#{name.lower()}")
+
+
+def queue_changes_key(account: str) -> ItemKey:
+    """Returns the key of the count of changes of the account's queues."""
+    return ItemKey(f"A#{account}", "queue_changes")
+
+
+def queue_users_key(queue_id: str) -> ItemKey:
+    """Returns the key of the references to a queue, by use, which forbid its deletion."""
+    return ItemKey(f"Q#{queue_id}", "users")
+
+
+def receiver_key(queue_id: str, name: str) -> ItemKey:
+    """Returns the key of a receiver of a queue; case of the name is ignored."""
+    return ItemKey(f"Q#{queue_id}", f"receiver#{name.lower()}")
+
+
+def receivers_count_key(queue_id: str) -> ItemKey:
+    """Returns the key of the count of a queue's receivers."""
+    return ItemKey(f"Q#{queue_id}", "count")
+
+
+def grant_key(queue_id: str, account: str) -> ItemKey:
+    """Returns the key of a grant, in its queue's list."""
+    return ItemKey(f"Q#{queue_id}", f"grant#{account}")
+
+
+def granted_key(account: str, owner: str, queue_name: str) -> ItemKey:
+    """Returns the key of a grant, in the list of the account that has it."""
+    return ItemKey(f"G#{account}", f"{owner}#{queue_name}")
+
+
+def topic_grant_key(topic_id: str, account: str) -> ItemKey:
+    """Returns the key of a grant, in its topic's list."""
+    return ItemKey(f"T#{topic_id}", f"grant#{account}")
+
+
+def topic_granted_key(account: str, owner: str, topic_name: str) -> ItemKey:
+    """Returns the key of a grant on a topic, in its account's list; no queue has such a name."""
+    return ItemKey(f"G#{account}", f"{owner}#topic#{topic_name}")
+
+
+def topic_key(account: str, name: str) -> ItemKey:
+    """Returns the key of a topic; case of the name is ignored."""
+    return ItemKey(f"A#{account}", f"topic#{name.lower()}")
+
+
+def subscription_key(topic_id: str, name: str) -> ItemKey:
+    """Returns the key of a subscription of a topic; case of the name is ignored."""
+    return ItemKey(f"T#{topic_id}", f"subscription#{name.lower()}")
+
+
+def subscriptions_count_key(topic_id: str) -> ItemKey:
+    """Returns the key of the count of a topic's subscriptions."""
+    return ItemKey(f"T#{topic_id}", "count")
+
+
+def topics_count_key(account: str) -> ItemKey:
+    """Returns the key of the count of an account's topics."""
+    return ItemKey(f"A#{account}", "topics")
+
+
+def resource_key(resource_id: str) -> ItemKey:
+    """Returns the key of an id's account and name; kept for a while after the resource.
+
+    All of them have one of a few partition keys, so that they can be listed.
+    """
+    return ItemKey(shard_key(RESOURCES, resource_id), resource_id)
+
+
+def schedule_key(account: str, name: str) -> ItemKey:
+    """Returns the key of a schedule; case of the name is ignored."""
+    return ItemKey(f"A#{account}", f"schedule#{name.lower()}")
+
+
+def schedules_count_key(account: str) -> ItemKey:
+    """Returns the key of the count of an account's schedules."""
+    return ItemKey(f"A#{account}", "schedules")
+
+
+def operation_key(account: str, operation_id: str) -> ItemKey:
+    """Returns the key of an operation of an account."""
+    return ItemKey(f"A#{account}", f"operation#{operation_id}")
+
+
+def audit_key(account: str, change_id: str) -> ItemKey:
+    """Returns the key of a change in an account's audit, under an id that sorts by time."""
+    return ItemKey(f"E#{account}", change_id)

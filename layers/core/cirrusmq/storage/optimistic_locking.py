@@ -14,7 +14,7 @@ import msgspec
 from cirrusmq.base.errors import CirrusMQError, Unavailable
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
-from cirrusmq.storage.directory_keys import ItemKey
+from cirrusmq.storage.directory import ItemKey
 
 T = TypeVar("T")
 _TRIES = 8

@@ -28,7 +28,7 @@ from cirrusmq.storage.counters import (
     LETTERS,
     Counter,
     Kept,
-    counter_place,
+    counter_key,
     interval_of,
     number_in,
     rates_in,
@@ -56,7 +56,7 @@ def move_past(core: Core, counter: Counter) -> None:
     moved = {name: rates[name] for name, day in days.items() if day == oldest}
     update = {
         "TableName": core.tables.usage,
-        "Key": key(*counter_place(counter.resource_id)),
+        "Key": key(*counter_key(counter.resource_id)),
         "UpdateExpression": "REMOVE " + ", ".join(f"#{name}" for name in moved),
         "ConditionExpression": " AND ".join(f"#{name} = :{name}" for name in moved),
         "ExpressionAttributeNames": {f"#{name}": name for name in moved},
@@ -73,7 +73,7 @@ def remove_empty(core: Core, counter: Counter) -> None:
     now_ms = core.now_ms()
     delete: dict[str, Any] = {
         "TableName": core.tables.usage,
-        "Key": key(*counter_place(counter.resource_id)),
+        "Key": key(*counter_key(counter.resource_id)),
         # A writer that adds to it after the read writes a later minute.
         "ConditionExpression": " AND ".join(
             f"(attribute_not_exists(#{name[0]}) OR #{name[0]} = :none)" for name in Kept._fields

@@ -17,8 +17,8 @@ from cirrusmq.base.names import SUBSCRIPTION_NAME, TOPIC_NAME, check_name
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import subscription_place, topic_place
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import subscription_key, topic_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.webhooks.requests import secret_of
 
@@ -100,7 +100,7 @@ def ask_again(core: Core, topic: Topic, name: str) -> None:
 def _asking(
     core: Core, topic: Topic, name: str
 ) -> DirectoryChange[tuple[Subscription, str] | None]:
-    key = subscription_place(topic.id, name)
+    key = subscription_key(topic.id, name)
     found = directory.read(core, key, Subscription)
     if found is None or found.value.name != name:
         raise SubscriptionNotFound
@@ -109,8 +109,8 @@ def _asking(
     subscription, token = _with_token(core, found.value)
     return DirectoryChange(
         result=(subscription, token),
-        writes=[directory.put_over(core, key, subscription, found)],
-        keys=[subscription_place(topic.id, "")],
+        writes=[directory_writes.put_over(core, key, subscription, found)],
+        keys=[subscription_key(topic.id, "")],
     )
 
 
@@ -128,10 +128,10 @@ def confirm(
     except InvalidParameter as impossible:
         raise Forbidden from impossible
     account = token.partition(".")[0]
-    topic = directory.read(core, topic_place(account, topic_name), Topic)
+    topic = directory.read(core, topic_key(account, topic_name), Topic)
     if topic is None or topic.value.name != topic_name:
         raise Forbidden from TopicNotFound()
-    key = subscription_place(topic.value.id, name)
+    key = subscription_key(topic.value.id, name)
     found = directory.read(core, key, Subscription)
     if found is None or found.value.name != name or not has_token(found.value, token):
         raise Forbidden("the token is wrong, used or too old")
@@ -144,10 +144,10 @@ def confirm(
         sdk = subscription.sdk | {AUTHENTICATE: "true"}
         subscription = msgspec.structs.replace(subscription, sdk=sdk)
     try:
-        core.store.transact([directory.put_over(core, key, subscription, found)])
+        core.store.transact([directory_writes.put_over(core, key, subscription, found)])
     except TransactionRefused as refused:
         raise Forbidden("the token is wrong, used or too old") from refused
-    core.cache.turn_over(subscription_place(topic.value.id, ""))
+    core.cache.turn_over(subscription_key(topic.value.id, ""))
     return subscription
 
 

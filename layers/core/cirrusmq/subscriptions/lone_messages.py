@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory_keys import subscription_place
+from cirrusmq.storage.directory import subscription_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.subscriptions import writes
 from cirrusmq.subscriptions.subscriptions import find_subscription
@@ -44,7 +44,7 @@ def expect_alone(core: Core, subscription: Subscription) -> Subscription:
         return DirectoryChange(
             result=after,
             writes=writes.update(core, found, after),
-            keys=[subscription_place(subscription.topic_id, "")],
+            keys=[subscription_key(subscription.topic_id, "")],
         )
 
     return change(core, plan)

@@ -26,7 +26,7 @@ from cirrusmq.queues.queues import find_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import subscription_place
+from cirrusmq.storage.directory import subscription_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.subscriptions import confirmations, replays, writes
 from cirrusmq.subscriptions.delivery import items as delivery_items
@@ -84,7 +84,7 @@ def _creation(
     by: str,
 ) -> DirectoryChange[tuple[Subscription, bool, str | None]]:
     """Returns the subscription, whether it is new, and the token that its endpoint must return."""
-    found = directory.read(core, subscription_place(topic.id, wanted.name), Subscription)
+    found = directory.read(core, subscription_key(topic.id, wanted.name), Subscription)
     if found is not None:
         _check_same(found.value, wanted, compared)
         return DirectoryChange(result=(found.value, False, None))
@@ -102,7 +102,7 @@ def _creation(
         result=(subscription, True, token),
         writes=[*writes.creation(core, topic, subscription), *started],
         refusals=writes.creation_refusals(),
-        keys=[subscription_place(topic.id, "")],
+        keys=[subscription_key(topic.id, "")],
     )
 
 
@@ -151,7 +151,7 @@ def update_subscription(
         return DirectoryChange(
             result=after,
             writes=writes.update(core, found, after),
-            keys=[subscription_place(topic_id, "")],
+            keys=[subscription_key(topic_id, "")],
         )
 
     return change(core, plan)
@@ -224,7 +224,7 @@ def delete_subscription(core: Core, topic: Topic, name: str) -> None:
         return DirectoryChange(
             result=None,
             writes=writes.removal(core, found),
-            keys=[subscription_place(topic.id, "")],
+            keys=[subscription_key(topic.id, "")],
         )
 
     change(core, plan)
@@ -236,12 +236,12 @@ def delete_topic(core: Core, account: str, name: str) -> None:
     def plan() -> DirectoryChange[None]:
         topic = find_topic(core, account, name)
         for subscription in list_subscriptions(core, topic.value):
-            key = subscription_place(topic.value.id, subscription.name)
+            key = subscription_key(topic.value.id, subscription.name)
             found = directory.read(core, key, Subscription)
             if found is not None:
                 with contextlib.suppress(TransactionRefused):  # it changed: the topic stays
                     core.store.transact(writes.removal(core, found))
-        core.cache.turn_over(subscription_place(topic.value.id, ""))
+        core.cache.turn_over(subscription_key(topic.value.id, ""))
         return topic_removal(core, topic)
 
     change(core, plan)

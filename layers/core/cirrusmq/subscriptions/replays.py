@@ -27,7 +27,7 @@ from cirrusmq.queues import operations
 from cirrusmq.queues.receiver_log import BEGINNING_MS
 from cirrusmq.queues.resources import expire_resource, put_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory_keys import subscription_place
+from cirrusmq.storage.directory import subscription_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.subscriptions import writes
 from cirrusmq.subscriptions.subscriptions import find_subscription
@@ -137,7 +137,7 @@ def finish(core: Core, topic_id: str, name: str, operation_id: str) -> None:
         return DirectoryChange(
             result=None,
             writes=writes.update(core, found, after),
-            keys=[subscription_place(topic_id, "")],
+            keys=[subscription_key(topic_id, "")],
         )
 
     change(core, plan)
@@ -174,7 +174,7 @@ def _rewinding(
             ),
             *started,
         ],
-        keys=[subscription_place(topic.id, "")],
+        keys=[subscription_key(topic.id, "")],
     )
 
 

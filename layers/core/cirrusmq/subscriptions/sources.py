@@ -14,7 +14,7 @@ from cirrusmq.queues.receivers import source_with_id
 from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import topic_place
+from cirrusmq.storage.directory import topic_key
 from cirrusmq.storage.queries import LAST_KEY
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -119,7 +119,7 @@ def _find(core: Core, resource_id: str, *, present: bool) -> Source | None:
             return source_with_id(core, get_queue(core, resource.account, name), resource_id)
         except CirrusMQError:
             return None  # it has been deleted
-    topic = directory.read_cached(core, topic_place(resource.account, name), Topic)
+    topic = directory.read_cached(core, topic_key(resource.account, name), Topic)
     for subscription in cached_subscriptions(core, topic.id) if topic else ():
         if subscription.name == subscription_name:
             source = group_source(core, subscription)

@@ -18,12 +18,12 @@ from cirrusmq.model.topic import (
 )
 from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import (
-    subscriptions_count_place,
-    topic_place,
-    topics_count_place,
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import (
+    Document,
+    subscriptions_count_key,
+    topic_key,
+    topics_count_key,
 )
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.storage.pages import read_page
@@ -32,7 +32,7 @@ from cirrusmq.storage.pages import read_page
 def get_topic(core: Core, account: str, name: str) -> Topic:
     """Returns the topic of exactly this name, as the cache has it. Raises TopicNotFound."""
     check_name("topic", name, TOPIC_NAME)
-    topic = directory.read_cached(core, topic_place(account, name), Topic)
+    topic = directory.read_cached(core, topic_key(account, name), Topic)
     if topic is None or topic.name != name:
         raise TopicNotFound(f"account {account} has no topic {name}")
     return topic
@@ -69,7 +69,7 @@ def _creation(
     sdk: Mapping[str, str] | None,
 ) -> DirectoryChange[tuple[Topic, bool]]:
     attributes = over_topic(TopicAttributes(), given)
-    key = topic_place(account, name)
+    key = topic_key(account, name)
     found = directory.read(core, key, Topic)
     if found is not None:
         held = found.value.attributes
@@ -91,8 +91,8 @@ def _creation(
     return DirectoryChange(
         result=(topic, True),
         writes=[
-            directory.put_new(core, key, topic),
-            directory.count_up(core, topics_count_place(account), limit),
+            directory_writes.put_new(core, key, topic),
+            directory_writes.count_up(core, topics_count_key(account), limit),
             put_resource(core, topic.id, Resource(account, "topic", name)),
         ],
         refusals={1: LimitExceeded(f"an account has at most {limit:,} topics")},
@@ -117,10 +117,10 @@ def update_topic(core: Core, account: str, name: str, update: Callable[[Topic], 
     def plan() -> DirectoryChange[Topic]:
         found = find_topic(core, account, name)
         topic = msgspec.structs.replace(update(found.value), modified_ms=core.now_ms())
-        key = topic_place(account, name)
+        key = topic_key(account, name)
         return DirectoryChange(
             result=topic,
-            writes=[directory.put_over(core, key, topic, found)],
+            writes=[directory_writes.put_over(core, key, topic, found)],
             keys=[key],
         )
 
@@ -134,13 +134,13 @@ def topic_removal(core: Core, found: Document[Topic]) -> DirectoryChange[None]:
     PUT subscription    the topic is there ──> stored, the count is 1
     """
     topic = found.value
-    key = topic_place(topic.account, topic.name)
+    key = topic_key(topic.account, topic.name)
     return DirectoryChange(
         result=None,
         writes=[
-            directory.delete_version(core, key, found.version),
-            directory.delete_count(core, subscriptions_count_place(topic.id)),
-            directory.change_count(core, topics_count_place(topic.account), -1),
+            directory_writes.delete_version(core, key, found.version),
+            directory_writes.delete_count(core, subscriptions_count_key(topic.id)),
+            directory_writes.change_count(core, topics_count_key(topic.account), -1),
             expire_resource(core, topic.id, Resource(topic.account, "topic", topic.name)),
         ],
         keys=[key],
@@ -154,7 +154,7 @@ def list_topics(
     return read_page(
         core,
         ("topics", account, prefix),
-        topic_place(account, prefix),
+        topic_key(account, prefix),
         limit,
         cursor,
         Topic,
@@ -165,7 +165,7 @@ def list_topics(
 def find_topic(core: Core, account: str, name: str) -> Document[Topic]:
     """Returns the topic as the directory has it now. Raises TopicNotFound."""
     check_name("topic", name, TOPIC_NAME)
-    found = directory.read(core, topic_place(account, name), Topic)
+    found = directory.read(core, topic_key(account, name), Topic)
     if found is None or found.value.name != name:
         raise TopicNotFound(f"account {account} has no topic {name}")
     return found

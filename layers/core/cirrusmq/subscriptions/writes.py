@@ -20,13 +20,13 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.queues.queues import find_queue
 from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document, Use
-from cirrusmq.storage.directory_keys import (
-    queue_place,
-    subscription_place,
-    subscriptions_count_place,
-    topic_place,
+from cirrusmq.storage import directory, directory_writes
+from cirrusmq.storage.directory import (
+    Document,
+    queue_key,
+    subscription_key,
+    subscriptions_count_key,
+    topic_key,
 )
 from cirrusmq.subscriptions.delivery import items as delivery_items
 
@@ -35,9 +35,9 @@ def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[
     """Returns the writes of a new subscription; `creation_refusals` knows their order."""
     limit = limits.SUBSCRIPTIONS_PER_TOPIC
     writes = [
-        directory.check(core, topic_place(topic.account, topic.name), "attribute_exists(pk)"),
-        directory.count_up(core, subscriptions_count_place(topic.id), limit),
-        directory.put_new(core, subscription_place(topic.id, subscription.name), subscription),
+        directory_writes.check(core, topic_key(topic.account, topic.name), "attribute_exists(pk)"),
+        directory_writes.count_up(core, subscriptions_count_key(topic.id), limit),
+        directory_writes.put_new(core, subscription_key(topic.id, subscription.name), subscription),
         put_resource(core, subscription.id, resource(subscription)),
     ]
     if subscription.protocol == "queue":
@@ -59,8 +59,8 @@ def creation_refusals() -> dict[int, CirrusMQError]:
 def update(core: Core, found: Document[Subscription], after: Subscription) -> list[dict[str, Any]]:
     """Returns the writes of a subscription that is changed."""
     before = found.value
-    key = subscription_place(before.topic_id, before.name)
-    writes = [directory.put_over(core, key, after, found)]
+    key = subscription_key(before.topic_id, before.name)
+    writes = [directory_writes.put_over(core, key, after, found)]
     if after.protocol == "http" and (before.paused, before.rate) != (after.paused, after.rate):
         writes.append(delivery_items.bounds(core, after))
     if before.dead_letter_queue != after.dead_letter_queue:
@@ -74,10 +74,10 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
     subscription = found.value
     topic_id, subscription_id = subscription.topic_id, subscription.id
     writes = [
-        directory.delete_version(
-            core, subscription_place(topic_id, subscription.name), found.version
+        directory_writes.delete_version(
+            core, subscription_key(topic_id, subscription.name), found.version
         ),
-        directory.change_count(core, subscriptions_count_place(topic_id), -1),
+        directory_writes.change_count(core, subscriptions_count_key(topic_id), -1),
         *(
             expire_resource(core, source_id, resource(subscription))
             for source_id in sorted(subscription.source_ids)
@@ -86,7 +86,7 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
     ]
     if subscription.endpoint_id is not None:
         writes.append(
-            directory.change_users(
+            directory_writes.change_users(
                 core, subscription.endpoint_id, "endpoint_of", "DELETE", subscription_id
             )
         )
@@ -118,26 +118,28 @@ def _use_dead_letter_queue(core: Core, subscription: Subscription) -> list[dict[
     return _use(core, queue, "dead_letters_of", subscription.id)
 
 
-def _use(core: Core, queue: Queue, use: Use, subscription_id: str) -> list[dict[str, Any]]:
+def _use(
+    core: Core, queue: Queue, use: directory_writes.Use, subscription_id: str
+) -> list[dict[str, Any]]:
     """Returns writes that keep a queue from being deleted while the subscription refers to it."""
     condition = "attribute_exists(pk)"
     if use == "dead_letters_of":  # it may have got a dead-letter queue since it was read
         condition += " AND attribute_not_exists(dead_letter_id)"
     return [
-        directory.check(core, queue_place(queue.account, queue.name), condition),
-        directory.change_users(core, queue.id, use, "ADD", subscription_id),
+        directory_writes.check(core, queue_key(queue.account, queue.name), condition),
+        directory_writes.change_users(core, queue.id, use, "ADD", subscription_id),
     ]
 
 
 def _release_dead_letter_queue(core: Core, subscription: Subscription) -> list[dict[str, Any]]:
     name = subscription.dead_letter_queue
     found = (
-        None
-        if name is None
-        else directory.read(core, queue_place(subscription.account, name), Queue)
+        None if name is None else directory.read(core, queue_key(subscription.account, name), Queue)
     )
     if found is None:
         return []
     return [
-        directory.change_users(core, found.value.id, "dead_letters_of", "DELETE", subscription.id)
+        directory_writes.change_users(
+            core, found.value.id, "dead_letters_of", "DELETE", subscription.id
+        )
     ]

@@ -20,7 +20,7 @@ from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
 from cirrusmq.queues.queues import create_queue, get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import counters
-from cirrusmq.storage.directory_keys import subscription_place
+from cirrusmq.storage.directory import subscription_key
 from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq_dialects.aliyun.errors import invalid
 
@@ -68,7 +68,7 @@ def make_group(core: Core, topic: Topic, name: str, tag: str | None, *, ordered:
             tag_characters=LONG_TAG_CHARACTERS,
         )
     # If another environment made it, an older list is cached here.
-    core.cache.drop(subscription_place(topic.id, ""))
+    core.cache.drop(subscription_key(topic.id, ""))
 
 
 def choose_tag(core: Core, topic: Topic, group: Subscription, tag: str | None) -> None:

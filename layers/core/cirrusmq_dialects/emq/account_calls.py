@@ -11,7 +11,7 @@ from cirrusmq.base.errors import GrantNotFound
 from cirrusmq.base.limits import QUEUES_PER_ACCOUNT
 from cirrusmq.base.names import parse_queue_ref
 from cirrusmq.queues.queues import get_queue, list_queues
-from cirrusmq.storage.directory_keys import granted_place
+from cirrusmq.storage.directory import granted_key
 from cirrusmq_dialects.emq.asking import MANAGE, PAGE, SHOW, Asked, all_of
 from cirrusmq_dialects.emq.errors import INVALID_ACTION, PERMISSION_DENIED, EmqError, invalid
 from cirrusmq_dialects.emq.structs import of
@@ -53,7 +53,7 @@ def query_permission(asked: Asked) -> Any:
     if owner == account:
         get_queue(core, owner, name)
         return of.Permission(permission=_ADMIN)
-    grant = grants.granted(core, granted_place(account, owner, name), Grant)
+    grant = grants.granted(core, granted_key(account, owner, name), Grant)
     # Without a grant nobody learns if the queue exists.
     granted = grant is not None and get_queue(core, owner, name).id == grant.queue_id
     return _told(grant if granted else None)

@@ -30,7 +30,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.heads.items import group_head, mark_place, put_mark, read_mark
+from cirrusmq.receiving.heads.items import group_head, mark_key, put_mark, read_mark
 from cirrusmq.receiving.heads.watermark import UNITS_PER_SECOND, HeadMark
 from cirrusmq.receiving.ordered_pages import Pages
 from cirrusmq.runtime.core import Core
@@ -98,7 +98,7 @@ def first_left(
     parcels, behind the group, or where the scan's units were used up.
     """
     head, now_ms = group_head(pages.pk, group), core.now_ms()
-    item = core.store.get(core.tables.messages, *mark_place(head))
+    item = core.store.get(core.tables.messages, *mark_key(head))
     seen = HeadMark() if item is None else read_mark(item)
     reader = _Reader(core, source, pages, group)
     mark, left = seen, list[Parcel]()

@@ -22,7 +22,7 @@ def group_head(pk: str, group: str) -> str:
     return f"{pk}#{group}"
 
 
-def mark_place(head: str) -> tuple[str, str]:
+def mark_key(head: str) -> tuple[str, str]:
     """Returns the key of a head's mark: `H#<source id>#<partition>`, and the rest of its name."""
     _, source_id, partition, *group = head.split("#")
     return f"{HEAD_MARKS}#{source_id}#{partition}", "#".join([_SORT_KEY, *group])
@@ -46,7 +46,7 @@ def read_mark(item: Item) -> HeadMark:
 def put_mark(table: str, head: str, mark: HeadMark, now_ms: int) -> dict[str, Any]:
     """Returns a put of `mark` over the version before it, or over no item if it is the first."""
     item: Item = {
-        **key(*mark_place(head)),
+        **key(*mark_key(head)),
         "b": {"S": mark.before},
         "u": {"N": str(mark.until_ms)},
         "c": {"N": str(mark.begun_ms)},
@@ -69,7 +69,7 @@ def void_mark(table: str, head: str, now_ms: int) -> dict[str, Any]:
     names = [*(f"{name} = :{name}" for name in numbers), "b = :none", "g = :none", "y = :none"]
     return {
         "TableName": table,
-        "Key": key(*mark_place(head)),
+        "Key": key(*mark_key(head)),
         "UpdateExpression": f"SET {', '.join(names)} ADD v :one",
         "ExpressionAttributeValues": {
             **{f":{name}": {"N": number} for name, number in numbers.items()},
@@ -81,7 +81,7 @@ def void_mark(table: str, head: str, now_ms: int) -> dict[str, Any]:
 
 def delete_mark(table: str, head: str, version: int) -> dict[str, Any]:
     """Returns a deletion of that version of the mark."""
-    return {"TableName": table, "Key": key(*mark_place(head)), **_over(version)}
+    return {"TableName": table, "Key": key(*mark_key(head)), **_over(version)}
 
 
 def _over(version: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.receiving.heads import watermark
-from cirrusmq.receiving.heads.items import delete_mark, mark_place, put_mark, read_mark
+from cirrusmq.receiving.heads.items import delete_mark, mark_key, put_mark, read_mark
 from cirrusmq.receiving.heads.memory import HeadMemory, KnownMark
 from cirrusmq.receiving.heads.watermark import HeadMark, ScannedRange, ScanStart
 from cirrusmq.runtime.core import Core
@@ -122,7 +122,7 @@ def _read(core: Core, head: str, now_ms: int) -> KnownMark:
         due = mark is not None and watermark.anything_due(mark, now_ms)
         if 0 <= now_ms - known.read_ms <= (_FRESH_MS if due else _CACHED_MS):
             return known
-    key = mark_place(head)
+    key = mark_key(head)
     try:
         found = core.store.get_many(core.tables.messages, [key], consistent=False)
     except Unavailable:

@@ -231,7 +231,7 @@ def _used_levels(core: Core, source: Source, budget: ReadBudget) -> list[str]:
     budget.spend(0.5)
     item: Item | None = None
     with contextlib.suppress(Unavailable):
-        key = counters.counter_place(source.id)
+        key = counters.counter_key(source.id)
         item = core.store.get(core.tables.usage, *key, consistent=False)
     return [level_prefix(each) for each in counters.levels_in(item or {}) or ()]
 
