@@ -15,7 +15,7 @@ from cirrusmq.publishing.matching import MatchRequest
 from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.receiving.lookup.cancel import RescheduleRequest
 from cirrusmq.receiving.peek import PeekRequest
-from cirrusmq.receiving.receive import ReceiveRequest
+from cirrusmq.receiving.receive_request import ReceiveRequest
 from cirrusmq.receiving.replies.answer import ReplyRequest
 from cirrusmq.schedules.schedule import ScheduleInput
 from cirrusmq.sending.send import SendRequest

@@ -21,7 +21,8 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.receivers import source_with_id
-from cirrusmq.receiving.receive import ReceiveRequest, receive
+from cirrusmq.receiving.receive import receive
+from cirrusmq.receiving.receive_request import ReceiveRequest
 from cirrusmq.runtime.clock import SystemClock
 from cirrusmq.runtime.store import Store
 from cirrusmq.sending.send import SendMessage, SendRequest, send

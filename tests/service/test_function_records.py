@@ -13,7 +13,7 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq.invoking import function_batch, function_records
 from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.receive import Received as Claimed
+from cirrusmq.receiving.receive_request import Received as Claimed
 from cirrusmq_client import Queue, Received, Retry, Subscription, batch_response, exactly_once
 from cirrusmq_client.exactly_once import AlreadyConsumed
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE

@@ -24,8 +24,8 @@ from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving.heads.scan import LeftMessages
-from cirrusmq.receiving.receive import ReceiveRequest
 from cirrusmq.receiving.receive import receive as take_messages
+from cirrusmq.receiving.receive_request import ReceiveRequest
 from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.sending.send import SendRequest
 from cirrusmq.sending.send import send as store_messages

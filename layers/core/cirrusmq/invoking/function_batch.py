@@ -22,7 +22,8 @@ from cirrusmq.base.errors import MessageTooLarge, Unavailable
 from cirrusmq.invoking.function_records import InvocationOutcome, event_of, outcome_of
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.receive import Received, ReceiveRequest, receive
+from cirrusmq.receiving.receive import receive
+from cirrusmq.receiving.receive_request import Received, ReceiveRequest
 from cirrusmq.runtime.core import Called, Core
 from cirrusmq.settlement.delete import DeleteRequest, delete
 from cirrusmq.settlement.settle import Results, SourceOf

@@ -24,7 +24,7 @@ from cirrusmq.model.parcel import NOTIFICATION, order_number, sequence_number
 from cirrusmq.model.reply_note import reply_note
 from cirrusmq.model.sender import sender_of
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.receive import Received
+from cirrusmq.receiving.receive_request import Received
 
 _SERVICES: dict[EventSource, str] = {"cirrusmq": "cirrusmq", "aws:sqs": "sqs"}
 """Event source -> service in the ARN of a record."""

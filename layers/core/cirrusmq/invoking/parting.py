@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cirrusmq.receiving.receive import Received
+from cirrusmq.receiving.receive_request import Received
 
 
 def next_part(batch: Sequence[Received]) -> list[Received]:

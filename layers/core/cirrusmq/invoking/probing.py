@@ -13,7 +13,7 @@ from cirrusmq.invoking.function_breaker import FunctionBreaker
 from cirrusmq.model.breaker import wait_after
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.receive import Received
+from cirrusmq.receiving.receive_request import Received
 from cirrusmq.runtime.core import Core
 
 TRIED_FROM = 10

@@ -36,7 +36,7 @@ from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import rounds
-from cirrusmq.receiving.receive import Received
+from cirrusmq.receiving.receive_request import Received
 from cirrusmq.receiving.rounds import DueAt, NotAllSeen, Nothing, SourceLook
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.sources import present_source

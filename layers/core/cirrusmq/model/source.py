@@ -103,6 +103,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """Returns True if the parcel's life is over, or it was purged, or is in a later source."""
         return now_ms >= parcel.expires_ms or not self.keeps(parcel)
 
+    def has_ended(self, parcel: Parcel, now_ms: int) -> bool:
+        """Returns True if no message of the parcel can be received any more, as it is."""
+        return parcel.spent() or self.is_over(parcel, now_ms)
+
     def withholds(self, parcel: Parcel) -> bool:
         """Returns True if the parcel's messages may not be received yet, by their log position."""
         if self.withheld_from_ms is not None:

@@ -28,7 +28,6 @@ from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.parcel import Parcel, key_ms
 from cirrusmq.model.priority import Rank
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
@@ -37,7 +36,7 @@ from cirrusmq.receiving.heads.scan import (
     pages_with_something,
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
-from cirrusmq.receiving.unordered import claim_from, claimed_of, spread
+from cirrusmq.receiving.unordered import claim_from, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
@@ -74,13 +73,13 @@ def take_by_priority(
     wanted: ReceiveLimits,
     walk: GroupLooks,
     others: OtherPartitions | None = None,
-) -> list[Claim]:
-    """Claim up to the wanted number of messages, of the highest levels that have any.
+) -> Batch:
+    """Claims up to the wanted number of messages, of the highest levels that have any.
 
     others: ends the take if another partition is better; None means there is only this one.
     """
-    batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
+    batch = Batch(wanted, pk)
     levels = _Levels(core, source, pk, batch, walk)
     order: Iterator[_Level] = levels.from_highest()
     if source.ageing_seconds is not None:
@@ -93,7 +92,7 @@ def take_by_priority(
                 break
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    return claimed_of(core, source, pk, batch)
+    return batch
 
 
 def first_rank(core: Core, source: Source, partition: int) -> tuple[Rank | None, float]:
@@ -284,7 +283,7 @@ class _Levels:
         now_ms, before = core.now_ms(), batch.count
         seen = sum(len(claimable_indexes(core, source, each, now_ms)) for each in page.parcels)
         for parcels in self._pages_of(turn):
-            claim_from(core, source, self._pk, deque(self._spread(parcels)), batch)
+            claim_from(core, source, deque(self._spread(parcels)), batch)
             if batch.ends:
                 break
         if batch.refused is not None or batch.full:
@@ -311,7 +310,7 @@ class _Levels:
         before = batch.count
         for parcels in self._pages_of(turn):
             old = deque(self._old_enough(parcels, until_ms))
-            claim_from(core, self._source, self._pk, old, batch)
+            claim_from(core, self._source, old, batch)
             if batch.refused is not None or batch.full:
                 return False
             if key_ms(parcels[-1].sort_key) > until_ms:

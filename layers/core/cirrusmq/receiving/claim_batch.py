@@ -55,6 +55,8 @@ class Batch(msgspec.Struct):
     """The messages of one receive: claimed, or reserved while they are being claimed."""
 
     wanted: ReceiveLimits
+    pk: str = ""
+    """Partition key of the parcels that it claims from; empty if they are of several."""
     claims: list[Claim] = []
     count: int = 0
     bytes: int = 0

@@ -33,7 +33,6 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.group_slices import GroupSlice, claimable_count, fair_share, take_from
 from cirrusmq.receiving.heads.scan import (
@@ -44,7 +43,7 @@ from cirrusmq.receiving.heads.scan import (
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
-from cirrusmq.receiving.unordered import claimed_of, spread
+from cirrusmq.receiving.unordered import spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
@@ -66,53 +65,44 @@ _SEARCH_UNITS = 1.0
 
 def take_in_turn(
     core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> list[Claim]:
+) -> Batch:
     """Claims up to the wanted number of messages, from each group at most its share at first.
 
     Uses the read units that `walk` has left; the last page or search may exceed them.
     """
-    batch = Batch(wanted)
-    pk = partition_key(PARCELS, source.id, partition)
-    ring = _RoundRobin(core, source, pk, batch, walk)
+    batch = Batch(wanted, partition_key(PARCELS, source.id, partition))
+    ring = _RoundRobin(core, source, batch, walk)
     try:
         while not batch.claims and (lots := ring.lots()):
-            take_from(core, source, pk, lots, batch)
+            take_from(core, source, lots, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    return claimed_of(core, source, pk, batch)
+    return batch
 
 
 def take_of_group(
     core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> list[Claim]:
-    """Claim messages of the group whose hash `walk` begins with, out of its turn."""
-    batch = Batch(wanted)
-    pk = partition_key(PARCELS, source.id, partition)
+) -> Batch:
+    """Claims messages of the group whose hash `walk` begins with, out of its turn."""
+    batch = Batch(wanted, partition_key(PARCELS, source.id, partition))
     try:
-        lot = _RoundRobin(core, source, pk, batch, walk).lot_of(f"{walk.start}#")
+        lot = _RoundRobin(core, source, batch, walk).lot_of(f"{walk.start}#")
         if lot is not None:
-            take_from(core, source, pk, [lot], batch)
+            take_from(core, source, [lot], batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    return claimed_of(core, source, pk, batch)
+    return batch
 
 
 class _RoundRobin:
     """The groups of a partition, from the group behind the last turn around."""
 
-    def __init__(
-        self,
-        core: Core,
-        source: Source,
-        pk: str,
-        batch: Batch,
-        walk: GroupLooks,
-    ) -> None:
-        self._core, self._source, self._pk, self._batch = core, source, pk, batch
+    def __init__(self, core: Core, source: Source, batch: Batch, walk: GroupLooks) -> None:
+        self._core, self._source, self._pk, self._batch = core, source, batch.pk, batch
         self._limit = batch.wanted.limit
         self._walk = walk
         self._now_ms = core.now_ms()
-        self._at_once = core.memory(TurnMemory).at_once(pk)
+        self._at_once = core.memory(TurnMemory).at_once(self._pk)
         self._parcels = 0
         """Parcels that were read, of all groups."""
         self._pages = 0

@@ -66,7 +66,7 @@ def quotas(counts: list[int], limit: int) -> list[int]:
     return taken
 
 
-def take_from(core: Core, source: Source, pk: str, lots: list[GroupSlice], batch: Batch) -> None:
+def take_from(core: Core, source: Source, lots: list[GroupSlice], batch: Batch) -> None:
     """Claims parcels of all lots in parallel, until the batch is full or nothing is left.
 
     If others were faster at all of them, their groups are read further, as the head of a plain
@@ -75,20 +75,20 @@ def take_from(core: Core, source: Source, pk: str, lots: list[GroupSlice], batch
         this receive   reads a page of g ─────────────────── claims it: refused    reads on in g
         others              read it, too ──── claim it
     """
-    lost = _claim_shares(core, source, pk, lots, batch)
+    lost = _claim_shares(core, source, lots, batch)
     if lost and not batch.full:
         # Once more, for parcels of which a faster receiver may have left some messages.
-        _claim_shares(core, source, pk, lots, batch)
+        _claim_shares(core, source, lots, batch)
     for prefix, lot in lost.items():
-        head, limit = Head(pk, prefix), batch.wanted.limit
+        head, limit = Head(batch.pk, prefix), batch.wanted.limit
         pages = pages_with_something(core, source, head, limit, batch=batch)
         while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
-            lot.parcels = deque(spread(core, pk, parcels))
-            _claim_shares(core, source, pk, [lot], batch)
+            lot.parcels = deque(spread(core, batch.pk, parcels))
+            _claim_shares(core, source, [lot], batch)
 
 
 def _claim_shares(
-    core: Core, source: Source, pk: str, lots: list[GroupSlice], batch: Batch
+    core: Core, source: Source, lots: list[GroupSlice], batch: Batch
 ) -> dict[str, GroupSlice]:
     """Claims the share of each lot, and then more of them, until the batch is full.
 
@@ -112,7 +112,7 @@ def _claim_shares(
         batch.limit = batch.wanted.limit
         if not plans and allowed == shares:
             break
-        lost_now = claim_all(core, source, pk, plans, batch)
+        lost_now = claim_all(core, source, plans, batch)
         for each in lost_now:
             lot = by_group[each.parcel.key_prefix]
             lot.room += _released(source, each, now_ms)

@@ -17,17 +17,15 @@ from __future__ import annotations
 import logging
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle import chores, rewound_groups
-from cirrusmq.lifecycle.dead_letters.move import advance
+from cirrusmq.lifecycle import chores
 from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.claim import Claim, try_claim
+from cirrusmq.receiving.claim import try_claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
-from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left, has_ended
+from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left
 from cirrusmq.receiving.ordered_pages import GroupLooks, MoveBudget, Pages
 from cirrusmq.receiving.turn_memory import TurnMemory
-from cirrusmq.receiving.unordered import claimed_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
@@ -37,10 +35,10 @@ _logger = logging.getLogger(__name__)
 
 def take_from_groups(
     core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> list[Claim]:
+) -> Batch:
     """Claims up to the wanted number of messages, of each group its first ones in order."""
-    batch = Batch(wanted, in_order=True)
     pk = partition_key(PARCELS, source.id, partition)
+    batch = Batch(wanted, pk, in_order=True)
     pages, turn = Pages(core, pk, walk, wanted.limit), core.memory(TurnMemory).turn(pk)
     free: list[str] = []
     try:
@@ -51,7 +49,7 @@ def take_from_groups(
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)
                 pages.remember(barren=not batch.claims, cut=False)
-                return claimed_of(core, source, pk, batch)
+                return batch
             pages.passed = 0
             kept = walk.units_left / 2 if turn else 0.0
             walk.units_left -= kept
@@ -66,15 +64,15 @@ def take_from_groups(
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    return claimed_of(core, source, pk, batch)
+    return batch
 
 
 def take_of_group(
     core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> list[Claim]:
-    """Claim the first messages of the group whose hash `walk` begins with, in order."""
-    batch = Batch(wanted, in_order=True)
+) -> Batch:
+    """Claims the first messages of the group whose hash `walk` begins with, in order."""
     pk = partition_key(PARCELS, source.id, partition)
+    batch = Batch(wanted, pk, in_order=True)
     pages, until = Pages(core, pk, walk, wanted.limit), f"{walk.start}#{LAST_KEY}"
     try:
         free, long = _find_free(core, source, pages, walk.start, until)
@@ -82,7 +80,7 @@ def take_of_group(
             _take_between(core, source, pages, free, until, batch, long=long)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    return claimed_of(core, source, pk, batch)
+    return batch
 
 
 def _take_of(core: Core, source: Source, pages: Pages, free: list[str], batch: Batch) -> None:
@@ -138,7 +136,7 @@ def _long_ended(core: Core, source: Source, parcels: list[Parcel]) -> str:
     group, now_ms = _group(parcels[-1].sort_key) if parcels else "", core.now_ms()
     count = 0
     for parcel in reversed(parcels):
-        if _group(parcel.sort_key) != group or not has_ended(source, parcel, now_ms):
+        if _group(parcel.sort_key) != group or not source.has_ended(parcel, now_ms):
             break
         count += 1
     return group if count and count >= min(LONG, len(parcels)) else ""
@@ -155,7 +153,7 @@ def _free_groups(
     free = []
     for parcel in parcels:
         group = _group(parcel.sort_key)
-        if group == passed or has_ended(source, parcel, now_ms):
+        if group == passed or source.has_ended(parcel, now_ms):
             continue
         passed = group
         if source.withholds(parcel):
@@ -193,7 +191,7 @@ def _take_between(
             if group == done_with:
                 continue
             now_ms = core.now_ms()
-            ended = has_ended(source, parcel, now_ms)
+            ended = source.has_ended(parcel, now_ms)
             beginning.meet(group, ended=ended)
             if ended:
                 chores.note(core, source, pages.pk, [parcel], now_ms)
@@ -228,10 +226,17 @@ def _take_first(
         return False
     if (source.former or source.later) and not _is_first(core, source, parcel):
         return False
-    left = _advance(core, source, parcel, now_ms, budget)
-    if left is None:
-        return False
-    parcel = rewound_groups.let_in(core, left, now_ms)
+    first = next((index for index in range(parcel.count) if parcel.live(index)), None)
+    if first is not None and dead_letter_reason(source, parcel, first, now_ms):
+        left = _advance(core, source, parcel, now_ms, budget)
+        if left is None:
+            return False
+        parcel = left
+    if any(map(parcel.awaits_group, range(parcel.count))):
+        # Few groups are rewound: the others' cold starts do without.
+        from cirrusmq.lifecycle import rewound_groups
+
+        parcel = rewound_groups.let_in(core, parcel, now_ms)
     live = [index for index in range(parcel.count) if parcel.live(index)]
     free: list[int] = []
     for index in live:
@@ -261,6 +266,9 @@ def _advance(
     core: Core, source: Source, parcel: Parcel, now_ms: int, budget: MoveBudget
 ) -> Parcel | None:
     """Dead-letters the parcel's first messages. Returns the rest, or None if that must wait."""
+    # Few messages are given up: the cold starts of other receives do without.
+    from cirrusmq.lifecycle.dead_letters.move import advance
+
     try:
         return advance(core, source, parcel, now_ms, budget.spend)
     except Unavailable as error:

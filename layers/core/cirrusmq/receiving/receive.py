@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Meta, UnsetType
+from msgspec import UnsetType
 
 from cirrusmq.access.key_cache import note_consumer
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
-from cirrusmq.model.message import Base64, Message
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.lifecycle import chores
+from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import register_waiter, woken_partitions
 from cirrusmq.receiving import polling
 from cirrusmq.receiving.chosen_group import ChosenGroup
 from cirrusmq.receiving.claim import Claim
-from cirrusmq.receiving.claim_batch import ReceiveLimits
+from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.ordered import take_from_groups, take_of_group
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.poll_limit import waiting
+from cirrusmq.receiving.receive_request import Received, ReceiveRequest
 from cirrusmq.receiving.release import read_claimed
 from cirrusmq.receiving.shuffle import RandomOrder
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.making import group_hash
-from cirrusmq.settlement.settle import ReceiptText
 
 if TYPE_CHECKING:
     from cirrusmq.receiving.best_levels import BestLevels
@@ -38,61 +38,6 @@ EMPTY_LOOKS = 4
 half a read unit, and a call that is saved five times as much."""
 FILLING_MS = 1_000
 """A receive that has messages ends after that time, for which its first leases have run."""
-
-
-class Where(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The attribute that a message must have to be received."""
-
-    name: Annotated[
-        str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")
-    ]
-    value: str | Base64
-
-
-class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The body of a receive."""
-
-    max: Annotated[int, Meta(ge=1, le=16, description="an integer from 1 to 16")] = 1
-    wait_seconds: (
-        Annotated[float, Meta(ge=0, le=30, description="a number from 0 to 30 seconds")] | UnsetType
-    ) = msgspec.UNSET
-    visibility_timeout_seconds: (
-        Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
-        | UnsetType
-    ) = msgspec.UNSET
-    receiver: str | UnsetType = msgspec.UNSET
-    group: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=128,
-                description="a text of 1 to 128 characters: only messages of this group, in an "
-                "ordered or a fair queue",
-            ),
-        ]
-        | UnsetType
-    ) = msgspec.UNSET
-    where: Where | UnsetType = msgspec.UNSET
-    after: (
-        Annotated[str, Meta(max_length=1_024, description="the after of the call before")]
-        | UnsetType
-    ) = msgspec.UNSET
-    attempt: str | UnsetType = msgspec.UNSET
-    repeat: bool = False
-    delete: Annotated[
-        list[ReceiptText],
-        Meta(description="an array of at most 16 receipts, whose messages are deleted first"),
-    ] = []
-
-
-class Received(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that its receiver now holds."""
-
-    parcel: Parcel
-    index: int
-    receipt: str
-    message: Message
 
 
 class Wait(msgspec.Struct):
@@ -379,7 +324,8 @@ class _PartitionPoller:
             self.too_large.pop((each.id, partition), None)
             received: list[Received] = []
             try:
-                claims = self._take(each, partition, answer.rest, units, best)
+                batch = self._take(each, partition, answer.rest, units, best)
+                claims = claimed_of(self._core, each, batch)
                 received = _with_contents(self._core, each, claims)
             except Unavailable as error:
                 if answer.received:
@@ -416,7 +362,7 @@ class _PartitionPoller:
         wanted: ReceiveLimits,
         units: float,
         best: BestLevels | None,
-    ) -> list[Claim]:
+    ) -> Batch:
         if not source.grouped:
             return take_from_partition(self._core, source, partition, wanted)
         walk = self._walk_of(source)
@@ -469,6 +415,19 @@ class _ReceiveAnswer(msgspec.Struct):
             return False
         full = not self.fills or self.rest.full
         return full or self.empty_looks >= empty_looks or now_ms >= self.until_ms
+
+
+def claimed_of(core: Core, source: Source, batch: Batch) -> list[Claim]:
+    """Returns a batch's claims, after messages passed over are settled, and the chores that the
+    scan met are named to `replay`."""
+    if batch.passed:
+        # Few queues have messages that large: the others' cold starts do without.
+        from cirrusmq.receiving.passed_over import settle
+
+        settle(core, source, batch)
+    if ChoreMemory in core.memories:  # in most environments nothing was ever met
+        chores.tell(core, source, batch.pk)
+    return batch.claimed()
 
 
 def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:

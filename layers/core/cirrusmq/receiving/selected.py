@@ -25,8 +25,9 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import claimable_indexes
-from cirrusmq.receiving.receive import PreparedReceive, Received, Where
-from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of
+from cirrusmq.receiving.receive import PreparedReceive, claimed_of
+from cirrusmq.receiving.receive_request import Received, Where
+from cirrusmq.receiving.unordered import Lost, claim_all
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
 from cirrusmq.storage.bisection import ReadBudget
@@ -169,19 +170,19 @@ class _Select:
 
     def _look_at_page(self, source: Source, pk: str, after: str, until: str) -> str | None:
         """Claim what matches on the next page; returns the key to go on behind, None at the end."""
-        core, batch = self._core, Batch(self._rest)
+        core, batch = self._core, Batch(self._rest, pk)
         page = self._budget.read(core, pk, after, until, None, consistent=False)
         chores.note(core, source, pk, page.parcels, core.now_ms())
         look = _Look(behind=after)
         if self._read(source, page.parcels, batch, look):
             look.behind = page.more_after
-        lost = claim_all(core, source, pk, look.plans, batch)
+        lost = claim_all(core, source, look.plans, batch)
         # Once more, for parcels of which a faster receiver may have left some messages.
-        claim_all(core, source, pk, self._again(source, lost, batch, look), batch)
+        claim_all(core, source, self._again(source, lost, batch, look), batch)
         if batch.refused is not None:
             look.behind = after  # messages claimed by then are held, and not seen again
         try:
-            claims = claimed_of(core, source, pk, batch)
+            claims = claimed_of(core, source, batch)
         except MessageTooLarge:
             claims = []  # the log has a line of them, and they are passed over
         found = [

@@ -33,10 +33,9 @@ class RandomOrder:
         self.group = group
         """The only group that it takes from; None: any."""
         self._random: random.Random = core.random
-        self._random_bytes = core.random_bytes
         self._secret, self._parts = b"", (key_id, owner_id, attempt or "")
-        self.begun_ms = core.now_ms()
-        """When the client began, by its own clock, the first receive of the attempt."""
+        self.begun_ms = 0
+        """When the client began, by its own clock, the first receive of the attempt; 0 without."""
         if attempt is not None:
             self.begun_ms = check_attempt(attempt, core.now_ms(), core.clock.scale)
             # The secret of the attempt's time, so that a repeat after a rotation derives the same.
@@ -52,7 +51,7 @@ class RandomOrder:
         """Returns the nonce of the receipt of a message's claim."""
         if self._secret:
             return self._derived(f"{parcel.sort_key}#{index}#{receive_count}")
-        return self._random_bytes(NONCE_BYTES)
+        return self._random.getrandbits(8 * NONCE_BYTES).to_bytes(NONCE_BYTES, "big")
 
     def partitions(self, source: Source) -> list[int]:
         """Returns a source's partitions in the receive's order, later ones behind the others."""

@@ -119,7 +119,8 @@ def _receive(
 ) -> list[dict[str, str]]:
     # Publishers do without.
     from cirrusmq.queues.receivers import source_named
-    from cirrusmq.receiving.receive import ReceiveRequest, begin, take_what_fits
+    from cirrusmq.receiving.receive import begin, take_what_fits
+    from cirrusmq.receiving.receive_request import ReceiveRequest
 
     core, topic = asked.core, asked.topic("receive")
     _ready(asked, topic, name, ordered=ordered)

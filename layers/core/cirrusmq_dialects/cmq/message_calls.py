@@ -10,7 +10,8 @@ from cirrusmq.base.limits import BATCH_MESSAGES, DELAY_SECONDS
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named, source_with_id
-from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take_what_fits
+from cirrusmq.receiving.receive import begin, take_what_fits
+from cirrusmq.receiving.receive_request import Received, ReceiveRequest
 from cirrusmq.sending.send import SendRequest, send
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_dialects.cmq.asking import RECEIVE, SEND, Asked, Result

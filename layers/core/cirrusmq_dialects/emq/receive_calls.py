@@ -11,7 +11,8 @@ from cirrusmq.model.priority import priority_of
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import sender_of
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take_what_fits
+from cirrusmq.receiving.receive import begin, take_what_fits
+from cirrusmq.receiving.receive_request import Received, ReceiveRequest
 from cirrusmq_dialects.emq.asking import RECEIVE, Asked, integer, shown_name
 from cirrusmq_dialects.emq.attributes import RECEIVES, RECEIVES_DEFAULT, receive_number
 from cirrusmq_dialects.emq.contents import shown_attributes, shown_body, typed

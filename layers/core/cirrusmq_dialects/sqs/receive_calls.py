@@ -15,14 +15,8 @@ from cirrusmq.model.parcel import Parcel, order_number, sequence_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import sender_of
 from cirrusmq.queues.receivers import source_named
-from cirrusmq.receiving.receive import (
-    PreparedReceive,
-    Received,
-    ReceiveRequest,
-    begin,
-    take_again,
-    take_what_fits,
-)
+from cirrusmq.receiving.receive import PreparedReceive, begin, take_again, take_what_fits
+from cirrusmq.receiving.receive_request import Received, ReceiveRequest
 from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
 from cirrusmq_dialects.fifo_names import shown_fifo
 from cirrusmq_dialects.sqs import attributes as shapes

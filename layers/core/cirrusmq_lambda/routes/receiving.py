@@ -15,7 +15,8 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
-from cirrusmq.receiving.receive import PreparedReceive, ReceiveRequest, begin, take
+from cirrusmq.receiving.receive import PreparedReceive, begin, take
+from cirrusmq.receiving.receive_request import ReceiveRequest
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_lambda.answers.receipts import DeletedReceipts
 from cirrusmq_lambda.answers.received import (

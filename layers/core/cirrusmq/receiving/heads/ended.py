@@ -84,11 +84,6 @@ class Beginning(msgspec.Struct):
         return self.ended >= LONG or (self.ended > 0 and not pages.paid)
 
 
-def has_ended(source: Source, parcel: Parcel, now_ms: int) -> bool:
-    """Returns True if no message of the parcel can be received any more, as it is."""
-    return parcel.spent() or source.is_over(parcel, now_ms)
-
-
 def first_left(
     core: Core, source: Source, pages: Pages, group: str
 ) -> tuple[list[Parcel], list[Parcel]]:
@@ -136,7 +131,7 @@ class _Reader:
             parcels = pages.read_ended(after, until, limit)
             way.units = begun_units - pages.units_left
             for number, parcel in enumerate(parcels):
-                if not has_ended(self._source, parcel, now_ms):
+                if not self._source.has_ended(parcel, now_ms):
                     way.left = parcels[number:]
                     return way
                 long_ago = long_ago and self._ended_long_ago(parcel, now_ms)
