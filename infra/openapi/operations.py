@@ -18,7 +18,7 @@ from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive_request import ReceiveRequest
 from cirrusmq.receiving.replies.answer import ReplyRequest
 from cirrusmq.schedules.schedule import ScheduleInput
-from cirrusmq.sending.send import SendRequest
+from cirrusmq.sending.send_request import SendRequest
 from cirrusmq.settlement.dead_letter import DeadLetterRequest
 from cirrusmq.settlement.delete import DeleteRequest
 from cirrusmq.settlement.visibility import GiveBackRequest, VisibilityRequest

@@ -25,7 +25,8 @@ from cirrusmq.receiving.receive import receive
 from cirrusmq.receiving.receive_request import ReceiveRequest
 from cirrusmq.runtime.clock import SystemClock
 from cirrusmq.runtime.store import Store
-from cirrusmq.sending.send import SendMessage, SendRequest, send
+from cirrusmq.sending.send import send
+from cirrusmq.sending.send_request import SendMessage, SendRequest
 from cirrusmq.settlement.delete import DeleteRequest, delete
 from cirrusmq.settlement.visibility import GiveBackRequest, give_back
 from cirrusmq.wiring.bootstrap import make_dynamodb

@@ -14,12 +14,12 @@ from cirrusmq_local.testing import World
 
 MODULES_AND_ARROWS = {
     "send": (31, 39),
-    "receive": (38, 63),
-    "receive, ordered": (40, 67),
+    "receive": (37, 60),
+    "receive, ordered": (35, 53),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.
-    "receive, fair": (39, 68),
-    "delete": (22, 27),
-    "publish": (31, 44),
+    "receive, fair": (38, 64),
+    "delete": (21, 25),
+    "publish": (30, 42),
     # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.
     "fan out and push": (59, 128),
     "retry": (44, 93),

@@ -23,7 +23,7 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.limits import MESSAGES_REQUEST_BYTES, REQUEST_BYTES
 from cirrusmq.base.shapes import decode
 from cirrusmq.publishing.publish import PublishRequest
-from cirrusmq.sending.send import SendRequest
+from cirrusmq.sending.send_request import SendRequest
 from cirrusmq_lambda.request_bodies import BINARY, read_body, takes_gzip
 
 

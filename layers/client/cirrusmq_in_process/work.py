@@ -27,8 +27,8 @@ from cirrusmq.receiving.heads.scan import LeftMessages
 from cirrusmq.receiving.receive import receive as take_messages
 from cirrusmq.receiving.receive_request import ReceiveRequest
 from cirrusmq.runtime.core import Core, LeftToService
-from cirrusmq.sending.send import SendRequest
 from cirrusmq.sending.send import send as store_messages
+from cirrusmq.sending.send_request import SendRequest
 from cirrusmq.settlement.delete import DeleteRequest, delete_what_can_be
 from cirrusmq.settlement.delete import delete as delete_messages
 from cirrusmq.settlement.settle import SourceOf

@@ -24,7 +24,6 @@ is passed (`group_rates`), and the scan takes from the others.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -34,7 +33,13 @@ from cirrusmq.lifecycle import chores
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
-from cirrusmq.receiving.group_slices import GroupSlice, claimable_count, fair_share, take_from
+from cirrusmq.receiving.group_slices import (
+    GroupSlice,
+    claimable_count,
+    fair_share,
+    slice_of,
+    take_from,
+)
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Head,
@@ -43,7 +48,6 @@ from cirrusmq.receiving.heads.scan import (
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
-from cirrusmq.receiving.unordered import spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
@@ -160,7 +164,7 @@ class _RoundRobin:
         if not claimable:
             return None
         room = room if rate is None else min(room, rate.rate)
-        return GroupSlice(deque(spread(self._core, self._pk, claimable)), room, rate)
+        return slice_of(self._core, self._pk, claimable, room, rate)
 
     def _rate(self, prefix: str) -> GroupRate | None:
         if self._source.group_rate is None:

@@ -49,6 +49,13 @@ class GroupSlice(msgspec.Struct):
             self.rate.give_back(count, second)
 
 
+def slice_of(
+    core: Core, pk: str, parcels: list[Parcel], room: int, rate: GroupRate | None
+) -> GroupSlice:
+    """Returns a group's parcels in order, or shuffled if others take from the same partition."""
+    return GroupSlice(deque(spread(core, pk, parcels)), room, rate)
+
+
 def fair_share(limit: int) -> int:
     """Returns the number of messages that a receive first takes from a group."""
     return -(-limit // _SHARES)

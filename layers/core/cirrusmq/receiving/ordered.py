@@ -25,7 +25,6 @@ from cirrusmq.receiving.claim import try_claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left
 from cirrusmq.receiving.ordered_pages import GroupLooks, MoveBudget, Pages
-from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
@@ -39,12 +38,13 @@ def take_from_groups(
     """Claims up to the wanted number of messages, of each group its first ones in order."""
     pk = partition_key(PARCELS, source.id, partition)
     batch = Batch(wanted, pk, in_order=True)
-    pages, turn = Pages(core, pk, walk, wanted.limit), core.memory(TurnMemory).turn(pk)
+    pages = Pages(core, pk, walk, wanted.limit)
+    turn = pages.turn
     free: list[str] = []
     try:
         if not turn or partition not in walk.looked_at:
             walk.looked_at.add(partition)
-            first = pages.read(FIRST_KEY, LAST_KEY, core.memory(TurnMemory).at_once(pk))
+            first = pages.read(FIRST_KEY, LAST_KEY, pages.at_once)
             free, _ = _free_groups(core, source, first, "")
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)
@@ -159,7 +159,7 @@ def _free_groups(
         if source.withholds(parcel):
             continue
         first = next(index for index in range(parcel.count) if parcel.live(index))
-        given_up = dead_letter_reason(source, parcel, first, now_ms)
+        given_up = _is_given_up(source, parcel, first, now_ms)
         if given_up or parcel.receivable(first, now_ms) or parcel.awaits_group(first):
             free.append(group)
     return free, passed
@@ -227,7 +227,7 @@ def _take_first(
     if (source.former or source.later) and not _is_first(core, source, parcel):
         return False
     first = next((index for index in range(parcel.count) if parcel.live(index)), None)
-    if first is not None and dead_letter_reason(source, parcel, first, now_ms):
+    if first is not None and _is_given_up(source, parcel, first, now_ms):
         left = _advance(core, source, parcel, now_ms, budget)
         if left is None:
             return False
@@ -241,7 +241,7 @@ def _take_first(
     free: list[int] = []
     for index in live:
         # Behind a rewound message one may be used up: it is dead-lettered when it is the first.
-        used_up = free and dead_letter_reason(source, parcel, index, now_ms)
+        used_up = free and _is_given_up(source, parcel, index, now_ms)
         if used_up or not parcel.receivable(index, now_ms):
             break
         free.append(index)
@@ -252,6 +252,11 @@ def _take_first(
         core, source, parcel, indexes, batch.wanted.timeout_seconds, batch.wanted.nonce_of
     )
     return batch.note(parcel, indexes, outcome) and indexes == live
+
+
+def _is_given_up(source: Source, parcel: Parcel, index: int, now_ms: int) -> bool:
+    """Returns True if a message is dead-lettered instead of received."""
+    return source.gives_up and dead_letter_reason(source, parcel, index, now_ms) is not None
 
 
 def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:

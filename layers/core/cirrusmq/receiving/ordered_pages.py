@@ -53,6 +53,16 @@ class Pages:
         self.passed = 0
         """Parcels that were read on the way around."""
 
+    @property
+    def turn(self) -> str:
+        """The key at which the scan before was cut; empty if it was not."""
+        return self._core.memory(TurnMemory).turn(self.pk)
+
+    @property
+    def at_once(self) -> int:
+        """The number of parcels to read in one page; 0 if the partition is too large for one."""
+        return self._core.memory(TurnMemory).at_once(self.pk)
+
     def read(self, after: str, until: str, at_once: int = 0) -> list[Parcel]:
         """Returns the next parcels, at most as many as the units pay for."""
         paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)

@@ -26,7 +26,8 @@ from cirrusmq.runtime.store import Item
 from cirrusmq.schedules.schedule import Definition, ScheduledMessage
 from cirrusmq.sending.making import Entry, items_for
 from cirrusmq.sending.request_messages import new_send_id
-from cirrusmq.sending.send import SendMessage, check_message, check_room
+from cirrusmq.sending.send import check_room
+from cirrusmq.sending.send_request import SendMessage, check_message
 from cirrusmq.storage.bodies.write import Placed
 from cirrusmq.storage.parcels import put_if_unsent, read_parcel
 from cirrusmq.subscriptions.topics import get_topic

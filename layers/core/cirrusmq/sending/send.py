@@ -1,38 +1,32 @@
-"""Sending messages to a queue: checks, ids, and the answer to a repeated send."""
+"""Sending messages to a queue: ids, writes, and the answer to a repeated send."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType, structs
+from msgspec import UNSET, UnsetType, structs
 
 from cirrusmq.access.keys import Caller
-from cirrusmq.base import limits, ulid
+from cirrusmq.base import ulid
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
-from cirrusmq.base.request_token import check_attempt
-from cirrusmq.base.shapes import integer
 from cirrusmq.model.delayed_id import with_delay
 from cirrusmq.model.message import (
     CONTRACT,
     ContentLimits,
     Message,
-    check_answer_size,
-    check_event_size,
-    check_size,
 )
 from cirrusmq.model.parcel import order_number
-from cirrusmq.model.priority import with_priority
-from cirrusmq.model.queue import Queue, QueueAttributes
+from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import with_sender
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.asking import AskedReply, check_asking, note_of, with_deadline
+from cirrusmq.sending.asking import note_of, with_deadline
 from cirrusmq.sending.conditional_writes import (
     find_with_earlier_delay,
     is_orphan_record,
@@ -43,14 +37,18 @@ from cirrusmq.sending.deduplication import PreviousAttempt, Stored
 from cirrusmq.sending.making import Entry, Items, items_for, queue_prefix
 from cirrusmq.sending.request_messages import (
     NO_TRACE,
-    BatchMessage,
-    Key,
-    deduplication_key,
     new_send_id,
     read_contents,
     repeatable_send_ids,
     store_once,
     stored,
+)
+from cirrusmq.sending.send_request import (
+    SendDraft,
+    SendRequest,
+    check_messages,
+    check_send_attempt,
+    with_priorities,
 )
 from cirrusmq.storage import counters
 from cirrusmq.storage.bodies.own_records import writes_record
@@ -60,54 +58,6 @@ from cirrusmq.storage.sequences import take_sequence
 
 if TYPE_CHECKING:
     from cirrusmq.sending.replacing.rules import Replacement
-
-
-class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
-    """One message of a send."""
-
-    delay_seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=limits.DELAY_SECONDS[1],
-                description="an integer from 0 to 1,296,000 seconds",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    priority: Annotated[int, integer((1, limits.PRIORITIES[1]))] | UnsetType = UNSET
-    replace: Key | UnsetType = UNSET
-    replace_within_seconds: Annotated[int, integer((1, limits.DELAY_SECONDS[1]))] | UnsetType = (
-        UNSET
-    )
-    reply: AskedReply | UnsetType = UNSET
-    visibility_timeout_seconds: (
-        Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
-        | UnsetType
-    ) = UNSET
-
-
-class SendRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The body of a send."""
-
-    messages: Annotated[
-        list[SendMessage], Meta(min_length=1, description="an array of 1 to 16 messages")
-    ]
-    atomic: bool = True
-    attempt: str | UnsetType = UNSET
-
-
-class SendDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked message of a request."""
-
-    deduplication_id: str | None
-    message: Message
-    delay_seconds: int
-    own_delay: bool
-    visibility_seconds: int
-    replacement: Replacement | None = None
-    asked: AskedReply | None = None
 
 
 class _Send(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,15 +97,15 @@ def send(
     `trace`: the trace context of messages that have none.
     """
     now_ms = core.now_ms()
-    begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
+    begun_ms = check_send_attempt(queue, request, now_ms, core.clock.scale)
     plain = read_contents(request.messages, core.settings.batch_bytes, limit, trace)
     contents = with_sender(
-        _with_priorities(request, plain),
+        with_priorities(request, plain),
         caller,
         queue.account,
         queue.attributes.sender,
     )
-    drafts, refused = _check(queue, request, contents)
+    drafts, refused = check_messages(queue, request, contents)
     check_room(core, queue, len(drafts))
     rate = queue.attributes.send_rate
     if rate is not None and drafts:
@@ -183,114 +133,6 @@ def send(
     if 0 in drafts and drafts[0].asked is not None:
         results[0] = with_deadline(results[0], drafts[0].asked)
     return [results[index] for index in range(len(request.messages))]
-
-
-def _with_priorities(request: SendRequest, contents: Sequence[Message]) -> Sequence[Message]:
-    return [
-        message if isinstance(given.priority, UnsetType) else with_priority(message, given.priority)
-        for given, message in zip(request.messages, contents, strict=True)
-    ]
-
-
-def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float) -> int:
-    if request.attempt is UNSET:
-        return now_ms
-    assert isinstance(request.attempt, str)
-    if queue.attributes.ordered:
-        raise InvalidParameter(
-            "attempt", "is not allowed with an ordered queue: give each message a deduplication_id"
-        )
-    return check_attempt(request.attempt, now_ms, scale)
-
-
-def _check(
-    queue: Queue, request: SendRequest, contents: Sequence[Message]
-) -> tuple[dict[int, SendDraft], dict[int, CirrusMQError]]:
-    """The messages by their indexes in the request; without `atomic` the errors of others."""
-    drafts: dict[int, SendDraft] = {}
-    refused: dict[int, CirrusMQError] = {}
-    for index, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
-        try:
-            where = f"messages[{index}]"
-            draft = check_message(queue, given, message, where)
-            if draft.asked is not None:
-                replaces = not isinstance(given.replace, UnsetType)
-                count = len(request.messages)
-                check_asking(queue, draft.asked, count, draft.delay_seconds, replaces=replaces)
-            drafts[index] = _with_replacement(queue, request, given, draft)
-        except CirrusMQError as error:
-            if request.atomic:
-                raise
-            refused[index] = error
-    return drafts, refused
-
-
-def check_message(queue: Queue, given: SendMessage, message: Message, where: str) -> SendDraft:
-    """Returns a message of a request, checked by its queue's rules. `where`: its place there."""
-    attributes = queue.attributes
-    check_size(message, attributes.max_message_bytes, where)
-    check_answer_size(message, where)
-    if attributes.invoke is not None:
-        check_event_size(message, where)
-    delay_seconds = attributes.delay_seconds
-    if not isinstance(given.delay_seconds, UnsetType):
-        delay_seconds = given.delay_seconds
-        if attributes.ordered:
-            raise InvalidParameter(
-                f"{where}.delay_seconds", "a message of an ordered queue has no delay of its own"
-            )
-        if delay_seconds >= attributes.message_retention_seconds:
-            raise InvalidParameter(
-                f"{where}.delay_seconds",
-                f"must be 0 to {attributes.message_retention_seconds - 1}, below the retention",
-            )
-    _check_priority(attributes, given, where)
-    if attributes.ordered and message.group is None:
-        raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
-    own = given.visibility_timeout_seconds
-    asked = None if isinstance(given.reply, UnsetType) else given.reply
-    return SendDraft(
-        deduplication_id=deduplication_key(given),
-        message=message,
-        delay_seconds=delay_seconds,
-        own_delay=not isinstance(given.delay_seconds, UnsetType),
-        visibility_seconds=0 if isinstance(own, UnsetType) else own,
-        asked=asked,
-    )
-
-
-def _with_replacement(
-    queue: Queue, request: SendRequest, given: SendMessage, draft: SendDraft
-) -> SendDraft:
-    within = given.replace_within_seconds
-    if isinstance(given.replace, UnsetType):
-        if isinstance(within, UnsetType):
-            return draft
-        raise InvalidParameter("messages[0].replace_within_seconds", "needs replace beside it")
-    # Few messages replace others: the cold starts of other sends do without.
-    from cirrusmq.sending.replacing.rules import Replacement, check_replacement
-
-    asked = Replacement(
-        key=given.replace,
-        within_seconds=None if isinstance(within, UnsetType) else within,
-        repeatable=not isinstance(request.attempt, UnsetType),
-    )
-    deduplicated = draft.deduplication_id is not None
-    count = len(request.messages)
-    check_replacement(queue, asked, count, draft.delay_seconds, deduplicated=deduplicated)
-    return structs.replace(draft, replacement=asked)
-
-
-def _check_priority(attributes: QueueAttributes, given: SendMessage, where: str) -> None:
-    if isinstance(given.priority, UnsetType):
-        return
-    if attributes.priorities is None:
-        reason = "is allowed only in a queue that was created with priorities"
-        raise InvalidParameter(f"{where}.priority", reason)
-    if given.priority > attributes.priorities:
-        raise InvalidParameter(
-            f"{where}.priority", f"must be an integer from 1 to {attributes.priorities}"
-        )
 
 
 def check_room(core: Core, queue: Queue, count: int) -> None:

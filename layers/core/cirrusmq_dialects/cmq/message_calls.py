@@ -12,7 +12,8 @@ from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named, source_with_id
 from cirrusmq.receiving.receive import begin, take_what_fits
 from cirrusmq.receiving.receive_request import Received, ReceiveRequest
-from cirrusmq.sending.send import SendRequest, send
+from cirrusmq.sending.send import send
+from cirrusmq.sending.send_request import SendRequest
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_dialects.cmq.asking import RECEIVE, SEND, Asked, Result
 from cirrusmq_dialects.cmq.bodies import check_bodies, shown_body

@@ -9,7 +9,8 @@ from cirrusmq.base.limits import BATCH_MESSAGES
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.queue import Queue
-from cirrusmq.sending.send import SendRequest, send
+from cirrusmq.sending.send import send
+from cirrusmq.sending.send_request import SendRequest
 from cirrusmq_dialects.emq.asking import SEND, Asked, integer
 from cirrusmq_dialects.emq.attributes import LEVELS
 from cirrusmq_dialects.emq.contents import native

@@ -13,7 +13,8 @@ from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.parcel import sequence_number
 from cirrusmq.model.queue import Queue
-from cirrusmq.sending.send import SendRequest, send
+from cirrusmq.sending.send import send
+from cirrusmq.sending.send_request import SendRequest
 from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import SEND, Asked
 from cirrusmq_dialects.sqs.batches import batch, failure, read_each

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.sending.send import SendRequest, send
+from cirrusmq.sending.send import send
+from cirrusmq.sending.send_request import SendRequest
 from cirrusmq_lambda.answers.sent import SentMessage, SentMessages
 from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.problems import describe
