@@ -37,7 +37,7 @@ from cirrusmq.receiving import (
     selected,
 )
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending import making, send
+from cirrusmq.sending import making, send, send_request
 from cirrusmq.settlement import requeue
 from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.subscriptions import writes
@@ -148,7 +148,7 @@ def a_look_begins_at_a_level_by_chance(patch: pytest.MonkeyPatch) -> None:
 def what_moves_loses_its_priority(patch: pytest.MonkeyPatch) -> None:
     """A message that is re-keyed, or comes back, has the lowest level."""
     patch.setattr(making, "priority_of", lambda _: 1)
-    patch.setattr(send, "with_priority", lambda message, _: message)
+    patch.setattr(send_request, "with_priority", lambda message, _: message)
 
 
 @plant("priority queues", "priority letters")

@@ -29,7 +29,7 @@ def mark(core: Core, reader_id: str) -> None:
 
 def exists(core: Core, reader_id: str) -> bool:
     """Returns True if shares of the reader may be parked."""
-    return core.store.get(core.tables.messages, *_place(reader_id)) is not None
+    return core.store.get(core.tables.messages, *_item_key(reader_id)) is not None
 
 
 def idle(core: Core, pk: str) -> Iterator[str]:
@@ -48,7 +48,7 @@ def hold(core: Core, reader_id: str) -> Lease | None:
     A: holds until 12:01:00 ── m1 ── (no progress) ───────────── prolongs? No: stops
     B:                                  12:01:03 holds ── m1 again: it is there ── m2
     """
-    return lease.take(core, _place(reader_id), hold_ms(core), must_exist=True)
+    return lease.take(core, _item_key(reader_id), hold_ms(core), must_exist=True)
 
 
 def hold_ms(core: Core) -> int:
@@ -72,6 +72,6 @@ def remove(core: Core, reader_id: str) -> None:
         core.store.write("DeleteItem", request)
 
 
-def _place(reader_id: str) -> tuple[str, str]:
+def _item_key(reader_id: str) -> tuple[str, str]:
     place = lot_key(reader_id)
     return place["pk"]["S"], place["sk"]["S"]

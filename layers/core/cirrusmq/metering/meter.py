@@ -121,7 +121,7 @@ def _amounts(usage: Usage) -> dict[str, Any]:
 
 def _write(core: Core, event_id: str, entries: Sequence[Item], steps: Mapping[str, _Step]) -> None:
     for _ in range(_TRIES):
-        old = core.store.get(core.tables.usage, *_place(event_id))
+        old = core.store.get(core.tables.usage, *_item_key(event_id))
         changes = dict(_changes(steps, old))
         exact = [each for each, step in changes.items() if any(map(is_exact, step))]
         record = (
@@ -140,7 +140,7 @@ def _write(core: Core, event_id: str, entries: Sequence[Item], steps: Mapping[st
     raise Unavailable
 
 
-def _place(event_id: str) -> tuple[str, str]:
+def _item_key(event_id: str) -> tuple[str, str]:
     return shard_key("U", event_id), event_id
 
 
@@ -175,13 +175,15 @@ def _difference(
     seen = int(old["version"]["N"])
     # An earlier release wrote over the record instead: its versions have no differences.
     names = [f"{event_id}#{number}" for number in range(2, seen + 1)]
-    differences = [core.store.get(core.tables.usage, _place(event_id)[0], name) for name in names]
+    differences = [
+        core.store.get(core.tables.usage, _item_key(event_id)[0], name) for name in names
+    ]
     before = [old, *(each for each in differences if each is not None)]
     more = _missing(before, entries)
     counters = _counters(steps)
     update = {
         "TableName": core.tables.usage,
-        "Key": key(*_place(event_id)),
+        "Key": key(*_item_key(event_id)),
         "UpdateExpression": "SET version = :next, counters = :counters",
         "ConditionExpression": "version = :seen",
         "ExpressionAttributeValues": {

@@ -219,7 +219,7 @@ def _creation(core: Core, operation: Operation) -> list[dict[str, Any]]:
     expires_at = _expires_at(operation.started_ms)
     return [
         directory_writes.put_new(core, key, operation, expires_at=expires_at),
-        directory_writes.put(core, _running_place(operation), _pointer(operation)),
+        directory_writes.put(core, _running_key(operation), _pointer(operation)),
     ]
 
 
@@ -292,7 +292,7 @@ def save(core: Core, found: Document[Operation], **changes: Any) -> Document[Ope
     operation = msgspec.structs.replace(found.value, **changes)
     writes = [_put_over(core, operation, found)]
     if operation.state != "running":
-        writes.append(directory_writes.delete(core, _running_place(operation)))
+        writes.append(directory_writes.delete(core, _running_key(operation)))
     try:
         core.store.transact(writes)
     except TransactionRefused:
@@ -331,7 +331,7 @@ def _expires_at(started_ms: int) -> int:
     return started_ms // 1000 + limits.OPERATION_SECONDS
 
 
-def _running_place(operation: Operation) -> ItemKey:
+def _running_key(operation: Operation) -> ItemKey:
     return ItemKey(RUNNING, operation.id)
 
 

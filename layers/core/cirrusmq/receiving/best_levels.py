@@ -211,7 +211,7 @@ class BestLevels:
         its clock   12:00:02  writes 12:00:02
         our clock   12:00:00  reads it: for 0.8 s from now on, not for 2.8 s
         """
-        key = _place(self._source.id)
+        key = _item_key(self._source.id)
         try:
             found = self._core.store.get_many(
                 self._core.tables.messages, [key], consistent=False
@@ -274,7 +274,7 @@ class BestLevels:
         self._walk.units_left -= units
 
 
-def _place(source_id: str) -> tuple[str, str]:
+def _item_key(source_id: str) -> tuple[str, str]:
     return f"{HEAD_MARKS}#{source_id}#{_PLACE}", _PLACE
 
 
@@ -290,7 +290,7 @@ def _read_ranks(item: Item) -> list[Rank | None]:
 def _put(table: str, source: Source, look: _BestLook) -> dict[str, Any]:
     levels = [0 if rank is None else priority_in(rank.prefix) for rank in look.ranks]
     item: Item = {
-        **key(*_place(source.id)),
+        **key(*_item_key(source.id)),
         "t": {"N": str(look.stamp_ms)},
         "l": {"L": [{"N": str(level)} for level in levels]},
         "expires_at": {"N": str(ttl_seconds(look.stamp_ms + _KEPT_MS))},

@@ -281,7 +281,7 @@ def _is_passed_over(source: Source, parcel: Parcel, index: int) -> bool:
 
 
 def _read(core: Core, source: Source, partition: int) -> _Round:
-    item = core.store.get(core.tables.messages, *_place(source, partition))
+    item = core.store.get(core.tables.messages, *_item_key(source, partition))
     if item is None:
         return _Round()
     times = {name: int(item[name]["N"]) for name in ("c", "d", "n", "o", "r", "l") if name in item}
@@ -306,7 +306,7 @@ def _write(core: Core, source: Source, partition: int, left: _Round) -> None:
         "l": left.before_ms,
     }
     item: Item = {
-        **key(*_place(source, partition)),
+        **key(*_item_key(source, partition)),
         **{name: {"N": str(ms)} for name, ms in times.items() if ms is not None},
         "b": {"S": left.behind},
         "a": {"S": met.at},
@@ -315,7 +315,7 @@ def _write(core: Core, source: Source, partition: int, left: _Round) -> None:
     core.store.write("PutItem", {"TableName": core.tables.messages, "Item": item})
 
 
-def _place(source: Source, partition: int) -> tuple[str, str]:
+def _item_key(source: Source, partition: int) -> tuple[str, str]:
     return partition_key(HEAD_MARKS, source.id, partition), _SORT_KEY
 
 

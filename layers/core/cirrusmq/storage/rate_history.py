@@ -102,7 +102,7 @@ def read_hours(
     """
     first = now_ms // HOUR_MS + 1 - hours
     days = range(first // _DAY_HOURS, now_ms // HOUR_MS // _DAY_HOURS + 1)
-    keys = [_place(each, day) for each in resource_ids for day in days]
+    keys = [_item_key(each, day) for each in resource_ids for day in days]
     found: dict[tuple[str, str], Item] = {}
     for start in range(0, len(keys), _PLACES):
         some = keys[start : start + _PLACES]
@@ -111,7 +111,7 @@ def read_hours(
     for resource_id in resource_ids:
         sums: dict[tuple[str, int], int] = defaultdict(int)
         for day in days:
-            item = found.get(_place(resource_id, day), {})
+            item = found.get(_item_key(resource_id, day), {})
             for letter in LETTERS.values():
                 for hour in range(_DAY_HOURS):
                     number = number_in(item, f"{letter}{hour:02}")
@@ -137,7 +137,7 @@ def _additions(
         {
             "Update": {
                 "TableName": core.tables.usage,
-                "Key": key(*_place(resource_id, day)),
+                "Key": key(*_item_key(resource_id, day)),
                 "UpdateExpression": "ADD "
                 + ", ".join(f"#{name} :{name}" for name in sums)
                 + " SET expires_at = :expires",
@@ -157,7 +157,7 @@ def _hour(name: str, now_ms: int) -> int:
     return interval_of(name, now_ms) // _INTERVALS
 
 
-def _place(resource_id: str, day: int) -> tuple[str, str]:
+def _item_key(resource_id: str, day: int) -> tuple[str, str]:
     return f"V#{resource_id}", f"{day:05}"
 
 

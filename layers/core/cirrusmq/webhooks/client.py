@@ -139,14 +139,14 @@ class Poster:
         self, endpoint: Endpoint, headers: Mapping[str, str], body: bytes, deadline: float
     ) -> _Answer:
         addresses = self._resolution.addresses(endpoint, deadline)
-        places = [_place(endpoint, address) for address in addresses]
+        keys = [_connection_key(endpoint, address) for address in addresses]
         complete = {
             **headers,
             "Host": endpoint.host_header,
             "User-Agent": USER_AGENT,
             "Content-Length": str(len(body)),
         }
-        kept = self._pool.take(places)
+        kept = self._pool.take(keys)
         if kept is not None:
             try:
                 kept.begin(deadline)
@@ -156,23 +156,23 @@ class Poster:
                 # the request on a new connection, unless it had begun to answer.
                 if kept.is_answered:
                     raise
-        return self._exchange(self._connected(places, deadline), endpoint.target, complete, body)
+        return self._exchange(self._connected(keys, deadline), endpoint.target, complete, body)
 
-    def _connected(self, places: Sequence[ConnectionKey], deadline: float) -> Connection:
-        """Returns a new connection to the first of `places` that takes one.
+    def _connected(self, keys: Sequence[ConnectionKey], deadline: float) -> Connection:
+        """Returns a new connection to the first of `keys` that takes one.
 
         An address that does not answer leaves the others an equal share of the time.
         """
-        for position, place in enumerate(places, start=1):
+        for position, key in enumerate(keys, start=1):
             left = seconds_left(deadline)
-            connect_by = time.monotonic() + left / (len(places) - position + 1)
-            connection = self._pool.new(place)
+            connect_by = time.monotonic() + left / (len(keys) - position + 1)
+            connection = self._pool.new(key)
             try:
                 connection.open(deadline, connect_by)
             except ssl.SSLError:
                 raise
             except OSError:
-                if position == len(places):
+                if position == len(keys):
                     raise
             else:
                 return connection
@@ -231,7 +231,7 @@ def _drain(response: http.client.HTTPResponse, begin: bytearray) -> bool:
     return response.isclosed() and not response.will_close and response.status >= 200
 
 
-def _place(endpoint: Endpoint, address: Address) -> ConnectionKey:
+def _connection_key(endpoint: Endpoint, address: Address) -> ConnectionKey:
     return ConnectionKey(endpoint.scheme == "https", endpoint.host, endpoint.port, address)
 
 

@@ -137,7 +137,7 @@ def _from_ms(source: Source, state: State, oldest_ms: int) -> int:
 
 def read_state(core: Core, source: Source, partition: int) -> State:
     """Returns the state of a partition."""
-    item = core.store.get(core.tables.messages, *_state_place(source, partition)) or {}
+    item = core.store.get(core.tables.messages, *_state_key(source, partition)) or {}
 
     def number(name: str) -> int:
         return int(item[name]["N"]) if name in item else 0
@@ -155,7 +155,7 @@ def read_state(core: Core, source: Source, partition: int) -> State:
 
 def hold(core: Core, source: Source, partition: int) -> Lease | None:
     """Takes the lease of a partition for a minute. Returns None if another worker has it."""
-    key = _state_place(source, partition)
+    key = _state_key(source, partition)
     return lease.take(core, key, HOLD_MS, until="held_until_ms", kept_ms=_STATE_LIFE_MS)
 
 
@@ -295,7 +295,7 @@ def _each(core: Core, act: Callable[[A], B], values: Sequence[A]) -> list[B | No
     return list(core.in_parallel(safely, values))
 
 
-def _state_place(source: Source, partition: int) -> tuple[str, str]:
+def _state_key(source: Source, partition: int) -> tuple[str, str]:
     return partition_key(AGE_NOTES, source.id, partition), _STATE
 
 
@@ -313,7 +313,7 @@ def _write_state(
     written |= {} if behind is None else {"behind": {"S": behind}}
     request: dict[str, Any] = {
         "TableName": core.tables.messages,
-        "Key": key(*_state_place(source, partition)),
+        "Key": key(*_state_key(source, partition)),
         "UpdateExpression": "SET " + ", ".join(f"{name} = :{name}" for name in written),
         "ExpressionAttributeValues": {f":{name}": value for name, value in written.items()},
     }
