@@ -20,9 +20,8 @@ MODULES_AND_ARROWS = {
     "receive, fair": (38, 64),
     "delete": (21, 25),
     "publish": (30, 42),
-    # Of these `model/breaker.py`: a subscription names its breaker, and the poster counts by it.
-    "fan out and push": (59, 128),
-    "retry": (44, 93),
+    "fan out and push": (58, 125),
+    "retry": (43, 90),
 }
 """By flow, in an environment that has made such calls before.
 

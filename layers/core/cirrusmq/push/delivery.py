@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from cirrusmq.access import shares
+from cirrusmq.model.breaker import Circuit
 from cirrusmq.push import poster_lease
 from cirrusmq.push.blocking_queue import BlockingFeed
 from cirrusmq.push.independent_queue import IndependentFeed
@@ -253,10 +254,10 @@ def _work(
             full_ms=turn.pace.handed_ms,
             delayed_ms=delayed_ms,
             slowness=slow,
-            circuit=turn.circuit if push.subscription.breaker is not None else None,
+            circuit=turn.circuit,
         )
-        if turn.circuit.is_open:
-            handover = _while_open(handover, turn, probe_ms)
+        if (circuit := turn.open_circuit) is not None:
+            handover = _while_open(handover, circuit, probe_ms, now_ms)
         released = poster_lease.release(core, delivery, holder, handover, generation)
         if released.ending == "again":
             requested = turn.take_request()
@@ -292,11 +293,13 @@ def _feed(push: Push, acquired: Acquired, *, due_alone: bool) -> Feed:
     )
 
 
-def _while_open(handover: LeaseRelease, turn: Turn, probe_ms: int | None) -> LeaseRelease:
+def _while_open(
+    handover: LeaseRelease, circuit: Circuit, probe_ms: int | None, now_ms: int
+) -> LeaseRelease:
     """Returns the state left by a session whose breaker is open: nothing is due before its time."""
-    circuit, due_ms = turn.circuit, handover.due_ms
+    due_ms = handover.due_ms
     if probe_ms is not None:
-        sent_ms = handover.sent_ms or turn.push.core.now_ms()
+        sent_ms = handover.sent_ms or now_ms
         return replace(
             handover, due_ms=probe_ms, probe_due_ms=probe_ms, error=circuit.error, sent_ms=sent_ms
         )

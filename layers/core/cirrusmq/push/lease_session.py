@@ -57,8 +57,8 @@ class Turn:
         """True if another invocation may hold the lease now."""
         self.paused = delivery.paused
         """True if no post may begin, as of the last renewal of the lease."""
-        self.circuit = Circuit() if push.subscription.breaker is None else delivery.circuit
-        """The state of its breaker."""
+        self.circuit = None if push.subscription.breaker is None else delivery.circuit
+        """The state of its breaker; None without one."""
         self._probe: CandidateKey | None = None
         """The message that the open breaker tries now."""
         self._slow = False
@@ -78,11 +78,16 @@ class Turn:
     @property
     def may_post(self) -> bool:
         """True if a post may start now."""
-        if self.circuit.is_open and (
-            self._probe is not None or self.push.core.now_ms() < self.circuit.probe_ms
+        if (circuit := self.open_circuit) is not None and (
+            self._probe is not None or self.push.core.now_ms() < circuit.probe_ms
         ):
             return False
         return self.may_go_on
+
+    @property
+    def open_circuit(self) -> Circuit | None:
+        """The state of its breaker if that is open: at most one message at a time is tried."""
+        return self.circuit if self.circuit is not None and self.circuit.is_open else None
 
     @property
     def may_go_on(self) -> bool:
@@ -109,19 +114,18 @@ class Turn:
             delivery_rules.patience_ms(beside, self.push.sharing) * self.push.core.clock.scale
         )
         self._running[candidate.key] = (self.push.core.now_ms(), patience_ms)
-        if self.circuit.is_open:
+        if self.open_circuit is not None:
             self._probe = candidate.key
 
     def hurry(self) -> None:
         """Has the open breaker try a message now, as somebody asked for."""
-        if self.circuit.is_open:
-            self.circuit = replace(self.circuit, probe_ms=self.push.core.now_ms())
+        if (circuit := self.open_circuit) is not None:
+            self.circuit = replace(circuit, probe_ms=self.push.core.now_ms())
 
     def probe_ms(self, feed: Feed) -> int | None:
         """Returns when the open breaker tries a message; None if it is closed, or none is ready."""
-        if not self.circuit.is_open or feed.next_key() is None:
-            return None
-        return self.circuit.probe_ms
+        circuit = self.open_circuit
+        return None if circuit is None or feed.next_key() is None else circuit.probe_ms
 
     def ended(self, outcome: PostResult | Candidate) -> PostResult | Candidate:
         """Notes that a post has ended, or could not begin. Returns what its message gets of it.
@@ -132,17 +136,17 @@ class Turn:
         _, patience_ms = self._running.pop(candidate.key)
         if isinstance(outcome, PostResult) and outcome.took_ms > patience_ms:
             self._slow = True
-        breaker = self.push.subscription.breaker
-        if breaker is None:
+        breaker, circuit = self.push.subscription.breaker, self.circuit
+        if breaker is None or circuit is None:
             return outcome
         tried, now_ms = candidate.key == self._probe, self.push.core.now_ms()
         self._probe = None if tried else self._probe
         if not isinstance(outcome, PostResult) or outcome.error == UNREADABLE:
             return outcome
         if not tried:
-            self.circuit = after_post(self.circuit, breaker, now_ms, outcome.error)
+            self.circuit = after_post(circuit, breaker, now_ms, outcome.error)
             return outcome
-        self.circuit = after_probe(self.circuit, now_ms, outcome.error, outcome.retry_after_ms)
+        self.circuit = after_probe(circuit, now_ms, outcome.error, outcome.retry_after_ms)
         return outcome if outcome.error is None or outcome.post.status == GONE else candidate
 
     def _is_leaving(self, now_ms: int) -> bool:
@@ -259,7 +263,7 @@ def post_all(turn: Turn, feed: Feed) -> bool:
                 and feed.running < limit
                 and feed.running_bytes < max_bytes
             ):
-                candidate = feed.next_probe() if turn.circuit.is_open else feed.next()
+                candidate = feed.next() if turn.open_circuit is None else feed.next_probe()
                 if candidate is None:
                     break
                 wait_ms = turn.pace.wait_ms(core.now_ms())

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from cirrusmq.model.breaker import unpack
+from cirrusmq.model.breaker import Circuit, unpack
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, key, shard_key, shard_keys
@@ -91,7 +91,9 @@ def read_item(item: Item) -> DeliveryState:
         late=number("late"),
         slow_until_ms=number("slow_until"),
         slow_for_ms=number("slow_for"),
-        circuit=unpack(numbers("breaker"), text("breaker_error")),
+        circuit=(
+            unpack(numbers("breaker"), text("breaker_error")) if "breaker" in item else Circuit()
+        ),
         probe_due_ms=number("probe_due"),
     )
 
