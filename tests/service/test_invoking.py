@@ -22,6 +22,7 @@ from cirrusmq.model.invoke import Invoke
 from cirrusmq.receiving import rounds
 from cirrusmq.receiving.rounds import Nothing, SourceLook
 from cirrusmq.runtime.core import Called
+from cirrusmq_local.stack.recovery import release_slots
 from cirrusmq_local.testing import Client, World
 
 if TYPE_CHECKING:
@@ -541,6 +542,35 @@ class TestBound:
         schedules.pass_seconds(225)
         assert handler.bodies == []
         schedules.pass_seconds(120)
+        assert handler.bodies == ["one"]
+
+    @pytest.mark.parametrize("of_group", [False, True])
+    def test_what_a_killed_stack_had_running_holds_no_slot_when_it_starts_again(
+        self,
+        world: World,
+        make_queue: MakeQueue,
+        topic: TestTopic,
+        handler: Handler,
+        *,
+        of_group: bool,
+    ) -> None:
+        dead = Invoke(function="handler", max_concurrency=1, timeout_seconds=200)
+        given = INVOKE | {"max_concurrency": 1, "timeout_seconds": 200}
+        make_queue("without_function").send("stays")
+        if of_group:
+            owner = topic.subscribe("group", invoke=given).show()["id"]
+        else:
+            queue = make_queue(invoke=given)
+            owner = queue.show()["id"]
+        assert slots.take(world.core, owner, dead) is not None
+        assert topic.publish("one") if of_group else queue.send("one")
+        Schedules(world, sweeps=True).pass_seconds(61)
+        assert handler.bodies == []
+
+        release_slots(world.core)
+
+        world.run("sweep")
+        world.settle()
         assert handler.bodies == ["one"]
 
     def test_a_bound_that_is_lowered_counts_those_that_still_run(

@@ -61,7 +61,7 @@ from cirrusmq_local.stack.introduction import ACCOUNT, introduce
 from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.stack.logfile import LogFile
 from cirrusmq_local.stack.metrics import Metrics, count_errors
-from cirrusmq_local.stack.recovery import release_posts
+from cirrusmq_local.stack.recovery import release_posts, release_slots
 from cirrusmq_local.stack.sealing_file import SealingFile
 from cirrusmq_local.stack.secret_file import SecretFile
 from cirrusmq_local.stack.server import AddressError, Server
@@ -188,6 +188,7 @@ class Stack:
         sealing = SealingFile(self._data.sealing)
         functions = self._load_functions(engine, bucket, sealing.key, ending)
         release_posts(bootstrap.service(), ACCOUNT)
+        release_slots(bootstrap.service())
         self._metrics = self._keep_metrics(engine, ending)
         pumps = self._make_pumps(engine, functions)
         repeaters = [

@@ -142,6 +142,17 @@ def release(core: Core, slot: Slot) -> None:
     lease.release(core, slot.lease, delete=True)
 
 
+def release_all(core: Core, owner_id: str) -> None:
+    """Releases every slot of a queue or group, whose workers have all ended."""
+    for item in core.store.query_all(core.tables.messages, _pk(owner_id)):
+        if item["sk"]["S"] != _WAKE:
+            request = {
+                "TableName": core.tables.messages,
+                "Key": key(_pk(owner_id), item["sk"]["S"]),
+            }
+            core.store.write("DeleteItem", request)
+
+
 def answer_asked(core: Core, owner_id: str, asked_ms: int) -> bool:
     """Takes a request to scan. Returns False if another worker took it."""
     request = {
