@@ -179,7 +179,7 @@ class Stack:
         self._clock = clock = ScaledClock(self._data.clock, self._scale)
         # If the start fails, no thread sleeps on this clock any longer.
         ending.callback(clock.stop)
-        set_environment(self._template, self._data, self._layout)
+        set_environment(self._template, self._data, self._layout, stand_in=self._stand_in)
         engine = self._open_engine(ending)
         clock.start_after(engine.newest_write_ms())
         with naming(self._data.clock):

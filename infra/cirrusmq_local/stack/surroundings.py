@@ -26,7 +26,9 @@ GARBAGE_AFTER = 10_000
 """New objects after which they are collected; a batch of a stream makes more."""
 
 
-def set_environment(template: Template, data: DataFolder, layout: Layout) -> None:
+def set_environment(
+    template: Template, data: DataFolder, layout: Layout, *, stand_in: bool
+) -> None:
     """Sets the variables of the deployment, with their values for one machine."""
     isolate_environment()
     own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
@@ -44,6 +46,8 @@ def set_environment(template: Template, data: DataFolder, layout: Layout) -> Non
         "POWERTOOLS_LOG_LEVEL": "WARNING",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "MEASURED_BACKLOGS": str(MAX_RESOURCES),
+        # Programs for emulators expect messages in the order of their sends.
+        "SQS_PARTITIONS": "1" if stand_in else "0",
     }
     os.environ |= own
 

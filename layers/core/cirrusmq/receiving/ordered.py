@@ -1,8 +1,15 @@
 """Receiving from the groups of a partition of an ordered source.
 
-Keys are group by group, in order of sending. A receiver starts at a random group; if a group's
-first live message cannot be claimed it jumps past the group, so that the cost depends on the
-number of groups, never on their backlog. If many groups are held a scan ends when it has cost
+Keys are group by group, in order of sending. If all groups of a partition are on one page, the one
+whose first message waits longest is first, and if all of them fit into the answer they come in that
+order; where other receivers were faster lately, each starts at a random group instead:
+
+    sent           a1   b1   a2   c1
+    receives       a1 a2 ──────────────── 30 s: a's lease is over ── b1: waits longest   c1   a1 a2
+
+In a larger partition a receiver starts at a random group. If a group's first live message cannot be
+claimed it jumps past the group, so that the cost depends on the number of groups, never on their
+backlog. If many groups are held a scan ends when it has cost
 enough, and the next scan of its environment goes on there, in this receive or, with half of its
 units, in another one. So all scans of an environment together see every group: one that is free
 among 1,000 of 1 KiB after 16 scans of its partition that get nothing, or 32 by a receive each.
@@ -15,6 +22,8 @@ earlier message, which a rewind made receivable again, could hand out a later on
 from __future__ import annotations
 
 import logging
+import sys
+from typing import TypeAlias
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
@@ -30,6 +39,9 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
 
 _logger = logging.getLogger(__name__)
+_FreeGroups: TypeAlias = dict[str, tuple[int, str]]
+"""Hash of a group -> since when its first message waits, in ms, and that one's sequence number."""
+_LAST = (sys.maxsize, "")
 
 
 def take_from_groups(
@@ -40,7 +52,7 @@ def take_from_groups(
     batch = Batch(wanted, pk, in_order=True)
     pages = Pages(core, pk, walk, wanted.limit)
     turn = pages.turn
-    free: list[str] = []
+    free: _FreeGroups = {}
     try:
         if not turn or partition not in walk.looked_at:
             walk.looked_at.add(partition)
@@ -83,13 +95,21 @@ def take_of_group(
     return batch
 
 
-def _take_of(core: Core, source: Source, pages: Pages, free: list[str], batch: Batch) -> None:
-    """Takes from these groups of a small partition, from the start of the walk around."""
+def _take_of(core: Core, source: Source, pages: Pages, free: _FreeGroups, batch: Batch) -> None:
+    """Takes from these groups of a small partition: those that wait longest first, or from the
+    start of the walk around if others take from them, too."""
     if not free:
         return
-    first = next((group for group in free if group >= pages.start), free[0])
+    lowest = min(free)
+    if pages.contended:
+        first = min((group for group in free if group >= pages.start), default=lowest)
+    elif pages.fits_one_page and len(free) > 1 and batch.limit > 1:
+        _take_between(core, source, pages, lowest, LAST_KEY, batch, order=free)
+        return
+    else:
+        first = min(free, key=free.__getitem__)
     _take_between(core, source, pages, first, LAST_KEY, batch)
-    if not batch.full and free[0] < first:
+    if not batch.full and lowest < first:
         _take_between(core, source, pages, FIRST_KEY, first, batch)
 
 
@@ -124,7 +144,7 @@ def _find_free(
         parcels = pages.read(behind, until)
         free, passed = _free_groups(core, source, parcels, passed)
         if free:
-            return free[0], False
+            return next(iter(free)), False
         if pages.behind is not None and (group := _long_ended(core, source, parcels)):
             return group, True
         behind = pages.go_on(passed)
@@ -144,13 +164,13 @@ def _long_ended(core: Core, source: Source, parcels: list[Parcel]) -> str:
 
 def _free_groups(
     core: Core, source: Source, parcels: list[Parcel], passed: str
-) -> tuple[list[str], str]:
+) -> tuple[_FreeGroups, str]:
     """Returns the groups that may have a message to claim or dead-letter, and the last one seen.
 
     passed: the group at which the page before ended, if that group is held.
     """
     now_ms = core.now_ms()
-    free = []
+    free: _FreeGroups = {}
     for parcel in parcels:
         group = _group(parcel.sort_key)
         if group == passed or source.has_ended(parcel, now_ms):
@@ -161,7 +181,7 @@ def _free_groups(
         first = next(index for index in range(parcel.count) if parcel.live(index))
         given_up = _is_given_up(source, parcel, first, now_ms)
         if given_up or parcel.receivable(first, now_ms) or parcel.awaits_group(first):
-            free.append(group)
+            free[group] = (parcel.ready_ms(first), parcel.sort_key.partition("#")[2])
     return free, passed
 
 
@@ -174,14 +194,19 @@ def _take_between(
     batch: Batch,
     *,
     long: bool = False,
+    order: _FreeGroups | None = None,
 ) -> None:
     """Takes from the groups between two keys, of which the first one is not within a group.
 
     long: True if many parcels have ended at the beginning of the first group, which `after` names.
+    order: groups to take from in this order, if one page has all of them; others follow.
     """
     done_with, beginning = "", Beginning()
     if not long:
-        parcels = pages.read_to_take(after, until)
+        parcels = pages.read_to_take(after, until, whole=order is not None)
+        # On several pages, a group that ends one would go on behind another.
+        if order is not None and pages.behind is None:
+            parcels.sort(key=lambda each: order.get(_group(each.sort_key), _LAST))
     else:
         parcels = _first_left(core, source, pages, after)
         beginning.close(after)
@@ -195,7 +220,7 @@ def _take_between(
             beginning.meet(group, ended=ended)
             if ended:
                 chores.note(core, source, pages.pk, [parcel], now_ms)
-            elif not _take_first(core, source, parcel, batch, pages.budget):
+            elif not _take_first(core, source, parcel, batch, pages):
                 done_with = group
             if batch.full:
                 return
@@ -217,9 +242,7 @@ def _first_left(core: Core, source: Source, pages: Pages, group: str) -> list[Pa
     return left
 
 
-def _take_first(
-    core: Core, source: Source, parcel: Parcel, batch: Batch, budget: MoveBudget
-) -> bool:
+def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, pages: Pages) -> bool:
     """Claims from a group's next parcel. Returns True if the parcel behind it may follow."""
     now_ms = core.now_ms()
     if source.withholds(parcel):
@@ -228,7 +251,7 @@ def _take_first(
         return False
     first = next((index for index in range(parcel.count) if parcel.live(index)), None)
     if first is not None and _is_given_up(source, parcel, first, now_ms):
-        left = _advance(core, source, parcel, now_ms, budget)
+        left = _advance(core, source, parcel, now_ms, pages.budget)
         if left is None:
             return False
         parcel = left
@@ -251,7 +274,11 @@ def _take_first(
     outcome = try_claim(
         core, source, parcel, indexes, batch.wanted.timeout_seconds, batch.wanted.nonce_of
     )
-    return batch.note(parcel, indexes, outcome) and indexes == live
+    if batch.note(parcel, indexes, outcome):
+        return indexes == live
+    if not isinstance(outcome, Unavailable):
+        pages.contend()
+    return False
 
 
 def _is_given_up(source: Source, parcel: Parcel, index: int, now_ms: int) -> bool:

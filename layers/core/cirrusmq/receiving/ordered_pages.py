@@ -63,6 +63,20 @@ class Pages:
         """The number of parcels to read in one page; 0 if the partition is too large for one."""
         return self._core.memory(TurnMemory).at_once(self.pk)
 
+    @property
+    def contended(self) -> bool:
+        """True if others take from the same groups: then each begins at another one."""
+        return self._core.memory(TurnMemory).is_contended(self.pk, self._core.now_ms())
+
+    def contend(self) -> None:
+        """Notes that another receiver was faster at a group."""
+        self._core.memory(TurnMemory).contend(self.pk, self._core.now_ms())
+
+    @property
+    def fits_one_page(self) -> bool:
+        """True if all that the scan has read is worth one page to take from."""
+        return self.passed <= max(_FIRST_PAGE, self._wanted)
+
     def read(self, after: str, until: str, at_once: int = 0) -> list[Parcel]:
         """Returns the next parcels, at most as many as the units pay for."""
         paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
@@ -80,10 +94,14 @@ class Pages:
         small = barren and not cut and self.passed <= _MAX_AT_ONCE
         turns.read_at_once(self.pk, self.passed + _FEWEST_PER_PAGE if small else 0)
 
-    def read_to_take(self, after: str, until: str) -> list[Parcel]:
-        """Returns up to the wanted number of parcels, strongly consistent from now on."""
+    def read_to_take(self, after: str, until: str, *, whole: bool = False) -> list[Parcel]:
+        """Returns up to the wanted number of parcels, strongly consistent from now on.
+
+        whole: as many as the scan has read, and one more, which shows that these are all.
+        """
         self.consistent = True
-        return self._read(after, until, max(_FEWEST_PER_PAGE, self._wanted))
+        fewest = max(_FEWEST_PER_PAGE, self._wanted)
+        return self._read(after, until, max(fewest, self.passed + 1) if whole else fewest)
 
     def go_on(self, passed: str) -> str | None:
         """Returns the key to continue behind, past the group `passed`, or None to stop."""

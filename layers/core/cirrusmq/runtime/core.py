@@ -151,6 +151,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     their batches, and leaves dead letters, chores and objects to the service."""
     faster_looks: float = 1.0
     """Times as many looks of a waiting receive as a poll of the service has, for as many units."""
+    sqs_partitions: int = 0
+    """Partitions of a standard queue that SQS's call makes; 0: as many as any other queue has."""
     bodies_in_s3_from: int = 0
     """Packed bytes of a send from which its messages are in an object; 0 means never."""
 

@@ -195,6 +195,7 @@ def _settings() -> Settings:
         slow_pushes=int(os.environ.get("PUSH_SLOW_CONCURRENCY") or 0),
         workers=int(os.environ.get("INVOKE_CONCURRENCY") or 0),
         offers_in_process=os.environ.get("IN_PROCESS") == "true",
+        sqs_partitions=int(os.environ.get("SQS_PARTITIONS") or 0),
         bodies_in_s3_from=KIB * int(os.environ.get("BODIES_IN_S3_FROM") or 0),
     )
 

@@ -172,6 +172,19 @@ def _number(name: str, value: str) -> int:
     return number
 
 
+def partitions(of_standard: int, labels: Mapping[str, str], *, fifo: bool) -> dict[str, int]:
+    """Returns the `partitions` of a new queue, empty for the default of all queues.
+
+    One, if a FIFO queue has its limit as a whole: then its groups come in the order in which they
+    wait. With `perMessageGroupId` it has as many as any other queue, and their throughput.
+    of_standard: the setting for standard queues; 0 for the default.
+    """
+    if fifo:
+        by_group = labels.get(f"{_LABEL}FifoThroughputLimit") == "perMessageGroupId"
+        return {} if by_group else {"partitions": 1}
+    return {"partitions": of_standard} if of_standard else {}
+
+
 def _check_limit(labels: Mapping[str, str]) -> None:
     """Raises SqsError for a limit of groups without deduplication by groups."""
     by_group = labels.get(f"{_LABEL}DeduplicationScope") == "messageGroup"

@@ -71,7 +71,8 @@ def create_queue(asked: Asked) -> Result:
         labels = tags | changes.native.get("labels", {})
         shapes.check_tag_count(labels)
         largest = {"max_message_bytes": shapes.default_bytes(core.settings.batch_bytes)}
-        fields = {**shapes.DEFAULTS, **largest, **changes.native, "ordered": fifo}
+        partitions = shapes.partitions(core.settings.sqs_partitions, labels, fifo=fifo)
+        fields = {**shapes.DEFAULTS, **largest, **partitions, **changes.native, "ordered": fifo}
         read = read_values({**fields, "labels": labels}, QueueInput)
         try:
             made = make_queue(core, account, native, read, sdk=changes.sdk)

@@ -152,5 +152,5 @@ def _value_bytes(value: str | dict[str, str]) -> int:
 
 
 def _not_of_type(name: str, value: object) -> SqsError:
-    reason = "The request includes a parameter that is not valid for this queue type."
+    reason = "The request include parameter that is not valid for this queue type."
     return invalid(name, value, reason)

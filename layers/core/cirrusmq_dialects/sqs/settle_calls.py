@@ -165,7 +165,7 @@ def _handle(members: Members) -> str:
 
 
 def _no_receipt(handle: str) -> SqsError:
-    told = f'The input receipt handle "{handle[:200]}" is not valid.'
+    told = f'The input receipt handle "{handle[:200]}" is not a valid receipt handle.'
     return SqsError("ReceiptHandleIsInvalid", told)
 
 
