@@ -40,7 +40,9 @@ def found(reply: Reply, path: str) -> list[str]:
 
 
 def error(reply: Reply) -> str:
-    """The code of a refusal."""
+    """The code of a refusal; its root alone if nothing was called."""
+    if reply.status == 404 and not found(reply, "Error/Code"):
+        return tree(reply).tag
     (code,) = found(reply, "Error/Code")
     assert found(reply, "Error/Type") == ["Sender"]
     return code

@@ -155,8 +155,13 @@ def test_a_signed_call_is_taken_at_the_path_of_its_queue(
 
     assert sent.status == received.status == 200, sent.text
     assert found(received, "ReceiveMessageResult/Message/Body") == [body]
-    listed = signed(world, key, method, {"Action": "ListQueues"}, "/shop/orders")
-    assert len(found(listed, "ListQueuesResult/QueueUrl")) == 2
+    for action, at in (("GetQueueUrl", 200), ("ListQueues", 400), ("CreateQueue", 400)):
+        fields = {"Action": action, "QueueName": "orders"}
+        reply = signed(world, key, method, fields, "/shop/orders")
+        assert reply.status == at, action
+        assert at == 200 or error(reply) == "InvalidAction"
+    nothing = signed(world, key, "GET", {}, "/shop/orders")
+    assert (nothing.status, nothing.text) == (404, "<UnknownOperationException/>")
 
 
 def test_a_presigned_url_is_good_for_its_time_and_for_what_it_says(world: World, key: Key) -> None:

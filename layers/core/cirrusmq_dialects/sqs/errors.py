@@ -78,6 +78,8 @@ _STATUS = {
     "UnknownOperation": 404,
 }
 """HTTP statuses by shape. Other shapes have 400."""
+UNKNOWN_OPERATION = "UnknownOperation"
+"""Shape of the error of a call without an action."""
 NO_QUEUE = "The specified queue does not exist."
 
 
@@ -110,6 +112,11 @@ class SqsError(Exception):
     def query_code(self) -> str:
         """Its name in the query protocol, by which SDKs compare."""
         return _QUERY_CODES.get(self.shape, self.shape)
+
+
+def no_action(action: str) -> SqsError:
+    """The error of an action that there is not, or not at this path."""
+    return SqsError("InvalidAction", f"The action {action[:80]} is not valid for this endpoint.")
 
 
 def of_contract(error: CirrusMQError, *, attributes: bool = False) -> SqsError:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from cirrusmq_dialects import forms
 from cirrusmq_dialects.calling import Answer, Call
-from cirrusmq_dialects.sqs.errors import NO_QUEUE, SqsError
+from cirrusmq_dialects.sqs.errors import NO_QUEUE, UNKNOWN_OPERATION, SqsError, no_action
 from cirrusmq_dialects.sqs.reading import Members
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
@@ -72,6 +72,7 @@ _WITHOUT_QUEUE = frozenset(
         *("ListMessageMoveTasks", "StartMessageMoveTask"),
     }
 )
+_NOT_AT_A_QUEUE = frozenset({"CreateQueue", "ListQueues"})
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;"}
 _ESCAPE = re.compile('[&<>"\r]')
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -89,9 +90,15 @@ def read_call(call: Call) -> tuple[str, Members]:
 
     A call at the path of a queue that names no queue is about the queue of the path.
     """
+    if call.method == "GET" and not call.query:
+        raise SqsError(UNKNOWN_OPERATION, "There is nothing here: a call has an Action.")
     parts = [call.query.encode()] if call.method == "GET" else [call.query.encode(), call.body]
     action, members = read(b"&".join(filter(None, parts)))
-    if "QueueUrl" not in members and call.path.strip("/") and action not in _WITHOUT_QUEUE:
+    if not call.path.strip("/"):
+        return action, members
+    if action in _NOT_AT_A_QUEUE:
+        raise no_action(action)
+    if "QueueUrl" not in members and action not in _WITHOUT_QUEUE:
         return action, {**members, "QueueUrl": call.path}
     return action, members
 
@@ -182,6 +189,8 @@ def write_error(error: SqsError, request_id: str) -> Answer:
         f"<RequestId>{request_id}</RequestId>"
     )
     text = f'{_HEAD}<ErrorResponse xmlns="{NAMESPACE}">{told}</ErrorResponse>'
+    if error.shape == UNKNOWN_OPERATION:
+        text = f"<{error.query_code}/>"
     return Answer(error.status, _headers(request_id), text.encode())
 
 
@@ -216,7 +225,7 @@ def _pairs(
 
 
 def _element(name: str, inner: str) -> str:
-    return f"<{name}>{inner}</{name}>"
+    return f"<{name}>{inner}</{name}>" if inner else f"<{name}/>"
 
 
 def _text(value: str) -> str:

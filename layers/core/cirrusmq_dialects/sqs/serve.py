@@ -15,7 +15,7 @@ from cirrusmq_dialects.calling import Answer, Call, give
 from cirrusmq_dialects.signing import WINDOW_SECONDS, ExpiredError, authenticate
 from cirrusmq_dialects.sqs import calls, writing
 from cirrusmq_dialects.sqs.asking import Asked
-from cirrusmq_dialects.sqs.errors import SqsError, of_contract
+from cirrusmq_dialects.sqs.errors import UNKNOWN_OPERATION, SqsError, no_action, of_contract
 from cirrusmq_dialects.sqs.reading import Members, read_json
 from cirrusmq_lambda import audit
 
@@ -91,7 +91,7 @@ def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Ans
     action, members = protocol.read(call)
     do = calls.ACTIONS.get(action)
     if do is None:
-        raise SqsError("InvalidAction", f"The action {action[:80]} is not valid for this endpoint.")
+        raise no_action(action)
     progress.action = action
     named = members.get("QueueName") or members.get("QueueUrl") or members.get("SourceArn")
     progress.resource = str(named or "").rpartition("/")[2]
@@ -111,7 +111,7 @@ def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Ans
 def _signed(call: Call, protocol: Protocol) -> Signed:
     if "authorization" not in call.headers and aws_signature.IN_QUERY not in call.query:
         if not protocol.is_call(call):
-            raise SqsError("UnknownOperation", "There is nothing here: a call has an Action.")
+            raise SqsError(UNKNOWN_OPERATION, "There is nothing here: a call has an Action.")
         address = f"{call.base_url}{call.path}"
         raise SqsError("AccessDenied", f"Access to the resource {address[:200]} is denied.")
     signed = aws_signature.read(call.headers, call.query)
