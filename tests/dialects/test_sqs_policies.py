@@ -54,6 +54,7 @@ def policy(*statements: Any) -> dict[str, str]:
         statement(Condition={"StringEquals": {"aws:SourceAccount": "shop"}}),
         statement(Condition={"StringEquals": {"aws:SourceAccount": ["123456789012"]}}),
         statement(Resource=["*", "arn:aws:sqs:us-east-1:123456789012:orders"]),
+        statement(Resource="$QUEUE_ARN", Condition={"ArnEquals": {"aws:SourceArn": "$TOPIC"}}),
     ],
 )
 def test_a_policy_that_allows_what_holds_here_is_kept_and_shown(
@@ -102,6 +103,7 @@ def test_a_policy_of_a_new_queue_is_kept(sqs: Any) -> None:
         statement(Resource=None, NotResource=QUEUE),
         statement(Resource=arn("others")),
         statement(Resource=[QUEUE, "arn:aws:sqs:eu-central-1:bob:orders"]),
+        statement(Resource=["$QUEUE_ARN", "arn:aws:sqs:eu-central-1:bob:orders"]),
         statement(Resource="arn:aws:sqs:*:*:*"),
         statement(Condition={"ArnEquals": {"aws:SourceArn": TOPIC.replace("shop", "bob")}}),
         statement(Condition={"ArnLike": {"aws:SourceArn": TOPIC.replace("shop", "*")}}),

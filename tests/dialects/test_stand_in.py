@@ -49,6 +49,22 @@ def stand_in(start: Start, port: int) -> Stack:
     return start("--stand-in", "--dialect-port", str(port))
 
 
+def test_a_standard_queue_of_a_stand_in_keeps_the_order_of_sends(start: Start, port: int) -> None:
+    stand_in(start, port)
+    sqs = sdk("sqs", port)
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    for number in range(10):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number))
+    held = [sqs.receive_message(QueueUrl=url)["Messages"][0] for _ in range(3)]
+    for each in held:
+        given = {"QueueUrl": url, "ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": 0}
+        sqs.change_message_visibility(**given)
+    received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+
+    assert [each["Body"] for each in held] == ["0", "1", "2"]
+    assert [each["Body"] for each in received] == [str(number) for number in range(10)]
+
+
 def test_its_port_is_that_of_emulators(start: Start) -> None:
     stack = start("--stand-in")
 

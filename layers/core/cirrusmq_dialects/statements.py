@@ -141,6 +141,9 @@ def _check_statement(statement: _Statement, own: OwnAccount, rules: Rules) -> No
     for name in ("NotPrincipal", "NotAction", "NotResource"):
         if getattr(statement, name) is not None:
             raise _RefusedError(f"{name} is not supported")
+    resources = _texts(statement.Resource)
+    if not any(each == "*" or each.startswith("arn:") for each in resources):
+        return  # AWS keeps it, too: it allows nothing there
     _check_conditions(statement, own, kind)
     for principal in _principals(statement.Principal):
         if own.is_principal(principal):
@@ -152,7 +155,7 @@ def _check_statement(statement: _Statement, own: OwnAccount, rules: Rules) -> No
                 f"the principal {principal} needs a Condition: aws:SourceArn, a topic of the"
                 f" {kind}'s account, or aws:SourceAccount, that account"
             )
-    for resource in _texts(statement.Resource):
+    for resource in resources:
         if resource != "*" and not rules.is_own(resource, own):
             raise _RefusedError(f"the resource {resource[:200]} is another {kind}")
 

@@ -1,0 +1,317 @@
+"""Behaviours of SQS that the public suites of two emulators have recorded: `sqs_behaviours.md`.
+
+Those of them that no other test of the dialect plays.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cirrusmq_local.testing import World
+
+COUNT = "ApproximateNumberOfMessages"
+INVALID = "InvalidParameterValue"
+BATCH = "AWS.SimpleQueueService."
+
+
+def make(sqs: Any, name: str = "orders", **attributes: str) -> str:
+    url: str = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    return url
+
+
+def make_fifo(sqs: Any, name: str = "orders.fifo", **attributes: str) -> str:
+    given = {"FifoQueue": "true", "ContentBasedDeduplication": "true", **attributes}
+    return make(sqs, name, **given)
+
+
+def send(sqs: Any, url: str, *bodies: str, world: World | None = None, **given: Any) -> None:
+    """Sends each body; in a FIFO queue its group is the part before the dot."""
+    for body in bodies:
+        group = {"MessageGroupId": body.partition(".")[0]} if url.endswith(".fifo") else {}
+        sqs.send_message(QueueUrl=url, MessageBody=body, **group, **given)
+        if world is not None:
+            world.clock.pass_seconds(0.01)
+
+
+def take(sqs: Any, url: str, most: int = 1, **given: Any) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=most, **given
+    ).get("Messages", [])
+    return messages
+
+
+def bodies(messages: list[dict[str, Any]]) -> list[str]:
+    return [each["Body"] for each in messages]
+
+
+def refused(call: Any, **given: Any) -> tuple[str, str]:
+    """The code and the message of a refusal."""
+    with pytest.raises(ClientError) as raised:
+        call(**given)
+    error = raised.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+def attributes(sqs: Any, url: str, *names: str) -> dict[str, str]:
+    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names) or ["All"])
+    shown: dict[str, str] = found.get("Attributes", {})
+    return shown
+
+
+def count(sqs: Any, url: str) -> int:
+    return int(attributes(sqs, url, COUNT)[COUNT])
+
+
+def test_a_standard_queue_shows_twelve_attributes(sqs: Any) -> None:
+    url = make(sqs, VisibilityTimeout="20", ReceiveMessageWaitTimeSeconds="10")
+    assert set(attributes(sqs, url)) == {
+        *(COUNT, f"{COUNT}Delayed", f"{COUNT}NotVisible", "CreatedTimestamp", "DelaySeconds"),
+        *("LastModifiedTimestamp", "MaximumMessageSize", "MessageRetentionPeriod", "QueueArn"),
+        *("ReceiveMessageWaitTimeSeconds", "SqsManagedSseEnabled", "VisibilityTimeout"),
+    }
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "420"})
+    shown = attributes(sqs, url)
+    assert (shown["DelaySeconds"], shown["VisibilityTimeout"]) == ("420", "20")
+
+
+def test_a_fifo_queue_shows_its_own_attributes(sqs: Any) -> None:
+    url = make_fifo(sqs)
+    own = {
+        "FifoQueue": "true",
+        "DeduplicationScope": "queue",
+        "FifoThroughputLimit": "perQueue",
+        "ContentBasedDeduplication": "true",
+    }
+    assert attributes(sqs, url).items() >= own.items()
+    off = {"ContentBasedDeduplication": "false"}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=off)
+    assert attributes(sqs, url).items() >= (own | off).items()
+
+
+def test_refusals_have_the_words_of_sqs(sqs: Any) -> None:
+    url, fifo = make(sqs), make_fifo(sqs, ContentBasedDeduplication="false")
+    entries = [{"Id": f"m-{number}", "MessageBody": "x"} for number in range(20)]
+    whole = {"Id": "1", "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
+    odd_id = (
+        f"{BATCH}InvalidBatchEntryId",
+        "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can"
+        " be at most 80 letters long.",
+    )
+    too_many = (
+        f"{BATCH}TooManyEntriesInBatchRequest",
+        "Maximum number of entries per request are 10. You have sent 20.",
+    )
+    no_id = (
+        INVALID,
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId"
+        " provided explicitly",
+    )
+    no_group = "The request must contain the parameter MessageGroupId."
+
+    assert refused(sqs.receive_message, QueueUrl=url, MaxNumberOfMessages=11) == (
+        INVALID,
+        "Value 11 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10,"
+        " if provided.",
+    )
+    assert refused(sqs.send_message_batch, QueueUrl=url, Entries=entries) == too_many
+    settled = [{"Id": each["Id"], "ReceiptHandle": "x"} for each in entries]
+    assert refused(sqs.delete_message_batch, QueueUrl=url, Entries=settled) == too_many
+    longer = [{**each, "VisibilityTimeout": 1} for each in settled]
+    assert refused(sqs.change_message_visibility_batch, QueueUrl=url, Entries=longer) == too_many
+    for wrong in ("", "testLongId" * 10, "invalid:id"):
+        entry = [{"Id": wrong, "ReceiptHandle": "x"}]
+        assert refused(sqs.delete_message_batch, QueueUrl=url, Entries=entry) == odd_id
+    assert refused(sqs.delete_message, QueueUrl=url, ReceiptHandle="garbage") == (
+        "ReceiptHandleIsInvalid",
+        'The input receipt handle "garbage" is not a valid receipt handle.',
+    )
+    given = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
+    assert refused(sqs.send_message, QueueUrl=fifo, DelaySeconds=2, **given) == (
+        INVALID,
+        "Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that"
+        " is not valid for this queue type.",
+    )
+    without_id = [whole, {"Id": "2", "MessageBody": "x", "MessageGroupId": "g"}]
+    assert refused(sqs.send_message_batch, QueueUrl=fifo, Entries=without_id) == no_id
+    without_group = [whole, {"Id": "2", "MessageBody": "x", "MessageDeduplicationId": "e"}]
+    assert refused(sqs.send_message_batch, QueueUrl=fifo, Entries=without_group) == (
+        INVALID,
+        no_group,
+    )
+    del given["MessageGroupId"]
+    assert refused(sqs.send_message, QueueUrl=fifo, **given) == ("MissingParameter", no_group)
+    empty = {"ErrorDetails": {"DataType": "String", "StringValue": ""}}
+    assert refused(sqs.send_message, QueueUrl=url, MessageBody="x", MessageAttributes=empty) == (
+        INVALID,
+        "Message (user) attribute 'ErrorDetails' must contain a non-empty value of type 'String'.",
+    )
+
+
+def test_a_batch_keeps_to_the_bound_of_a_call_and_not_to_that_of_the_queue(sqs: Any) -> None:
+    url = make(sqs, MaximumMessageSize="2048")
+    beside = {"k": {"DataType": "String", "StringValue": "x"}}
+    first = {"Id": "1", "MessageBody": "a" * 2_040, "MessageAttributes": beside}
+    sent = sqs.send_message_batch(QueueUrl=url, Entries=[first, {"Id": "2", "MessageBody": "a"}])
+    assert [each["Id"] for each in sent["Successful"]] == ["1", "2"]
+    large = {"MessageBody": "a" * 2_041, "MessageAttributes": beside}
+    assert refused(sqs.send_message, QueueUrl=url, **large) == (
+        INVALID,
+        "One or more parameters are invalid. Reason: Message must be shorter than 2048 bytes.",
+    )
+
+
+def test_names_of_attributes_have_letters_of_every_language(sqs: Any) -> None:
+    url = make(sqs)
+    sent = {"attr.1øßä": {"DataType": "String", "StringValue": "x"}}
+    sqs.send_message(QueueUrl=url, MessageBody="a", MessageAttributes=sent)
+    (message,) = take(sqs, url, MessageAttributeNames=["All"])
+    assert message["MessageAttributes"] == sent
+
+
+@pytest.mark.parametrize(
+    "name", ["aWs.-x", "AMAZON.-x", ".-x", "x.", *(f"I-{each}-a" for each in '!"§(?'), "L" * 257]
+)
+def test_names_of_attributes_that_sqs_refuses(sqs: Any, name: str) -> None:
+    beside = {name: {"DataType": "String", "StringValue": "x"}}
+    given = {"QueueUrl": make(sqs), "MessageBody": "a", "MessageAttributes": beside}
+    assert refused(sqs.send_message, **given)[0] == INVALID
+
+
+def test_counts_follow_delays(sqs: Any, world: World) -> None:
+    url = make(sqs)
+    send(sqs, url, "a")
+    send(sqs, url, "b", "c", DelaySeconds=2)
+    names = (COUNT, f"{COUNT}NotVisible", f"{COUNT}Delayed")
+    assert [attributes(sqs, url, *names)[each] for each in names] == ["1", "0", "2"]
+    world.clock.pass_seconds(3)
+    assert [attributes(sqs, url, *names)[each] for each in names] == ["3", "0", "0"]
+
+
+def test_a_visibility_is_extended_again_and_again(sqs: Any, world: World) -> None:
+    url = make(sqs, VisibilityTimeout="2")
+    send(sqs, url, "a")
+    (held,) = take(sqs, url)
+    for _ in range(4):
+        world.clock.pass_seconds(1)
+        handle = {"ReceiptHandle": held["ReceiptHandle"]}
+        sqs.change_message_visibility(QueueUrl=url, VisibilityTimeout=2, **handle)
+        assert take(sqs, url) == []
+    assert bodies(take(sqs, url, WaitTimeSeconds=5)) == ["a"]
+
+
+def test_a_dead_letter_policy_is_whole(sqs: Any) -> None:
+    url = make(sqs)
+    arn = attributes(sqs, make(sqs, "dead"), "QueueArn")["QueueArn"]
+    for policy in (
+        {"deadLetterTargetArn": arn},
+        {"maxReceiveCount": "42"},
+        {"deadLetterTargetArn": arn, "maxReceiveCount": "invalid"},
+        {"deadLetterTargetArn": "dummy", "maxReceiveCount": 42},
+    ):
+        given = {"RedrivePolicy": json.dumps(policy)}
+        assert refused(sqs.set_queue_attributes, QueueUrl=url, Attributes=given)[0] == INVALID
+    good = {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": "42"})}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=good)
+
+
+class TestGroups:
+    """Messages of several groups of a FIFO queue."""
+
+    def test_a_receive_returns_the_group_that_waits_longest_first(
+        self, sqs: Any, world: World
+    ) -> None:
+        for turn in range(6):
+            url = make_fifo(sqs, f"q{turn}.fifo")
+            send(sqs, url, "g1.1", "g2.1", "g1.2", "g1.3", world=world)
+            assert bodies(take(sqs, url, 10)) == ["g1.1", "g1.2", "g1.3", "g2.1"]
+
+    def test_a_group_whose_lease_is_over_goes_behind_those_that_waited(
+        self, sqs: Any, world: World
+    ) -> None:
+        url = make_fifo(sqs, VisibilityTimeout="1")
+        send(sqs, url, "g1.1", "g1.2", "g1.3", "g1.4", "g2.1", "g3.1", world=world)
+        assert bodies(take(sqs, url, 2)) == ["g1.1", "g1.2"]
+        world.clock.pass_seconds(0.01)
+        assert bodies(take(sqs, url)) == ["g2.1"]
+        world.clock.pass_seconds(2)
+        again = take(sqs, url, 10, VisibilityTimeout=0)
+        assert bodies(again) == ["g3.1", "g1.1", "g1.2", "g1.3", "g1.4", "g2.1"]
+
+    def test_messages_that_are_hidden_for_no_time_go_behind_as_well(
+        self, sqs: Any, world: World
+    ) -> None:
+        url = make_fifo(sqs)
+        send(sqs, url, "g1.1", "g2.1", "g2.2", "g3.1", "g1.2", world=world)
+        assert bodies(take(sqs, url, 3, VisibilityTimeout=0)) == ["g1.1", "g1.2", "g2.1"]
+        world.clock.pass_seconds(0.01)
+        again = take(sqs, url, 10, VisibilityTimeout=0)
+        assert bodies(again) == ["g3.1", "g1.1", "g1.2", "g2.1", "g2.2"]
+
+    @pytest.mark.parametrize("seconds", [0, 1])
+    def test_the_first_of_a_group_is_free_beside_a_held_second(
+        self, sqs: Any, world: World, seconds: int
+    ) -> None:
+        url = make_fifo(sqs)
+        send(sqs, url, "g1.1", "g1.2", "g2.1", world=world)
+        first, _ = take(sqs, url, 2)
+        handle = {"ReceiptHandle": first["ReceiptHandle"]}
+        sqs.change_message_visibility(QueueUrl=url, VisibilityTimeout=seconds, **handle)
+        world.clock.pass_seconds(seconds + 0.01)
+        assert bodies(take(sqs, url, 3)) == ["g2.1", "g1.1"]
+
+    @pytest.mark.parametrize(
+        ("deleted", "left"),
+        [(2, ["g2.1", "g2.2", "g1.3", "g1.4", "g3.1"]), (1, ["g2.1", "g2.2", "g3.1"])],
+    )
+    def test_a_group_goes_on_when_all_that_was_received_of_it_is_deleted(
+        self, sqs: Any, world: World, deleted: int, left: list[str]
+    ) -> None:
+        url = make_fifo(sqs)
+        send(sqs, url, "g1.1", "g2.1", "g1.2", "g2.2", "g1.3", "g1.4", "g3.1", world=world)
+        held = take(sqs, url, 2)
+        assert bodies(held) == ["g1.1", "g1.2"]
+        for each in held[:deleted]:
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+        assert bodies(take(sqs, url, 10)) == left
+
+    def test_a_receive_takes_from_all_groups(self, sqs: Any) -> None:
+        url = make_fifo(sqs)
+        send(sqs, url, "g1.1", "g1.2", "g1.3", "g2.1", "g3.1")
+        held = take(sqs, url, 4)
+        assert (len(held), count(sqs, url)) == (4, 1)
+        for each in held:
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+        assert count(sqs, url) == 1
+
+    def test_others_that_take_from_the_same_groups_lose_none(self, sqs: Any, world: World) -> None:
+        """Each of twenty receivers begins where it may: each message is received once."""
+        url = make_fifo(sqs)
+        send(sqs, url, *(f"g{number}.1" for number in range(40)), world=world)
+        received = [body for _ in range(20) for body in bodies(take(sqs, url, 2))]
+        assert sorted(received) == sorted(f"g{number}.1" for number in range(40))
+
+    def test_a_delay_of_the_queue_is_one_of_its_groups(self, sqs: Any, world: World) -> None:
+        url = make_fifo(sqs, DelaySeconds="2")
+        send(sqs, url, "g.1", "g.2", "g.3")
+        assert take(sqs, url, WaitTimeSeconds=1) == []
+        world.clock.pass_seconds(3)
+        assert bodies(take(sqs, url, 3)) == ["g.1", "g.2", "g.3"]
+
+
+@pytest.mark.parametrize(
+    ("given", "partitions"),
+    [
+        ({}, 1),
+        ({"FifoThroughputLimit": "perQueue"}, 1),
+        ({"FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "messageGroup"}, 4),
+    ],
+)
+def test_a_fifo_queue_has_one_partition_unless_its_limit_is_by_group(
+    sqs: Any, shop: Any, given: dict[str, str], partitions: int
+) -> None:
+    make_fifo(sqs, **given)
+    assert shop.get("/queues/orders.fifo").json["partitions"] == partitions
