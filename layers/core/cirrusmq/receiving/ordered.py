@@ -96,8 +96,10 @@ def take_of_group(
 
 
 def _take_of(core: Core, source: Source, pages: Pages, free: _FreeGroups, batch: Batch) -> None:
-    """Takes from these groups of a small partition: those that wait longest first, or from the
-    start of the walk around if others take from them, too."""
+    """Takes from these groups of a small partition, in the order in which they wait.
+
+    If other receivers take from them, too, it begins at the start of the walk and goes around.
+    """
     if not free:
         return
     lowest = min(free)

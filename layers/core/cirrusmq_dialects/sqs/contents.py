@@ -23,7 +23,7 @@ _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 _PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))
 _TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
 _NAME = re.compile(r"(?=.{1,256}\Z)[\w-]+(\.[\w-]+)*")
-"""Letters of every language: AWS takes them, though its page names those of ASCII alone."""
+"""Letters of every language: AWS takes them, though its page names ASCII alone."""
 _RESERVED = ("aws.", "amazon.")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
