@@ -14,7 +14,7 @@ from tests.infra.tools import TEMPLATES
 from cirrusmq_local.cloud.template import ALL_DIALECTS, Function, Template, load
 
 SET_BY_LAMBDA = {"AWS_REGION", "AWS_LAMBDA_INITIALIZATION_TYPE"}
-SET_BY_THE_LOCAL_STACK = {"REPORTS_FOLDER"}
+SET_BY_THE_LOCAL_STACK = {"REPORTS_FOLDER", "SQS_PARTITIONS"}
 ROLE_FUNCTION = re.compile(r"\binvoke\(\s*\"(\w+)\"")
 
 
