@@ -6,7 +6,7 @@ setup ──> actors, faults ──> calm: functions finish ──> drain ──
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.simulation.buckets import days_of
@@ -289,7 +289,9 @@ class _Play:
     def _probe_urls(self) -> None:
         """Publish once more when no URL is slow any longer."""
         wait_for_the_end_of_slowness(self._deployment)
-        prober = Sender(self._deployment, self._scenario, Cast(PROBE, "publisher", NEWS, 1))
+        # A deduplication id that was used before would make it a reminder of an old message.
+        scenario = replace(self._scenario, deduplication=0)
+        prober = Sender(self._deployment, scenario, Cast(PROBE, "publisher", NEWS, 1))
         prober.step(0, self._deployment.chaos.rng(PROBE, 0))
         self._calm_down()
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from tests.simulation import simulation
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.scenario import FAIR, FIRST_SEEDS, TRIGGERS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
-from tests.simulation.small_looks import make_looks_small
 
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import rounds
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import walk
+from cirrusmq_local.judging.scenario import Scenario
 
 SEEDS = 8
 LONG_SEEDS = 120
@@ -21,7 +24,11 @@ LONG_SEEDS = 120
 @pytest.fixture(autouse=True)
 def cuts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The keys behind which looks went on, with pages and looks made small."""
-    make_looks_small(monkeypatch)
+
+    def draw_small(seed: int) -> Scenario:
+        return replace(draw_scenario(seed), small_pages=True)
+
+    monkeypatch.setattr(simulation, "draw_scenario", draw_small)
     seen: list[str] = []
     write = rounds._write
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,11 @@ from cirrusmq.schedules.rules import Rule, check_rule, latest, next_after
 
 MINUTE_MS = 60_000
 DAY_MS = 86_400_000
+JUMPS = (
+    *("2026-03-08T07:00:00Z", "2026-03-29T01:00:00Z", "2026-04-04T15:00:00Z"),
+    *("2026-10-03T15:30:00Z", "2026-10-25T01:00:00Z", "2026-11-01T06:00:00Z"),
+)
+"""The moments at which clocks are set in zones below."""
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 
 
@@ -53,6 +60,38 @@ class TestLocalTimes:
         rule = Rule(cron=cron, time_zone="Europe/Berlin")
 
         assert following(rule, after, len(expected)) == expected
+
+    @pytest.mark.parametrize(
+        ("after", "expected"),
+        [
+            # The minute before 03:00 is 01:59.
+            ("2026-03-29T00:57:00Z", ["2026-03-29T01:00", "2026-03-29T01:03", "2026-03-29T01:06"]),
+            ("2026-03-29T01:00:30Z", ["2026-03-29T01:03", "2026-03-29T01:06"]),
+            ("2026-10-25T00:57:00Z", ["2026-10-25T01:00", "2026-10-25T01:03"]),
+        ],
+    )
+    def test_nothing_is_left_out_where_clocks_are_set(
+        self, after: str, expected: list[str]
+    ) -> None:
+        rule = Rule(cron="*/3 * * * *", time_zone="Europe/Berlin")
+
+        assert following(rule, after, len(expected)) == expected
+
+    @pytest.mark.parametrize("zone", ZONES)
+    def test_all_minutes_are_there_around_each_jump(self, zone: str) -> None:
+        rule = Rule(cron="*/10 * * * *", time_zone=zone)
+        for moment in JUMPS:
+            self._check_around(rule, at(moment))
+
+    def _check_around(self, rule: Rule, moment_ms: int) -> None:
+        """The local minutes of these zones are shifted by whole or half hours, or by 45 minutes."""
+        step_ms, first_ms = 10 * MINUTE_MS, moment_ms - 3_600_000
+        phase_ms = 5 * MINUTE_MS if rule.time_zone == "Asia/Kathmandu" else 0
+        expected = range(first_ms + phase_ms, moment_ms + 3_600_000, step_ms)
+        for time, later in pairwise(expected):
+            for since_ms in (0, 30_000, step_ms - 1):
+                assert next_after(rule, time + since_ms) == later
+            assert latest(rule, first_ms, time, 100) == list(expected[: expected.index(time) + 1])
 
     def test_a_second_hour_fires_nothing_that_was_fired_in_the_first(self) -> None:
         rule = Rule(cron="15 2 * * *", time_zone="Europe/Berlin")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
+from cirrusmq.base.limits import CALL_MS, TOPIC_LIFE_SECONDS
 from cirrusmq_local.judging.cancellers import CANCEL, RESCHEDULE, may_be_cancelled
 from cirrusmq_local.judging.check_leases import first_gone, free_ms, returns, revived
 from cirrusmq_local.judging.check_replacing import may_be_replaced
@@ -19,6 +19,8 @@ from cirrusmq_local.judging.tracks import HANDED, Act, Book, Sent, Track
 
 LONGEST_LEASE_SECONDS = 100
 """The longest visibility timeout that receivers ask for here."""
+_MOVERS = ("replay", "receive")
+"""Kinds of calls that dead-letter messages."""
 
 
 def check_lives(scenario: Scenario, book: Book, drain: Remaining) -> Iterator[Violation]:
@@ -112,7 +114,7 @@ def _next_delivery(
         if after.dead is not None and not redriven:
             free = free_ms(track, before, until)
             again = _purged_and_sent_again(book, track, after)
-            if not again and not _consumed(book, track, before, after):
+            if not again and not rewound and not _consumed(book, track, before, after):
                 counted = before.count - bool(track.untried(before, until))
                 yield from _dead_letter(before, after, free, counted)
         if after.dead is None and not redriven and not _purged_and_sent_again(book, track, after):
@@ -255,13 +257,27 @@ def _lost(scenario: Scenario, book: Book, drain: Remaining, sent: Sent) -> Itera
 
 
 def _left_before(book: Book, message_id: str) -> bool:
-    """Returns True if a message may have left the queue before the receiver `late` was made."""
+    """Returns True if a message may have left the queue before the receiver `late` was made.
+
+    A call that is under way when it is made may have read the queue before, and ends a message
+    without a note:
+
+        replay   reads the queue ───────────────── dead-letters m
+        opener             the receiver ── answered
+    """
     opened = min(call.ended for call in book.effective(OPEN, LATE.name) if call.known)
     opened_ms = min(call.ended_ms for call in book.effective(OPEN, LATE.name) if call.known)
     track = book.track(LATE.holder, message_id)
     left = any(True for verb in ("delete", "dead letter") for _ in track.acts_before(verb, opened))
-    dead_ms = [each.dead["dead_at"] for each in track.deliveries if each.dead is not None]
-    return left or min(dead_ms, default=1 << 60) < opened_ms + MAX_SKEW_MS
+    dead_ms = min(
+        (each.dead["dead_at"] for each in track.deliveries if each.dead is not None),
+        default=1 << 60,
+    )
+    under_way = (call for kind in _MOVERS for call in book.by_kind[kind] if call.begun < opened)
+    may_move_until_ms = max(
+        (min(call.ended_ms, call.begun_ms + CALL_MS) for call in under_way), default=0
+    )
+    return left or dead_ms < max(opened_ms, may_move_until_ms) + MAX_SKEW_MS
 
 
 def _readers(scenario: Scenario, sent: Sent) -> Iterator[str]:

@@ -69,6 +69,12 @@ def _group(
 
 
 def _precedes(earlier: Sent, later: Sent) -> bool:
+    """Returns True if one message was sent before another, to the same queue or topic.
+
+    A topic's copies come to a queue after messages that are sent to it in the meantime.
+    """
+    if earlier.calls[0].place != later.calls[0].place:
+        return False
     if earlier.name == later.name:
         return earlier.place < later.place
     return earlier.answered < later.begun

@@ -113,16 +113,25 @@ def _left_waiting(book: Book, sent: Sent, claims: dict[str, Any]) -> Iterator[Vi
     if any(call.begun < first.ended and first.begun < call.ended for call in receives):
         return  # it may have held the message for a moment
     own = [each for one in sent.ids for each in claims.get(one, ())][:1]
+    own_begun = _first_try(receives, own[0].call) if own else 0
     for other in _others(book, sent):
         at_once = other.answered > first.begun
-        if at_once and not (own and own[0].count == 1 and own[0].call.begun > other.answered):
+        if at_once and not (own and own[0].count == 1 and own_begun > other.answered):
             continue  # of two sends at once, one replaces the other if both are there
         for message_id in other.ids:
             deliveries = claims.get(message_id, ())
             if deliveries and deliveries[0].count == 1 and deliveries[0].dead is None:
                 taken = deliveries[0]
-                if taken.call.begun > max(first.ended, other.answered):
+                if _first_try(receives, taken.call) > max(first.ended, other.answered):
                     yield Violation("it waited, and was not replaced", (first, taken.call))
+
+
+def _first_try(receives: list[Call], receive: Call) -> int:
+    """The beginning of the receive that may have claimed what it or its repeat answers."""
+    attempt = receive.given.get("attempt")
+    if attempt is None:
+        return receive.begun
+    return min(each.begun for each in receives if each.given.get("attempt") == attempt)
 
 
 def _others(book: Book, sent: Sent) -> list[Sent]:

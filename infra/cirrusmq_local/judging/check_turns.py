@@ -40,9 +40,9 @@ def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
     calls = _by_turns(book)
     seen: set[str] = set()
     """The ids delivered: a rewound message waits again, from a time that is not known."""
-    for call in calls:
-        for delivery in call.answer if call.known else ():
-            first = delivery.id not in seen
+    for call in book.by_kind["receive"]:
+        for delivery in call.answer if call.known and call.place == "orders" else ():
+            first = "group" not in call.given and delivery.id not in seen
             seen.add(delivery.id)
             if first and delivery.count == 1 and delivery.dead is None:
                 due_ms = delivery.sent_ms + max(delay_ms, LONGEST_DELAY_MS) + SEEN_MS

@@ -88,11 +88,13 @@ def _times(rule: Rule, around_ms: int, *, backwards: bool = False) -> Iterator[i
     """
     zone = _zone(rule.time_zone)
     assert rule.cron is not None
-    start = (_EPOCH + timedelta(milliseconds=around_ms)).astimezone(zone)
+    around = _EPOCH + timedelta(milliseconds=around_ms)
+    start = around.astimezone(zone)
     parts = rule.cron.split()
     if _read(rule.cron, start.replace(tzinfo=None)).hours == _ALL_HOURS:
-        # Each hour that there is: real time goes on, and with `*` cronsim changes no time.
-        start += timedelta(minutes=1 if backwards else -1)
+        # Each hour that there is: real time goes on, and with `*` cronsim changes no time. A minute
+        # of local time may lie in the hour that the clocks skip, or in the other of two same ones.
+        start = (around + timedelta(minutes=1 if backwards else -1)).astimezone(zone)
         expression = " ".join([parts[0], "*", *parts[2:]])
         for moment in _read(expression, start, backwards=backwards):
             yield _ms(moment)
