@@ -150,6 +150,5 @@ def test_texts_count_towards_the_size_of_a_message(sns: Any, arn: str) -> None:
     too_long = json.dumps({**largest, "http": "z" * 1_000})
     given = {"TopicArn": arn, "Message": too_long, "MessageStructure": "json"}
     assert code(sns.publish, **given) == "InvalidParameter"
-    for texts in ({"default": "a", "https": ""}, {"default": "a", "http": 1}):
-        given["Message"] = json.dumps(texts)
-        assert code(sns.publish, **given) == "InvalidParameter", texts
+    given["Message"] = json.dumps({"default": "a", "https": ""})
+    assert code(sns.publish, **given) == "InvalidParameter"

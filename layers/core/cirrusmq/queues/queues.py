@@ -220,11 +220,16 @@ def list_queues(
     )
 
 
+def users_of(core: Core, queue: Queue, use: directory_writes.Use) -> list[Resource]:
+    """Returns the queues and subscriptions that use a queue in a way, in no order."""
+    users = core.store.get(core.tables.directory, *queue_users_key(queue.id)) or {}
+    ids = users.get(use, {"SS": []})["SS"]
+    return [found for each in ids if (found := find_resource(core, each)) is not None]
+
+
 def dead_letter_sources(core: Core, queue: Queue) -> list[Queue]:
     """Returns the queues whose dead letters this one takes, by name; a read unit for each."""
-    users = core.store.get(core.tables.directory, *queue_users_key(queue.id)) or {}
-    ids = users.get("dead_letters_of", {"SS": []})["SS"]
-    named = [found for each in ids if (found := find_resource(core, each)) is not None]
+    named = users_of(core, queue, "dead_letters_of")
     # Subscriptions are among the users as well.
     read = [
         directory.read(core, queue_key(found.account, found.name), Queue)

@@ -15,8 +15,9 @@ from cirrusmq.model.topic import Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.sns.errors import missing
 from cirrusmq_dialects.sns.names import topic_ref
-from cirrusmq_dialects.sns.reading import Members, needed
+from cirrusmq_dialects.sns.reading import Members, text
 
 Result: TypeAlias = dict[str, Any] | None
 SHOW: tuple[Right, ...] = RIGHTS
@@ -40,8 +41,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     def reach(self, rights: tuple[Right, ...], parameter: str = "TopicArn") -> TopicAccess:
         """The topic in a parameter, which need not exist in the caller's own account."""
-        named = topic_ref(parameter, needed(self.members, parameter), self.caller.account)
-        return self.reach_named(named, rights)
+        arn = text(self.members, parameter)
+        if arn is None:
+            raise missing(parameter)
+        return self.reach_named(topic_ref(parameter, arn, self.caller.account), rights)
 
     def reach_named(self, ref: str, rights: tuple[Right, ...]) -> TopicAccess:
         """As `reach`, of a topic as the core's callers name it."""

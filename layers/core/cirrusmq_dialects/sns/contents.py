@@ -27,8 +27,10 @@ _ATTRIBUTES_BYTES = limits.ATTRIBUTES_BYTES - 1_024
 """Beside them there may be a subject, a deduplication id and the attribute of types."""
 _PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))
 _NATIVE_NAME = 64
-_NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
-_TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
+_OF_NAME = re.compile(r"[A-Za-z0-9_.-]", re.ASCII)
+_NAME_CHARACTERS = 256
+_TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[^,:\x00-\x1f\x7f-\uffff]+)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _SUBJECT = re.compile(r"[!-~][ -~]{0,99}", re.ASCII)
 _GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
@@ -111,10 +113,11 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return shown
 
 
-def read_content(members: Members, topic: Topic, trace: str | None) -> Content:
+def read_content(members: Members, topic: Topic, trace: str | None, place: str = "") -> Content:
     """Returns the content of a message for a topic, checked. Raises SnsError.
 
-    trace: the trace of the call, or None.
+    trace: the trace of the call, or None. place: where the message is in the call, for refusals; it
+    ends in a dot, or is empty.
     """
     if members.keys() <= _OF_PLAIN and not is_fifo(topic):  # as most messages are
         body = text(members, "Message") or ""
@@ -129,7 +132,7 @@ def read_content(members: Members, topic: Topic, trace: str | None) -> Content:
     body, texts = _texts(members)
     once = _deduplication_id(members, topic, group, body)
     _check_text(body)
-    attributes = _read_attributes(members) if "MessageAttributes" in members else {}
+    attributes = _read_attributes(members, place) if "MessageAttributes" in members else {}
     return Content(
         body=body,
         attributes=attributes,
@@ -142,12 +145,12 @@ def read_content(members: Members, topic: Topic, trace: str | None) -> Content:
     )
 
 
-def _read_attributes(members: Members) -> dict[str, Typed]:
+def _read_attributes(members: Members, place: str) -> dict[str, Typed]:
     """The attributes of a message, checked: SNS's rules, and what the core takes of them."""
     given = mapped(members, "MessageAttributes")
     if len(given) > _ATTRIBUTES:
         raise invalid(f"MessageAttributes Reason: there may be {_ATTRIBUTES} here.")
-    return {name: _read_attribute(name, value) for name, value in given.items()}
+    return {name: _read_attribute(name, value, place) for name, value in given.items()}
 
 
 def _written(attributes: Mapping[str, Typed]) -> Mapping[str, str | bytes]:
@@ -174,8 +177,7 @@ def _deduplication_id(members: Members, topic: Topic, group: str | None, body: s
         )
         raise invalid(f"{told} that is not valid for this topic type")
     if group is None:
-        told = "MessageGroupId Reason: The MessageGroupId parameter is required for FIFO topics"
-        raise invalid(told)
+        raise invalid("The MessageGroupId parameter is required for FIFO topics")
     if given is not None:
         if not _GROUP.fullmatch(given):
             raise invalid("MessageDeduplicationId")
@@ -199,13 +201,11 @@ def _texts(members: Members) -> tuple[str, Mapping[str, str]]:
         given = decode_json(body, dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise invalid("Message Structure - JSON message body failed to parse") from error
-    default = given.get("default")
-    if not isinstance(default, str):
+    texts = {protocol: each for protocol, each in given.items() if isinstance(each, str)}
+    if "default" not in texts:
         raise invalid("Message Structure - No default entry in JSON message body")
-    found = {protocol: given.get(protocol, default) for protocol in ("sqs", *_URLS)}
-    for protocol, each in found.items():
-        if not isinstance(each, str):
-            raise invalid(f"Message Structure - the text for {protocol} must be a text")
+    found = {protocol: texts.get(protocol, texts["default"]) for protocol in ("sqs", *_URLS)}
+    for each in found.values():
         _check_text(each)
     own = found["sqs"]
     return own, {name: found[url] for url, name in _URLS.items() if found[url] != own}
@@ -219,37 +219,65 @@ def _check_text(given: str) -> None:
         raise invalid("Message Reason: it has a character that XML cannot carry.")
 
 
-def _read_attribute(name: str, given: object) -> Typed:
-    told = f"The message attribute '{name[:80]}'"
-    if not _NAME.fullmatch(name):
-        raise SnsError("ParameterValueInvalid", f"{told} has an invalid name.")
+def _read_attribute(name: str, given: object, place: str) -> Typed:
+    _check_name(name)
+    told = f"The message attribute '{name}'"
     if not isinstance(given, dict):
-        raise SnsError("ParameterValueInvalid", f"{told} must be a structure.")
+        raise _wrong(f"{told} must be a structure.")
     kind = text(given, "DataType")
+    if kind is None:
+        at = f"{place}messageAttributes.{name}.member.dataType"
+        reason = "failed to satisfy constraint: Member must not be null"
+        raise SnsError(
+            "ValidationError", f"1 validation error detected: Value null at '{at}' {reason}"
+        )
     if not kind:
-        told = f"{told} must contain non-empty message attribute type."
-        raise SnsError("ParameterValueInvalid", told)
+        raise _wrong(f"{told} must contain non-empty message attribute type.")
     if not _TYPE.fullmatch(kind):
         told = (
             f"{told} has an invalid message attribute type, the set of supported type prefixes is"
         )
-        raise SnsError("ParameterValueInvalid", f"{told} Binary, Number, and String.")
-    value = text(given, "BinaryValue" if kind.startswith("Binary") else "StringValue")
+        raise _wrong(f"{told} Binary, Number, and String.")
+    field = "Binary" if kind.startswith("Binary") else "String"
+    value = text(given, f"{field}Value")
+    if value is None and any(each.endswith("Value") for each in given):
+        raise _wrong(f"{told} with type '{kind}' must use field '{field}'.")
     if not value:
-        told = f"{told} must contain non-empty message attribute value for its type."
-        raise SnsError("ParameterValueInvalid", told)
+        told = f"{told} must contain non-empty message attribute value for message attribute type"
+        raise _wrong(f"{told} '{kind}'.")
     if kind.startswith("Binary"):
         try:
             return Typed(kind, base64.b64decode(value, validate=True))
         except (binascii.Error, ValueError) as error:
-            raise SnsError("ParameterValueInvalid", f"{told} must be base64.") from error
+            raise _wrong(f"{told} must be base64.") from error
     if kind.startswith("Number") and not _NUMBER.fullmatch(value):
-        raise SnsError("ParameterValueInvalid", f"{told} could not be cast to number.")
+        raise _wrong(f"{told} could not be cast to number.")
     if kind == _ARRAY and not _is_array(value):
-        raise SnsError("ParameterValueInvalid", f"{told} must be a JSON array of plain values.")
+        raise _wrong(f"{told} must be a JSON array of plain values.")
     if _NOT_ALLOWED.search(value):
-        raise SnsError("ParameterValueInvalid", f"{told} has an invalid character.")
+        raise _wrong(f"{told} has an invalid character.")
     return Typed(kind, value)
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= _NAME_CHARACTERS:
+        raise _wrong("Length of message attribute name must be less than 256 bytes.")
+    if _NAME.fullmatch(name):
+        return
+    for begins, place in ((name[0], "starting"), (name[-1], "ending")):
+        if begins == ".":
+            raise _wrong(f"Invalid message attribute name {place} with character '.' was found.")
+    odd = next((each for each in name if not _OF_NAME.fullmatch(each)), None)
+    if odd is None:
+        raise _wrong("Message attribute name can not have successive '.' character.")
+    told = f"Invalid non-alphanumeric character '#x{ord(odd):X}' was found in the message attribute"
+    raise _wrong(
+        f"{told} name. Can only include alphanumeric characters, hyphens, underscores, or dots."
+    )
+
+
+def _wrong(reason: str) -> SnsError:
+    return SnsError("ParameterValueInvalid", reason)
 
 
 def _is_plain(body: str) -> bool:

@@ -46,7 +46,7 @@ def subscription_arn(region: str, subscription: Subscription) -> str:
 
 def topic_ref(parameter: str, arn: str, account: str) -> str:
     """Returns the topic in an ARN as the core's callers name it. Raises SnsError."""
-    parts = arn.split(":")
+    parts = _parts(parameter, arn)
     if len(parts) != 6 or parts[:3] != ["arn", "aws", "sns"]:
         raise invalid(f"{parameter} Reason: must be the ARN of a topic.")
     return _ref(parts[5], parts[4], account)
@@ -55,8 +55,9 @@ def topic_ref(parameter: str, arn: str, account: str) -> str:
 def subscription_ref(arn: str, account: str) -> tuple[str, str]:
     """The topic in a subscription's ARN, as `topic_ref`, and the core's name of it."""
     topic, _, own = arn.rpartition(":")
-    if arn.count(":") != 6:
-        raise invalid("SubscriptionArn Reason: must be the ARN of a subscription.")
+    parts = _parts("SubscriptionArn", arn)
+    if len(parts) != 7:
+        raise invalid("SubscriptionId" if len(parts) == 6 else "SubscriptionArn")
     name = f"{OWN_PREFIX}{own}" if is_uuid(own) else own
     try:
         check_name("SubscriptionArn", name, SUBSCRIPTION_NAME)
@@ -65,11 +66,15 @@ def subscription_ref(arn: str, account: str) -> tuple[str, str]:
     return topic_ref("SubscriptionArn", topic, account), name
 
 
-def own_queue(parameter: str, arn: str, account: str) -> str:
-    """SQS's name of a queue of the caller's account in its ARN; InvalidParameter."""
+def is_queue_arn(arn: str) -> bool:
+    """Returns True if a text has the form of a queue's ARN."""
     parts = arn.split(":")
-    if len(parts) != 6 or parts[:3] != ["arn", "aws", "sqs"]:
-        raise invalid(f"{parameter} Reason: must be the ARN of a queue.")
+    return len(parts) == 6 and parts[:3] == ["arn", "aws", "sqs"]
+
+
+def own_queue(parameter: str, arn: str, account: str) -> str:
+    """SQS's name of a queue of the topic's account in its ARN; InvalidParameter for others."""
+    parts = arn.split(":")
     if parts[4] != account and not _NUMBER.fullmatch(parts[4]):
         raise invalid(f"{parameter} Reason: must be a queue of the topic's account.")
     try:
@@ -81,6 +86,15 @@ def own_queue(parameter: str, arn: str, account: str) -> str:
 def new_subscription_name(protocol: str, endpoint: str) -> str:
     """The core's name of a subscription that is to be made."""
     return f"{OWN_PREFIX}{uuid_of(f'{protocol} {endpoint}')}"
+
+
+def _parts(parameter: str, arn: str) -> list[str]:
+    """Returns the parts of an ARN. Raises SnsError InvalidParameter if they are too few."""
+    parts = arn.split(":")
+    if len(parts) < 6:
+        told = f"An ARN must have at least 6 elements, not {len(parts)}"
+        raise invalid(f"{parameter} Reason: {told}")
+    return parts
 
 
 def _ref(name: str, owner: str, account: str) -> str:

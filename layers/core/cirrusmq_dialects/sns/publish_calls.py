@@ -16,11 +16,12 @@ from cirrusmq.publishing.publish import publish as publish_messages
 from cirrusmq_dialects.sns.asking import SEND, Asked, Result
 from cirrusmq_dialects.sns.contents import LARGEST_BYTES, Content, read_content
 from cirrusmq_dialects.sns.errors import SnsError, invalid, of_contract
-from cirrusmq_dialects.sns.reading import Members, needed, structures, text
+from cirrusmq_dialects.sns.reading import Members, structures, text
 from cirrusmq_dialects.sns.topic_attributes import is_fifo
 from cirrusmq_dialects.trace_headers import read_trace
 
 _ENTRIES = 10
+_PLACE = "publishBatchRequestEntries"
 _ENDPOINT = ":endpoint/"
 """In the ARN of a mobile device."""
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
@@ -32,7 +33,7 @@ def publish(asked: Asked) -> Result:
     if text(members, "PhoneNumber"):
         raise invalid("PhoneNumber Reason: there is no SMS here.")
     parameter = "TargetArn" if text(members, "TargetArn") else "TopicArn"
-    if _ENDPOINT in needed(members, parameter):
+    if _ENDPOINT in (text(members, parameter) or ""):
         raise invalid(f"{parameter} Reason: No endpoint found for the target arn specified")
     topic = asked.topic(SEND, "publish", parameter=parameter)
     content = read_content(members, topic, read_trace(asked.call.headers))
@@ -52,9 +53,12 @@ def publish_batch(asked: Asked) -> Result:
     topic = asked.topic(SEND, "publish")
     listed = _entries(asked.members)
     trace = read_trace(asked.call.headers)
-    contents = {entry["Id"]: read_content(entry, topic, trace) for entry in listed}
+    contents = {
+        entry["Id"]: read_content(entry, topic, trace, f"{_PLACE}.{number}.member.")
+        for number, entry in enumerate(listed, 1)
+    }
     if not _fit(contents.values()):
-        told = f"The length of all the batch messages put together is more than {LARGEST_BYTES}."
+        told = "The length of all the messages put together is more than the limit."
         raise SnsError("BatchRequestTooLong", told)
     done: list[dict[str, object]] = []
     failed: list[dict[str, object]] = []
@@ -96,7 +100,7 @@ def _entries(members: Members) -> list[Members]:
     if not listed:
         raise SnsError("EmptyBatchRequest", "The batch request doesn't contain any entries.")
     if len(listed) > _ENTRIES:
-        told = f"The batch request contains more than {_ENTRIES} entries."
+        told = "The batch request contains more entries than permissible."
         raise SnsError("TooManyEntriesInBatchRequest", told)
     ids = [text(each, "Id") or "" for each in listed]
     if not all(map(_ENTRY_ID.fullmatch, ids)):

@@ -13,7 +13,7 @@ from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Subscription, own_dead_letter_queue
 from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_subscription
 from cirrusmq_dialects.sns.errors import invalid
-from cirrusmq_dialects.sns.names import own_queue, queue_arn, subscription_arn
+from cirrusmq_dialects.sns.names import is_queue_arn, own_queue, queue_arn, subscription_arn
 
 SQS = "sqs"
 RAW, FILTER = "RawMessageDelivery", "FilterPolicy"
@@ -21,6 +21,8 @@ SCOPE, REDRIVE = "FilterPolicyScope", "RedrivePolicy"
 _MEMBERS = {"MessageAttributes": "policy", "MessageBody": "body_policy"}
 """Scope -> member of the core's filter."""
 _BY_ATTRIBUTES = "MessageAttributes"
+_OF_SUBSCRIBE = "Attributes Reason: "
+"""SNS's words before the name of an attribute, in refusals of Subscribe."""
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,16 +43,17 @@ def read_attributes(
     """
     native: dict[str, Any] = {}
     beside: dict[str, str] = {}
+    of_subscribe = "" if before is not None else _OF_SUBSCRIBE
     for name, value in given.items():
         if name == RAW:
-            raw = _read_flag(name, value)
+            raw = _read_flag(name, value, of_subscribe)
             beside[RAW] = "" if raw else "false"
             if protocol != SQS:
                 native["content_format"] = "simplified" if raw else "json"
         elif name == SCOPE:
             if value not in _MEMBERS:
                 told = f"Invalid value [{value[:80]}]. Please use either {' or '.join(_MEMBERS)}"
-                raise invalid(f"FilterPolicyScope: {told}")
+                raise invalid(f"{of_subscribe}FilterPolicyScope: {told}")
             beside[SCOPE] = value if value != _BY_ATTRIBUTES else ""
         elif name == FILTER:
             native["filter"] = _filter_of(_read_object(name, value) if value else {}, given, before)
@@ -64,7 +67,8 @@ def read_attributes(
             native |= _read_delivery(value, protocol)
             beside[DELIVERY_POLICY] = value
         else:
-            raise invalid(f"AttributeName Reason: {name[:80]} is not supported here.")
+            told = f"AttributeName Reason: {name[:80]} is not supported here."
+            raise invalid(f"{of_subscribe}{told}")
     if before is not None and SCOPE in given and FILTER not in given:
         native["filter"] = _filter_of(_policy_of(before) or {}, given, before)
     return Given(native=native, beside=beside)
@@ -97,9 +101,11 @@ def entry(subscription: Subscription, region: str) -> dict[str, str]:
 def show(subscription: Subscription, region: str) -> dict[str, str]:
     """All attributes."""
     raw = subscription.protocol != "http" or subscription.content_format == "simplified"
+    listed = entry(subscription, region)
     shown = {
-        **entry(subscription, region),
+        **listed,
         "SubscriptionArn": subscription_arn(region, subscription),
+        "SubscriptionPrincipal": f"arn:aws:iam::{listed['Owner']}:root",
         "ConfirmationWasAuthenticated": str(subscription.protocol == "queue").lower(),
         "PendingConfirmation": str(not subscription.confirmed).lower(),
         RAW: str(raw and not subscription.notifies).lower(),
@@ -134,12 +140,15 @@ def _filter_of(
 ) -> dict[str, Any] | None:
     """Returns the core's filter with a policy, in the given scope or in the previous one."""
     scope = given.get(SCOPE) or (_scope_of(before) if before else _BY_ATTRIBUTES)
+    if scope == _BY_ATTRIBUTES and any(isinstance(each, dict) for each in policy.values()):
+        told = f"Filter policy scope {_BY_ATTRIBUTES} does not support nested filter policy"
+        raise invalid(told if before is not None else f"{_OF_SUBSCRIBE}{told}")
     return {_MEMBERS.get(scope, "policy"): policy} if policy else None
 
 
-def _read_flag(name: str, value: str) -> bool:
+def _read_flag(name: str, value: str, of_subscribe: str) -> bool:
     if value.lower() not in ("true", "false"):
-        told = f"Attributes Reason: {name}: Invalid value [{value[:80]}]."
+        told = f"{of_subscribe}{name}: Invalid value [{value[:80]}]."
         raise invalid(f"{told} Must be true or false.")
     return value.lower() == "true"
 
@@ -153,8 +162,10 @@ def _read_delivery(value: str, protocol: str) -> dict[str, Any]:
 def _read_redrive(value: str, account: str) -> str | None:
     if not value:
         return None
-    target = _read_object(REDRIVE, value).get("deadLetterTargetArn")
-    return own_queue("RedrivePolicy: deadLetterTargetArn", str(target), account)
+    target = str(_read_object(REDRIVE, value).get("deadLetterTargetArn"))
+    if not is_queue_arn(target):
+        raise invalid(f"{REDRIVE}: deadLetterTargetArn is an invalid arn")
+    return own_queue(f"{REDRIVE}: deadLetterTargetArn", target, account)
 
 
 def _read_object(name: str, value: str) -> dict[str, Any]:

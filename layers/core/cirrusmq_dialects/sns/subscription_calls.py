@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import Any
 
 from cirrusmq.access.topic_permissions import TopicAccess, TopicNeed
@@ -25,6 +26,7 @@ from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
 from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_topic
 from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import (
+    is_queue_arn,
     new_subscription_name,
     own_queue,
     subscription_arn,
@@ -36,6 +38,7 @@ from cirrusmq_dialects.sns.topic_attributes import is_fifo
 
 _PAGE, _TOPICS = 100, 20
 _PENDING = "pending confirmation"
+_ELSEWHERE = ("application", "email", "email-json", "firehose", "sms")
 _DIFFERENT = "Attributes Reason: Subscription already exists with different attributes"
 
 
@@ -46,6 +49,8 @@ def subscribe(asked: Asked) -> Result:
     found.require("subscribe", "admin")
     topic = topics.get_topic(core, found.account, found.name)
     protocol, endpoint = needed(members, "Protocol"), needed(members, "Endpoint")
+    if protocol == shapes.SQS and not is_queue_arn(endpoint):
+        raise invalid("SQS endpoint ARN")
     given = pairs(members, "Attributes")
     attributes = shapes.read_attributes(given, protocol, topic.account)
     request, where = attributes.native, _where(asked)
@@ -62,7 +67,8 @@ def subscribe(asked: Asked) -> Result:
             raise invalid("Endpoint Reason: a FIFO topic delivers to queues of SQS alone.")
         request |= {"protocol": "http", "endpoint": endpoint}
     else:
-        raise invalid(f"Protocol Reason: {_refused_protocol(protocol)}.")
+        raise invalid(_refused_protocol(protocol))
+    _check_redrive(topic, endpoint, given.get(shapes.REDRIVE))
     _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
     name = new_subscription_name(protocol, str(request["endpoint"]))
@@ -145,6 +151,8 @@ def set_subscription_attributes(asked: Asked) -> Result:
     request = attributes.native
     if name == DELIVERY_POLICY and not value:
         request |= read_of_topic(topic.sdk.get(DELIVERY_POLICY, ""))
+    if name == shapes.REDRIVE:
+        _check_redrive(topic, shapes.entry(found, asked.region)["Endpoint"], value)
     _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
     where = _where(asked) if name == shapes.RAW else {}  # a native one stays a native one
@@ -212,10 +220,12 @@ def _refused_protocol(protocol: str) -> str:
     """Why there is no such protocol here."""
     if protocol == "lambda":
         return (
-            "lambda is not here: subscribe a queue, and name the function as the one that the queue"
-            " invokes, whose records are SQS's"
+            "Protocol Reason: lambda is not here: subscribe a queue, and name the function as the"
+            " one that the queue invokes, whose records are SQS's."
         )
-    return f"{protocol[:20]} is none of sqs, http and https"
+    if protocol in _ELSEWHERE:
+        return f"Protocol Reason: {protocol} is not here: sqs, http and https are."
+    return f"Amazon SNS does not support this protocol string: {protocol[:20]}"
 
 
 def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
@@ -224,11 +234,20 @@ def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
         return
     if not is_fifo(topic):
         told = "FIFO SQS Queues can not be subscribed to standard SNS topics"
-        raise invalid(f"Endpoint Reason: {told}")
+        raise invalid(f"Invalid parameter: Endpoint Reason: {told}")  # so SNS says it
     with contextlib.suppress(QueueNotFound):
         if get_queue(asked.core, topic.account, queue).attributes.ordered:
             return
     raise invalid("Endpoint Reason: there is no queue of this name.")
+
+
+def _check_redrive(topic: Topic, endpoint: str, policy: str | None) -> None:
+    """Refuses a standard queue for the dead letters of a FIFO queue, as SNS does."""
+    if policy and is_fifo(topic) and endpoint.endswith(FIFO):
+        target = str(json.loads(policy).get("deadLetterTargetArn"))
+        if not target.endswith(FIFO):
+            told = "must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic"
+            raise invalid(f"RedrivePolicy: {told}.")
 
 
 def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:

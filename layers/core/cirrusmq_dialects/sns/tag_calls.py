@@ -21,7 +21,7 @@ def read_tags(members: Members) -> dict[str, str]:
     for each in structures(members, "Tags"):
         key = needed(each, "Key")
         if key in found:
-            raise invalid(f"Tags Reason: the key {key[:80]} is given twice.")
+            raise invalid("Duplicated keys are not allowed.")
         found[key] = text(each, "Value") or ""
     return found
 

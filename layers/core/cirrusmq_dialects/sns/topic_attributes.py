@@ -15,11 +15,12 @@ from cirrusmq_dialects.sns.errors import SnsError, invalid
 from cirrusmq_dialects.statements import OwnAccount, Rules
 
 DISPLAY_NAME, FIFO_TOPIC, CONTENT_BASED = "DisplayName", "FifoTopic", "ContentBasedDeduplication"
-POLICY, SCOPE = "Policy", "FifoThroughputScope"
+POLICY, SCOPE, SIGNATURE = "Policy", "FifoThroughputScope", "SignatureVersion"
 _NAME_CHARACTERS = 100
 _ACTION = re.compile(r"\*|sns:[A-Za-z*]+", re.ASCII | re.IGNORECASE)
 _FLAGS = ("true", "false")
 _SCOPES = ("Topic", "MessageGroup")
+_SIGNATURES = ("1", "2")
 _OWNERS_ACTIONS = (
     *("GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission"),
     *("DeleteTopic", "Subscribe", "ListSubscriptionsByTopic", "Publish"),
@@ -56,12 +57,18 @@ def read_attributes(
                 kept[each] = "true"
             elif before is not None or each == CONTENT_BASED:
                 kept[each] = ""
+        elif each == SIGNATURE:
+            # It is kept for programs that read it back: no notification has SNS's signature.
+            if value not in _SIGNATURES:
+                raise invalid(f"Attributes Reason: {each}: must be {' or '.join(_SIGNATURES)}.")
+            kept[each] = value
         elif each == SCOPE and fifo:
             if value not in _SCOPES:
                 raise invalid(f"Attributes Reason: {each}: must be {' or '.join(_SCOPES)}.")
             kept[each] = value
         else:
-            raise invalid(f"AttributeName Reason: {each[:80]} is not supported here.")
+            told = f"AttributeName Reason: {each[:80]} is not supported here."
+            raise invalid(told if before is not None else f"Attributes Reason: {told}")
     if before is None and fifo != (kept.get(FIFO_TOPIC) == "true"):
         told = "the name of a FIFO topic ends with .fifo, and its FifoTopic is true."
         raise invalid(f"Topic Name Reason: {told}")

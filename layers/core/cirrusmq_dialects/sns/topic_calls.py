@@ -32,7 +32,7 @@ _LARGEST_BYTES = 262_144
 
 
 def create_topic(asked: Asked) -> Result:
-    """Makes a topic, or finds it if every given attribute and tag is the same there."""
+    """Makes a topic, or finds it if every given attribute and tag is there."""
     core, account = asked.core, asked.caller.account
     name = new_topic_name(needed(asked.members, "Name"))
     asked.caller.require(MANAGE, "topics", name)
@@ -58,7 +58,7 @@ def create_topic(asked: Asked) -> Result:
     held = topic.sdk | ({FIFO_TOPIC: "true"} if is_fifo(topic) else {})
     if any(held.get(key, "") != value for key, value in given.items()):
         raise invalid("Attributes Reason: Topic already exists with different attributes")
-    if tags and topic.attributes.labels != tags:
+    if not tags.items() <= topic.attributes.labels.items():
         raise invalid("Tags Reason: Topic already exists with different tags")
     return {"TopicArn": arn}
 

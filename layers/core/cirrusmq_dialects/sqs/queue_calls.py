@@ -9,7 +9,13 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from cirrusmq.access.permissions import authorize
-from cirrusmq.base.errors import CirrusMQError, Forbidden, InvalidParameter, QueueNotFound
+from cirrusmq.base.errors import (
+    CirrusMQError,
+    Forbidden,
+    InUse,
+    InvalidParameter,
+    QueueNotFound,
+)
 from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue, QueueInput, change_attributes
@@ -162,13 +168,20 @@ def set_queue_attributes(asked: Asked) -> Result:
 
 
 def delete_queue(asked: Asked) -> Result:
-    """Deletes a queue and its messages."""
+    """Deletes a queue and its messages, and its subscriptions that SNS's calls made."""
     named = asked.queue_ref()
     asked.caller.require(MANAGE, "queues", named)
     if needed_text(asked.members, "QueueUrl").endswith(FIFO):
         asked.find(MANAGE)  # a queue of the other type is another queue
     account, name = authorize(asked.core, asked.caller, named, "own")
-    remove_queue(asked.core, account, name)
+    try:
+        remove_queue(asked.core, account, name)
+    except InUse:
+        # Few queues are subscribed when they are deleted: the others load nothing of topics.
+        from cirrusmq_dialects.sqs.subscribed_queues import end_subscriptions
+
+        end_subscriptions(asked.core, account, name)
+        remove_queue(asked.core, account, name)
     return {}
 
 

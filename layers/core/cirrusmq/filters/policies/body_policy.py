@@ -5,6 +5,7 @@
     {"kind": "sold", "item": {"price": 250}}                        passes
     {"kind": "sold", "item": [{"price": 50}, {"price": 250}]}       passes: one of its elements does
     {"kind": "sold"}                                                does not: it has no price
+    {"kind": "sold", "item.price": 250}                             passes: dots lead to a name, too
 
 A body that is no JSON object passes no policy.
 """
@@ -30,6 +31,8 @@ from cirrusmq.filters.policies.policy_limits import (
 
 COMPILED_POLICIES = 256
 _NO_OBJECT = "the body is no JSON object"
+_DOTS_UNTIL = 128
+"""Dots behind this character lead nowhere: the work of a name would grow as its square."""
 
 
 class BodyPolicyFilter(msgspec.Struct, frozen=True):
@@ -90,7 +93,7 @@ def _missed(policy: _CompiledBody, held: Mapping[str, Any]) -> Iterator[str]:
         if not any(test(value) for value in _values(held, name) for test in tests):
             yield name
     for name, inner in policy.inner.items():
-        if not any(_passes(inner, each) for each in _objects(held.get(name))):
+        if not any(_passes(inner, each) for each in _objects(held, name)):
             yield name
     for alternatives in policy.alternatives:
         if not any(_passes(each, held) for each in alternatives):
@@ -99,29 +102,40 @@ def _missed(policy: _CompiledBody, held: Mapping[str, Any]) -> Iterator[str]:
 
 def _values(held: Mapping[str, Any], name: str) -> Sequence[Value]:
     """Returns a name's value, or its list's elements; None for an object or an absent name."""
-    if name not in held:
-        return (None,)
-    found = held[name]
-    if not isinstance(found, list):
-        return (as_value(found),)
-    return [as_value(each) for each in _elements(found)] or (None,)
+    return [as_value(each) for each in _found(held, name)] or (None,)
 
 
-def _objects(found: Any) -> Sequence[Mapping[str, Any]]:
-    """Returns the object, or the objects of a list; an empty object for any other value."""
+def _objects(held: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """Returns the object of a name, or the objects of its list; an empty object if it has none."""
+    objects = [each for each in _found(held, name) if isinstance(each, dict)]
+    if not objects:
+        begins = f"{name}."
+        rest = {each.removeprefix(begins): held[each] for each in held if each.startswith(begins)}
+        return (rest,)
+    return objects
+
+
+def _found(held: Mapping[str, Any], name: str) -> Iterator[Any]:
+    """Yields the values of a name; a dot is a part of the name, or leads into an object.
+
+    The elements of a list, and of the lists in it, are values of its name.
+    """
+    if name in held:
+        yield from _elements(held[name])
+    at = name.find(".", 0, _DOTS_UNTIL)
+    while at > 0:
+        for each in _elements(held.get(name[:at])):
+            if isinstance(each, dict):
+                yield from _found(each, name[at + 1 :])
+        at = name.find(".", at + 1, _DOTS_UNTIL)
+
+
+def _elements(found: Any) -> Iterator[Any]:
     if isinstance(found, list):
-        objects = [each for each in _elements(found) if isinstance(each, dict)]
-        return objects or ({},)
-    return (found if isinstance(found, dict) else {},)
-
-
-def _elements(found: list[Any]) -> Iterator[Any]:
-    """Yields the elements of a list and of the lists in it."""
-    for each in found:
-        if isinstance(each, list):
+        for each in found:
             yield from _elements(each)
-        else:
-            yield each
+    else:
+        yield found
 
 
 @lru_cache(maxsize=1)
