@@ -192,6 +192,18 @@ class TestReceives:
         where = {"name": "a", "value": "1"}
         assert [received(queue, where=where) for _ in range(2)] == [2, 0]
 
+    def test_a_receive_by_an_attribute_gives_back_what_it_does_not_find(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue(receive_rate=3, partitions=1)
+        queue.send("found", attributes={"a": "1"})
+        queue.send(*["x"] * 6)
+        next_second(world)
+
+        assert received(queue, where={"name": "a", "value": "none"}) == 0
+        assert received(queue, where={"name": "a", "value": "1"}) == 1
+        assert [received(queue) for _ in range(2)] == [2, 0]
+
     def test_functions_keep_to_it(self, world: World, make_queue: MakeQueue) -> None:
         got: list[int] = []
         world.handle = lambda event: got.append(len(event["Records"]))

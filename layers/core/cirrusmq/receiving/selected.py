@@ -76,17 +76,30 @@ def receive_where(core: Core, begun: PreparedReceive) -> Selected:
 
     Raises InvalidParameter if `after` is of another call.
     """
-    source, request = begun.source, begun.request
+    source, limit = begun.source, begun.wanted.limit
     if source.paused:
         return Selected(messages=[], seen_all=False, after=None)
+    if source.receive_rate is None:
+        return _select(core, begun, limit)
+    second = source_rates.second_of(core)
+    allowed = source_rates.allow_receives(core, source.id, source.receive_rate, limit)
+    if not allowed:
+        begun.wait.limited = True
+        return Selected(messages=[], seen_all=False, after=None)
+    claimed = 0
+    try:
+        selected = _select(core, begun, allowed)
+        claimed = len(selected.messages)
+    finally:
+        source_rates.give_back(core, source.id, allowed - claimed, second)
+    return selected
+
+
+def _select(core: Core, begun: PreparedReceive, limit: int) -> Selected:
+    """Claims up to `limit` messages that have the attribute."""
+    source, request = begun.source, begun.request
     assert isinstance(request.where, Where)
-    wanted, rate = begun.wanted, source.receive_rate
-    if rate is not None:
-        allowed = source_rates.allow_receives(core, source.id, rate, wanted.limit)
-        if not allowed:
-            begun.wait.limited = True
-            return Selected(messages=[], seen_all=False, after=None)
-        wanted = msgspec.structs.replace(wanted, limit=allowed)
+    wanted = msgspec.structs.replace(begun.wanted, limit=limit)
     value = _value_of(request.where)
     listing = _listing(source, request.where.name, value)
     heads = [(each, number) for each in source.all for number in range(each.partitions)]

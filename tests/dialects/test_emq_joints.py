@@ -1,0 +1,32 @@
+"""Where EMQ's calls meet what the core has: rates, names of tags, accounts, fields' names."""
+
+from __future__ import annotations
+
+import pytest
+from tests.dialects.conftest import Key
+from tests.dialects.emq_wire import Emq, fields
+
+from cirrusmq_local.testing import Client, World
+
+Q = (1, "shop/q")
+
+
+@pytest.fixture
+def emq(world: World, key: Key) -> Emq:
+    """A program with a queue `q`, whose default tag is `main`."""
+    emq = Emq(world, key)
+    emq.queue("createQueue", (1, "q"), (8, "main"))
+    return emq
+
+
+def test_a_receive_by_an_attribute_that_finds_nothing_leaves_the_rate(
+    world: World, emq: Emq, shop: Client
+) -> None:
+    assert shop.patch("/queues/q", {"receive_rate": 3}).status == 200
+    for _ in range(3):
+        emq.message("sendMessage", Q, (2, "x"))
+    world.clock.pass_seconds(1 - world.clock.now_ms() % 1_000 / 1_000)
+
+    wanted = fields((1, "STRING"), (2, "none"))
+    assert emq.message("receiveMessage", Q, (3, 0), (4, "a"), (5, wanted)) == []
+    assert len(emq.message("receiveMessage", Q, (3, 0))) == 3
