@@ -30,3 +30,16 @@ def test_a_receive_by_an_attribute_that_finds_nothing_leaves_the_rate(
     wanted = fields((1, "STRING"), (2, "none"))
     assert emq.message("receiveMessage", Q, (3, 0), (4, "a"), (5, wanted)) == []
     assert len(emq.message("receiveMessage", Q, (3, 0))) == 3
+
+
+@pytest.mark.parametrize("name", ["main", "MAIN", "default", "Default"])
+def test_the_default_tags_name_is_taken(emq: Emq, shop: Client, name: str) -> None:
+    """A tag of this name could never be read: receives by it are receives of the default tag."""
+    assert emq.code("queue", "createTag", Q, (2, name)) == 12
+    assert shop.get("/queues/q/receivers").json["receivers"] == []
+
+
+def test_another_tag_takes_no_name_of_a_queue_without_a_default_tag(emq: Emq) -> None:
+    emq.queue("createQueue", (1, "plain"))
+
+    assert emq.queue("createTag", (1, "shop/plain"), (2, "main"))[2] == "main"

@@ -26,12 +26,13 @@ _SQL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) = '((?:[^']|'')*)'", re.ASCII)
 
 
 def create_tag(asked: Asked) -> Any:
-    """Adds a tag; one of the name that exists is refused.
+    """Adds a tag; one of the name that exists is refused, be it the default one.
 
     put ──────────────> rate and attributes ──> answer
         stops here: the same call again finds a tag that was never changed, and goes on
     """
     queue, given, core = asked.queue(MANAGE), asked.request, asked.core
+    _check_name(queue, given.tagName or "")
     start = integer("startTimestamp", given.startTimestamp, _TIMES)
     request: dict[str, Any] = {"filter": _filter(given)}
     if start:
@@ -111,6 +112,13 @@ def source_of_tag(asked: Asked, queue: Queue, tag: str | None) -> Any:
         return receivers.source_named(asked.core, queue, native_tag(queue, tag))
     except ReceiverNotFound as error:
         raise invalid("tagName", "the queue has no such tag") from error
+
+
+def _check_name(queue: Queue, name: str) -> None:
+    """Raises EmqError for a name of the default tag, in any case: another tag is not found by it."""
+    default = shapes.text_of(queue, shapes.DEFAULT_TAG)
+    if name and name.lower() in (receivers.DEFAULT, default.lower()):
+        raise EmqError(INDEX_NOT_UNIQUE, "tagName: is the name of the default tag")
 
 
 def _filter(given: Any) -> dict[str, str] | None:
