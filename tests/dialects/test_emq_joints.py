@@ -43,3 +43,12 @@ def test_another_tag_takes_no_name_of_a_queue_without_a_default_tag(emq: Emq) ->
     emq.queue("createQueue", (1, "plain"))
 
     assert emq.queue("createTag", (1, "shop/plain"), (2, "main"))[2] == "main"
+
+
+@pytest.mark.parametrize("name", ["", "main", "default"])
+def test_the_default_tag_is_shown_by_each_name_that_receives_from_it(emq: Emq, name: str) -> None:
+    emq.message("sendMessage", Q, (2, "x"))
+
+    told = emq.queue("getTagInfo", Q, (2, name))
+    assert (told[2], told[3][3]) == ("main", 1)
+    assert len(emq.message("receiveMessage", Q, (3, 0), (6, name))) == 1

@@ -103,7 +103,8 @@ def list_tag(asked: Asked) -> Any:
 
 def native_tag(queue: Queue, tag: str | None) -> str | None:
     """Returns the receiver that a tag is, or None for the default one."""
-    return None if not tag or tag == shapes.text_of(queue, shapes.DEFAULT_TAG) else tag
+    names = ("", receivers.DEFAULT, shapes.text_of(queue, shapes.DEFAULT_TAG))
+    return None if tag is None or tag in names else tag
 
 
 def source_of_tag(asked: Asked, queue: Queue, tag: str | None) -> Any:
@@ -115,7 +116,7 @@ def source_of_tag(asked: Asked, queue: Queue, tag: str | None) -> Any:
 
 
 def _check_name(queue: Queue, name: str) -> None:
-    """Raises EmqError for a name of the default tag, in any case: another tag is not found by it."""
+    """Raises EmqError for a name of the default tag, in any case: it finds no other tag."""
     default = shapes.text_of(queue, shapes.DEFAULT_TAG)
     if name and name.lower() in (receivers.DEFAULT, default.lower()):
         raise EmqError(INDEX_NOT_UNIQUE, "tagName: is the name of the default tag")
