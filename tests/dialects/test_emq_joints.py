@@ -52,3 +52,10 @@ def test_the_default_tag_is_shown_by_each_name_that_receives_from_it(emq: Emq, n
     told = emq.queue("getTagInfo", Q, (2, name))
     assert (told[2], told[3][3]) == ("main", 1)
     assert len(emq.message("receiveMessage", Q, (3, 0), (6, name))) == 1
+
+
+def test_a_default_tags_name_has_at_most_64_characters(emq: Emq) -> None:
+    assert emq.code("queue", "createQueue", (1, "long"), (8, "n" * 65)) == 2
+    assert emq.code("queue", "getQueueInfo", (1, "shop/long")) == 6
+    emq.queue("createQueue", (1, "short"), (8, "n" * 64))
+    assert emq.queue("getQueueInfo", (1, "shop/short"))[10] == "n" * 64

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from cirrusmq.access.permissions import authorize
 from cirrusmq.base import limits
+from cirrusmq.base.names import RECEIVER_NAME
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import Queue, QueueInput, change_attributes
 from cirrusmq.model.source import queue_source
@@ -42,7 +43,9 @@ def create_queue(asked: Asked) -> Any:
     if given.deadLetterQueue:
         texts[shapes.DEAD_LETTERS] = "true"
     if given.defaultTagName:
-        texts[shapes.DEFAULT_TAG] = given.defaultTagName[:64]
+        if len(given.defaultTagName) > RECEIVER_NAME.limit:
+            raise invalid("defaultTagName", f"must have at most {RECEIVER_NAME.limit} characters")
+        texts[shapes.DEFAULT_TAG] = given.defaultTagName
     sdk = shapes.with_texts(None, texts)
     read = read_values(changes, QueueInput)
     queue, created = make_queue(asked.core, owner, native_name, read, sdk=sdk)
