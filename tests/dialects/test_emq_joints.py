@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.dialects.conftest import Key
-from tests.dialects.emq_wire import Emq, fields
+from tests.dialects.emq_wire import Emq, RefusedError, fields
 
 from cirrusmq_local.testing import Client, World
 
@@ -59,3 +59,19 @@ def test_a_default_tags_name_has_at_most_64_characters(emq: Emq) -> None:
     assert emq.code("queue", "getQueueInfo", (1, "shop/long")) == 6
     emq.queue("createQueue", (1, "short"), (8, "n" * 64))
     assert emq.queue("getQueueInfo", (1, "shop/short"))[10] == "n" * 64
+
+
+@pytest.mark.parametrize("method", ["setPermission", "revokePermission", "queryPermissionForId"])
+@pytest.mark.parametrize("account", [None, "", "x" * 65, "x" * 3_000, "a b"])
+def test_an_impossible_account_is_a_bad_argument(
+    emq: Emq, method: str, account: str | None
+) -> None:
+    given = [] if account is None else [(2, account)]
+
+    with pytest.raises(RefusedError, match="developerId: must be 1 to 64") as refused:
+        emq.queue(method, Q, *given, (3, 1))
+    assert refused.value.code == 2
+
+
+def test_setting_no_permission_checks_the_account_too(emq: Emq) -> None:
+    assert emq.code("queue", "setPermission", Q, (2, "x" * 3_000), (3, 0)) == 2

@@ -9,7 +9,8 @@ from cirrusmq.access import grants
 from cirrusmq.access.grants import Grant
 from cirrusmq.base.errors import GrantNotFound
 from cirrusmq.base.limits import QUEUES_PER_ACCOUNT
-from cirrusmq.base.names import parse_queue_ref
+from cirrusmq.base.names import ACCOUNT_NAME, check_name, parse_queue_ref
+from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue, list_queues
 from cirrusmq.storage.directory import granted_key
 from cirrusmq_dialects.emq.asking import MANAGE, PAGE, SHOW, Asked, all_of
@@ -26,21 +27,22 @@ _SHOWN = {"send": 1, "receive": 2, "send_receive": 3, "info": 6, "admin": _ADMIN
 
 def set_permission(asked: Asked) -> None:
     """Lets an account use a queue; replaces its earlier permission."""
-    queue, given = asked.queue(MANAGE), asked.request
+    queue, account = _named(asked)
+    given = asked.request
     if given.permission == _NONE:
         return revoke_permission(asked)
     if given.permission not in _NATIVE:
         reason = "must be 0 to 6 or 8; 7 has no equal here, 9 to 11 mean two things"
         raise invalid("permission", f"{reason}, not {given.permission}")
-    grants.put_grant(asked.core, queue, given.developerId or "", _NATIVE[given.permission])
+    grants.put_grant(asked.core, queue, account, _NATIVE[given.permission])
     return None
 
 
 def revoke_permission(asked: Asked) -> None:
     """Takes a permission back, if there is one."""
-    queue = asked.queue(MANAGE)
+    queue, account = _named(asked)
     try:
-        grants.delete_grant(asked.core, queue, asked.request.developerId or "")
+        grants.delete_grant(asked.core, queue, account)
     except GrantNotFound:
         return
 
@@ -61,7 +63,7 @@ def query_permission(asked: Asked) -> Any:
 
 def query_permission_for_id(asked: Asked) -> Any:
     """The permission of an account on a queue."""
-    queue, account = asked.queue(MANAGE), asked.request.developerId or ""
+    queue, account = _named(asked)
     if account == queue.account:
         return of.Permission(permission=_ADMIN)
     try:
@@ -75,6 +77,12 @@ def list_permissions(asked: Asked) -> Any:
     queue = asked.queue(MANAGE)
     found = all_of(lambda cursor: grants.page_of_grants(asked.core, queue, PAGE, cursor))
     return of.Permissions(permissionList={each.account: _SHOWN[each.permission] for each in found})
+
+
+def _named(asked: Asked) -> tuple[Queue, str]:
+    """Returns the queue and the account that the request names. Raises InvalidParameter."""
+    queue = asked.queue(MANAGE)
+    return queue, check_name("account", asked.request.developerId or "", ACCOUNT_NAME)
 
 
 def _told(grant: Grant | None) -> Any:
