@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.dialects.conftest import Key
 from tests.dialects.emq_wire import Emq, RefusedError, fields
@@ -75,3 +77,50 @@ def test_an_impossible_account_is_a_bad_argument(
 
 def test_setting_no_permission_checks_the_account_too(emq: Emq) -> None:
     assert emq.code("queue", "setPermission", Q, (2, "x" * 3_000), (3, 0)) == 2
+
+
+TEXT, OTHER = fields((1, "STRING"), (2, "v")), fields((1, "NUMBER"), (2, "1"))
+MANY = {f"a{number}": TEXT for number in range(17)}
+ODD_ENTRY = fields((1, "1"), (2, "a"), (5, {"x" * 80: TEXT}))
+FIELDS: dict[str, tuple[str, list[tuple[int, Any]], str]] = {
+    "a name of an attribute": ("sendMessage", [(2, "a"), (5, {"": TEXT})], "messageAttributes"),
+    "too many attributes": ("sendMessage", [(2, "a"), (5, MANY)], "messageAttributes"),
+    "a type": ("sendMessage", [(2, "a"), (5, {"a": OTHER})], "messageAttributes"),
+    "a batch's attribute": ("sendMessageBatch", [(2, [ODD_ENTRY])], "messageAttributes"),
+    "no entries": ("deleteMessageBatch", [(2, [])], "deleteMessageBatchRequestEntryList"),
+    "no dead ones": ("deadMessageBatch", [(2, [])], "deadMessageBatchRequestEntryList"),
+    "no changes": (
+        "changeMessageVisibilitySecondsBatch",
+        [(2, [])],
+        "changeMessageVisibilityRequestEntryList",
+    ),
+    "a receive's type": ("receiveMessage", [(4, "a"), (5, OTHER)], "attributeValue"),
+    "a receive's tag": ("receiveMessage", [(6, "none")], "tagName"),
+    "a tag's type": ("createTag", [(2, "t"), (5, "a"), (6, OTHER)], "attributeValue"),
+    "a tag's rate": ("createTag", [(2, "t"), (4, 2**40)], "readQPSQuota"),
+    "a tag that is not there": ("getTagInfo", [(2, "none")], "tagName"),
+    "a tag to delete": ("deleteTag", [(2, "none")], "tagName"),
+    "a tag that exists": ("createTag", [(2, "there"), (5, "b"), (6, TEXT)], "tagName"),
+}
+"""Methods, what they are given beside the queue, and the field at fault."""
+
+
+@pytest.mark.parametrize("fault", FIELDS)
+def test_a_refusal_names_the_field_that_the_caller_sent(emq: Emq, fault: str) -> None:
+    method, given, name = FIELDS[fault]
+    emq.queue("createTag", Q, (2, "there"))
+
+    with pytest.raises(RefusedError) as refused:
+        emq.call("message" if "Message" in method else "queue", method, Q, *given)
+    assert refused.value.text.startswith(f"{name}: "), refused.value.text
+
+
+def test_a_reason_names_emqs_fields_too(emq: Emq) -> None:
+    emq.queue("setQueueAttribute", Q, (2, fields((5, 100))))
+    emq.queue("setQueueQuota", Q, (2, fields((2, b"\x0a\0\2" + b"\0" * 7 + b"\1\0"))))
+
+    with pytest.raises(RefusedError, match=r"delaySeconds: .*, below messageRetentionSeconds"):
+        emq.queue("setQueueAttribute", Q, (2, fields((1, 100))))
+    emq.message("sendMessage", Q, (2, "x"))
+    with pytest.raises(RefusedError, match=r"messages a second \(writeQps\)"):
+        emq.message("sendMessage", Q, (2, "x"))

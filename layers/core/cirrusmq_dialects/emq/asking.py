@@ -60,6 +60,20 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid("queueName", f"must be account/queue, not {name[:150]}")
         return f"{account}:{queue}"
 
+    def entries(self, key: str, limit: int) -> list[Any]:
+        """Returns the entries of a batch. Raises EmqError if their number or keys are not possible.
+
+        key: the field of an entry that is another one in each.
+        """
+        found: list[Any] = self.request.entries or []
+        if not 1 <= len(found) <= limit:
+            name = self.progress.action.replace("SecondsBatch", "") + "RequestEntryList"
+            raise invalid(name, f"must have 1 to {limit} entries, not {len(found)}")
+        keys = [getattr(each, key) for each in found]
+        if not all(keys) or len(set(keys)) < len(keys):
+            raise invalid(key, "must be given, and be another one in each entry")
+        return found
+
     def require_whole_account(self) -> None:
         """Raises Forbidden for a key that may not see everything in the account."""
         scope = self.caller.scope

@@ -24,26 +24,26 @@ def native(body: str | None, attributes: Mapping[str, Any] | None) -> dict[str, 
         raise EmqError(MESSAGE_BODY_MISSING, "messageBody: must have at least 1 character")
     if not attributes:
         return {"body": body}
-    kept = sdk_attributes.write({name: typed(each) for name, each in attributes.items()})
+    read = {name: typed("messageAttributes", each) for name, each in attributes.items()}
     return {
         "body": body,
         "attributes": {
             name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in kept.items()
+            for name, value in sdk_attributes.write(read).items()
         },
     }
 
 
-def typed(given: Any) -> Typed:
-    """Reads an attribute's value. Raises EmqError."""
+def typed(field: str, given: Any) -> Typed:
+    """Reads an attribute's value, which is in a field of this name. Raises EmqError."""
     kind = given.type or ""
     if not _TYPE.fullmatch(kind):
         reason = "must begin with STRING or BINARY, then have letters, digits and dots"
-        raise invalid("messageAttributes", f"a type {reason}")
+        raise invalid(field, f"a type {reason}")
     binary = kind[:6].lower() == "binary"
     value = given.binaryValue if binary else given.stringValue
     if value is None:
-        raise invalid("messageAttributes", f"a value of type {kind} is missing")
+        raise invalid(field, f"a value of type {kind} is missing")
     return Typed(_PLAIN.get(kind, kind), value)
 
 

@@ -14,8 +14,9 @@ _OF_CONTRACT = {
     **{"LimitExceeded": 20, "Throttled": 20},
 }
 _NAMED = """
-account developerId, body messageBody, dead_letter redrivePolicy, dead_letter.queue dlqName,
-delay_seconds delaySeconds, group topic, labels userAttributes, priorities enablePriority,
+account developerId, attributes messageAttributes, body messageBody, dead_letter redrivePolicy,
+dead_letter.queue dlqName, delay_seconds delaySeconds, group topic, labels userAttributes,
+priorities enablePriority,
 max_message_bytes messageMaximumBytes, message_retention_seconds messageRetentionSeconds,
 partitions partitionNumber, priority priority, queue queueName, receive_rate readQps,
 receiver tagName, send_rate writeQps, start startTimestamp, where attributeName,
@@ -35,6 +36,8 @@ class EmqError(Exception):
 
 def of_contract(error: CirrusMQError) -> EmqError:
     """The error of an operation of the core."""
+    if error.code == "ReceiverNotFound":
+        return invalid("tagName", "the queue has no such tag")
     code = _OF_CONTRACT.get(error.code, INVALID_ATTRIBUTE)
     name, reason = renamed(error, _NAMES)
     return EmqError(code, reason if name is None else f"{name}: {reason}")

@@ -57,7 +57,7 @@ def _selected(asked: Asked, find: Any, wanted: dict[str, Any]) -> list[Received]
     from cirrusmq.receiving.selected import receive_where
 
     given = asked.request
-    value = typed(given.attributeValue or of.MessageAttribute()).value
+    value = typed("attributeValue", given.attributeValue or of.MessageAttribute()).value
     told = value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
     wanted["where"] = {"name": given.attributeName, "value": told}
     for _ in range(_LOOKS):

@@ -14,7 +14,6 @@ from cirrusmq.sending.send_request import SendRequest
 from cirrusmq_dialects.emq.asking import SEND, Asked, integer
 from cirrusmq_dialects.emq.attributes import LEVELS
 from cirrusmq_dialects.emq.contents import native
-from cirrusmq_dialects.emq.errors import invalid
 from cirrusmq_dialects.emq.structs import of
 
 _DELAY, _LEASE = (0, 900), (2, 43_200)
@@ -28,18 +27,16 @@ def send_message(asked: Asked) -> Any:
 
 def send_message_batch(asked: Asked) -> Any:
     """Sends up to 16 messages, all of them or none."""
-    entries = asked.request.entries or []
-    names = [each.entryId or "" for each in entries]
-    if not 1 <= len(entries) <= BATCH_MESSAGES:
-        reason = f"must have 1 to {BATCH_MESSAGES} entries, not {len(entries)}"
-        raise invalid("sendMessageBatchRequestEntryList", reason)
-    if not all(names) or len(set(names)) < len(names):
-        raise invalid("entryId", "must be given, and be another one in each entry")
+    entries = asked.entries("entryId", BATCH_MESSAGES)
     sent = [
         of.SentEntry(
-            entryId=name, messageID=message_id, bodyLength=length, bodyMd5=md5, sendTimestamp=at
+            entryId=entry.entryId,
+            messageID=message_id,
+            bodyLength=length,
+            bodyMd5=md5,
+            sendTimestamp=at,
         )
-        for name, (message_id, length, md5, at) in zip(names, _send(asked, entries), strict=True)
+        for entry, (message_id, length, md5, at) in zip(entries, _send(asked, entries), strict=True)
     ]
     return of.SentBatch(successful=sent, failed=[])
 

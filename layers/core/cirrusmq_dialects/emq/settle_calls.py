@@ -33,11 +33,7 @@ def settle_one(asked: Asked) -> None:
 
 def settle_many(asked: Asked) -> Any:
     """Does what `settle_one` does with several messages, each separately."""
-    entries = asked.request.entries or []
-    integer("the number of entries", len(entries), RECEIVES)
-    handles = [handle(each.receiptHandle) for each in entries]
-    if len(set(handles)) < len(handles):
-        raise invalid("receiptHandle", "must be another one in each entry")
+    entries = asked.entries("receiptHandle", RECEIVES[1])
     done, failed = list[str](), list[Any]()
     for text, result in _settle(asked, entries).items():
         if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cirrusmq.base.errors import AlreadyExists, ReceiverNotFound
+from cirrusmq.base.errors import AlreadyExists
+from cirrusmq.base.limits import MESSAGES_PER_SECOND
 from cirrusmq.base.shapes import read_values
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.described import check_labels
@@ -37,7 +38,8 @@ def create_tag(asked: Asked) -> Any:
     request: dict[str, Any] = {"filter": _filter(given)}
     if start:
         request["start"] = format_time(start)
-    further = {"receive_rate": given.readQPSQuota or None, "labels": given.userAttributes or None}
+    rate = integer("readQPSQuota", given.readQPSQuota or None, MESSAGES_PER_SECOND)
+    further = {"receive_rate": rate, "labels": given.userAttributes or None}
     further = {name: value for name, value in further.items() if value is not None}
     change = read_values(further, ReceiverChangeInput)
     check_labels(given.userAttributes or {})
@@ -47,9 +49,9 @@ def create_tag(asked: Asked) -> Any:
             by=asked.caller.key_id,
         )
     except AlreadyExists as error:
-        raise EmqError(INDEX_NOT_UNIQUE, error.detail) from error
+        raise _taken(given.tagName) from error
     if not created and (receiver.modified_ms or not further):
-        raise EmqError(INDEX_NOT_UNIQUE, f"the tag {receiver.name} exists")
+        raise _taken(receiver.name)
     if further:
         receiver = receiver_management.change_receiver(core, queue, receiver.name, change)
     return of.CreateTag(
@@ -108,18 +110,19 @@ def native_tag(queue: Queue, tag: str | None) -> str | None:
 
 
 def source_of_tag(asked: Asked, queue: Queue, tag: str | None) -> Any:
-    """Returns the source of a tag. Raises EmqError if there is none."""
-    try:
-        return receivers.source_named(asked.core, queue, native_tag(queue, tag))
-    except ReceiverNotFound as error:
-        raise invalid("tagName", "the queue has no such tag") from error
+    """Returns the source of a tag. Raises ReceiverNotFound."""
+    return receivers.source_named(asked.core, queue, native_tag(queue, tag))
 
 
 def _check_name(queue: Queue, name: str) -> None:
     """Raises EmqError for a name of the default tag, in any case: it finds no other tag."""
     default = shapes.text_of(queue, shapes.DEFAULT_TAG)
     if name and name.lower() in (receivers.DEFAULT, default.lower()):
-        raise EmqError(INDEX_NOT_UNIQUE, "tagName: is the name of the default tag")
+        raise _taken(name)
+
+
+def _taken(name: str) -> EmqError:
+    return EmqError(INDEX_NOT_UNIQUE, f"tagName: the tag {name} exists")
 
 
 def _filter(given: Any) -> dict[str, str] | None:
@@ -128,7 +131,7 @@ def _filter(given: Any) -> dict[str, str] | None:
         return None
     if not _NAME.fullmatch(given.attributeName):
         raise invalid("attributeName", "must be a letter or '_', then letters, digits and '_'")
-    value = typed(given.attributeValue or of.MessageAttribute()).value
+    value = typed("attributeValue", given.attributeValue or of.MessageAttribute()).value
     if not isinstance(value, str):
         raise invalid("attributeValue", "must be a STRING: tags do not filter by bytes")
     quoted = value.replace("'", "''")
