@@ -8,7 +8,8 @@ import pytest
 from tests.dialects.conftest import Key
 from tests.dialects.emq_wire import Emq, fields, message, read
 
-from cirrusmq_dialects.emq import protocol, signature
+from cirrusmq_dialects import signing
+from cirrusmq_dialects.emq import protocol
 from cirrusmq_dialects.emq.protocol import Head, Reader
 from cirrusmq_dialects.emq.structs import of, result_of
 from cirrusmq_local.testing import World
@@ -87,7 +88,7 @@ def test_no_other_answer_has_receipts() -> None:
 
 
 def test_a_recorded_text_has_its_signature() -> None:
-    assert signature.sign("secret", TEXT) == "eYc6gqh5mnQ/ULvOqjm6SUwgrfs="
+    assert signing.sign("secret", TEXT, "sha1") == "eYc6gqh5mnQ/ULvOqjm6SUwgrfs="
 
 
 def test_the_hand_made_call_is_the_recorded_one() -> None:

@@ -23,6 +23,7 @@ from cirrusmq.access import keys
 from cirrusmq.wiring import bootstrap
 from cirrusmq_dialects.aliyun import signature as of_rocketmq
 from cirrusmq_dialects.cmq import signature as of_cmq
+from cirrusmq_dialects.signing import sign
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.template import ALL_DIALECTS, API, DIALECT_API, TEMPLATE, load
 from cirrusmq_local.testing.world import World
@@ -220,7 +221,7 @@ class Cmq:
             **params,
         }
         text = of_cmq.text_to_sign("POST", _HOST, sent)
-        sent[of_cmq.SIGNATURE] = of_cmq.sign(self._functions.secret, text, "sha1")
+        sent[of_cmq.SIGNATURE] = sign(self._functions.secret, text, "sha1")
         body, headers = urlencode(sent).encode(), {"host": _HOST}
         took, answer = self._functions.timed("dialects", "POST", of_cmq.PATH, body, headers)
         told = msgspec.json.decode(answer)
@@ -338,7 +339,7 @@ class RocketMq:
         content_type = "text/xml;charset=UTF-8" if document else ""
         headers = {"host": _HOST, "date": formatdate(usegmt=True), "x-mq-version": "2015-06-06"}
         text = of_rocketmq.text_to_sign(method, path, query, headers, content_type)
-        signed = of_rocketmq.sign(self._functions.secret, text)
+        signed = sign(self._functions.secret, text, "sha1")
         headers["authorization"] = f"MQ {self._functions.key_id}:{signed}"
         if document:
             headers["content-type"] = content_type

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any, Protocol
 
 import msgspec
@@ -76,6 +78,13 @@ def read_call(event: dict[str, Any], context: Context, core: Core) -> Call:
 def give(call: Call, answer: Answer) -> dict[str, Any]:
     """Returns the answer as the API takes it. Raises MessageTooLarge if Lambda cannot return it."""
     return envelope(answer.status, answer.headers, answer.body, gzip=call.takes_gzip)
+
+
+@cache
+def function_of(dialect: str, place: str) -> Any:
+    """Returns a function of a dialect by `module.name`; its module is loaded when it is called."""
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"cirrusmq_dialects.{dialect}.{module}"), name)
 
 
 def _body(event: Mapping[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import re
 from collections.abc import Callable
@@ -28,6 +29,12 @@ def same(given: str, computed: str) -> bool:
 def mac(key: bytes, text: bytes, digest: str) -> hmac.HMAC:
     """Returns the HMAC of a text. In a call it takes 4 µs, and OpenSSL's `hmac.digest` 12."""
     return hmac.new(key, text, digest)
+
+
+def sign(secret: str, text: str, digest: str) -> str:
+    """Returns the signature of a text with a secret, in base64; `digest`: `sha1` or `sha256`."""
+    made = mac(secret.encode(), text.encode("utf-8", "surrogatepass"), digest).digest()
+    return base64.b64encode(made).decode()
 
 
 def authenticate(

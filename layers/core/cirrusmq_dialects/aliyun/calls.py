@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.access.keys import Caller
 from cirrusmq.access.scopes import Right
 from cirrusmq.base.errors import (
     CirrusMQError,
@@ -27,7 +25,8 @@ from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_dialects.aliyun import groups, reading, writing
 from cirrusmq_dialects.aliyun.contents import Draft, shown
 from cirrusmq_dialects.aliyun.errors import HandleErrors, MqError, code_of, invalid
-from cirrusmq_dialects.calling import Answer, Call
+from cirrusmq_dialects.asking import CallerAsked
+from cirrusmq_dialects.calling import Answer
 from cirrusmq_dialects.reporting import Progress
 
 MAKE_GROUP = "MakeGroup"
@@ -39,20 +38,13 @@ _XML_SHARE = 5
 """`&` is one byte of JSON, and five of XML."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Asked(CallerAsked, frozen=True, kw_only=True):
     """A call with its caller and its parameters."""
 
-    call: Call
-    caller: Caller
     name: str
     """The topic's name."""
     params: dict[str, str]
     progress: Progress
-
-    @property
-    def core(self) -> Core:
-        """The core that it is asked of."""
-        return self.call.core
 
     def topic(self, right: Right) -> Topic:
         """Returns the caller's topic in the path. Raises Forbidden if its key lacks the right."""

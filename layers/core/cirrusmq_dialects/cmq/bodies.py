@@ -1,11 +1,9 @@
-"""Bodies of messages, checked as CMQ checks them, and shown as it shows them."""
+"""Bodies of messages, checked as CMQ checks them."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 
-from cirrusmq.model.message import Message
 from cirrusmq_dialects.cmq.errors import CmqError
 
 LARGEST_BYTES = 262_144
@@ -22,10 +20,3 @@ def check_bodies(bodies: Sequence[str]) -> Sequence[str]:
             text = f"total message size exceed {LARGEST_BYTES} bytes: {size}"
             raise CmqError(4470, 10300, text)
     return bodies
-
-
-def shown_body(message: Message) -> str:
-    """A body as CMQ shows it: bytes of the core's own senders as base64."""
-    if isinstance(message.body, str):
-        return message.body
-    return base64.b64encode(message.body).decode()

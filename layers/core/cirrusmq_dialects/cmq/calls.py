@@ -6,8 +6,8 @@ A program that has queues alone loads nothing of topics.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
+from cirrusmq_dialects import calling
 from cirrusmq_dialects.cmq.asking import Asked, Result
 
 ACTIONS = {
@@ -49,8 +49,5 @@ CHANGES = frozenset(
 
 def function_of(action: str) -> Callable[[Asked], Result]:
     """The function of an action that is known."""
-    module, _, name = ACTIONS[action].partition(".")
-    found: Callable[[Asked], Result] = getattr(
-        import_module(f"cirrusmq_dialects.cmq.{module}"), name
-    )
+    found: Callable[[Asked], Result] = calling.function_of("cmq", ACTIONS[action])
     return found

@@ -9,14 +9,15 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.limits import BATCH_MESSAGES, DELAY_SECONDS
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.source import Source
-from cirrusmq.queues.receivers import source_named, source_with_id
-from cirrusmq.receiving.receive import begin, take_what_fits
-from cirrusmq.receiving.receive_request import Received, ReceiveRequest
+from cirrusmq.queues.receivers import source_named
+from cirrusmq.receiving.receive_request import Received
 from cirrusmq.sending.send import send
 from cirrusmq.sending.send_request import SendRequest
 from cirrusmq.settlement.delete import delete_what_can_be
-from cirrusmq_dialects.cmq.asking import RECEIVE, SEND, Asked, Result
-from cirrusmq_dialects.cmq.bodies import check_bodies, shown_body
+from cirrusmq_dialects.asking import RECEIVE, SEND
+from cirrusmq_dialects.bodies import shown_body
+from cirrusmq_dialects.cmq.asking import Asked, Result
+from cirrusmq_dialects.cmq.bodies import check_bodies
 from cirrusmq_dialects.cmq.errors import CmqError, of_contract
 from cirrusmq_dialects.cmq.reading import (
     integer,
@@ -24,12 +25,11 @@ from cirrusmq_dialects.cmq.reading import (
     needed_integer,
     needed_numbered,
 )
+from cirrusmq_dialects.messages import receive, source_of
 
 _WAIT, _MAX = (0, 30), (1, BATCH_MESSAGES)
 _SOME_FAILED = (6010, 10150, "delete message partially failed")
 _ALL_FAILED = (6020, 10290, "batch delete message failed")
-_ANSWER_SECONDS = 2
-"""Seconds of the call's time that are left for the last scan and the answer."""
 
 
 def send_message(asked: Asked) -> Result:
@@ -102,9 +102,7 @@ def _receive(asked: Asked, limit: int) -> list[Result]:
     def find() -> Source:
         return source_named(asked.core, asked.queue(RECEIVE), None)
 
-    begun = begin(asked.core, find, asked.caller, read_values(given, ReceiveRequest))
-    left = asked.call.left_seconds() - _ANSWER_SECONDS
-    received = take_what_fits(asked.core, begun, asked.caller, left)
+    received = receive(asked, find, given)
     if not received:
         raise CmqError(7000, 10200, "no message")
     return [_shown(each) for each in received]
@@ -126,6 +124,4 @@ def _shown(each: Received) -> Result:
 def _delete(asked: Asked, handles: Sequence[str]) -> Mapping[str, CirrusMQError | int]:
     queue = asked.queue(RECEIVE)
     distinct = list(dict.fromkeys(handles))
-    return delete_what_can_be(
-        asked.core, distinct, lambda source_id: source_with_id(asked.core, queue, source_id)
-    )
+    return delete_what_can_be(asked.core, distinct, source_of(asked.core, queue))

@@ -9,7 +9,8 @@ from cirrusmq.base.shapes import read_values
 from cirrusmq.filters.tags import TAGS_PER_MESSAGE
 from cirrusmq.publishing.publish import PublishRequest, publish
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
-from cirrusmq_dialects.cmq.asking import SEND, Asked, Result
+from cirrusmq_dialects.asking import SEND
+from cirrusmq_dialects.cmq.asking import Asked, Result
 from cirrusmq_dialects.cmq.bodies import check_bodies
 from cirrusmq_dialects.cmq.errors import CmqError
 from cirrusmq_dialects.cmq.reading import needed_numbered, numbered

@@ -13,8 +13,9 @@ from cirrusmq.queues.queues import change_queue, list_queues
 from cirrusmq.queues.queues import create_queue as make_queue
 from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters
+from cirrusmq_dialects.asking import MANAGE, SHOW, all_of
 from cirrusmq_dialects.cmq import queue_attributes as shapes
-from cirrusmq_dialects.cmq.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.cmq.asking import Asked, Result
 from cirrusmq_dialects.cmq.errors import CmqError
 from cirrusmq_dialects.cmq.reading import needed_integer, queue_name
 
@@ -66,7 +67,7 @@ def get_queue_attributes(asked: Asked) -> Result:
 def list_queue(asked: Asked) -> Result:
     """The caller's queues, by name."""
     asked.require_whole_account()
-    queues = asked.all_of(list_queues)
+    queues = all_of(list_queues, asked.core, asked.caller.account, "")
     entries = [{"queueId": f"queue-{each.id}", "queueName": each.name} for each in queues]
     return asked.listed("queueList", "queueName", entries)
 

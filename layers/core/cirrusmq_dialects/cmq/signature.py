@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 
-from cirrusmq_dialects.signing import mac, same
+from cirrusmq_dialects.signing import same, sign
 
 PATH = "/v2/index.php"
 SIGNATURE = "Signature"
@@ -36,9 +35,3 @@ def text_to_sign(method: str, host: str, params: Mapping[str, str]) -> str:
     """The text of a call of which its signature is made; its parameters are decoded."""
     pairs = (f"{name.replace('_', '.')}={params[name]}" for name in sorted(params, key=str.encode))
     return f"{method}{host}{PATH}?{'&'.join(pairs)}"
-
-
-def sign(secret: str, text: str, digest: str) -> str:
-    """The signature of a text; `digest`: `sha1` or `sha256`."""
-    made = mac(secret.encode(), text.encode("utf-8", "surrogatepass"), digest).digest()
-    return base64.b64encode(made).decode()

@@ -15,7 +15,8 @@ from cirrusmq.subscriptions.management import (
 )
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq.subscriptions.subscriptions import find_subscription, list_subscriptions
-from cirrusmq_dialects.cmq.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.asking import MANAGE, SHOW
+from cirrusmq_dialects.cmq.asking import Asked, Result
 from cirrusmq_dialects.cmq.errors import CmqError
 from cirrusmq_dialects.cmq.reading import Params, needed, numbered, subscription_name
 

@@ -12,7 +12,8 @@ from cirrusmq.subscriptions.state import count_topic
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq.subscriptions.topics import change_topic, find_topic, list_topics, topic_removal
 from cirrusmq.subscriptions.topics import create_topic as make_topic
-from cirrusmq_dialects.cmq.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.asking import MANAGE, SHOW, all_of
+from cirrusmq_dialects.cmq.asking import Asked, Result
 from cirrusmq_dialects.cmq.bodies import LARGEST_BYTES
 from cirrusmq_dialects.cmq.errors import CmqError
 from cirrusmq_dialects.cmq.reading import integer, needed_integer, topic_name
@@ -78,7 +79,7 @@ def get_topic_attributes(asked: Asked) -> Result:
 def list_topic(asked: Asked) -> Result:
     """The caller's topics, by name."""
     asked.require_whole_account()
-    topics = asked.all_of(list_topics)
+    topics = all_of(list_topics, asked.core, asked.caller.account, "")
     entries = [{"topicId": f"topic-{each.id}", "topicName": each.name} for each in topics]
     return asked.listed("topicList", "topicName", entries)
 

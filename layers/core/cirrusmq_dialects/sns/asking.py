@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import msgspec
-
-from cirrusmq.access.keys import Caller
-from cirrusmq.access.scopes import RIGHTS, Right
+from cirrusmq.access.scopes import Right
 from cirrusmq.access.topic_permissions import TopicAccess, TopicNeed, reach
-from cirrusmq.base.errors import Forbidden
 from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import Topic
-from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.topics import get_topic
-from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.asking import CallerAsked
 from cirrusmq_dialects.sns.errors import missing
 from cirrusmq_dialects.sns.names import topic_ref
 from cirrusmq_dialects.sns.reading import Members, text
 
 Result: TypeAlias = dict[str, Any] | None
-SHOW: tuple[Right, ...] = RIGHTS
-SEND: tuple[Right, ...] = ("send",)
-MANAGE: tuple[Right, ...] = ("manage",)
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Asked(CallerAsked, frozen=True, kw_only=True):
     """A call with its caller and its parameters."""
 
-    call: Call
-    caller: Caller
     region: str
     """The region that the caller signs for, and finds in ARNs."""
     members: Members
-
-    @property
-    def core(self) -> Core:
-        """The core that it is asked of."""
-        return self.call.core
 
     def reach(self, rights: tuple[Right, ...], parameter: str = "TopicArn") -> TopicAccess:
         """The topic in a parameter, which need not exist in the caller's own account."""
@@ -58,12 +43,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         found = self.reach(rights, parameter)
         found.require(*needs)
         return get_topic(self.core, found.account, found.name)
-
-    def require_whole_account(self) -> None:
-        """Raises Forbidden for a key that may not see everything in the account."""
-        scope = self.caller.scope
-        if scope is not None and scope.manage != "all":
-            raise Forbidden("the access key's scope lacks manage on all queues and topics")
 
     def arn(self, topic: Topic) -> str:
         """The ARN of a topic."""

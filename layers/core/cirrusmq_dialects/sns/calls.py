@@ -6,9 +6,8 @@ A program that publishes alone loads nothing of how topics and subscriptions are
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 
+from cirrusmq_dialects import calling
 from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 
@@ -75,11 +74,7 @@ def check(action: str) -> None:
         raise SnsError("InvalidAction", told)
 
 
-@cache
 def function_of(action: str) -> Callable[[Asked], Result]:
     """The function of an action that is known."""
-    module, _, name = ACTIONS[action].partition(".")
-    found: Callable[[Asked], Result] = getattr(
-        import_module(f"cirrusmq_dialects.sns.{module}"), name
-    )
+    found: Callable[[Asked], Result] = calling.function_of("sns", ACTIONS[action])
     return found

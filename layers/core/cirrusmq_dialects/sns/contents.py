@@ -17,6 +17,7 @@ from cirrusmq.base.reserved_attributes import HTTP, HTTPS, ONCE, SUBJECT, TRACE,
 from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.topic import Topic
+from cirrusmq_dialects.bodies import in_request
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 from cirrusmq_dialects.sns.reading import Members, mapped, text
 from cirrusmq_dialects.sns.topic_attributes import CONTENT_BASED, is_fifo
@@ -100,12 +101,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         """The message in a request of the core's."""
         shown: dict[str, Any] = {"body": self.body}
         if kept := self.kept():
-            shown["attributes"] = {
-                name: value
-                if isinstance(value, str)
-                else {"base64": base64.b64encode(value).decode()}
-                for name, value in kept.items()
-            }
+            shown["attributes"] = {name: in_request(value) for name, value in kept.items()}
         if self.group is not None:
             shown["group"] = self.group
         if self.once is not None:

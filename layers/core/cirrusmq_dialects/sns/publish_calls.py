@@ -13,7 +13,8 @@ from cirrusmq.model.notification import sequence_number, uuid_of
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.publish import Published, PublishRequest
 from cirrusmq.publishing.publish import publish as publish_messages
-from cirrusmq_dialects.sns.asking import SEND, Asked, Result
+from cirrusmq_dialects.asking import SEND
+from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.contents import LARGEST_BYTES, Content, read_content
 from cirrusmq_dialects.sns.errors import SnsError, invalid, of_contract
 from cirrusmq_dialects.sns.reading import Members, structures, text

@@ -19,10 +19,11 @@ from cirrusmq.base.shapes import read_values
 from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.subscriptions import confirmations, management, subscriptions, topics
+from cirrusmq_dialects.asking import MANAGE, SHOW
 from cirrusmq_dialects.fifo_names import resolved
 from cirrusmq_dialects.sns import opened_calls
 from cirrusmq_dialects.sns import subscription_attributes as shapes
-from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_topic
 from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import (

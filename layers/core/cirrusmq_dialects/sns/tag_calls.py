@@ -10,7 +10,8 @@ from cirrusmq.base.limits import LABELS
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.topic import Topic, TopicInput, over_topic
 from cirrusmq.subscriptions.topics import update_topic
-from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.asking import MANAGE, SHOW
+from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 from cirrusmq_dialects.sns.reading import Members, listed, needed, structures, text
 

@@ -12,7 +12,8 @@ from cirrusmq.model.notification import topic_arn
 from cirrusmq.model.topic import SubscriptionInput, Topic, TopicInput
 from cirrusmq.subscriptions import management, topics
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
-from cirrusmq_dialects.sns.asking import MANAGE, SHOW, Asked, Result
+from cirrusmq_dialects.asking import MANAGE, SHOW
+from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_topic
 from cirrusmq_dialects.sns.errors import invalid
 from cirrusmq_dialects.sns.names import new_topic_name

@@ -6,23 +6,15 @@ import contextlib
 from functools import partial
 from typing import Any
 
-import msgspec
-
-from cirrusmq.access.keys import Caller
 from cirrusmq.access.permissions import Need, find_queue
-from cirrusmq.access.scopes import RIGHTS, Right
+from cirrusmq.access.scopes import Right
 from cirrusmq.base.errors import Forbidden
 from cirrusmq.model.queue import Queue
-from cirrusmq.runtime.core import Core
-from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.asking import MANAGE, RECEIVE, SEND, SHOW, CallerAsked
 from cirrusmq_dialects.fifo_names import resolved
 from cirrusmq_dialects.sqs.names import check_type, ref_in_url
 from cirrusmq_dialects.sqs.reading import Members, needed_text
 
-SHOW: tuple[Right, ...] = RIGHTS
-SEND: tuple[Right, ...] = ("send",)
-RECEIVE: tuple[Right, ...] = ("receive",)
-MANAGE: tuple[Right, ...] = ("manage",)
 _NEEDS: dict[tuple[Right, ...], tuple[Need, ...]] = {
     # A grant to send or to receive alone shows no attributes, but lets the queue be found.
     SHOW: ("info", "send", "receive"),
@@ -32,21 +24,14 @@ _NEEDS: dict[tuple[Right, ...], tuple[Need, ...]] = {
 }
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Asked(CallerAsked, frozen=True, kw_only=True):
     """A call with its caller and its parameters."""
 
-    call: Call
-    caller: Caller
     region: str
     """The region that the caller signs for, and finds in ARNs."""
     members: Members
     answer_share: int = 1
     """An answer's bytes for each of the core's, at most: XML escapes more than JSON does."""
-
-    @property
-    def core(self) -> Core:
-        """The core that it is asked of."""
-        return self.call.core
 
     def queue_ref(self) -> str:
         """The queue in `QueueUrl`, as the core's callers name it."""

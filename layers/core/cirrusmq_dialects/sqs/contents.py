@@ -15,6 +15,7 @@ from cirrusmq.base import sdk_attributes
 from cirrusmq.base.reserved_attributes import ONCE, TRACE
 from cirrusmq.base.sdk_attributes import TRACE_HEADER, Typed
 from cirrusmq.model.message import Message
+from cirrusmq_dialects.bodies import in_request
 from cirrusmq_dialects.sqs.errors import SqsError, missing
 from cirrusmq_dialects.sqs.reading import Members, objects, text
 
@@ -54,10 +55,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             kept[TRACE] = trace
         if once is not None:
             kept[ONCE] = once
-        shown = {
-            name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
-            for name, value in kept.items()
-        }
+        shown = {name: in_request(value) for name, value in kept.items()}
         return {"body": self.body, "attributes": shown} if shown else {"body": self.body}
 
     def digests(self, body_md5: str | None) -> dict[str, str]:
@@ -107,13 +105,6 @@ def read_content(members: Members) -> Content:
         attributes={name: _read_attribute(name, value) for name, value in given.items()},
         trace=trace,
     )
-
-
-def shown_body(message: Message) -> str:
-    """A body as SQS shows it: bytes of the core's own senders as base64."""
-    if isinstance(message.body, str):
-        return message.body
-    return base64.b64encode(message.body).decode()
 
 
 def shown_attributes(message: Message, asked: Iterable[str]) -> dict[str, Typed]:

@@ -16,7 +16,8 @@ from cirrusmq.queues import operations
 from cirrusmq.queues.counts import count
 from cirrusmq.queues.operations import CANCELLED, Operation
 from cirrusmq.queues.queues import dead_letter_sources, get_queue
-from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
+from cirrusmq_dialects.asking import MANAGE, SHOW
+from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.errors import SqsError
 from cirrusmq_dialects.sqs.names import arn, ref_in_arn, shown_name
 from cirrusmq_dialects.sqs.reading import integer, needed_text, text

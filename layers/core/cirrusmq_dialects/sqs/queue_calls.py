@@ -37,8 +37,9 @@ from cirrusmq.queues.queues import (
 )
 from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters, cursors
+from cirrusmq_dialects.asking import MANAGE, SHOW
 from cirrusmq_dialects.sqs import attributes as shapes
-from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
+from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, reason_of
 from cirrusmq_dialects.sqs.names import (
     check_type,

@@ -17,30 +17,29 @@ from cirrusmq.model.sender import sender_of
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import PreparedReceive, begin, take_again, take_what_fits
 from cirrusmq.receiving.receive_request import Received, ReceiveRequest
-from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
+from cirrusmq_dialects.asking import RECEIVE
+from cirrusmq_dialects.bodies import shown_body
 from cirrusmq_dialects.fifo_names import shown_fifo
+from cirrusmq_dialects.messages import ANSWER_SECONDS, hide
 from cirrusmq_dialects.sqs import attributes as shapes
-from cirrusmq_dialects.sqs.asking import RECEIVE, Asked
+from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.contents import (
     attributes_md5,
     content_id,
     md5,
     shown_attributes,
-    shown_body,
     to_members,
 )
 from cirrusmq_dialects.sqs.errors import SqsError
 from cirrusmq_dialects.sqs.kept_attributes import hides_nothing
 from cirrusmq_dialects.sqs.names import arn
 from cirrusmq_dialects.sqs.reading import Members, integer, key_text, texts
-from cirrusmq_dialects.sqs.settle_calls import VISIBILITY, source_of
+from cirrusmq_dialects.sqs.settle_calls import VISIBILITY
 
 Result: TypeAlias = dict[str, Any]
 _WAIT = (0, 20)
 _ATTEMPT_MS = 60_000
 """Two of them are within the age that an attempt of the core may have."""
-_ANSWER_SECONDS = 2
-"""Seconds of the call's time that are left for the last scan and the answer."""
 _SYSTEM = frozenset(
     {
         *("All", "SenderId", "SentTimestamp", "ApproximateReceiveCount", TRACE_HEADER),
@@ -52,7 +51,7 @@ _SYSTEM = frozenset(
 
 def receive_message(asked: Asked) -> Result:
     """Receives up to 10 messages."""
-    members, core = asked.members, asked.core
+    members = asked.members
     system = _system_names(members)
     named = texts(members, "MessageAttributeNames")
     timeout = integer(members, "VisibilityTimeout", VISIBILITY)
@@ -69,9 +68,7 @@ def receive_message(asked: Asked) -> Result:
     received = _received(asked, queue, given, _attempts(asked, queue))
     shown = [_shown(asked, queue, each, system, named) for each in received]
     if timeout == 0 and received:
-        held = [{"receipt": each.receipt, "visibility_timeout_seconds": 0} for each in received]
-        request = read_values({"entries": held}, VisibilityRequest)
-        change_visibility(core, request, source_of(asked, queue))
+        hide(asked.core, queue, {each.receipt: 0 for each in received})
     return {"Messages": shown} if shown else {}
 
 
@@ -89,7 +86,7 @@ def _received(asked: Asked, queue: Queue, given: Result, attempts: Sequence[str]
         held = take_again(core, begun(attempt=attempt))
         if held:
             return held
-    left = asked.call.left_seconds() - _ANSWER_SECONDS
+    left = asked.call.left_seconds() - ANSWER_SECONDS
     more = {"attempt": attempts[0]} if attempts else {}
     return take_what_fits(core, begun(**more), asked.caller, left)
 

@@ -15,8 +15,9 @@ from cirrusmq.model.parcel import sequence_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.sending.send import send
 from cirrusmq.sending.send_request import SendRequest
+from cirrusmq_dialects.asking import SEND
 from cirrusmq_dialects.sqs import attributes as shapes
-from cirrusmq_dialects.sqs.asking import SEND, Asked
+from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.batches import batch, failure, read_each
 from cirrusmq_dialects.sqs.contents import (
     content_id,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.base.shapes import read_values
 from cirrusmq.model import receipt as receipts
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.receivers import source_with_id
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq.settlement.settle import SourceOf
-from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
-from cirrusmq_dialects.sqs.asking import RECEIVE, Asked
+from cirrusmq_dialects.asking import RECEIVE
+from cirrusmq_dialects.messages import hide, source_of
+from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.batches import batch, failure, read_each
 from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
 from cirrusmq_dialects.sqs.reading import Members, entries, integer, needed_text
@@ -29,7 +28,7 @@ def delete_message(asked: Asked) -> Result:
     """Ends a message. It succeeds with a stale handle, too, which ends nothing."""
     queue = asked.find(RECEIVE)
     handle = _handle(asked.members)
-    find = source_of(asked, queue)
+    find = source_of(asked.core, queue)
     (result,) = delete_what_can_be(asked.core, [handle], find).values()
     _check_deleted(handle, result, find)
     return {}
@@ -40,7 +39,7 @@ def delete_message_batch(asked: Asked) -> Result:
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "DeleteMessageBatchRequestEntry")
     handles, failed = read_each(listed, _handle)
-    results, find = {}, source_of(asked, queue)
+    results, find = {}, source_of(asked.core, queue)
     if handles:
         found = list(dict.fromkeys(handles.values()))
         results = delete_what_can_be(asked.core, found, find)
@@ -76,7 +75,7 @@ def change_message_visibility(asked: Asked) -> Result:
     queue = asked.find(RECEIVE)
     handle, seconds = _handle(asked.members), _seconds(asked.members)
     _check_total(asked, queue, handle, seconds)
-    (result,) = _hold(asked, queue, {handle: seconds}).values()
+    (result,) = hide(asked.core, queue, {handle: seconds}).values()
     refusal = _refusal(handle, seconds, result)
     if refusal is not None:
         raise refusal
@@ -95,7 +94,8 @@ def change_message_visibility_batch(asked: Asked) -> Result:
         return handle
 
     handles, unread = read_each([entry for entry in listed if entry["Id"] in seconds], handle_of)
-    results = _hold(asked, queue, {held: seconds[name] for name, held in handles.items()})
+    hidden = {held: seconds[name] for name, held in handles.items()}
+    results = hide(asked.core, queue, hidden) if hidden else {}
     done: list[Result] = []
     for name, handle in handles.items():
         refusal = _refusal(handle, seconds[name], results[handle])
@@ -137,23 +137,6 @@ def _check_total(asked: Asked, queue: Queue, handle: str, seconds: int) -> None:
     if asked.core.now_ms() + seconds * 1_000 > end_ms + _LEASE_SECONDS * 1_000:
         reason = f"Total VisibilityTimeout for the message is beyond the limit [{_LEASE_SECONDS}"
         raise invalid("VisibilityTimeout", seconds, f"{reason} seconds]")
-
-
-def _hold(
-    asked: Asked, queue: Queue, seconds: Mapping[str, int]
-) -> Mapping[str, CirrusMQError | int]:
-    if not seconds:
-        return {}
-    held = [
-        {"receipt": handle, "visibility_timeout_seconds": each} for handle, each in seconds.items()
-    ]
-    request = read_values({"entries": held}, VisibilityRequest)
-    return change_visibility(asked.core, request, source_of(asked, queue))
-
-
-def source_of(asked: Asked, queue: Queue) -> SourceOf:
-    """Finds a source of the queue by its id."""
-    return lambda source_id: source_with_id(asked.core, queue, source_id)
 
 
 def _handle(members: Members) -> str:
