@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from cirrusmq import __version__
@@ -13,7 +14,8 @@ from cirrusmq.base.names import ACCOUNT_NAME, check_name, parse_queue_ref
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue, list_queues
 from cirrusmq.storage.directory import granted_key
-from cirrusmq_dialects.emq.asking import MANAGE, PAGE, SHOW, Asked, all_of
+from cirrusmq_dialects.asking import MANAGE, SHOW, all_of
+from cirrusmq_dialects.emq.asking import Asked
 from cirrusmq_dialects.emq.errors import INVALID_ACTION, PERMISSION_DENIED, EmqError, invalid
 from cirrusmq_dialects.emq.structs import of
 
@@ -28,23 +30,21 @@ _SHOWN = {"send": 1, "receive": 2, "send_receive": 3, "info": 6, "admin": _ADMIN
 def set_permission(asked: Asked) -> None:
     """Lets an account use a queue; replaces its earlier permission."""
     queue, account = _named(asked)
-    given = asked.request
-    if given.permission == _NONE:
+    permission = asked.request.permission
+    if permission == _NONE:
         return revoke_permission(asked)
-    if given.permission not in _NATIVE:
+    if permission not in _NATIVE:
         reason = "must be 0 to 6 or 8; 7 has no equal here, 9 to 11 mean two things"
-        raise invalid("permission", f"{reason}, not {given.permission}")
-    grants.put_grant(asked.core, queue, account, _NATIVE[given.permission])
+        raise invalid("permission", f"{reason}, not {permission}")
+    grants.put_grant(asked.core, queue, account, _NATIVE[permission])
     return None
 
 
 def revoke_permission(asked: Asked) -> None:
     """Takes a permission back, if there is one."""
     queue, account = _named(asked)
-    try:
+    with contextlib.suppress(GrantNotFound):
         grants.delete_grant(asked.core, queue, account)
-    except GrantNotFound:
-        return
 
 
 def query_permission(asked: Asked) -> Any:
@@ -74,8 +74,7 @@ def query_permission_for_id(asked: Asked) -> Any:
 
 def list_permissions(asked: Asked) -> Any:
     """The accounts with a permission on a queue, and which."""
-    queue = asked.queue(MANAGE)
-    found = all_of(lambda cursor: grants.page_of_grants(asked.core, queue, PAGE, cursor))
+    found = all_of(grants.page_of_grants, asked.core, asked.queue(MANAGE))
     return of.Permissions(permissionList={each.account: _SHOWN[each.permission] for each in found})
 
 
@@ -117,11 +116,10 @@ def get_user_quota(asked: Asked) -> Any:
 def get_user_used_quota(asked: Asked) -> Any:
     """The queues of the caller's account, and the sums of their rates."""
     asked.require_whole_account()
-    account = _own(asked)
-    found = all_of(lambda cursor: list_queues(asked.core, account, "", PAGE, cursor))
-    reads = sum(each.attributes.receive_rate or 0 for each in found)
-    writes = sum(each.attributes.send_rate or 0 for each in found)
-    return _quota(asked, reads, writes, len(found))
+    held = [each.attributes for each in all_of(list_queues, asked.core, _own(asked), "")]
+    reads = sum(each.receive_rate or 0 for each in held)
+    writes = sum(each.send_rate or 0 for each in held)
+    return _quota(asked, reads, writes, len(held))
 
 
 def _quota(asked: Asked, reads: int | None, writes: int | None, queues: int) -> Any:

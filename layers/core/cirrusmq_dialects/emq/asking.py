@@ -2,54 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
-
-from cirrusmq.access.keys import Caller
-from cirrusmq.access.permissions import Need, find_queue
-from cirrusmq.access.scopes import RIGHTS, Right
-from cirrusmq.base.errors import Forbidden
-from cirrusmq.base.limits import RECEIPT_CHARACTERS
+from cirrusmq.access.permissions import Need, authorize
+from cirrusmq.access.scopes import Right
+from cirrusmq.base.names import QueueRef
 from cirrusmq.model.queue import Queue
-from cirrusmq.runtime.core import Core
-from cirrusmq_dialects.calling import Call
+from cirrusmq.queues.queues import get_queue
+from cirrusmq_dialects.asking import MANAGE, RECEIVE, SEND, SHOW, CallerAsked
 from cirrusmq_dialects.emq.errors import QUEUE_NAME_MISSING, EmqError, invalid
 from cirrusmq_dialects.reporting import Progress
 
-T = TypeVar("T")
-PAGE = 1_000
-"""Queues or grants of a page."""
-SHOW: tuple[Right, ...] = RIGHTS
-SEND: tuple[Right, ...] = ("send",)
-RECEIVE: tuple[Right, ...] = ("receive",)
-MANAGE: tuple[Right, ...] = ("manage",)
-_NEEDS: dict[tuple[Right, ...], Need] = dict(
-    zip((SHOW, SEND, RECEIVE, MANAGE), ("info", "send", "receive", "admin"), strict=True)
-)
+_NEEDS: dict[tuple[Right, ...], Need] = {
+    SHOW: "info",
+    SEND: "send",
+    RECEIVE: "receive",
+    MANAGE: "admin",
+}
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Asked(CallerAsked, frozen=True, kw_only=True):
     """A call with its caller and its request."""
 
-    call: Call
-    caller: Caller
     request: Any
     progress: Progress
 
-    @property
-    def core(self) -> Core:
-        """The core that it is asked of."""
-        return self.call.core
-
     def queue(self, rights: tuple[Right, ...], name: str | None = None) -> Queue:
-        """Returns the queue that the request names. Raises Forbidden or QueueNotFound."""
-        ref = self.ref(self.request.queueName if name is None else name)
+        """Returns the queue in `queueName`, or of a name. Raises Forbidden or QueueNotFound."""
+        named = self.reach(rights, _NEEDS[rights], self.request.queueName if name is None else name)
+        self.progress.owner = named.account
+        return get_queue(self.core, *named)
+
+    def reach(self, rights: tuple[Right, ...], need: Need, name: str | None) -> QueueRef:
+        """Returns the account and the name of a queue, which need not exist. Raises Forbidden."""
+        ref = self.ref(name)
         self.caller.require(rights, "queues", ref)
-        queue = find_queue(self.core, self.caller, ref, _NEEDS[rights])
-        self.progress.owner = queue.account
-        return queue
+        return authorize(self.core, self.caller, ref, need)
 
     def ref(self, name: str | None) -> str:
         """Returns `account/queue` as the core's callers name it. Raises EmqError for others."""
@@ -74,21 +62,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid(key, "must be given, and be another one in each entry")
         return found
 
-    def require_whole_account(self) -> None:
-        """Raises Forbidden for a key that may not see everything in the account."""
-        scope = self.caller.scope
-        if scope is not None and scope.manage != "all":
-            raise Forbidden("the access key's scope lacks manage on all queues and topics")
-
-
-def all_of(page: Callable[[str | None], tuple[list[T], str | None]]) -> list[T]:
-    """Returns the elements of all pages; `page` returns one by its cursor, and the next cursor."""
-    found, cursor = page(None)
-    while cursor is not None:
-        more, cursor = page(cursor)
-        found = [*found, *more]
-    return found
-
 
 def shown_name(queue: Queue, name: str | None = None) -> str:
     """The name of a queue, or of one of the same account, as EMQ has it."""
@@ -102,8 +75,8 @@ def integer(name: str, value: int | None, bounds: tuple[int, int]) -> int | None
     return value
 
 
-def handle(value: str | None) -> str:
-    """Returns a handle. Raises EmqError if it is missing or too long."""
-    if not value or len(value) > RECEIPT_CHARACTERS:
-        raise invalid("receiptHandle", f"must have 1 to {RECEIPT_CHARACTERS} characters")
+def text(name: str, value: str | None, limit: int) -> str:
+    """Returns a text. Raises EmqError if it is missing or has more characters than the limit."""
+    if not value or len(value) > limit:
+        raise invalid(name, f"must have 1 to {limit} characters")
     return value

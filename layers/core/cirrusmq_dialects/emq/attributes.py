@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cirrusmq.model.queue import Queue, SdkAttributes
+from msgspec.structs import asdict
+
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.queue import Queue, QueueInput, SdkAttributes
 from cirrusmq.queues.counts import Counts
+from cirrusmq.queues.receivers import DEFAULT
 from cirrusmq_dialects.emq.asking import integer, shown_name
 from cirrusmq_dialects.emq.errors import invalid
 from cirrusmq_dialects.emq.structs import of
@@ -14,23 +18,22 @@ from cirrusmq_dialects.emq.structs import of
 LEVELS = 16
 DEFAULTS = {"receive_wait_seconds": 0, "max_message_bytes": 262_144}
 """Defaults of a queue made by EMQ's call that differ from the core's."""
+RECEIVES, _MAX_RECEIVES, _MAX_RECEIVES_DEFAULT = (1, 100), (1, 100), 2
+RECEIVE_NUMBER, DEAD_LETTERS, DEFAULT_TAG = "EmqReceiveNumber", "EmqDeadLetters", "EmqDefaultTag"
+"""Texts that are kept with a queue, since the core has no place for them."""
 _NUMBERS = {
     "delaySeconds": ("delay_seconds", 0, 900),
     "invisibilitySeconds": ("visibility_timeout_seconds", 2, 43_200),
     "receiveMessageWaitSeconds": ("receive_wait_seconds", 0, 20),
+    "receiveMessageMaximumNumber": (RECEIVE_NUMBER, *RECEIVES),
     "messageRetentionSeconds": ("message_retention_seconds", 60, 1_209_600),
     "messageMaximumBytes": ("max_message_bytes", 1_024, 262_144),
     "partitionNumber": ("partitions", 1, 255),
 }
-RECEIVES, RECEIVES_DEFAULT = (1, 100), 100
-RECEIVE_NUMBER, DEAD_LETTERS, DEFAULT_TAG = "EmqReceiveNumber", "EmqDeadLetters", "EmqDefaultTag"
-"""Texts that are kept with a queue, since the core has no place for them."""
 
 
-def read(given: Any) -> dict[str, Any]:
+def read(given: Any, account: str) -> dict[str, Any]:
     """Returns the attributes that are given; 0 counts as not given if it is out of range."""
-    if given is None:
-        return {}
     changes: dict[str, Any] = {}
     for name, (native, low, high) in _NUMBERS.items():
         number = getattr(given, name)
@@ -41,43 +44,38 @@ def read(given: Any) -> dict[str, Any]:
     return changes
 
 
-def read_receive_number(given: Any) -> dict[str, str]:
-    """Returns `receiveMessageMaximumNumber` as the text that is kept, if it is given."""
-    number = given.receiveMessageMaximumNumber if given is not None else None
-    return (
-        {RECEIVE_NUMBER: str(integer("receiveMessageMaximumNumber", number, RECEIVES))}
-        if number
-        else {}
-    )
-
-
-def read_quota(given: Any) -> dict[str, Any]:
+def read_quota(given: Any, account: str) -> dict[str, Any]:
     """Returns the rates that are given; they count messages."""
-    limits = given.throughput if given is not None else None
-    if limits is None:
-        return {}
+    limits = given.throughput or of.Throughput()
     named = {"receive_rate": limits.readQps, "send_rate": limits.writeQps}
     return {name: value for name, value in named.items() if value is not None}
 
 
 def read_redrive(given: Any, account: str) -> dict[str, Any]:
     """Returns the dead-letter policy of a queue of the account. Raises EmqError."""
-    if given is None:
-        raise invalid("redrivePolicy", "is needed")
     owner, _, name = (given.dlqName or "").partition("/")
     if owner != account or not name:
         raise invalid("dlqName", f"must be {account}/queue: a queue of the same account")
-    receives = integer("maxReceiveTime", given.maxReceiveTime, (1, 100))
-    return {"queue": name, "max_receives": 2 if receives is None else receives}
+    receives = integer("maxReceiveTime", given.maxReceiveTime, _MAX_RECEIVES)
+    receives = _MAX_RECEIVES_DEFAULT if receives is None else receives
+    return {"dead_letter": {"queue": name, "max_receives": receives}}
+
+
+def native(changes: Mapping[str, Any]) -> tuple[QueueInput, dict[str, str]]:
+    """Returns the changes as the core reads them, and the texts that it keeps for EMQ."""
+    kept = {RECEIVE_NUMBER, DEAD_LETTERS, DEFAULT_TAG} & changes.keys()
+    others = {name: value for name, value in changes.items() if name not in kept}
+    return read_values(others, QueueInput), {name: str(changes[name]) for name in kept}
 
 
 def with_texts(held: SdkAttributes | None, texts: Mapping[str, str]) -> SdkAttributes | None:
     """Returns what a queue keeps for SDKs, with these texts."""
+    if not texts:
+        return held
     before = held or SdkAttributes()
-    kept = SdkAttributes(
+    return SdkAttributes(
         texts={**before.texts, **texts}, dead_letters_from=before.dead_letters_from
     )
-    return kept if kept != SdkAttributes() else None
 
 
 def text_of(queue: Queue, name: str) -> str:
@@ -85,20 +83,26 @@ def text_of(queue: Queue, name: str) -> str:
     return queue.sdk.texts.get(name, "") if queue.sdk else ""
 
 
+def default_tags(queue: Queue) -> tuple[str, str]:
+    """Returns the names of the default tag; the second one is empty if nobody named it."""
+    return DEFAULT, text_of(queue, DEFAULT_TAG)
+
+
+def native_tag(queue: Queue, tag: str | None) -> str | None:
+    """Returns the receiver that a tag is, or None for the default one."""
+    return None if not tag or tag in default_tags(queue) else tag
+
+
 def receive_number(queue: Queue) -> int:
     """Returns the most messages of a receive, as the queue has it."""
-    return int(text_of(queue, RECEIVE_NUMBER) or RECEIVES_DEFAULT)
+    return int(text_of(queue, RECEIVE_NUMBER) or RECEIVES[1])
 
 
 def show(queue: Queue) -> Any:
     """The attributes of a queue."""
-    held = queue.attributes
-    numbers = {name: int(getattr(held, native)) for name, (native, *_) in _NUMBERS.items()}
-    return of.QueueAttribute(
-        **numbers,
-        receiveMessageMaximumNumber=receive_number(queue),
-        userAttributes=dict(held.labels),
-    )
+    held = {**asdict(queue.attributes), RECEIVE_NUMBER: receive_number(queue)}
+    numbers = {name: int(held[native]) for name, (native, *_) in _NUMBERS.items()}
+    return of.QueueAttribute(**numbers, userAttributes=dict(queue.attributes.labels))
 
 
 def show_quota(queue: Queue) -> Any:
@@ -119,11 +123,11 @@ def show_redrive(queue: Queue) -> Any:
     )
 
 
-def show_state(created_ms: int, modified_ms: int, counts: Counts) -> Any:
+def show_state(held: Any, counts: Counts) -> Any:
     """The times and the counts of a queue or a tag."""
     return of.QueueState(
-        createTimestamp=created_ms,
-        lastModifiedTimestamp=modified_ms or created_ms,
+        createTimestamp=held.created_ms,
+        lastModifiedTimestamp=held.modified_ms or held.created_ms,
         approximateMessageNumber=counts.kept,
         approximateAvailableMessageNumber=counts.active,
         approximateInvisibilityMessageNumber=counts.inactive + counts.delayed,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
 
+from cirrusmq_dialects.calling import function_of
 from cirrusmq_dialects.emq.asking import Asked
 
 _ALL = """
@@ -21,11 +20,11 @@ _SERVICES = {
 createQueue CreateQueue CreateQueue queue_calls.create_queue audit
 deleteQueue OfQueue - queue_calls.delete_queue audit
 purgeQueue OfQueue - queue_calls.purge_queue audit
-setQueueAttribute QueueAttributes QueueAttributes queue_calls.set_queue_attribute audit
-setQueueQuota QueueQuotas QueueQuotas queue_calls.set_queue_quota audit
+setQueueAttribute QueueAttributes QueueAttributes queue_calls.set_part audit
+setQueueQuota QueueQuotas QueueQuotas queue_calls.set_part audit
 getQueueInfo OfQueue QueueInfo queue_calls.get_queue_info
 listQueue ListQueue Queues queue_calls.list_queue
-setQueueRedrivePolicy QueueRedrive QueueRedrive queue_calls.set_queue_redrive_policy audit
+setQueueRedrivePolicy QueueRedrive QueueRedrive queue_calls.set_part audit
 removeQueueRedrivePolicy OfQueue - queue_calls.remove_queue_redrive_policy audit
 listDeadLetterSourceQueues DeadLetterSources DeadLetterSources queue_calls.list_sources
 setPermission Permitted - account_calls.set_permission audit
@@ -39,15 +38,15 @@ getTagInfo OfTag TagInfo tag_calls.get_tag_info
 listTag OfQueue Tags tag_calls.list_tag
 """,
     "message": """
-sendMessage SendMessage Sent send_calls.send_message
-sendMessageBatch SendBatch SentBatch send_calls.send_message_batch
-receiveMessage ReceiveMessage [Received] receive_calls.receive_message
-changeMessageVisibilitySeconds OfHandle - settle_calls.settle_one
-changeMessageVisibilitySecondsBatch OfHandles Settled settle_calls.settle_many
-deleteMessage OfHandle - settle_calls.settle_one
-deleteMessageBatch OfHandles Settled settle_calls.settle_many
-deadMessage OfHandle - settle_calls.settle_one
-deadMessageBatch OfHandles Settled settle_calls.settle_many
+sendMessage SendMessage Sent message_calls.send_message
+sendMessageBatch SendBatch SentBatch message_calls.send_message_batch
+receiveMessage ReceiveMessage [Received] message_calls.receive_message
+changeMessageVisibilitySeconds OfHandle - message_calls.hide
+changeMessageVisibilitySecondsBatch OfHandles Settled message_calls.hide
+deleteMessage OfHandle - message_calls.delete
+deleteMessageBatch OfHandles Settled message_calls.delete
+deadMessage OfHandle - message_calls.dead
+deadMessageBatch OfHandles Settled message_calls.dead
 """,
     "statistics": """
 getUserQuota OfDeveloper QuotaOfDeveloper account_calls.get_user_quota
@@ -67,11 +66,7 @@ class Method(NamedTuple):
 
     def call(self, asked: Asked) -> Any:
         """Returns the result of a call."""
-        module, _, name = self.function.partition(".")
-        found: Callable[[Asked], Any] = getattr(
-            import_module(f"cirrusmq_dialects.emq.{module}"), name
-        )
-        return found(asked)
+        return function_of("emq", self.function)(asked)
 
 
 def method_of(service: str, name: str) -> Method | None:

@@ -7,7 +7,9 @@ an element of it is made, and all containers of a body together have fewer eleme
 
 from __future__ import annotations
 
+import contextlib
 import struct as packing
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -17,7 +19,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from cirrusmq_dialects.emq.structs import Struct, of, result_of, struct
 
-RECEIVE = "receiveMessage"
+_RECEIVE = "receiveMessage"
 UNKNOWN_METHOD, PROTOCOL_ERROR, INVALID_PROTOCOL = 1, 7, 9
 _DEPTH = 16
 """The deepest argument has four levels; unknown fields are skipped up to this depth."""
@@ -28,7 +30,12 @@ _NAME_CHARACTERS = 80
 
 
 class MalformedError(Exception):
-    """The bytes are no call in this protocol."""
+    """The bytes are no call of a method that there is."""
+
+    def __init__(self, text: str, kind: int = PROTOCOL_ERROR) -> None:
+        """`kind`: Thrift's number of the error."""
+        super().__init__(text)
+        self.kind = kind
 
 
 class Head(NamedTuple):
@@ -46,10 +53,8 @@ class Reader:
 
     def head(self) -> Head:
         """Returns the method and the sequence number. Raises MalformedError."""
-        try:
+        with _reading():
             method, kind, sequence = self._protocol.readMessageBegin()
-        except _ODD as error:
-            raise MalformedError(str(error)) from error
         if kind != TMessageType.CALL or not 0 < len(method) <= _NAME_CHARACTERS:
             raise MalformedError("a message of type CALL with a method's name is needed")
         return Head(method, sequence)
@@ -57,12 +62,10 @@ class Reader:
     def argument(self, shape: str) -> Any:
         """Returns the call's one argument, of a struct by its name. Raises MalformedError."""
         given = struct("Arguments", f"1 request {shape}")()
-        try:
+        with _reading():
             given.read(self._protocol)
-            if self._protocol.left:
-                raise MalformedError("there are bytes behind the message")
-        except _ODD as error:
-            raise MalformedError(str(error)) from error
+        if self._protocol.left:
+            raise MalformedError("there are bytes behind the message")
         return given.request or getattr(of, shape)()
 
 
@@ -71,22 +74,29 @@ def reply(head: Head, result: Struct) -> bytes:
     return _write(head, TMessageType.REPLY, result)
 
 
-def exception(head: Head, kind: int, text: str) -> bytes:
+def exception(head: Head, error: MalformedError) -> bytes:
     """The message with an error that no method declares."""
-    value = of.ApplicationException(message=text, type=kind)
+    value = of.ApplicationException(message=str(error)[:200], type=error.kind)
     return _write(head, TMessageType.EXCEPTION, value)
 
 
 def receipts_in(answer: bytes) -> list[str]:
     """Returns the handles in an answer to a receive; none for another one."""
     protocol, value = _Bounded(answer), result_of("[Received]")()
-    try:
-        if protocol.readMessageBegin()[0] != RECEIVE:
+    with contextlib.suppress(MalformedError), _reading():
+        if protocol.readMessageBegin()[0] != _RECEIVE:
             return []
         value.read(protocol)
-    except _ODD:
-        return []
     return [each.receiptHandle for each in value.success or ()]
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Raises MalformedError for bytes that cannot be read."""
+    try:
+        yield
+    except (TException, EOFError, UnicodeDecodeError, packing.error) as error:
+        raise MalformedError(str(error)) from error
 
 
 def _write(head: Head, kind: int, value: Struct) -> bytes:
@@ -156,6 +166,3 @@ class _Bounded(TBinaryProtocol):  # type: ignore[misc]
         if size and tuple(kinds) != wanted:
             raise TProtocolException(TProtocolException.INVALID_DATA, "a container of other types")
         return begun
-
-
-_ODD = (TException, EOFError, UnicodeDecodeError, packing.error)

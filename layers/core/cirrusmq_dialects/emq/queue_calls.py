@@ -2,55 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from cirrusmq.access.permissions import authorize
 from cirrusmq.base import limits
+from cirrusmq.base.errors import AlreadyExists
 from cirrusmq.base.names import RECEIVER_NAME
-from cirrusmq.base.shapes import read_values
-from cirrusmq.model.queue import Queue, QueueInput, change_attributes
+from cirrusmq.model.queue import Queue, change_attributes
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.counts import count
 from cirrusmq.queues.queues import create_queue as make_queue
 from cirrusmq.queues.queues import dead_letter_sources, list_queues, update_queue
 from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters
+from cirrusmq_dialects.asking import MANAGE, SHOW, all_of
 from cirrusmq_dialects.emq import attributes as shapes
-from cirrusmq_dialects.emq.asking import MANAGE, PAGE, SHOW, Asked, all_of, shown_name
-from cirrusmq_dialects.emq.errors import QUEUE_EXIST, EmqError, invalid
+from cirrusmq_dialects.emq.asking import Asked, shown_name, text
+from cirrusmq_dialects.emq.errors import invalid
 from cirrusmq_dialects.emq.structs import of
+
+
+class _Part(NamedTuple):
+    """A part of a queue's attributes that one call changes."""
+
+    read: Callable[[Any, str], dict[str, Any]]
+    show: Callable[[Queue], Any]
+
+
+_PARTS: Mapping[str, _Part] = {
+    "queueAttribute": _Part(shapes.read, shapes.show),
+    "queueQuota": _Part(shapes.read_quota, shapes.show_quota),
+    "redrivePolicy": _Part(shapes.read_redrive, shapes.show_redrive),
+}
+"""By the field that has it in requests and in answers."""
 
 
 def create_queue(asked: Asked) -> Any:
     """Makes a queue; one of the name that exists is refused, as it is there."""
-    given, account = asked.request, asked.caller.account
-    name = given.queueName or ""
-    ref = asked.ref(name if "/" in name or not name else f"{account}/{name}")
-    asked.caller.require(MANAGE, "queues", ref)
-    owner, native_name = authorize(asked.core, asked.caller, ref, "admin")
-    changes = {**shapes.DEFAULTS, **shapes.read(given.queueAttribute)}
-    changes |= shapes.read_quota(given.queueQuota)
-    if given.redrivePolicy is not None:
-        changes["dead_letter"] = _target(asked, given.redrivePolicy, owner)
+    given, name = asked.request, asked.request.queueName or ""
+    full_name = f"{asked.caller.account}/{name}" if name and "/" not in name else name
+    owner, native_name = asked.reach(MANAGE, "admin", full_name)
+    changes = {**shapes.DEFAULTS, **_read(asked, owner)}
     if given.topicQueue:
         changes["ordered"] = True
     if given.enablePriority:
         partitions = min(changes.get("partitions", 1), limits.PRIORITY_PARTITIONS[1])
         changes |= {"priorities": shapes.LEVELS, "partitions": partitions}
-    texts = shapes.read_receive_number(given.queueAttribute)
     if given.deadLetterQueue:
-        texts[shapes.DEAD_LETTERS] = "true"
+        changes[shapes.DEAD_LETTERS] = "true"
     if given.defaultTagName:
-        if len(given.defaultTagName) > RECEIVER_NAME.limit:
-            raise invalid("defaultTagName", f"must have at most {RECEIVER_NAME.limit} characters")
-        texts[shapes.DEFAULT_TAG] = given.defaultTagName
+        tag = text("defaultTagName", given.defaultTagName, RECEIVER_NAME.limit)
+        changes[shapes.DEFAULT_TAG] = tag
+    read, texts = shapes.native(changes)
     sdk = shapes.with_texts(None, texts)
-    read = read_values(changes, QueueInput)
     queue, created = make_queue(asked.core, owner, native_name, read, sdk=sdk)
     if not created:
-        raise EmqError(QUEUE_EXIST, f"{shown_name(queue)} exists")
+        raise AlreadyExists(f"{shown_name(queue)} exists")
     counters.note_use(asked.core, queue.id)
     return of.CreateQueue(
         **_shown(queue),
@@ -61,10 +70,7 @@ def create_queue(asked: Asked) -> Any:
 
 def delete_queue(asked: Asked) -> None:
     """Deletes a queue and its messages; only its owner may."""
-    ref = asked.ref(asked.request.queueName)
-    asked.caller.require(MANAGE, "queues", ref)
-    account, name = authorize(asked.core, asked.caller, ref, "own")
-    remove_queue(asked.core, account, name)
+    remove_queue(asked.core, *asked.reach(MANAGE, "own", asked.request.queueName))
 
 
 def purge_queue(asked: Asked) -> None:
@@ -75,18 +81,19 @@ def purge_queue(asked: Asked) -> None:
     purge(asked.core, asked.queue(MANAGE), asked.caller.key_id)
 
 
-def set_queue_attribute(asked: Asked) -> Any:
-    """Changes the attributes that are given."""
-    given = asked.request.queueAttribute
-    changes, texts = shapes.read(given), shapes.read_receive_number(given)
-    queue = _changed(asked, changes, texts)
-    return of.QueueAttributes(queueName=shown_name(queue), queueAttribute=shapes.show(queue))
+def set_part(asked: Asked) -> Any:
+    """Changes the attributes, the rates or the dead-letter policy, as far as they are given."""
+    request, queue = asked.request, asked.queue(MANAGE)
+    (part,) = _PARTS.keys() & vars(request)
+    changes = _read(asked, queue.account)
+    if not changes:
+        raise invalid(part, "gives nothing to change")
+    return type(request)(**_parts(_change(asked, queue, changes), [part]))
 
 
-def set_queue_quota(asked: Asked) -> Any:
-    """Changes the rates that are given."""
-    queue = _changed(asked, shapes.read_quota(asked.request.queueQuota))
-    return of.QueueQuotas(queueName=shown_name(queue), queueQuota=shapes.show_quota(queue))
+def remove_queue_redrive_policy(asked: Asked) -> None:
+    """Keeps messages, however often they are received."""
+    _change(asked, asked.queue(MANAGE), {"dead_letter": None})
 
 
 def get_queue_info(asked: Asked) -> Any:
@@ -96,7 +103,7 @@ def get_queue_info(asked: Asked) -> Any:
     takes_letters = bool(shapes.text_of(queue, shapes.DEAD_LETTERS))
     return of.QueueInfo(
         **_shown(queue),
-        queueState=shapes.show_state(queue.created_ms, queue.modified_ms, counts),
+        queueState=shapes.show_state(queue, counts),
         isDeadLetterQueue=takes_letters,
         defaultTagName=shapes.text_of(queue, shapes.DEFAULT_TAG),
         sourceQueues=_sources(asked, queue) if takes_letters else None,
@@ -107,26 +114,11 @@ def list_queue(asked: Asked) -> Any:
     """The full names of the caller's queues that begin with a prefix."""
     asked.require_whole_account()
     account = asked.caller.account
-    prefix = asked.request.queueNamePrefix or ""
-    owner, slash, rest = prefix.partition("/")
+    owner, slash, name = (asked.request.queueNamePrefix or "").rpartition("/")
     if slash and owner != account:
         return of.Queues(queueName=[])
-    named = rest if slash else prefix
-    found = all_of(lambda cursor: list_queues(asked.core, account, named, PAGE, cursor))
+    found = all_of(list_queues, asked.core, account, name)
     return of.Queues(queueName=[shown_name(each) for each in found])
-
-
-def set_queue_redrive_policy(asked: Asked) -> Any:
-    """Names the queue that takes dead letters."""
-    queue = asked.queue(MANAGE)
-    policy = _target(asked, asked.request.redrivePolicy, queue.account)
-    queue = _changed(asked, {"dead_letter": policy})
-    return of.QueueRedrive(queueName=shown_name(queue), redrivePolicy=shapes.show_redrive(queue))
-
-
-def remove_queue_redrive_policy(asked: Asked) -> None:
-    """Keeps messages, however often they are received."""
-    _changed(asked, {"dead_letter": None})
 
 
 def list_sources(asked: Asked) -> Any:
@@ -135,42 +127,47 @@ def list_sources(asked: Asked) -> Any:
     return of.DeadLetterSources(dlqName=shown_name(queue), sourceQueues=_sources(asked, queue))
 
 
+def _read(asked: Asked, owner: str) -> dict[str, Any]:
+    """Returns the changes in the parts that a request has. Raises EmqError or Forbidden."""
+    changes: dict[str, Any] = {}
+    for name, part in _PARTS.items():
+        given = getattr(asked.request, name, None)
+        if given is not None:
+            changes |= part.read(given, owner)
+    if "dead_letter" in changes:
+        # Messages come to a dead-letter queue: `send` or `manage` on it is needed.
+        target = changes["dead_letter"]["queue"]
+        target = target if owner == asked.caller.account else f"{owner}:{target}"
+        asked.caller.require(("send", "manage"), "queues", target, " (redrivePolicy)")
+    return changes
+
+
+def _change(asked: Asked, queue: Queue, changes: Mapping[str, Any]) -> Queue:
+    """Changes a queue. Returns it as it is then."""
+    core = asked.core
+    read, texts = shapes.native(changes)
+    core.settings.check_message_bytes(read.max_message_bytes)
+
+    def change(before: Queue) -> Queue:
+        sdk = shapes.with_texts(before.sdk, texts)
+        return replace(change_attributes(before, read, core.now_ms()), sdk=sdk)
+
+    return update_queue(core, queue.account, queue.name, change)
+
+
 def _shown(queue: Queue) -> dict[str, Any]:
     """Returns the fields of a queue that are in both answers about it."""
     return {
-        "queueName": shown_name(queue),
-        "queueAttribute": shapes.show(queue),
-        "queueQuota": shapes.show_quota(queue),
-        "redrivePolicy": shapes.show_redrive(queue),
+        **_parts(queue, _PARTS),
         "enablePriority": queue.attributes.priorities is not None,
         "topicQueue": queue.attributes.ordered,
         "deleteMessageForce": False,
     }
 
 
+def _parts(queue: Queue, names: Iterable[str]) -> dict[str, Any]:
+    return {"queueName": shown_name(queue), **{name: _PARTS[name].show(queue) for name in names}}
+
+
 def _sources(asked: Asked, queue: Queue) -> list[str]:
     return [shown_name(each) for each in dead_letter_sources(asked.core, queue)]
-
-
-def _target(asked: Asked, given: Any, account: str) -> dict[str, Any]:
-    """Messages come to a dead-letter queue: `send` or `manage` on it is needed."""
-    policy = shapes.read_redrive(given, account)
-    own = account == asked.caller.account
-    target = policy["queue"] if own else f"{account}:{policy['queue']}"
-    asked.caller.require(("send", "manage"), "queues", target, " (redrivePolicy)")
-    return policy
-
-
-def _changed(asked: Asked, changes: dict[str, Any], texts: dict[str, str] | None = None) -> Queue:
-    """Changes a queue. Returns it as it is then."""
-    queue = asked.queue(MANAGE)
-    if not changes and not texts:
-        raise invalid("the request", "gives nothing to change")
-    core, read = asked.core, read_values(changes, QueueInput)
-    core.settings.check_message_bytes(read.max_message_bytes)
-
-    def change(before: Queue) -> Queue:
-        sdk = shapes.with_texts(before.sdk, texts or {})
-        return replace(change_attributes(before, read, core.now_ms()), sdk=sdk)
-
-    return update_queue(core, queue.account, queue.name, change)

@@ -23,25 +23,36 @@ from cirrusmq_dialects.signing import ExpiredError, authenticate
 _TYPE = "application/x-thrift-binary"
 _PLAIN = re.compile(r"[A-Za-z]+", re.ASCII)
 _MAX_BYTES = 1_048_576
+_REFUSALS: dict[type[Exception], str] = {
+    UnknownKeyError: "the access key is not known",
+    WrongSignatureError: "the signature does not match the call",
+    ExpiredError: "x-xiaomi-timestamp is not within 15 minutes of now",
+}
 
 
 def serve(call: Call) -> dict[str, Any]:
     """Serves a call. Returns its result, its refusal, or what no method declares."""
-    if call.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
-        text = f"this endpoint reads {_TYPE} alone"
-        return _given(protocol.exception(Head(), protocol.INVALID_PROTOCOL, text))
     head = Head()
     try:
+        if call.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
+            text = f"this endpoint reads {_TYPE} alone"
+            raise MalformedError(text, protocol.INVALID_PROTOCOL)
         reader = Reader(call.body)
         head = reader.head()
         method = method_of(call.path.rpartition("/")[2], head.method)
         if method is None:
             named = head.method if _PLAIN.fullmatch(head.method) else "that is given"
             text = f"the method {named} is not known here"
-            return _given(protocol.exception(head, protocol.UNKNOWN_METHOD, text))
-        return _given(_answer(call, reader, head, method))
+            raise MalformedError(text, protocol.UNKNOWN_METHOD)
+        message = _answer(call, reader, head, method)
     except MalformedError as error:
-        return _given(protocol.exception(head, protocol.PROTOCOL_ERROR, str(error)[:200]))
+        message = protocol.exception(head, error)
+    return {
+        "statusCode": 200,
+        "headers": {"Content-Type": _TYPE},
+        "body": base64.b64encode(message).decode(),
+        "isBase64Encoded": True,  # the bytes are no text
+    }
 
 
 def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
@@ -64,7 +75,7 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
     except MalformedError:
         raise
     except Exception as error:
-        refusal = _refusal(call, progress.action, error)
+        refusal = _refusal(call, head, error)
         code = str(refusal.code)
         result.success, result.e = None, shown(refusal, call.id)
         written = protocol.reply(head, result)
@@ -74,38 +85,19 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
 
 
 def _authenticate(call: Call, progress: reporting.Progress) -> Caller:
-    read = signature.read(call.headers)
-    if read is None:
-        text = "a call needs authorization (Galaxy-V2 key:signature) and x-xiaomi-timestamp"
-        raise EmqError(PERMISSION_DENIED, text)
-    key_id, signed, at = read
-    progress.key_id = key_id
-
-    def fits(secret: str) -> bool:
-        return signature.is_signed_with(secret, signed, call)
-
+    progress.key_id, signed, at = signature.read(call.headers)
     try:
-        return authenticate(call, key_id, fits, at)
-    except UnknownKeyError as error:
-        raise EmqError(PERMISSION_DENIED, "the access key is not known") from error
-    except WrongSignatureError as error:
-        raise EmqError(PERMISSION_DENIED, "the signature does not match the call") from error
-    except ExpiredError as error:
-        text = "x-xiaomi-timestamp is not within 15 minutes of now"
-        raise EmqError(PERMISSION_DENIED, text) from error
+        return authenticate(
+            call,
+            progress.key_id,
+            lambda secret: signature.is_signed_with(secret, signed, call),
+            at,
+        )
+    except tuple(_REFUSALS) as error:
+        raise EmqError(PERMISSION_DENIED, _REFUSALS[type(error)]) from error
 
 
-def _refusal(call: Call, action: str, error: Exception) -> EmqError:
+def _refusal(call: Call, head: Head, error: Exception) -> EmqError:
     if isinstance(error, EmqError):
         return error
-    return of_contract(reporting.told(call, f"emq {action}", error))
-
-
-def _given(message: bytes) -> dict[str, Any]:
-    """The answer as the API takes it: bytes that are no text."""
-    return {
-        "statusCode": 200,
-        "headers": {"Content-Type": _TYPE},
-        "body": base64.b64encode(message).decode(),
-        "isBase64Encoded": True,
-    }
+    return of_contract(reporting.told(call, f"emq {head.method}", error))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.emq.errors import PERMISSION_DENIED, EmqError
 from cirrusmq_dialects.signing import same, sign
 
 _AUTHORIZATION = re.compile(r"Galaxy-V2 ([A-Za-z0-9]{1,128}):([A-Za-z0-9+/=]{1,64})", re.ASCII)
@@ -15,12 +16,13 @@ _SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
 _SIGNED = "x-xiaomi-"
 
 
-def read(headers: Mapping[str, str]) -> tuple[str, str, int] | None:
-    """Returns the key id, the signature and its time in seconds, or None if one is missing."""
+def read(headers: Mapping[str, str]) -> tuple[str, str, int]:
+    """Returns the key id, the signature and its time in seconds. Raises EmqError without them."""
     found = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
     at = headers.get(_TIME, "").strip()
     if found is None or not _SECONDS.fullmatch(at):
-        return None
+        text = "a call needs authorization (Galaxy-V2 key:signature) and x-xiaomi-timestamp"
+        raise EmqError(PERMISSION_DENIED, text)
     return found[1], found[2], int(at)
 
 

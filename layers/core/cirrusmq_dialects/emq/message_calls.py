@@ -1,0 +1,228 @@
+"""Calls on messages: sending, receiving, and ending them, hiding them, making dead letters of them.
+
+A handle that ran out, or is another queue's, is no error: the message is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.limits import BATCH_MESSAGES, RECEIPT_CHARACTERS
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.message import OF_SDKS
+from cirrusmq.model.priority import priority_of
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.sender import sender_of
+from cirrusmq.model.source import Source
+from cirrusmq.queues.receivers import source_named
+from cirrusmq.receiving.receive_request import Received, ReceiveRequest
+from cirrusmq.sending.send import send
+from cirrusmq.sending.send_request import SendRequest
+from cirrusmq.settlement.delete import delete_what_can_be
+from cirrusmq_dialects import messages
+from cirrusmq_dialects.asking import RECEIVE, SEND
+from cirrusmq_dialects.bodies import in_request, shown_body
+from cirrusmq_dialects.emq.asking import Asked, integer, shown_name, text
+from cirrusmq_dialects.emq.attributes import LEVELS, RECEIVES, native_tag, receive_number
+from cirrusmq_dialects.emq.contents import native, shown_attributes, typed
+from cirrusmq_dialects.emq.errors import invalid, of_contract, shown
+from cirrusmq_dialects.emq.structs import of
+
+_SENT: Mapping[str, tuple[str, tuple[int, int]]] = {
+    "delaySeconds": ("delay_seconds", (0, 900)),
+    "invisibilitySeconds": ("visibility_timeout_seconds", (2, 43_200)),
+    "priority": ("priority", (1, LEVELS)),
+}
+_WAIT, _HIDE = (0, 20), (0, 43_200)
+_LOOKS = 8
+"""Looks of a receive by an attribute, of 8 read units each: it has no cursor to go on with."""
+Results: TypeAlias = Mapping[str, "CirrusMQError | int"]
+Act: TypeAlias = Callable[[Asked, Queue, Sequence[Any]], Results]
+
+
+def send_message(asked: Asked) -> Any:
+    """Sends a message."""
+    (sent,) = _send(asked, [asked.request])
+    return of.Sent(**sent)
+
+
+def send_message_batch(asked: Asked) -> Any:
+    """Sends up to 16 messages, all of them or none."""
+    entries = asked.entries("entryId", BATCH_MESSAGES)
+    sent = zip(entries, _send(asked, entries), strict=True)
+    done = [of.SentEntry(entryId=entry.entryId, **each) for entry, each in sent]
+    return of.SentBatch(successful=done, failed=[])
+
+
+def receive_message(asked: Asked) -> Any:
+    """Receives up to 16 messages, of a queue or of one of its tags."""
+    given = asked.request
+    limit = integer("maxReceiveMessageNumber", given.maxReceiveMessageNumber, RECEIVES)
+    wait = integer("maxReceiveMessageWaitSeconds", given.maxReceiveMessageWaitSeconds, _WAIT)
+    queue = asked.queue(RECEIVE)
+    wanted = {"max": min(limit or RECEIVES[1], receive_number(queue), BATCH_MESSAGES)}
+
+    def find() -> Source:
+        found = asked.queue(RECEIVE)
+        return source_named(asked.core, found, native_tag(found, given.tagName))
+
+    if given.attributeName:
+        received = _selected(asked, find, wanted)
+    else:
+        waits = {} if wait is None else {"wait_seconds": wait}
+        received = messages.receive(asked, find, {**wanted, **waits})
+    return [_shown(asked, queue, each) for each in received]
+
+
+def delete(asked: Asked) -> Any:
+    """Ends messages."""
+    return _settle(asked, _delete)
+
+
+def hide(asked: Asked) -> Any:
+    """Hides messages for a time from now on; 0 ends that."""
+    return _settle(asked, _hide)
+
+
+def dead(asked: Asked) -> Any:
+    """Makes dead letters of messages."""
+    return _settle(asked, _dead)
+
+
+def _send(asked: Asked, entries: Sequence[Any]) -> list[dict[str, Any]]:
+    """Sends messages. Returns what the answers have about each."""
+    queue = asked.queue(SEND)
+    made = [_message(queue, each, asked.request.topic) for each in entries]
+    request = read_values({"messages": made}, SendRequest)
+    results: Any = send(asked.core, queue, request, asked.caller, OF_SDKS)
+    return [
+        {
+            "messageID": each.id,
+            "bodyLength": len(entry.messageBody.encode()),
+            "bodyMd5": each.body_md5,
+            "sendTimestamp": each.sent_ms,
+        }
+        for entry, each in zip(entries, results, strict=True)
+    ]
+
+
+def _message(queue: Queue, entry: Any, topic: str | None) -> dict[str, Any]:
+    made = native(entry.messageBody, entry.messageAttributes)
+    for name, (own, bounds) in _SENT.items():
+        value = integer(name, getattr(entry, name), bounds)
+        # A delay of 0 is what an ordered queue has anyway, and it takes no delay at all.
+        if value or (value is not None and queue.attributes.delay_seconds):
+            made[own] = value
+    if topic:
+        made["group"] = topic
+    return made
+
+
+def _selected(
+    asked: Asked, find: Callable[[], Source], wanted: Mapping[str, Any]
+) -> list[Received]:
+    """Returns messages with an attribute, from a bounded number of looks; it does not wait."""
+    # Few receives choose by an attribute: the others' cold starts do without.
+    from cirrusmq.receiving.receive import begin
+    from cirrusmq.receiving.selected import receive_where
+
+    core, given = asked.core, asked.request
+    value = in_request(typed("attributeValue", given.attributeValue).value)
+    asks = {**wanted, "where": {"name": given.attributeName, "value": value}}
+    for _ in range(_LOOKS):
+        request = read_values(asks, ReceiveRequest)
+        selected = receive_where(core, begin(core, find, asked.caller, request))
+        if selected.messages or selected.seen_all or selected.after is None:
+            return selected.messages
+        if asked.call.left_seconds() < 2 * messages.ANSWER_SECONDS:
+            break
+        asks["after"] = selected.after
+    return []
+
+
+def _shown(asked: Asked, queue: Queue, each: Received) -> Any:
+    return of.Received(
+        messageID=each.parcel.message_id(each.index),
+        receiptHandle=each.receipt,
+        messageBody=shown_body(each.message),
+        attributes={name: str(value) for name, value in _told(asked, queue, each).items()},
+        messageAttributes=shown_attributes(each.message),
+    )
+
+
+def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, Any]:
+    """Returns what the service says of a message."""
+    parcel, index, message = each.parcel, each.index, each.message
+    told = {
+        "senderId": sender_of(message, queue.account).account,
+        "messageLength": len(message.body_bytes),
+        "md5OfBody": message.body_md5,
+        "sendTimestamp": parcel.sent_ms,
+        "receiveTimestamp": asked.core.now_ms(),
+        "firstReceiveTimestamp": parcel.first_received_ms[index],
+        "receiveCount": parcel.tries(index),
+        "priority": priority_of(message),
+    }
+    came = parcel.dead_letter or {}
+    if "source_queue" in came:
+        told |= {
+            "sourceQueueName": shown_name(queue, str(came["source_queue"])),
+            "sourceTag": came.get("receiver", ""),
+            "deadTimestamp": came.get("dead_at", ""),
+            "originalMessageID": parcel.message_id(index),
+            "originalReceiveCount": came.get("receive_count", ""),
+        }
+    return told
+
+
+def _settle(asked: Asked, act: Act) -> Any:
+    """Settles the message or the batch of a call, 16 at a time. Returns the results of a batch.
+
+    Everything that can be refused in one is refused before. Raises the refusal of a single one.
+    """
+    is_batch = hasattr(asked.request, "entries")
+    entries = asked.entries("receiptHandle", RECEIVES[1]) if is_batch else [asked.request]
+    queue = asked.queue(RECEIVE)
+    for each in entries:
+        text("receiptHandle", each.receiptHandle, RECEIPT_CHARACTERS)
+        if act is _hide and integer("invisibilitySeconds", each.invisibilitySeconds, _HIDE) is None:
+            raise invalid("invisibilitySeconds", "is needed")
+    results: dict[str, CirrusMQError | int] = {}
+    for first in range(0, len(entries), BATCH_MESSAGES):
+        results |= act(asked, queue, entries[first : first + BATCH_MESSAGES])
+    refused = {
+        handle: result
+        for handle, result in results.items()
+        if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired"
+    }
+    if not is_batch:
+        for error in refused.values():
+            raise error
+        return None
+    failed = [
+        of.Failed(id=handle, reason=shown(of_contract(error), asked.call.id))
+        for handle, error in refused.items()
+    ]
+    done = [handle for handle in results if handle not in refused]
+    return of.Settled(successful=done, failed=failed)
+
+
+def _delete(asked: Asked, queue: Queue, entries: Sequence[Any]) -> Results:
+    handles = [each.receiptHandle for each in entries]
+    return delete_what_can_be(asked.core, handles, messages.source_of(asked.core, queue))
+
+
+def _hide(asked: Asked, queue: Queue, entries: Sequence[Any]) -> Results:
+    seconds = {each.receiptHandle: int(each.invisibilitySeconds) for each in entries}
+    return messages.hide(asked.core, queue, seconds)
+
+
+def _dead(asked: Asked, queue: Queue, entries: Sequence[Any]) -> Results:
+    # Few messages are made dead letters by a call: the others' cold starts do without.
+    from cirrusmq.settlement.dead_letter import DeadLetterRequest, dead_letter
+
+    receipts = [each.receiptHandle for each in entries]
+    request = read_values({"receipts": receipts}, DeadLetterRequest)
+    return dead_letter(asked.core, request, messages.source_of(asked.core, queue))
