@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -174,6 +175,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sdk: SdkAttributes | None = None
     pauses: list[Pause] = []
     """When it was paused, the last time at the end."""
+
+    @property
+    def sdk_texts(self) -> Mapping[str, str]:
+        """The texts that SDKs of other services keep with the queue, by their names there."""
+        return self.sdk.texts if self.sdk else {}
 
     @property
     def backlog_before_ms(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import (
@@ -146,12 +148,23 @@ def _other_name_is_free(core: Core, queue: Queue) -> list[dict[str, Any]]:
     return []
 
 
-def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queue:
-    """Changes some attributes of a queue."""
+def change_queue(
+    core: Core, account: str, name: str, given: QueueInput, texts: Mapping[str, str] | None = None
+) -> Queue:
+    """Changes some attributes of a queue.
+
+    texts: new values of texts that other services' SDKs keep with it, by name.
+    """
     core.settings.check_message_bytes(given.max_message_bytes)
-    return update_queue(
-        core, account, name, lambda queue: change_attributes(queue, given, core.now_ms())
-    )
+
+    def changed(before: Queue) -> Queue:
+        after = change_attributes(before, given, core.now_ms())
+        if not texts:
+            return after
+        sdk = replace(before.sdk or SdkAttributes(), texts={**before.sdk_texts, **texts})
+        return replace(after, sdk=sdk)
+
+    return update_queue(core, account, name, changed)
 
 
 def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], Queue]) -> Queue:

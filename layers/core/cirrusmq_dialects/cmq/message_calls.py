@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from cirrusmq.base.errors import CirrusMQError
@@ -13,7 +13,6 @@ from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive_request import Received
 from cirrusmq.sending.send import send
 from cirrusmq.sending.send_request import SendRequest
-from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_dialects.asking import RECEIVE, SEND
 from cirrusmq_dialects.bodies import shown_body
 from cirrusmq_dialects.cmq.asking import Asked, Result
@@ -25,7 +24,7 @@ from cirrusmq_dialects.cmq.reading import (
     needed_integer,
     needed_numbered,
 )
-from cirrusmq_dialects.messages import receive, source_of
+from cirrusmq_dialects.messages import Results, delete, receive
 
 _WAIT, _MAX = (0, 30), (1, BATCH_MESSAGES)
 _SOME_FAILED = (6010, 10150, "delete message partially failed")
@@ -121,7 +120,5 @@ def _shown(each: Received) -> Result:
     }
 
 
-def _delete(asked: Asked, handles: Sequence[str]) -> Mapping[str, CirrusMQError | int]:
-    queue = asked.queue(RECEIVE)
-    distinct = list(dict.fromkeys(handles))
-    return delete_what_can_be(asked.core, distinct, source_of(asked.core, queue))
+def _delete(asked: Asked, handles: Sequence[str]) -> Results:
+    return delete(asked.core, asked.queue(RECEIVE), dict.fromkeys(handles))

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from cirrusmq.base.shapes import read_values
-from cirrusmq.model.queue import Queue, QueueInput, SdkAttributes
+from cirrusmq.model.queue import Queue, QueueInput
 from cirrusmq.queues.counts import Counts
 from cirrusmq.queues.receivers import DEFAULT
 from cirrusmq_dialects.emq.asking import integer, shown_name
@@ -30,6 +30,7 @@ _NUMBERS = {
     "messageMaximumBytes": ("max_message_bytes", 1_024, 262_144),
     "partitionNumber": ("partitions", 1, 255),
 }
+_RATES = {"readQps": "receive_rate", "writeQps": "send_rate"}
 
 
 def read(given: Any, account: str) -> dict[str, Any]:
@@ -46,9 +47,8 @@ def read(given: Any, account: str) -> dict[str, Any]:
 
 def read_quota(given: Any, account: str) -> dict[str, Any]:
     """Returns the rates that are given; they count messages."""
-    limits = given.throughput or of.Throughput()
-    named = {"receive_rate": limits.readQps, "send_rate": limits.writeQps}
-    return {name: value for name, value in named.items() if value is not None}
+    found = {native: getattr(given.throughput, name, None) for name, native in _RATES.items()}
+    return {native: rate for native, rate in found.items() if rate is not None}
 
 
 def read_redrive(given: Any, account: str) -> dict[str, Any]:
@@ -68,24 +68,9 @@ def native(changes: Mapping[str, Any]) -> tuple[QueueInput, dict[str, str]]:
     return read_values(others, QueueInput), {name: str(changes[name]) for name in kept}
 
 
-def with_texts(held: SdkAttributes | None, texts: Mapping[str, str]) -> SdkAttributes | None:
-    """Returns what a queue keeps for SDKs, with these texts."""
-    if not texts:
-        return held
-    before = held or SdkAttributes()
-    return SdkAttributes(
-        texts={**before.texts, **texts}, dead_letters_from=before.dead_letters_from
-    )
-
-
-def text_of(queue: Queue, name: str) -> str:
-    """Returns a text that is kept with a queue, or an empty one."""
-    return queue.sdk.texts.get(name, "") if queue.sdk else ""
-
-
 def default_tags(queue: Queue) -> tuple[str, str]:
     """Returns the names of the default tag; the second one is empty if nobody named it."""
-    return DEFAULT, text_of(queue, DEFAULT_TAG)
+    return DEFAULT, queue.sdk_texts.get(DEFAULT_TAG, "")
 
 
 def native_tag(queue: Queue, tag: str | None) -> str | None:
@@ -95,7 +80,7 @@ def native_tag(queue: Queue, tag: str | None) -> str | None:
 
 def receive_number(queue: Queue) -> int:
     """Returns the most messages of a receive, as the queue has it."""
-    return int(text_of(queue, RECEIVE_NUMBER) or RECEIVES[1])
+    return int(queue.sdk_texts.get(RECEIVE_NUMBER, RECEIVES[1]))
 
 
 def show(queue: Queue) -> Any:
@@ -107,10 +92,8 @@ def show(queue: Queue) -> Any:
 
 def show_quota(queue: Queue) -> Any:
     """The rates of a queue; without one a field is not there."""
-    held = queue.attributes
-    return of.QueueQuota(
-        throughput=of.Throughput(readQps=held.receive_rate, writeQps=held.send_rate)
-    )
+    rates = {name: getattr(queue.attributes, native) for name, native in _RATES.items()}
+    return of.QueueQuota(throughput=of.Throughput(**rates))
 
 
 def show_redrive(queue: Queue) -> Any:

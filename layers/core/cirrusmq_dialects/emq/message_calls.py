@@ -18,9 +18,9 @@ from cirrusmq.model.sender import sender_of
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive_request import Received, ReceiveRequest
+from cirrusmq.runtime.core import Core
 from cirrusmq.sending.send import send
 from cirrusmq.sending.send_request import SendRequest
-from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_dialects import messages
 from cirrusmq_dialects.asking import RECEIVE, SEND
 from cirrusmq_dialects.bodies import in_request, shown_body
@@ -38,8 +38,8 @@ _SENT: Mapping[str, tuple[str, tuple[int, int]]] = {
 _WAIT, _HIDE = (0, 20), (0, 43_200)
 _LOOKS = 8
 """Looks of a receive by an attribute, of 8 read units each: it has no cursor to go on with."""
-Results: TypeAlias = Mapping[str, "CirrusMQError | int"]
-Act: TypeAlias = Callable[[Asked, Queue, Sequence[Any]], Results]
+Act: TypeAlias = Callable[[Core, Queue, Mapping[str, Any]], messages.Results]
+"""Settles messages; the seconds of a visibility change, by receipt, are for that alone."""
 
 
 def send_message(asked: Asked) -> Any:
@@ -78,17 +78,17 @@ def receive_message(asked: Asked) -> Any:
 
 def delete(asked: Asked) -> Any:
     """Ends messages."""
-    return _settle(asked, _delete)
+    return _settle(asked, messages.delete)
 
 
 def hide(asked: Asked) -> Any:
     """Hides messages for a time from now on; 0 ends that."""
-    return _settle(asked, _hide)
+    return _settle(asked, messages.hide)
 
 
 def dead(asked: Asked) -> Any:
     """Makes dead letters of messages."""
-    return _settle(asked, _dead)
+    return _settle(asked, messages.dead_letter)
 
 
 def _send(asked: Asked, entries: Sequence[Any]) -> list[dict[str, Any]]:
@@ -184,14 +184,16 @@ def _settle(asked: Asked, act: Act) -> Any:
     """
     is_batch = hasattr(asked.request, "entries")
     entries = asked.entries("receiptHandle", RECEIVES[1]) if is_batch else [asked.request]
-    queue = asked.queue(RECEIVE)
+    queue, seconds = asked.queue(RECEIVE), dict[str, Any]()
     for each in entries:
-        text("receiptHandle", each.receiptHandle, RECEIPT_CHARACTERS)
-        if act is _hide and integer("invisibilitySeconds", each.invisibilitySeconds, _HIDE) is None:
+        handle = text("receiptHandle", each.receiptHandle, RECEIPT_CHARACTERS)
+        seconds[handle] = each.invisibilitySeconds
+        if act is messages.hide and integer("invisibilitySeconds", seconds[handle], _HIDE) is None:
             raise invalid("invisibilitySeconds", "is needed")
-    results: dict[str, CirrusMQError | int] = {}
-    for first in range(0, len(entries), BATCH_MESSAGES):
-        results |= act(asked, queue, entries[first : first + BATCH_MESSAGES])
+    handles, results = list(seconds), dict[str, CirrusMQError | int]()
+    for first in range(0, len(handles), BATCH_MESSAGES):
+        some = handles[first : first + BATCH_MESSAGES]
+        results |= act(asked.core, queue, {handle: seconds[handle] for handle in some})
     refused = {
         handle: result
         for handle, result in results.items()
@@ -207,22 +209,3 @@ def _settle(asked: Asked, act: Act) -> Any:
     ]
     done = [handle for handle in results if handle not in refused]
     return of.Settled(successful=done, failed=failed)
-
-
-def _delete(asked: Asked, queue: Queue, entries: Sequence[Any]) -> Results:
-    handles = [each.receiptHandle for each in entries]
-    return delete_what_can_be(asked.core, handles, messages.source_of(asked.core, queue))
-
-
-def _hide(asked: Asked, queue: Queue, entries: Sequence[Any]) -> Results:
-    seconds = {each.receiptHandle: int(each.invisibilitySeconds) for each in entries}
-    return messages.hide(asked.core, queue, seconds)
-
-
-def _dead(asked: Asked, queue: Queue, entries: Sequence[Any]) -> Results:
-    # Few messages are made dead letters by a call: the others' cold starts do without.
-    from cirrusmq.settlement.dead_letter import DeadLetterRequest, dead_letter
-
-    receipts = [each.receiptHandle for each in entries]
-    request = read_values({"receipts": receipts}, DeadLetterRequest)
-    return dead_letter(asked.core, request, messages.source_of(asked.core, queue))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists
 from cirrusmq.base.names import RECEIVER_NAME
-from cirrusmq.model.queue import Queue, change_attributes
+from cirrusmq.model.queue import Queue, SdkAttributes
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.counts import count
+from cirrusmq.queues.queues import change_queue, dead_letter_sources, list_queues
 from cirrusmq.queues.queues import create_queue as make_queue
-from cirrusmq.queues.queues import dead_letter_sources, list_queues, update_queue
 from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters
 from cirrusmq_dialects.asking import MANAGE, SHOW, all_of
@@ -56,7 +54,7 @@ def create_queue(asked: Asked) -> Any:
         tag = text("defaultTagName", given.defaultTagName, RECEIVER_NAME.limit)
         changes[shapes.DEFAULT_TAG] = tag
     read, texts = shapes.native(changes)
-    sdk = shapes.with_texts(None, texts)
+    sdk = SdkAttributes(texts=texts) if texts else None
     queue, created = make_queue(asked.core, owner, native_name, read, sdk=sdk)
     if not created:
         raise AlreadyExists(f"{shown_name(queue)} exists")
@@ -88,24 +86,26 @@ def set_part(asked: Asked) -> Any:
     changes = _read(asked, queue.account)
     if not changes:
         raise invalid(part, "gives nothing to change")
-    return type(request)(**_parts(_change(asked, queue, changes), [part]))
+    queue = change_queue(asked.core, queue.account, queue.name, *shapes.native(changes))
+    return type(request)(**_parts(queue, [part]))
 
 
 def remove_queue_redrive_policy(asked: Asked) -> None:
     """Keeps messages, however often they are received."""
-    _change(asked, asked.queue(MANAGE), {"dead_letter": None})
+    queue = asked.queue(MANAGE)
+    change_queue(asked.core, queue.account, queue.name, *shapes.native({"dead_letter": None}))
 
 
 def get_queue_info(asked: Asked) -> Any:
     """All attributes, and the numbers of messages."""
     queue = asked.queue(SHOW)
     counts = count(asked.core, queue_source(queue, asked.core.now_ms()))
-    takes_letters = bool(shapes.text_of(queue, shapes.DEAD_LETTERS))
+    takes_letters = shapes.DEAD_LETTERS in queue.sdk_texts
     return of.QueueInfo(
         **_shown(queue),
         queueState=shapes.show_state(queue, counts),
         isDeadLetterQueue=takes_letters,
-        defaultTagName=shapes.text_of(queue, shapes.DEFAULT_TAG),
+        defaultTagName=queue.sdk_texts.get(shapes.DEFAULT_TAG, ""),
         sourceQueues=_sources(asked, queue) if takes_letters else None,
     )
 
@@ -140,19 +140,6 @@ def _read(asked: Asked, owner: str) -> dict[str, Any]:
         target = target if owner == asked.caller.account else f"{owner}:{target}"
         asked.caller.require(("send", "manage"), "queues", target, " (redrivePolicy)")
     return changes
-
-
-def _change(asked: Asked, queue: Queue, changes: Mapping[str, Any]) -> Queue:
-    """Changes a queue. Returns it as it is then."""
-    core = asked.core
-    read, texts = shapes.native(changes)
-    core.settings.check_message_bytes(read.max_message_bytes)
-
-    def change(before: Queue) -> Queue:
-        sdk = shapes.with_texts(before.sdk, texts)
-        return replace(change_attributes(before, read, core.now_ms()), sdk=sdk)
-
-    return update_queue(core, queue.account, queue.name, change)
 
 
 def _shown(queue: Queue) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def get_tag_info(asked: Asked) -> Any:
     shown = of.TagInfo(queueName=shown_name(queue), readQPSQuota=source.receive_rate)
     if name is None:
         held: Any = queue
-        shown.tagName = shapes.text_of(queue, shapes.DEFAULT_TAG)
+        shown.tagName = queue.sdk_texts.get(shapes.DEFAULT_TAG, "")
         shown.startTimestamp = queue.created_ms
     else:
         held = receivers.get_receiver(core, queue, name)

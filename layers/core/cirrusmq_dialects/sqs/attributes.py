@@ -253,8 +253,7 @@ def show(queue: Queue, region: str, counts: Counts | None) -> dict[str, str]:
             "maxReceiveCount": dead_letter.max_receives,
         }
         found["RedrivePolicy"] = msgspec.json.encode(policy).decode()
-    if queue.sdk is not None:
-        found |= {name: queue.sdk.texts[name] for name in queue.sdk.texts if name in TEXTS}
+    found |= {name: text for name, text in queue.sdk_texts.items() if name in TEXTS}
     if "KmsMasterKeyId" in found:
         found.setdefault("KmsDataKeyReusePeriodSeconds", REUSE_DEFAULT)
     if hides_nothing(queue):

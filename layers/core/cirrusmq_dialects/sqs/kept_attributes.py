@@ -85,6 +85,5 @@ def _with_encryption(texts: Mapping[str, str], given: Mapping[str, str]) -> dict
 
 def hides_nothing(queue: Queue) -> bool:
     """Returns True if the queue's visibility timeout is 0: received messages are active at once."""
-    texts = queue.sdk.texts if queue.sdk else {}
     held = queue.attributes.visibility_timeout_seconds
-    return texts.get(VISIBILITY) == "0" and held == SHORTEST_LEASE_SECONDS
+    return queue.sdk_texts.get(VISIBILITY) == "0" and held == SHORTEST_LEASE_SECONDS
