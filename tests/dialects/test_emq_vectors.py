@@ -12,6 +12,7 @@ from cirrusmq_dialects import signing
 from cirrusmq_dialects.emq import protocol
 from cirrusmq_dialects.emq.protocol import Head, Reader
 from cirrusmq_dialects.emq.structs import of, result_of
+from cirrusmq_local.stack.unread import receipts_of_emq
 from cirrusmq_local.testing import World
 
 SEND = bytes.fromhex(
@@ -73,7 +74,7 @@ def test_a_recorded_answer_is_written() -> None:
     result = result_of("[Received]")(success=[given])
 
     assert protocol.reply(Head("receiveMessage", 0), result) == RECEIVED
-    assert protocol.receipts_in(RECEIVED) == ["rh"]
+    assert receipts_of_emq(RECEIVED) == ["rh"]
 
 
 def test_a_recorded_refusal_is_written() -> None:
@@ -83,8 +84,8 @@ def test_a_recorded_refusal_is_written() -> None:
 
 
 def test_no_other_answer_has_receipts() -> None:
-    assert protocol.receipts_in(REFUSED) == []
-    assert protocol.receipts_in(RECEIVED[:-9]) == []
+    assert receipts_of_emq(REFUSED) == []
+    assert receipts_of_emq(RECEIVED[:-9]) == []
 
 
 def test_a_recorded_text_has_its_signature() -> None:

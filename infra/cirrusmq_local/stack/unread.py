@@ -24,7 +24,7 @@ _ACTION = re.compile(rb"(?:^|[?&])Action=(?:Batch)?ReceiveMessage(?:&|$)")
 _ELEMENT = re.compile(r"<ReceiptHandle>([^<]+)</ReceiptHandle>")
 """The receipt in XML. A message cannot contain this: a sender's text is escaped."""
 _EMQ_PATH, _EMQ_HEAD_BYTES = "/v1/api/message", 32
-_EMQ_TYPE = "application/x-thrift-binary"
+_EMQ_TYPE, _EMQ_RECEIVE = "application/x-thrift-binary", "receiveMessage"
 _LISTS = ("messages", "Messages", "msgInfoList")
 _NAMES = ("receipt", "ReceiptHandle", "receiptHandle")
 
@@ -42,7 +42,7 @@ def receives(request: Request, role: str) -> bool:
     if target:
         return target.endswith(".ReceiveMessage")
     if request.raw_path.endswith(_EMQ_PATH):
-        return b"receiveMessage" in request.body[:_EMQ_HEAD_BYTES]
+        return _EMQ_RECEIVE.encode() in request.body[:_EMQ_HEAD_BYTES]
     if request.raw_path.startswith("/topics/"):
         return request.method == "GET"
     return any(map(_ACTION.search, (request.query.encode(), request.body)))
@@ -54,9 +54,7 @@ def receipts_of(answer: Answer) -> list[str]:
         return []
     body, headers = answer.body, {(name.lower(), value) for name, value in answer.headers}
     if ("content-type", _EMQ_TYPE) in headers:
-        from cirrusmq_dialects.emq.protocol import receipts_in  # few programs are EMQ's
-
-        return receipts_in(body)
+        return receipts_of_emq(body)
     if ("content-encoding", "gzip") in headers:
         body = gzip.decompress(body)
     if body.startswith(b"<"):
@@ -69,6 +67,24 @@ def receipts_of(answer: Answer) -> list[str]:
         return []
     found = next((told[name] for name in _LISTS if name in told), [told])
     return [each[name] for each in found or () for name in _NAMES if name in each]
+
+
+def receipts_of_emq(body: bytes) -> list[str]:
+    """Returns the receipts in an answer of EMQ's to a receive; none for another one."""
+    # Few programs are EMQ's.
+    from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+    from thrift.transport.TTransport import TMemoryBuffer
+
+    from cirrusmq_dialects.emq.structs import result_of
+
+    reader, result = TBinaryProtocol(TMemoryBuffer(body)), result_of("[Received]")()
+    try:
+        if reader.readMessageBegin()[0] != _EMQ_RECEIVE:
+            return []
+        result.read(reader)
+    except EOFError:
+        return []
+    return [each.receiptHandle for each in result.success or ()]
 
 
 def give_back_unread(core: Core, receipts: Sequence[str]) -> None:

@@ -57,8 +57,9 @@ def query_permission(asked: Asked) -> Any:
         return of.Permission(permission=_ADMIN)
     grant = grants.granted(core, granted_key(account, owner, name), Grant)
     # Without a grant nobody learns if the queue exists.
-    granted = grant is not None and get_queue(core, owner, name).id == grant.queue_id
-    return _told(grant if granted else None)
+    if grant is None or get_queue(core, owner, name).id != grant.queue_id:
+        return of.Permission(permission=_NONE)
+    return of.Permission(permission=_SHOWN[grant.permission])
 
 
 def query_permission_for_id(asked: Asked) -> Any:
@@ -67,9 +68,10 @@ def query_permission_for_id(asked: Asked) -> Any:
     if account == queue.account:
         return of.Permission(permission=_ADMIN)
     try:
-        return _told(grants.get_grant(asked.core, queue, account))
+        grant = grants.get_grant(asked.core, queue, account)
     except GrantNotFound:
-        return _told(None)
+        return of.Permission(permission=_NONE)
+    return of.Permission(permission=_SHOWN[grant.permission])
 
 
 def list_permissions(asked: Asked) -> Any:
@@ -82,11 +84,6 @@ def _named(asked: Asked) -> tuple[Queue, str]:
     """Returns the queue and the account that the request names. Raises InvalidParameter."""
     queue = asked.queue(MANAGE)
     return queue, check_name("account", asked.request.developerId or "", ACCOUNT_NAME)
-
-
-def _told(grant: Grant | None) -> Any:
-    permission = _NONE if grant is None else _SHOWN[grant.permission]
-    return of.Permission(permission=permission)
 
 
 def get_service_version(asked: Asked) -> Any:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from cirrusmq_dialects.calling import function_of
-from cirrusmq_dialects.emq.asking import Asked
+from typing import NamedTuple
 
 _ALL = """
 getServiceVersion Nothing Version account_calls.get_service_version
@@ -63,10 +60,6 @@ class Method(NamedTuple):
     result: str
     function: str
     changes: bool
-
-    def call(self, asked: Asked) -> Any:
-        """Returns the result of a call."""
-        return function_of("emq", self.function)(asked)
 
 
 def method_of(service: str, name: str) -> Method | None:

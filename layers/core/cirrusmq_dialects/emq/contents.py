@@ -46,9 +46,8 @@ def shown_attributes(message: Message) -> dict[str, Struct]:
     """The attributes that were sent; types of other senders come behind STRING or BINARY."""
     found = {}
     for name, (kind, value) in sdk_attributes.read(message.attributes).items():
-        plain, member = ("STRING", "stringValue")
-        if isinstance(value, bytes):
-            plain, member = ("BINARY", "binaryValue")
+        is_text = isinstance(value, str)
+        plain, member = ("STRING", "stringValue") if is_text else ("BINARY", "binaryValue")
         shown = _SHOWN.get(kind, kind)
         if shown[:6].upper() != plain:
             shown = f"{plain}.{kind}"

@@ -16,11 +16,10 @@ _OF_CONTRACT = {
 _NAMED = """
 account developerId, attributes messageAttributes, body messageBody, dead_letter redrivePolicy,
 dead_letter.queue dlqName, delay_seconds delaySeconds, group topic, labels userAttributes,
-priorities enablePriority,
 max_message_bytes messageMaximumBytes, message_retention_seconds messageRetentionSeconds,
-partitions partitionNumber, priority priority, queue queueName, receive_rate readQps,
-receiver tagName, send_rate writeQps, start startTimestamp, where attributeName,
-visibility_timeout_seconds invisibilitySeconds
+partitions partitionNumber, priorities enablePriority, priority priority, queue queueName,
+receive_rate readQps, receiver tagName, send_rate writeQps, start startTimestamp,
+visibility_timeout_seconds invisibilitySeconds, where attributeName
 """
 _NAMES: dict[str, str] = dict(each.split() for each in _NAMED.split(","))
 """Parameters of the core's, as EMQ calls them."""

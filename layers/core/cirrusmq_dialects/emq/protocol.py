@@ -17,9 +17,8 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from cirrusmq_dialects.emq.structs import Struct, of, result_of, struct
+from cirrusmq_dialects.emq.structs import Struct, of, struct
 
-_RECEIVE = "receiveMessage"
 UNKNOWN_METHOD, PROTOCOL_ERROR, INVALID_PROTOCOL = 1, 7, 9
 _DEPTH = 16
 """The deepest argument has four levels; unknown fields are skipped up to this depth."""
@@ -78,16 +77,6 @@ def exception(head: Head, error: MalformedError) -> bytes:
     """The message with an error that no method declares."""
     value = of.ApplicationException(message=str(error)[:200], type=error.kind)
     return _write(head, TMessageType.EXCEPTION, value)
-
-
-def receipts_in(answer: bytes) -> list[str]:
-    """Returns the handles in an answer to a receive; none for another one."""
-    protocol, value = _Bounded(answer), result_of("[Received]")()
-    with contextlib.suppress(MalformedError), _reading():
-        if protocol.readMessageBegin()[0] != _RECEIVE:
-            return []
-        value.read(protocol)
-    return [each.receiptHandle for each in value.success or ()]
 
 
 @contextlib.contextmanager

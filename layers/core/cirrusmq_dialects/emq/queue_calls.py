@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists
@@ -21,20 +21,13 @@ from cirrusmq_dialects.emq.asking import Asked, shown_name, text
 from cirrusmq_dialects.emq.errors import invalid
 from cirrusmq_dialects.emq.structs import of
 
-
-class _Part(NamedTuple):
-    """A part of a queue's attributes that one call changes."""
-
-    read: Callable[[Any, str], dict[str, Any]]
-    show: Callable[[Queue], Any]
-
-
+_Part: TypeAlias = tuple[Callable[[Any, str], dict[str, Any]], Callable[[Queue], Any]]
 _PARTS: Mapping[str, _Part] = {
-    "queueAttribute": _Part(shapes.read, shapes.show),
-    "queueQuota": _Part(shapes.read_quota, shapes.show_quota),
-    "redrivePolicy": _Part(shapes.read_redrive, shapes.show_redrive),
+    "queueAttribute": (shapes.read, shapes.show),
+    "queueQuota": (shapes.read_quota, shapes.show_quota),
+    "redrivePolicy": (shapes.read_redrive, shapes.show_redrive),
 }
-"""By the field that has it in requests and in answers."""
+"""How a part of a queue's attributes is read and shown, by its field in requests and answers."""
 
 
 def create_queue(asked: Asked) -> Any:
@@ -130,10 +123,10 @@ def list_sources(asked: Asked) -> Any:
 def _read(asked: Asked, owner: str) -> dict[str, Any]:
     """Returns the changes in the parts that a request has. Raises EmqError or Forbidden."""
     changes: dict[str, Any] = {}
-    for name, part in _PARTS.items():
+    for name, (read, _) in _PARTS.items():
         given = getattr(asked.request, name, None)
         if given is not None:
-            changes |= part.read(given, owner)
+            changes |= read(given, owner)
     if "dead_letter" in changes:
         # Messages come to a dead-letter queue: `send` or `manage` on it is needed.
         target = changes["dead_letter"]["queue"]
@@ -153,7 +146,7 @@ def _shown(queue: Queue) -> dict[str, Any]:
 
 
 def _parts(queue: Queue, names: Iterable[str]) -> dict[str, Any]:
-    return {"queueName": shown_name(queue), **{name: _PARTS[name].show(queue) for name in names}}
+    return {"queueName": shown_name(queue), **{name: _PARTS[name][1](queue) for name in names}}
 
 
 def _sources(asked: Asked, queue: Queue) -> list[str]:

@@ -11,7 +11,7 @@ from cirrusmq.access.signing_keys import UnknownKeyError, WrongSignatureError
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.model.message import answer_too_large
 from cirrusmq_dialects import reporting
-from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.calling import Call, function_of
 from cirrusmq_dialects.emq import protocol, signature
 from cirrusmq_dialects.emq.asking import Asked
 from cirrusmq_dialects.emq.calls import Method, method_of
@@ -68,7 +68,7 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
         request = reader.argument(method.argument)
         progress.resource = str(getattr(request, "queueName", None) or "")[:150]
         asked = Asked(call=call, caller=caller, request=request, progress=progress)
-        result.success = method.call(asked)
+        result.success = function_of("emq", method.function)(asked)
         written = protocol.reply(head, result)
         if len(written) > ANSWER_BYTES:
             raise answer_too_large(len(written), ANSWER_BYTES)
