@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq_dialects.emq.structs import Struct, of
+from cirrusmq_dialects.emq.structs import of
 from cirrusmq_dialects.own_names import renamed
 
 INVALID_ACTION, INVALID_ATTRIBUTE, QUEUE_EXIST, QUEUE_NAME_MISSING = 1, 2, 4, 5
@@ -42,12 +44,9 @@ def of_contract(error: CirrusMQError) -> EmqError:
     return EmqError(code, reason if name is None else f"{name}: {reason}")
 
 
-def shown(error: EmqError, request_id: str) -> Struct:
+def shown(error: EmqError, request_id: str) -> Any:
     """The error as an answer has it."""
-    made: Struct = of.Error(
-        errorCode=error.code, errMsg=error.text, details="", requestId=request_id
-    )
-    return made
+    return of.Error(errorCode=error.code, errMsg=error.text, details="", requestId=request_id)
 
 
 def invalid(name: str, reason: str) -> EmqError:

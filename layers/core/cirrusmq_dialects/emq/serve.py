@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from functools import partial
 from typing import Any
 
 from cirrusmq.access.keys import Caller
@@ -86,13 +87,9 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
 
 def _authenticate(call: Call, progress: reporting.Progress) -> Caller:
     progress.key_id, signed, at = signature.read(call.headers)
+    fits = partial(signature.is_signed_with, call, signed)
     try:
-        return authenticate(
-            call,
-            progress.key_id,
-            lambda secret: signature.is_signed_with(secret, signed, call),
-            at,
-        )
+        return authenticate(call, progress.key_id, fits, at)
     except tuple(_REFUSALS) as error:
         raise EmqError(PERMISSION_DENIED, _REFUSALS[type(error)]) from error
 

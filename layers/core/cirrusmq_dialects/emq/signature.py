@@ -26,7 +26,7 @@ def read(headers: Mapping[str, str]) -> tuple[str, str, int]:
     return found[1], found[2], int(at)
 
 
-def is_signed_with(secret: str, signature: str, call: Call) -> bool:
+def is_signed_with(call: Call, signature: str, secret: str) -> bool:
     """Returns True if the signature was made with the secret, of this call and this body."""
     digest = hashlib.md5(call.body, usedforsecurity=False).hexdigest()
     told = call.headers.get("content-md5", "")
