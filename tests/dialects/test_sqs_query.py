@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -59,6 +60,33 @@ def test_all_calls_are_answered_in_xml(replies: dict[str, Reply]) -> None:
         path = "RequestId" if name in refused else "ResponseMetadata/RequestId"
         assert found(reply, path) == ["00000000-0000-0000-0000-000000000000"]
     assert error(replies["add_permission"]) == "AWS.SimpleQueueService.UnsupportedOperation"
+
+
+def test_answers_are_in_json_where_they_are_asked_for(
+    world: World, key: Key, orders: str, shop: Client
+) -> None:
+    shop.send("orders", "a & b")
+
+    def told(action: str, url: str = f"{URL}/") -> tuple[int, dict[str, Any]]:
+        content = f"Action={action}".encode()
+        headers = {**sign(key.id, key.secret, url, content), "accept": "application/json"}
+        reply = call(world, "POST", url, headers, content)
+        assert reply.headers["Content-Type"] == "application/json"
+        return reply.status, json.loads(reply.text)
+
+    _, shown = told(f"GetQueueAttributes&QueueUrl={orders}&AttributeName.1=QueueArn")
+    (pair,) = shown["GetQueueAttributesResponse"]["GetQueueAttributesResult"]["Attributes"]
+    assert pair["Name"] == "QueueArn"
+    assert pair["Value"].endswith(":shop:orders")
+    _, received = told(f"ReceiveMessage&QueueUrl={orders}&AttributeName.1=SenderId")
+    (message,) = received["ReceiveMessageResponse"]["ReceiveMessageResult"]["Messages"]
+    assert message["Body"] == "a & b"
+    assert message["Attributes"] == [{"Name": "SenderId", "Value": "shop"}]
+    _, purged = told(f"PurgeQueue&QueueUrl={orders}")
+    assert purged["PurgeQueueResponse"].keys() == {"ResponseMetadata"}
+    status, refused = told("ListQueues", f"{URL}/shop/orders")
+    assert (status, refused["Error"]["Code"]) == (400, "InvalidAction")
+    assert "ListQueues is not valid for this endpoint" in refused["Error"]["Message"]
 
 
 def test_queues_in_xml(replies: dict[str, Reply]) -> None:

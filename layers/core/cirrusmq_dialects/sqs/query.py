@@ -55,12 +55,12 @@ _ELEMENTS = {
     "Failed": "BatchResultErrorEntry",
 }
 """Names of the elements of lists, by the member's name."""
-_PAIRS = {
+PAIRS = {
     "Attributes": ("Attribute", "Name", "Value"),
     "MessageAttributes": ("MessageAttribute", "Name", "Value"),
     "Tags": ("Tag", "Key", "Value"),
 }
-_WITHOUT_RESULT = frozenset(
+WITHOUT_RESULT = frozenset(
     {
         *("AddPermission", "ChangeMessageVisibility", "DeleteMessage", "DeleteQueue"),
         *("PurgeQueue", "RemovePermission", "SetQueueAttributes", "TagQueue", "UntagQueue"),
@@ -172,7 +172,7 @@ def _mapped(held: Any, shape: _Map) -> dict[str, Any]:
 def write(action: str, result: Mapping[str, Any], request_id: str) -> Answer:
     """Returns the answer of a call."""
     content = ""
-    if action not in _WITHOUT_RESULT:
+    if action not in WITHOUT_RESULT:
         content = _element(f"{action}Result", "".join(_written(action, result)))
     told = f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata>"
     text = f'{_HEAD}<{action}Response xmlns="{NAMESPACE}">{content}{told}</{action}Response>'
@@ -182,10 +182,9 @@ def write(action: str, result: Mapping[str, Any], request_id: str) -> Answer:
 def write_error(error: SqsError, request_id: str) -> Answer:
     """Returns the answer of a refused call."""
     fault = "Sender" if error.is_senders else "Receiver"
-    message = _NO_QUEUE if error.message == NO_QUEUE else error.message
     told = (
         f"<Error><Type>{fault}</Type><Code>{error.query_code}</Code>"
-        f"<Message>{_text(message)}</Message><Detail/></Error>"
+        f"<Message>{_text(message_of(error))}</Message><Detail/></Error>"
         f"<RequestId>{request_id}</RequestId>"
     )
     text = f'{_HEAD}<ErrorResponse xmlns="{NAMESPACE}">{told}</ErrorResponse>'
@@ -194,11 +193,16 @@ def write_error(error: SqsError, request_id: str) -> Answer:
     return Answer(error.status, _headers(request_id), text.encode())
 
 
+def message_of(error: SqsError) -> str:
+    """Returns the words of a refusal as this protocol has them."""
+    return _NO_QUEUE if error.message == NO_QUEUE else error.message
+
+
 def _written(action: str, members: Mapping[str, Any]) -> Iterator[str]:
     for name, held in members.items():
         match held:
-            case dict() if name in _PAIRS:
-                yield from _pairs(action, held, *_PAIRS[name])
+            case dict() if name in PAIRS:
+                yield from _pairs(action, held, *PAIRS[name])
             case dict():
                 yield _element(name, "".join(_written(action, held)))
             case list():

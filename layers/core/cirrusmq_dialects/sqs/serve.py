@@ -54,19 +54,27 @@ JSON = Protocol(
 
 
 def _protocol(call: Call) -> Protocol:
-    """Returns the protocol of JSON, or of forms for older clients and for other programs."""
+    """Returns the protocol of JSON, or of forms for older clients and for other programs.
+
+    Forms are answered in XML, or in JSON for programs that want it.
+    """
     if "x-amz-target" in call.headers or call.headers.get("content-type", "").startswith(_JSON):
         return JSON
     # Few clients are: the others' cold starts do without.
     from cirrusmq_dialects.sqs import query
 
-    return Protocol(
+    protocol = Protocol(
         read=query.read_call,
         write=query.write,
         write_error=query.write_error,
         is_call=query.has_action,
         answer_share=_XML_SHARE,
     )
+    if call.headers.get("accept", "").strip().lower() != "application/json":
+        return protocol
+    from cirrusmq_dialects.sqs import query_json
+
+    return protocol._replace(write=query_json.write, write_error=query_json.write_error)
 
 
 def serve(call: Call) -> dict[str, Any]:
