@@ -103,7 +103,17 @@ class Peer:
 
 def all_peers() -> list[Peer]:
     """Returns all queues, ours first."""
-    from .peers import beanstalkd, dramatiq_redis, jetstream, ours, pgmq, procrastinate_jobs, rabbit
+    from .peers import (
+        beanstalkd,
+        dramatiq_redis,
+        jetstream,
+        ours,
+        pgmq,
+        pgqueuer_jobs,
+        procrastinate_jobs,
+        rabbit,
+    )
 
-    modules = (ours, procrastinate_jobs, pgmq, rabbit, jetstream, dramatiq_redis, beanstalkd)
+    on_postgres = (procrastinate_jobs, pgqueuer_jobs, pgmq)
+    modules = (ours, *on_postgres, rabbit, jetstream, dramatiq_redis, beanstalkd)
     return [module.PEER for module in modules]
