@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.protocol.TProtocol import TProtocolException
-from thrift.Thrift import TException, TMessageType, TType
+from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from cirrusmq_dialects.emq.structs import Struct, of, struct
 
-UNKNOWN_METHOD, PROTOCOL_ERROR, INVALID_PROTOCOL = 1, 7, 9
 _DEPTH = 16
 """The deepest argument has four levels; unknown fields are skipped up to this depth."""
 _ELEMENTS = 4_096
@@ -28,13 +27,12 @@ _UNKNOWN_FIELD = 32_767
 _NAME_CHARACTERS = 80
 
 
-class MalformedError(Exception):
+class MalformedError(TApplicationException):  # type: ignore[misc]
     """The bytes are no call of a method that there is."""
 
-    def __init__(self, text: str, kind: int = PROTOCOL_ERROR) -> None:
+    def __init__(self, text: str, kind: int = TApplicationException.PROTOCOL_ERROR) -> None:
         """`kind`: Thrift's number of the error."""
-        super().__init__(text)
-        self.kind = kind
+        super().__init__(kind, text)
 
 
 class Head(NamedTuple):
@@ -44,61 +42,11 @@ class Head(NamedTuple):
     sequence: int = 0
 
 
-class Reader:
-    """Reads a call: its head first, its argument when its caller is known."""
+class Reader(TBinaryProtocol):  # type: ignore[misc]
+    """Reads a call: its head first, its argument when its caller is known.
 
-    def __init__(self, body: bytes) -> None:
-        self._protocol = _Bounded(body)
-
-    def head(self) -> Head:
-        """Returns the method and the sequence number. Raises MalformedError."""
-        with _reading():
-            method, kind, sequence = self._protocol.readMessageBegin()
-        if kind != TMessageType.CALL or not 0 < len(method) <= _NAME_CHARACTERS:
-            raise MalformedError("a message of type CALL with a method's name is needed")
-        return Head(method, sequence)
-
-    def argument(self, shape: str) -> Any:
-        """Returns the call's one argument, of a struct by its name. Raises MalformedError."""
-        given = struct("Arguments", f"1 request {shape}")()
-        with _reading():
-            given.read(self._protocol)
-        if self._protocol.left:
-            raise MalformedError("there are bytes behind the message")
-        return given.request or getattr(of, shape)()
-
-
-def reply(head: Head, result: Struct) -> bytes:
-    """The message with a method's result."""
-    return _write(head, TMessageType.REPLY, result)
-
-
-def exception(head: Head, error: MalformedError) -> bytes:
-    """The message with an error that no method declares."""
-    value = of.ApplicationException(message=str(error)[:200], type=error.kind)
-    return _write(head, TMessageType.EXCEPTION, value)
-
-
-@contextlib.contextmanager
-def _reading() -> Iterator[None]:
-    """Raises MalformedError for bytes that cannot be read."""
-    try:
-        yield
-    except (TException, EOFError, UnicodeDecodeError, packing.error) as error:
-        raise MalformedError(str(error)) from error
-
-
-def _write(head: Head, kind: int, value: Struct) -> bytes:
-    buffer = TMemoryBuffer()
-    protocol = TBinaryProtocol(buffer, strictWrite=True)
-    protocol.writeMessageBegin(head.method, kind, head.sequence)
-    value.write(protocol)
-    written: bytes = buffer.getvalue()
-    return written
-
-
-class _Bounded(TBinaryProtocol):  # type: ignore[misc]
-    """Reads and makes at most what the body has."""
+    It reads and makes at most what the body has.
+    """
 
     DEFAULT_RECURSION_DEPTH = _DEPTH
 
@@ -109,8 +57,25 @@ class _Bounded(TBinaryProtocol):  # type: ignore[misc]
         """Types that the container to be read must have; None if it is skipped."""
         self._kept = 0
 
+    def head(self) -> Head:
+        """Returns the method and the sequence number. Raises MalformedError."""
+        with _reading():
+            method, kind, sequence = self.readMessageBegin()
+        if kind != TMessageType.CALL or not 0 < len(method) <= _NAME_CHARACTERS:
+            raise MalformedError("a message of type CALL with a method's name is needed")
+        return Head(method, sequence)
+
+    def argument(self, shape: str) -> Any:
+        """Returns the call's one argument, of a struct by its name. Raises MalformedError."""
+        given = struct("Arguments", f"1 request {shape}")()
+        with _reading():
+            given.read(self)
+        if self._left:
+            raise MalformedError("there are bytes behind the message")
+        return given.request or getattr(of, shape)()
+
     @property
-    def left(self) -> int:
+    def _left(self) -> int:
         """Bytes that are not yet read."""
         return self._size - int(self.trans._buffer.tell())
 
@@ -145,7 +110,7 @@ class _Bounded(TBinaryProtocol):  # type: ignore[misc]
     def _checked(self, begun: tuple[int, ...]) -> tuple[int, ...]:
         *kinds, size = begun
         wanted, self._elements = self._elements, None
-        if size * len(kinds) > self.left:
+        if size * len(kinds) > self._left:
             raise TProtocolException(TProtocolException.SIZE_LIMIT, "a container is too large")
         if wanted is None:
             return begun
@@ -155,3 +120,40 @@ class _Bounded(TBinaryProtocol):  # type: ignore[misc]
         if size and tuple(kinds) != wanted:
             raise TProtocolException(TProtocolException.INVALID_DATA, "a container of other types")
         return begun
+
+
+class _Writer(TBinaryProtocol):  # type: ignore[misc]
+    """Writes structs, and dicts of the fields of structs."""
+
+    def writeContainerStruct(self, val: Any, spec: Any) -> None:  # noqa: N802
+        made, fields = spec
+        given = made(**val) if isinstance(val, dict) else val
+        super().writeContainerStruct(given, fields)
+
+
+def reply(head: Head, result: Struct) -> bytes:
+    """The message with a method's result."""
+    return _write(head, TMessageType.REPLY, result)
+
+
+def exception(head: Head, error: MalformedError) -> bytes:
+    """The message with an error that no method declares."""
+    return _write(head, TMessageType.EXCEPTION, error)
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Raises MalformedError for bytes that cannot be read."""
+    try:
+        yield
+    except (TException, EOFError, UnicodeDecodeError, packing.error) as error:
+        raise MalformedError(str(error)) from error
+
+
+def _write(head: Head, kind: int, value: Struct | MalformedError) -> bytes:
+    buffer = TMemoryBuffer()
+    protocol = _Writer(buffer, strictWrite=True)
+    protocol.writeMessageBegin(head.method, kind, head.sequence)
+    value.write(protocol)
+    written: bytes = buffer.getvalue()
+    return written

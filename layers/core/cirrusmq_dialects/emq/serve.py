@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import base64
-import re
 from functools import partial
 from typing import Any
 
-from cirrusmq.access.keys import Caller
 from cirrusmq.access.signing_keys import UnknownKeyError, WrongSignatureError
 from cirrusmq.base.limits import ANSWER_BYTES
-from cirrusmq.model.message import answer_too_large
 from cirrusmq_dialects import reporting
 from cirrusmq_dialects.calling import Call, function_of
 from cirrusmq_dialects.emq import protocol, signature
@@ -22,7 +19,6 @@ from cirrusmq_dialects.emq.structs import result_of
 from cirrusmq_dialects.signing import ExpiredError, authenticate
 
 _TYPE = "application/x-thrift-binary"
-_PLAIN = re.compile(r"[A-Za-z]+", re.ASCII)
 _MAX_BYTES = 1_048_576
 _REFUSALS: dict[type[Exception], str] = {
     UnknownKeyError: "the access key is not known",
@@ -37,14 +33,15 @@ def serve(call: Call) -> dict[str, Any]:
     try:
         if call.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
             text = f"this endpoint reads {_TYPE} alone"
-            raise MalformedError(text, protocol.INVALID_PROTOCOL)
+            raise MalformedError(text, MalformedError.INVALID_PROTOCOL)
         reader = Reader(call.body)
         head = reader.head()
         method = method_of(call.path.rpartition("/")[2], head.method)
         if method is None:
-            named = head.method if _PLAIN.fullmatch(head.method) else "that is given"
+            is_plain = head.method.isascii() and head.method.isalpha()
+            named = head.method if is_plain else "that is given"
             text = f"the method {named} is not known here"
-            raise MalformedError(text, protocol.UNKNOWN_METHOD)
+            raise MalformedError(text, MalformedError.UNKNOWN_METHOD)
         message = _answer(call, reader, head, method)
     except MalformedError as error:
         message = protocol.exception(head, error)
@@ -63,7 +60,9 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
     result = result_of(method.result)()
     code = "Ok"
     try:
-        progress.caller = caller = _authenticate(call, progress)
+        progress.key_id, signed, at = signature.read(call.headers)
+        fits = partial(signature.is_signed_with, call, signed)
+        progress.caller = caller = authenticate(call, progress.key_id, fits, at)
         if len(call.body) > _MAX_BYTES:
             raise invalid("the request", f"has at most {_MAX_BYTES:,} bytes")
         request = reader.argument(method.argument)
@@ -72,7 +71,7 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
         result.success = function_of("emq", method.function)(asked)
         written = protocol.reply(head, result)
         if len(written) > ANSWER_BYTES:
-            raise answer_too_large(len(written), ANSWER_BYTES)
+            raise invalid("the answer", f"has at most {ANSWER_BYTES:,} bytes")
     except MalformedError:
         raise
     except Exception as error:
@@ -85,16 +84,9 @@ def _answer(call: Call, reader: Reader, head: Head, method: Method) -> bytes:
     return written
 
 
-def _authenticate(call: Call, progress: reporting.Progress) -> Caller:
-    progress.key_id, signed, at = signature.read(call.headers)
-    fits = partial(signature.is_signed_with, call, signed)
-    try:
-        return authenticate(call, progress.key_id, fits, at)
-    except tuple(_REFUSALS) as error:
-        raise EmqError(PERMISSION_DENIED, _REFUSALS[type(error)]) from error
-
-
 def _refusal(call: Call, head: Head, error: Exception) -> EmqError:
     if isinstance(error, EmqError):
         return error
+    if type(error) in _REFUSALS:
+        return EmqError(PERMISSION_DENIED, _REFUSALS[type(error)])
     return of_contract(reporting.told(call, f"emq {head.method}", error))

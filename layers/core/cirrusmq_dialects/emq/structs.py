@@ -11,7 +11,6 @@ from thrift.Thrift import TType
 _FIELDS = """
 Nothing:
 Error: 1 errorCode i32, 2 errMsg text, 3 details text, 4 requestId text
-ApplicationException: 1 message text, 2 type i32
 Version: 1 major i32, 2 minor i32, 3 revision i32, 4 date text, 5 details text
 Throughput: 1 readQps i64, 2 writeQps i64
 QueueQuota: 2 throughput Throughput
