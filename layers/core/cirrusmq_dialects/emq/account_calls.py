@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from cirrusmq import __version__
 from cirrusmq.access import grants
@@ -15,9 +14,8 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue, list_queues
 from cirrusmq.storage.directory import granted_key
 from cirrusmq_dialects.asking import MANAGE, SHOW, all_of
-from cirrusmq_dialects.emq.asking import Asked
+from cirrusmq_dialects.emq.asking import Asked, Result
 from cirrusmq_dialects.emq.errors import INVALID_ACTION, PERMISSION_DENIED, EmqError, invalid
-from cirrusmq_dialects.emq.structs import of
 
 _NONE, _ADMIN = 0, 8
 _NATIVE: dict[int, grants.Permission] = {
@@ -47,37 +45,37 @@ def revoke_permission(asked: Asked) -> None:
         grants.delete_grant(asked.core, queue, account)
 
 
-def query_permission(asked: Asked) -> Any:
+def query_permission(asked: Asked) -> Result:
     """The caller's own permission on a queue."""
     core, account, ref = asked.core, asked.caller.account, asked.ref(asked.request.queueName)
     asked.caller.require(SHOW, "queues", ref)
     owner, name = parse_queue_ref(ref, account, "queue")
     if owner == account:
         get_queue(core, owner, name)
-        return of.Permission(permission=_ADMIN)
+        return {"permission": _ADMIN}
     grant = grants.granted(core, granted_key(account, owner, name), Grant)
     # Without a grant nobody learns if the queue exists.
     if grant is None or get_queue(core, owner, name).id != grant.queue_id:
-        return of.Permission(permission=_NONE)
-    return of.Permission(permission=_SHOWN[grant.permission])
+        return {"permission": _NONE}
+    return {"permission": _SHOWN[grant.permission]}
 
 
-def query_permission_for_id(asked: Asked) -> Any:
+def query_permission_for_id(asked: Asked) -> Result:
     """The permission of an account on a queue."""
     queue, account = _named(asked)
     if account == queue.account:
-        return of.Permission(permission=_ADMIN)
+        return {"permission": _ADMIN}
     try:
         grant = grants.get_grant(asked.core, queue, account)
     except GrantNotFound:
-        return of.Permission(permission=_NONE)
-    return of.Permission(permission=_SHOWN[grant.permission])
+        return {"permission": _NONE}
+    return {"permission": _SHOWN[grant.permission]}
 
 
-def list_permissions(asked: Asked) -> Any:
+def list_permissions(asked: Asked) -> Result:
     """The accounts with a permission on a queue, and which."""
     found = all_of(grants.page_of_grants, asked.core, asked.queue(MANAGE))
-    return of.Permissions(permissionList={each.account: _SHOWN[each.permission] for each in found})
+    return {"permissionList": {each.account: _SHOWN[each.permission] for each in found}}
 
 
 def _named(asked: Asked) -> tuple[Queue, str]:
@@ -86,12 +84,11 @@ def _named(asked: Asked) -> tuple[Queue, str]:
     return queue, check_name("account", asked.request.developerId or "", ACCOUNT_NAME)
 
 
-def get_service_version(asked: Asked) -> Any:
+def get_service_version(asked: Asked) -> Result:
     """The version of this service."""
     major, minor, revision = map(int, __version__.split(".")[:3])
-    return of.Version(
-        major=major, minor=minor, revision=revision, date="", details=f"CirrusMQ {__version__}"
-    )
+    numbers = {"major": major, "minor": minor, "revision": revision}
+    return {**numbers, "date": "", "details": f"CirrusMQ {__version__}"}
 
 
 def valid_client_version(asked: Asked) -> None:
@@ -104,13 +101,13 @@ def refuse(asked: Asked) -> None:
     raise EmqError(INVALID_ACTION, f"{asked.progress.action} {reason}")
 
 
-def get_user_quota(asked: Asked) -> Any:
+def get_user_quota(asked: Asked) -> Result:
     """The limits of the caller's account: requests a second, if the deployment has any; queues."""
     rate = asked.core.settings.account_requests_per_second or None
     return _quota(asked, rate, rate, QUEUES_PER_ACCOUNT)
 
 
-def get_user_used_quota(asked: Asked) -> Any:
+def get_user_used_quota(asked: Asked) -> Result:
     """The queues of the caller's account, and the sums of their rates."""
     asked.require_whole_account()
     held = [each.attributes for each in all_of(list_queues, asked.core, _own(asked), "")]
@@ -119,10 +116,9 @@ def get_user_used_quota(asked: Asked) -> Any:
     return _quota(asked, reads, writes, len(held))
 
 
-def _quota(asked: Asked, reads: int | None, writes: int | None, queues: int) -> Any:
-    throughput = of.Throughput(readQps=reads, writeQps=writes)
-    quota = of.UserQuota(throughput=throughput, queueNumber=queues)
-    return of.QuotaOfDeveloper(developerId=_own(asked), userQuota=quota)
+def _quota(asked: Asked, reads: int | None, writes: int | None, queues: int) -> Result:
+    quota = {"throughput": {"readQps": reads, "writeQps": writes}, "queueNumber": queues}
+    return {"developerId": _own(asked), "userQuota": quota}
 
 
 def _own(asked: Asked) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from cirrusmq.access.permissions import Need, authorize
 from cirrusmq.access.scopes import Right
@@ -13,6 +13,8 @@ from cirrusmq_dialects.asking import MANAGE, RECEIVE, SEND, SHOW, CallerAsked
 from cirrusmq_dialects.emq.errors import QUEUE_NAME_MISSING, EmqError, invalid
 from cirrusmq_dialects.reporting import Progress
 
+Result: TypeAlias = dict[str, Any]
+"""The fields of an answer's struct, by their names; structs in it are such, too."""
 _NEEDS: dict[tuple[Right, ...], Need] = {
     SHOW: "info",
     SEND: "send",

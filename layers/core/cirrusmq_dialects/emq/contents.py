@@ -11,11 +11,10 @@ from cirrusmq.base.sdk_attributes import BYTES, TEXT, Typed
 from cirrusmq.model.message import Message
 from cirrusmq_dialects.bodies import in_request
 from cirrusmq_dialects.emq.errors import MESSAGE_BODY_MISSING, EmqError, invalid
-from cirrusmq_dialects.emq.structs import Struct, of
 
 _TYPE = re.compile(r"(?i:string|binary)[A-Za-z0-9.]{0,100}", re.ASCII)
-_PLAIN = {"STRING": TEXT, "BINARY": BYTES}
-_SHOWN = {TEXT: "STRING", BYTES: "BINARY"}
+_FORMS = {"STRING": (TEXT, "stringValue"), "BINARY": (BYTES, "binaryValue")}
+"""The core's name of the plain type and the field of the value, by the beginning of a type."""
 
 
 def native(body: str | None, attributes: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -31,25 +30,25 @@ def native(body: str | None, attributes: Mapping[str, Any] | None) -> dict[str, 
 
 def typed(field: str, given: Any) -> Typed:
     """Reads an attribute's value, which is in a field of this name. Raises EmqError."""
-    given = given or of.MessageAttribute()
-    kind = given.type or ""
+    kind = getattr(given, "type", None) or ""
     if not _TYPE.fullmatch(kind):
         reason = "must begin with STRING or BINARY, then have letters, digits and dots"
         raise invalid(field, f"a type {reason}")
-    value = given.binaryValue if kind[:6].lower() == "binary" else given.stringValue
+    own, member = _FORMS[kind[:6].upper()]
+    value = getattr(given, member)
     if value is None:
         raise invalid(field, f"a value of type {kind} is missing")
-    return Typed(_PLAIN.get(kind, kind), value)
+    return Typed(own if kind in _FORMS else kind, value)
 
 
-def shown_attributes(message: Message) -> dict[str, Struct]:
+def shown_attributes(message: Message) -> dict[str, Any]:
     """The attributes that were sent; types of other senders come behind STRING or BINARY."""
     found = {}
     for name, (kind, value) in sdk_attributes.read(message.attributes).items():
-        is_text = isinstance(value, str)
-        plain, member = ("STRING", "stringValue") if is_text else ("BINARY", "binaryValue")
-        shown = _SHOWN.get(kind, kind)
-        if shown[:6].upper() != plain:
-            shown = f"{plain}.{kind}"
-        found[name] = of.MessageAttribute(type=shown, **{member: value})
+        form = "STRING" if isinstance(value, str) else "BINARY"
+        own, member = _FORMS[form]
+        shown = form if kind == own else kind
+        if shown[:6].upper() != form:
+            shown = f"{form}.{kind}"
+        found[name] = {"type": shown, member: value}
     return found

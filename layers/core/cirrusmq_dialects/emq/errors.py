@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq_dialects.emq.structs import of
 from cirrusmq_dialects.own_names import renamed
 
 INVALID_ACTION, INVALID_ATTRIBUTE, QUEUE_EXIST, QUEUE_NAME_MISSING = 1, 2, 4, 5
@@ -44,9 +41,10 @@ def of_contract(error: CirrusMQError) -> EmqError:
     return EmqError(code, reason if name is None else f"{name}: {reason}")
 
 
-def shown(error: EmqError, request_id: str) -> Any:
+def shown(error: EmqError, request_id: str) -> dict[str, object]:
     """The error as an answer has it."""
-    return of.Error(errorCode=error.code, errMsg=error.text, details="", requestId=request_id)
+    told = {"errorCode": error.code, "errMsg": error.text}
+    return {**told, "details": "", "requestId": request_id}
 
 
 def invalid(name: str, reason: str) -> EmqError:

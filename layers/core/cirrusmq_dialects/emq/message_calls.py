@@ -24,75 +24,64 @@ from cirrusmq.sending.send_request import SendRequest
 from cirrusmq_dialects import messages
 from cirrusmq_dialects.asking import RECEIVE, SEND
 from cirrusmq_dialects.bodies import in_request, shown_body
-from cirrusmq_dialects.emq.asking import Asked, integer, shown_name, text
-from cirrusmq_dialects.emq.attributes import LEVELS, RECEIVES, native_tag, receive_number
+from cirrusmq_dialects.emq.asking import Asked, Result, integer, shown_name, text
+from cirrusmq_dialects.emq.attributes import RECEIVES, native_tag, numbers, receive_number
 from cirrusmq_dialects.emq.contents import native, shown_attributes, typed
 from cirrusmq_dialects.emq.errors import invalid, of_contract, shown
-from cirrusmq_dialects.emq.structs import of
 
-_SENT: Mapping[str, tuple[str, tuple[int, int]]] = {
-    "delaySeconds": ("delay_seconds", (0, 900)),
-    "invisibilitySeconds": ("visibility_timeout_seconds", (2, 43_200)),
-    "priority": ("priority", (1, LEVELS)),
-}
-_WAIT, _HIDE = (0, 20), (0, 43_200)
+_HIDE = (0, 43_200)
 _LOOKS = 8
 """Looks of a receive by an attribute, of 8 read units each: it has no cursor to go on with."""
 Act: TypeAlias = Callable[[Core, Queue, Mapping[str, Any]], messages.Results]
 """Settles messages; the seconds of a visibility change, by receipt, are for that alone."""
 
 
-def send_message(asked: Asked) -> Any:
+def send_message(asked: Asked) -> Result:
     """Sends a message."""
     (sent,) = _send(asked, [asked.request])
-    return of.Sent(**sent)
+    return sent
 
 
-def send_message_batch(asked: Asked) -> Any:
+def send_message_batch(asked: Asked) -> Result:
     """Sends up to 16 messages, all of them or none."""
     entries = asked.entries("entryId", BATCH_MESSAGES)
     sent = zip(entries, _send(asked, entries), strict=True)
-    done = [of.SentEntry(entryId=entry.entryId, **each) for entry, each in sent]
-    return of.SentBatch(successful=done, failed=[])
+    done = [{"entryId": entry.entryId, **each} for entry, each in sent]
+    return {"successful": done, "failed": []}
 
 
-def receive_message(asked: Asked) -> Any:
+def receive_message(asked: Asked) -> list[Result]:
     """Receives up to 16 messages, of a queue or of one of its tags."""
     given = asked.request
-    limit = integer("maxReceiveMessageNumber", given.maxReceiveMessageNumber, RECEIVES)
-    wait = integer("maxReceiveMessageWaitSeconds", given.maxReceiveMessageWaitSeconds, _WAIT)
+    wanted = {"max": RECEIVES[1], **numbers(given)}
     queue = asked.queue(RECEIVE)
-    wanted = {"max": min(limit or RECEIVES[1], receive_number(queue), BATCH_MESSAGES)}
+    wanted["max"] = min(wanted["max"], receive_number(queue), BATCH_MESSAGES)
 
     def find() -> Source:
         found = asked.queue(RECEIVE)
         return source_named(asked.core, found, native_tag(found, given.tagName))
 
-    if given.attributeName:
-        received = _selected(asked, find, wanted)
-    else:
-        waits = {} if wait is None else {"wait_seconds": wait}
-        received = messages.receive(asked, find, {**wanted, **waits})
-    return [_shown(asked, queue, each) for each in received]
+    receive = _receive_selected if given.attributeName else messages.receive
+    return [_shown(asked, queue, each) for each in receive(asked, find, wanted)]
 
 
-def delete(asked: Asked) -> Any:
+def delete(asked: Asked) -> Result | None:
     """Ends messages."""
     return _settle(asked, messages.delete)
 
 
-def hide(asked: Asked) -> Any:
+def hide(asked: Asked) -> Result | None:
     """Hides messages for a time from now on; 0 ends that."""
     return _settle(asked, messages.hide)
 
 
-def dead(asked: Asked) -> Any:
+def dead(asked: Asked) -> Result | None:
     """Makes dead letters of messages."""
     return _settle(asked, messages.dead_letter)
 
 
-def _send(asked: Asked, entries: Sequence[Any]) -> list[dict[str, Any]]:
-    """Sends messages. Returns what the answers have about each."""
+def _send(asked: Asked, entries: Sequence[Any]) -> list[Result]:
+    """Sends messages. Returns the fields of the answers about them."""
     queue = asked.queue(SEND)
     made = [_message(queue, each, asked.request.topic) for each in entries]
     request = read_values({"messages": made}, SendRequest)
@@ -108,19 +97,18 @@ def _send(asked: Asked, entries: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _message(queue: Queue, entry: Any, topic: str | None) -> dict[str, Any]:
+def _message(queue: Queue, entry: Any, topic: str | None) -> Result:
     made = native(entry.messageBody, entry.messageAttributes)
-    for name, (own, bounds) in _SENT.items():
-        value = integer(name, getattr(entry, name), bounds)
+    for name, number in numbers(entry).items():
         # A delay of 0 is what an ordered queue has anyway, and it takes no delay at all.
-        if value or (value is not None and queue.attributes.delay_seconds):
-            made[own] = value
+        if number or queue.attributes.delay_seconds:
+            made[name] = number
     if topic:
         made["group"] = topic
     return made
 
 
-def _selected(
+def _receive_selected(
     asked: Asked, find: Callable[[], Source], wanted: Mapping[str, Any]
 ) -> list[Received]:
     """Returns messages with an attribute, from a bounded number of looks; it does not wait."""
@@ -130,7 +118,7 @@ def _selected(
 
     core, given = asked.core, asked.request
     value = in_request(typed("attributeValue", given.attributeValue).value)
-    asks = {**wanted, "where": {"name": given.attributeName, "value": value}}
+    asks = {"max": wanted["max"], "where": {"name": given.attributeName, "value": value}}
     for _ in range(_LOOKS):
         request = read_values(asks, ReceiveRequest)
         selected = receive_where(core, begin(core, find, asked.caller, request))
@@ -142,18 +130,8 @@ def _selected(
     return []
 
 
-def _shown(asked: Asked, queue: Queue, each: Received) -> Any:
-    return of.Received(
-        messageID=each.parcel.message_id(each.index),
-        receiptHandle=each.receipt,
-        messageBody=shown_body(each.message),
-        attributes={name: str(value) for name, value in _told(asked, queue, each).items()},
-        messageAttributes=shown_attributes(each.message),
-    )
-
-
-def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, Any]:
-    """Returns what the service says of a message."""
+def _shown(asked: Asked, queue: Queue, each: Received) -> Result:
+    """Returns a received message, and what the service says of it."""
     parcel, index, message = each.parcel, each.index, each.message
     told = {
         "senderId": sender_of(message, queue.account).account,
@@ -174,10 +152,16 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, Any]:
             "originalMessageID": parcel.message_id(index),
             "originalReceiveCount": came.get("receive_count", ""),
         }
-    return told
+    return {
+        "messageID": parcel.message_id(index),
+        "receiptHandle": each.receipt,
+        "messageBody": shown_body(message),
+        "attributes": {name: str(value) for name, value in told.items()},
+        "messageAttributes": shown_attributes(message),
+    }
 
 
-def _settle(asked: Asked, act: Act) -> Any:
+def _settle(asked: Asked, act: Act) -> Result | None:
     """Settles the message or the batch of a call, 16 at a time. Returns the results of a batch.
 
     Everything that can be refused in one is refused before. Raises the refusal of a single one.
@@ -190,22 +174,20 @@ def _settle(asked: Asked, act: Act) -> Any:
         seconds[handle] = each.invisibilitySeconds
         if act is messages.hide and integer("invisibilitySeconds", seconds[handle], _HIDE) is None:
             raise invalid("invisibilitySeconds", "is needed")
-    handles, results = list(seconds), dict[str, CirrusMQError | int]()
+    handles, refused = list(seconds), dict[str, CirrusMQError]()
     for first in range(0, len(handles), BATCH_MESSAGES):
-        some = handles[first : first + BATCH_MESSAGES]
-        results |= act(asked.core, queue, {handle: seconds[handle] for handle in some})
-    refused = {
-        handle: result
-        for handle, result in results.items()
-        if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired"
-    }
+        some = {handle: seconds[handle] for handle in handles[first : first + BATCH_MESSAGES]}
+        for handle, result in act(asked.core, queue, some).items():
+            if isinstance(result, CirrusMQError) and result.code != "ReceiptExpired":
+                refused[handle] = result
     if not is_batch:
         for error in refused.values():
             raise error
         return None
-    failed = [
-        of.Failed(id=handle, reason=shown(of_contract(error), asked.call.id))
-        for handle, error in refused.items()
-    ]
-    done = [handle for handle in results if handle not in refused]
-    return of.Settled(successful=done, failed=failed)
+    return {
+        "successful": [handle for handle in handles if handle not in refused],
+        "failed": [
+            {"id": handle, "reason": shown(of_contract(error), asked.call.id)}
+            for handle, error in refused.items()
+        ],
+    }

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
-
 from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists
 from cirrusmq.base.names import RECEIVER_NAME
@@ -17,20 +14,11 @@ from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters
 from cirrusmq_dialects.asking import MANAGE, SHOW, all_of
 from cirrusmq_dialects.emq import attributes as shapes
-from cirrusmq_dialects.emq.asking import Asked, shown_name, text
+from cirrusmq_dialects.emq.asking import Asked, Result, shown_name, text
 from cirrusmq_dialects.emq.errors import invalid
-from cirrusmq_dialects.emq.structs import of
-
-_Part: TypeAlias = tuple[Callable[[Any, str], dict[str, Any]], Callable[[Queue], Any]]
-_PARTS: Mapping[str, _Part] = {
-    "queueAttribute": (shapes.read, shapes.show),
-    "queueQuota": (shapes.read_quota, shapes.show_quota),
-    "redrivePolicy": (shapes.read_redrive, shapes.show_redrive),
-}
-"""How a part of a queue's attributes is read and shown, by its field in requests and answers."""
 
 
-def create_queue(asked: Asked) -> Any:
+def create_queue(asked: Asked) -> Result:
     """Makes a queue; one of the name that exists is refused, as it is there."""
     given, name = asked.request, asked.request.queueName or ""
     full_name = f"{asked.caller.account}/{name}" if name and "/" not in name else name
@@ -52,11 +40,11 @@ def create_queue(asked: Asked) -> Any:
     if not created:
         raise AlreadyExists(f"{shown_name(queue)} exists")
     counters.note_use(asked.core, queue.id)
-    return of.CreateQueue(
+    return {
         **_shown(queue),
-        deadLetterQueue=bool(given.deadLetterQueue),
-        defaultTagName=given.defaultTagName,
-    )
+        "deadLetterQueue": bool(given.deadLetterQueue),
+        "defaultTagName": given.defaultTagName,
+    }
 
 
 def delete_queue(asked: Asked) -> None:
@@ -72,15 +60,16 @@ def purge_queue(asked: Asked) -> None:
     purge(asked.core, asked.queue(MANAGE), asked.caller.key_id)
 
 
-def set_part(asked: Asked) -> Any:
+def set_part(asked: Asked) -> Result:
     """Changes the attributes, the rates or the dead-letter policy, as far as they are given."""
-    request, queue = asked.request, asked.queue(MANAGE)
-    (part,) = _PARTS.keys() & vars(request)
+    queue = asked.queue(MANAGE)
+    name, part = vars(asked.request)
     changes = _read(asked, queue.account)
     if not changes:
         raise invalid(part, "gives nothing to change")
     queue = change_queue(asked.core, queue.account, queue.name, *shapes.native(changes))
-    return type(request)(**_parts(queue, [part]))
+    shown = shapes.show(queue)
+    return {name: shown[name], part: shown[part]}
 
 
 def remove_queue_redrive_policy(asked: Asked) -> None:
@@ -89,44 +78,40 @@ def remove_queue_redrive_policy(asked: Asked) -> None:
     change_queue(asked.core, queue.account, queue.name, *shapes.native({"dead_letter": None}))
 
 
-def get_queue_info(asked: Asked) -> Any:
+def get_queue_info(asked: Asked) -> Result:
     """All attributes, and the numbers of messages."""
     queue = asked.queue(SHOW)
     counts = count(asked.core, queue_source(queue, asked.core.now_ms()))
     takes_letters = shapes.DEAD_LETTERS in queue.sdk_texts
-    return of.QueueInfo(
+    return {
         **_shown(queue),
-        queueState=shapes.show_state(queue, counts),
-        isDeadLetterQueue=takes_letters,
-        defaultTagName=queue.sdk_texts.get(shapes.DEFAULT_TAG, ""),
-        sourceQueues=_sources(asked, queue) if takes_letters else None,
-    )
+        "queueState": shapes.show_state(queue, counts),
+        "isDeadLetterQueue": takes_letters,
+        "defaultTagName": queue.sdk_texts.get(shapes.DEFAULT_TAG, ""),
+        "sourceQueues": _sources(asked, queue) if takes_letters else None,
+    }
 
 
-def list_queue(asked: Asked) -> Any:
+def list_queue(asked: Asked) -> Result:
     """The full names of the caller's queues that begin with a prefix."""
     asked.require_whole_account()
     account = asked.caller.account
     owner, slash, name = (asked.request.queueNamePrefix or "").rpartition("/")
     if slash and owner != account:
-        return of.Queues(queueName=[])
+        return {"queueName": []}
     found = all_of(list_queues, asked.core, account, name)
-    return of.Queues(queueName=[shown_name(each) for each in found])
+    return {"queueName": [shown_name(each) for each in found]}
 
 
-def list_sources(asked: Asked) -> Any:
+def list_sources(asked: Asked) -> Result:
     """The queues whose dead letters a queue takes."""
     queue = asked.queue(SHOW, asked.request.dlqName or "")
-    return of.DeadLetterSources(dlqName=shown_name(queue), sourceQueues=_sources(asked, queue))
+    return {"dlqName": shown_name(queue), "sourceQueues": _sources(asked, queue)}
 
 
-def _read(asked: Asked, owner: str) -> dict[str, Any]:
+def _read(asked: Asked, owner: str) -> Result:
     """Returns the changes in the parts that a request has. Raises EmqError or Forbidden."""
-    changes: dict[str, Any] = {}
-    for name, (read, _) in _PARTS.items():
-        given = getattr(asked.request, name, None)
-        if given is not None:
-            changes |= read(given, owner)
+    changes = shapes.read(asked.request, owner)
     if "dead_letter" in changes:
         # Messages come to a dead-letter queue: `send` or `manage` on it is needed.
         target = changes["dead_letter"]["queue"]
@@ -135,18 +120,14 @@ def _read(asked: Asked, owner: str) -> dict[str, Any]:
     return changes
 
 
-def _shown(queue: Queue) -> dict[str, Any]:
+def _shown(queue: Queue) -> Result:
     """Returns the fields of a queue that are in both answers about it."""
     return {
-        **_parts(queue, _PARTS),
+        **shapes.show(queue),
         "enablePriority": queue.attributes.priorities is not None,
         "topicQueue": queue.attributes.ordered,
         "deleteMessageForce": False,
     }
-
-
-def _parts(queue: Queue, names: Iterable[str]) -> dict[str, Any]:
-    return {"queueName": shown_name(queue), **{name: _PARTS[name][1](queue) for name in names}}
 
 
 def _sources(asked: Asked, queue: Queue) -> list[str]:

@@ -15,17 +15,16 @@ from cirrusmq.queues import receiver_management, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq_dialects.asking import MANAGE, SHOW
 from cirrusmq_dialects.emq import attributes as shapes
-from cirrusmq_dialects.emq.asking import Asked, integer, shown_name
+from cirrusmq_dialects.emq.asking import Asked, Result, integer, shown_name
 from cirrusmq_dialects.emq.contents import typed
 from cirrusmq_dialects.emq.errors import INDEX_NOT_UNIQUE, EmqError, invalid
-from cirrusmq_dialects.emq.structs import of
 
 _TIMES = (0, 253_402_300_799_999)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 _SQL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) = '((?:[^']|'')*)'", re.ASCII)
 
 
-def create_tag(asked: Asked) -> Any:
+def create_tag(asked: Asked) -> Result:
     """Adds a tag; one of the name that exists is refused, be it the default one.
 
     put ──────────────> rate and attributes ──> answer
@@ -55,12 +54,12 @@ def create_tag(asked: Asked) -> Any:
         raise taken
     if further:
         receiver = receiver_management.change_receiver(core, queue, name, change)
-    return of.CreateTag(
-        queueName=shown_name(queue),
-        tagName=name,
-        startTimestamp=receiver.start_ms,
-        readQPSQuota=receiver.receive_rate,
-    )
+    return {
+        "queueName": shown_name(queue),
+        "tagName": name,
+        "startTimestamp": receiver.start_ms,
+        "readQPSQuota": receiver.receive_rate,
+    }
 
 
 def delete_tag(asked: Asked) -> None:
@@ -69,34 +68,31 @@ def delete_tag(asked: Asked) -> None:
     receiver_management.delete_receiver(asked.core, queue, asked.request.tagName or "")
 
 
-def get_tag_info(asked: Asked) -> Any:
+def get_tag_info(asked: Asked) -> Result:
     """A tag's attributes and counts; without a name the default one's."""
     core, queue = asked.core, asked.queue(SHOW)
     name = shapes.native_tag(queue, asked.request.tagName)
     source = receivers.source_named(core, queue, name)
-    shown = of.TagInfo(queueName=shown_name(queue), readQPSQuota=source.receive_rate)
+    shown: Result = {"queueName": shown_name(queue), "readQPSQuota": source.receive_rate}
     if name is None:
         held: Any = queue
-        shown.tagName = queue.sdk_texts.get(shapes.DEFAULT_TAG, "")
-        shown.startTimestamp = queue.created_ms
+        named = queue.sdk_texts.get(shapes.DEFAULT_TAG, "")
+        shown |= {"tagName": named, "startTimestamp": queue.created_ms}
     else:
         held = receivers.get_receiver(core, queue, name)
-        shown.tagName, shown.startTimestamp = name, held.start_ms
-        shown.userAttributes = dict(held.labels)
+        shown |= {"tagName": name, "startTimestamp": held.start_ms, "userAttributes": held.labels}
         found = _SQL.fullmatch(str((held.filter or {}).get("sql", "")))
         if found is not None:  # it is one that `create_tag` made
-            value = found[2].replace("''", "'")
-            shown.attributeName = found[1]
-            shown.attributeValue = of.MessageAttribute(type="STRING", stringValue=value)
-    shown.tagState = shapes.show_state(held, count(core, source))
-    return shown
+            value = {"type": "STRING", "stringValue": found[2].replace("''", "'")}
+            shown |= {"attributeName": found[1], "attributeValue": value}
+    return {**shown, "tagState": shapes.show_state(held, count(core, source))}
 
 
-def list_tag(asked: Asked) -> Any:
+def list_tag(asked: Asked) -> Result:
     """The names of a queue's tags, without the default one."""
     queue = asked.queue(SHOW)
     names = [each.name for each in receivers.list_receivers(asked.core, queue)]
-    return of.Tags(queueName=shown_name(queue), tagName=names)
+    return {"queueName": shown_name(queue), "tagName": names}
 
 
 def _filter(given: Any) -> dict[str, str] | None:
