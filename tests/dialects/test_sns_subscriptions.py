@@ -119,7 +119,7 @@ def test_a_url_confirms_by_its_token(
         ({"Endpoint": "orders"}, "SQS endpoint ARN"),
         ({"Protocol": "https", "Endpoint": "http://hooks.example/"}, "match the specified"),
         ({"Protocol": "email", "Endpoint": "a@b.example"}, "Protocol"),
-        ({"Protocol": "lambda", "Endpoint": "arn:aws:lambda:a:b:function:c"}, "Protocol"),
+        ({"Protocol": "lambda", "Endpoint": "arn:aws:sqs:a:b:c"}, "Lambda endpoint ARN"),
     ],
 )
 def test_what_is_not_here_is_refused_and_leaves_nothing(

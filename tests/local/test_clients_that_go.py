@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import random
+import select
 import socket
 import struct
 from typing import Any
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from tests.local.test_connections import wait_until
 from tests.stack import Stack, Start
 
+from cirrusmq_dialects.sqs import query_json
 from cirrusmq_local.cloud.events import Answer, Request
 from cirrusmq_local.stack.unread import receipts_of, receives
 
@@ -104,6 +106,14 @@ class Receives:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         opened.close()
 
+    def is_answered(self, opened: socket.socket) -> bool:
+        return bool(select.select([opened], [], [], 0)[0])
+
+    def begin_again(self) -> None:
+        """Another message in the place of one that a client may have."""
+        self.client.post("/queues/orders/purge").raise_for_status()
+        self.send()
+
     def check(self, count: int = 1) -> None:
         """Receives get the messages, which nobody has had; nothing is dead."""
         counts: list[int] = []
@@ -150,7 +160,10 @@ def test_a_client_that_goes_at_once_holds_nothing_of_the_first_look(
     receives = Receives(start())
     receives.send()
     for _ in range(8):
-        receives.go(receives.ask(kind, 0), resets=resets)
+        opened = receives.ask(kind, 0)
+        if receives.is_answered(opened):
+            receives.begin_again()  # on a busy machine: that client has the message
+        receives.go(opened, resets=resets)
 
     receives.check()
 
@@ -180,6 +193,11 @@ ANSWERS: dict[str, tuple[bytes, list[str]]] = {
     "none": (b'{"messages": []}', []),
     "SQS": (b'{"Messages": [{"ReceiptHandle": "r1", "Body": "x"}]}', ["r1"]),
     "SQS without any": (b"{}", []),
+    "SQS's query protocol in JSON": (
+        query_json.write("ReceiveMessage", {"Messages": [{"ReceiptHandle": "r1"}]}, "id").body,
+        ["r1"],
+    ),
+    "SQS's query protocol in JSON, none": (query_json.write("ReceiveMessage", {}, "id").body, []),
     "SQS in XML": (
         b"<?xml version='1.0'?><R><Message><Body>&lt;ReceiptHandle&gt;r2</Body>"
         b"<ReceiptHandle>r1</ReceiptHandle></Message></R>",

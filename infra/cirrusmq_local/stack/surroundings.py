@@ -38,6 +38,8 @@ def set_environment(
         # A user who tries the service out has the subscriber on the same machine.
         "CONFIRM_ENDPOINTS": "false",
         "HTTP_ENDPOINTS": "true",
+        # The owner of the admin key gives the functions at the start.
+        "INVOKE_FUNCTIONS_BY": "managers",
         "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
         # One machine has one user, and its time may pass faster.
         "ACCOUNT_REQUESTS_PER_SECOND": "0",

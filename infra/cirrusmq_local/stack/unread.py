@@ -25,6 +25,8 @@ _ELEMENT = re.compile(r"<ReceiptHandle>([^<]+)</ReceiptHandle>")
 """The receipt in XML. A message cannot contain this: a sender's text is escaped."""
 _EMQ_PATH, _EMQ_HEAD_BYTES = "/v1/api/message", 32
 _EMQ_TYPE, _EMQ_RECEIVE = "application/x-thrift-binary", "receiveMessage"
+_WRAPPERS = ("ReceiveMessageResponse", "ReceiveMessageResult")
+"""Members around all others, in JSON answers of SQS's query protocol."""
 _LISTS = ("messages", "Messages", "msgInfoList")
 _NAMES = ("receipt", "ReceiptHandle", "receiptHandle")
 
@@ -63,6 +65,9 @@ def receipts_of(answer: Answer) -> list[str]:
         told = json.loads(body)
     except ValueError:
         return []
+    for name in _WRAPPERS:
+        if isinstance(told, dict):
+            told = told.get(name, told)
     if not isinstance(told, dict):
         return []
     found = next((told[name] for name in _LISTS if name in told), [told])

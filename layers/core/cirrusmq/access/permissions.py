@@ -57,13 +57,14 @@ def authorize(core: Core, caller: Caller, ref: str, need: Need) -> QueueRef:
 def check_invoke(core: Core, caller: Caller, given: InvokeInput | UnsetType | None) -> None:
     """Checks that the caller may have messages handed to the function that it names.
 
-    The deployment's own role calls it, so its operator lists the functions and gives out the keys:
-    Raises Forbidden for a key that is no admin key, InvalidParameter for an unlisted function.
+    The deployment's own role calls it, so its operator lists the functions and says who may name
+    them. Raises Forbidden for a key that is no admin key if these alone may, InvalidParameter for
+    an unlisted function.
     """
     if not isinstance(given, InvokeInput):
         return
-    if not caller.admin:
-        raise Forbidden("invoke is set with an admin key: the deployment's own role calls it")
+    if not (caller.admin or core.settings.functions_by_managers):
+        raise Forbidden("functions are named with an admin key here (InvokeFunctionsBy)")
     listed = ", ".join(sorted(core.settings.invoke_functions))
     if given.function not in core.settings.invoke_functions:
         allowed = f"must be one of {listed}" if listed else "names a function, and none is listed"

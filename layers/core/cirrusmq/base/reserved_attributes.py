@@ -13,6 +13,7 @@ FROM = "$from"
 """The account that sent the message: `model/sender.py`."""
 PRIORITY = "$prio"
 """The message's priority, if it is not 1: `model/priority.py`."""
-HTTP, HTTPS = "$http", "$https"
-"""The texts for URLs, if they are not the body: `Subscription.body_for`."""
-RESERVED = frozenset({TYPES, TRACE, ONCE, SUBJECT, FROM, PRIORITY, HTTP, HTTPS})
+HTTP, HTTPS, LAMBDA = "$http", "$https", "$lambda"
+"""The texts for URLs and functions, if they are not the body: `Subscription.body_for`."""
+TEXTS = frozenset({HTTP, HTTPS, LAMBDA})
+RESERVED = frozenset({TYPES, TRACE, ONCE, SUBJECT, FROM, PRIORITY}) | TEXTS

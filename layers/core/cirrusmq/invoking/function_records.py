@@ -39,7 +39,7 @@ def event_of(source: Source, batch: Sequence[Received]) -> bytes:
         "eventSourceARN": source_arn(source),
         "awsRegion": _region(),
     }
-    records = [_record(source, each) | origin for each in batch]
+    records = [_of_sns(source, each) or (_record(source, each) | origin) for each in batch]
     return msgspec.json.encode({"Records": records})
 
 
@@ -130,6 +130,20 @@ def _record(source: Source, received: Received) -> dict[str, Any]:
     if isinstance(message.body, bytes) and shown is None:
         system["bodyEncoding"] = "base64"
     return record
+
+
+def _of_sns(source: Source, received: Received) -> dict[str, Any] | None:
+    """The record of a message for a function that a call of SNS subscribed; None of all others."""
+    if not source.text_attributes or NOTIFICATION not in received.parcel.others:
+        return None
+    # Few functions get such messages: the others' cold starts do without.
+    from cirrusmq.model.notification import function_record, notifier_in
+
+    parcel, index = received.parcel, received.index
+    notifier = notifier_in(parcel)
+    assert notifier is not None
+    message = received.message.with_text_of(source.text_attributes)
+    return function_record(notifier, source.account, message, parcel.message_id(index))
 
 
 def _notification(source: Source, received: Received) -> str | None:

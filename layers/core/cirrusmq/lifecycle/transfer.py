@@ -49,9 +49,10 @@ def move_to_queue(
             return None  # it has no place in the target's order
         message = msgspec.structs.replace(message, group=parcel.message_id(index))
     days = parcel.object_days
-    if source.text_attribute is not None and source.text_attribute in message.attributes:
+    own = message.with_text_of(source.text_attributes)
+    if own is not message:
         # The dead letter is the text that was posted, which is no body of its send's object.
-        message, days = message.with_text_of(source.text_attribute), 0
+        message, days = own, 0
     entry = Entry(
         position=parcel.position(index),
         message=message,

@@ -14,7 +14,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
-from cirrusmq.base.reserved_attributes import HTTP, HTTPS, MARK
+from cirrusmq.base.reserved_attributes import MARK, TEXTS
 from cirrusmq.filters.tags import (
     LONG_TAG_CHARACTERS,
     TAG_CHARACTERS,
@@ -82,10 +82,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
             size += self.attributes_bytes + sum(map(_size, self.tags))
         return size
 
-    def with_text_of(self, name: str) -> Message:
-        """Returns the message as a URL got it: its body is the text in the attribute `name`."""
-        kept = {key: value for key, value in self.attributes.items() if key not in (HTTP, HTTPS)}
-        return msgspec.structs.replace(self, body=self.attributes[name], attributes=kept)
+    def with_text_of(self, names: Sequence[str]) -> Message:
+        """Returns the message as a subscriber got it: itself, or with its own text as body.
+
+        names: of the attributes that may have that text; the first one counts. An empty one: the
+        body is the text.
+        """
+        own = next((self.attributes[name] for name in names if name in self.attributes), "")
+        if not own:
+            return self
+        kept = {key: value for key, value in self.attributes.items() if key not in TEXTS}
+        return msgspec.structs.replace(self, body=own, attributes=kept)
 
     @property
     def attributes_as_sent(self) -> Mapping[str, str | bytes]:

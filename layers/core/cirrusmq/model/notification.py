@@ -134,6 +134,41 @@ def notification(
 
     account: the topic's. message_id: of the message, natively; its send has the time.
     """
+    shown = _shown(notifier, account, message, message_id)
+    shown["UnsubscribeURL"] = notifier.unsubscribe_url(account, unsubscribe_token)
+    if told := _attributes(message):
+        shown["MessageAttributes"] = told
+    return msgspec.json.encode(shown).decode()  # bytes as base64
+
+
+def notification_of(parcel: Parcel, index: int, message: Message, account: str) -> str | None:
+    """The text of a message of a subscription without raw delivery; None of all others."""
+    notifier = notifier_in(parcel)
+    if notifier is None:
+        return None
+    return notification(notifier, account, message, parcel.message_id(index))
+
+
+def function_record(
+    notifier: Notifier, account: str, message: Message, message_id: str
+) -> dict[str, Any]:
+    """The record of a message in the event of a function that is subscribed by SNS's call.
+
+    In functions' events a member has another name than in texts, and none is left out.
+    Source: https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html
+    """
+    shown = {"Subject": None, **_shown(notifier, account, message, message_id)}
+    shown["UnsubscribeUrl"] = notifier.unsubscribe_url(account)
+    shown["MessageAttributes"] = _attributes(message)
+    return {
+        "EventSource": "aws:sns",
+        "EventVersion": "1.0",
+        "EventSubscriptionArn": notifier.arn(account),
+        "Sns": shown,
+    }
+
+
+def _shown(notifier: Notifier, account: str, message: Message, message_id: str) -> dict[str, Any]:
     sent_ms = ulid.time_of(_split(message_id)[0])
     shown: dict[str, Any] = {
         "Type": "Notification",
@@ -147,21 +182,12 @@ def notification(
         shown["Subject"] = subject
     shown["Message"] = message.body
     shown["Timestamp"] = format_time(sent_ms)
-    shown["UnsubscribeURL"] = notifier.unsubscribe_url(account, unsubscribe_token)
+    return shown
+
+
+def _attributes(message: Message) -> dict[str, Any]:
     sent = sdk_attributes.read(message.attributes)
-    if sent:
-        shown["MessageAttributes"] = {
-            name: {"Type": typed.type, "Value": typed.value} for name, typed in sent.items()
-        }
-    return msgspec.json.encode(shown).decode()  # bytes as base64
-
-
-def notification_of(parcel: Parcel, index: int, message: Message, account: str) -> str | None:
-    """The text of a message of a subscription without raw delivery; None of all others."""
-    notifier = notifier_in(parcel)
-    if notifier is None:
-        return None
-    return notification(notifier, account, message, parcel.message_id(index))
+    return {name: {"Type": typed.type, "Value": typed.value} for name, typed in sent.items()}
 
 
 def _split(message_id: str) -> tuple[str, int]:

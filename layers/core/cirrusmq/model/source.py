@@ -24,8 +24,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     subscription: str | None = None
     """The subscription's name, if this is one; `queue_name` is its topic's then."""
     subscription_id: str | None = None
-    text_attribute: str | None = None
-    """Name of the attribute that has a message's text for its URL; None if it has no URL."""
+    text_attributes: tuple[str, ...] = ()
+    """Names of the attributes that may have a message's text for its URL or function."""
     log_id: str
     """The queue or topic with the log of bodies that do not fit into a parcel."""
     partitions: int

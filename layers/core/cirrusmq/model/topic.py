@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import QUEUE_NAME, check_name
-from cirrusmq.base.reserved_attributes import HTTP, HTTPS
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, LAMBDA
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter, reads_body
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
@@ -32,6 +32,11 @@ _DEFAULT_POLICY = {"http": "exponential_decay", "pull": "unordered"}
 _Start: TypeAlias = Annotated[
     str, Meta(description="latest, earliest or a time within the last 24 hours")
 ]
+
+
+FUNCTIONS = "functions"
+"""Name in a subscription's `sdk` of the ARN of functions, up to `:function:`; a call of SNS sets it
+for the protocol `lambda`, which is a group with a function here."""
 
 
 class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,20 +204,31 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """Returns the text that it gets of a message with these attributes and body.
 
         Subscriptions share a message. Its body is the text for queues; if a call of SNS gave URLs
-        another one (`MessageStructure` `json`), that is an attribute of the service's own:
+        or functions another one (`MessageStructure` `json`), that is an attribute of the service's
+        own. A function's is written only if it is not the one for `https`; if it is the body, as
+        an empty text, which no message of SNS has:
 
-            {"default": "a", "https": "b"}        body a, $https b
+            {"default": "a", "https": "b"}        body a, $https b, $lambda ""
             {"default": "a", "sqs": "c"}          body c, $http a, $https a
+            {"default": "a", "lambda": "d"}       body a, $lambda d
         """
-        name = self.text_attribute if attributes else None
-        return body if name is None else attributes.get(name, body)
+        if attributes:
+            for name in self.text_attributes:
+                if name in attributes:
+                    return attributes[name] or body
+        return body
 
     @property
-    def text_attribute(self) -> str | None:
-        """Name of the attribute that has the text for its URL; None if it has no URL."""
+    def text_attributes(self) -> tuple[str, ...]:
+        """Names of the attributes that may have the text for its URL or function, the first first.
+
+        Empty if it always gets the body.
+        """
+        if FUNCTIONS in self.sdk:
+            return (LAMBDA, HTTPS)
         if self.protocol != "http" or self.endpoint is None:
-            return None
-        return HTTPS if self.endpoint.startswith("https:") else HTTP
+            return ()
+        return (HTTPS,) if self.endpoint.startswith("https:") else (HTTP,)
 
     @property
     def pausable(self) -> bool:

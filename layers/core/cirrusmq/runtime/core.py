@@ -134,6 +134,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The service's URL as seen from outside, for confirmations."""
     invoke_functions: Mapping[str, str] = {}
     """The functions that queues may name, with their ARNs."""
+    functions_by_managers: bool = False
+    """True if a key that manages a queue or topic may name them; False: admin keys alone."""
     account_requests_per_second: int = 0
     """Calls a second above which an account gets an error; 0 is no limit."""
     account_waiting_receives: int = 0

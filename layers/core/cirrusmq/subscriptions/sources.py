@@ -77,7 +77,7 @@ def _source(subscription: Subscription) -> Source:
         receiver=None,
         subscription=subscription.name,
         subscription_id=subscription.id,
-        text_attribute=subscription.text_attribute,
+        text_attributes=subscription.text_attributes,
         log_id=subscription.topic_id,
         partitions=subscription.partitions,
         ordered=subscription.ordered and subscription.protocol == "pull",

@@ -189,6 +189,7 @@ def _settings() -> Settings:
         allowed_networks=tuple(network.strip() for network in networks if network.strip()),
         public_url=os.environ.get("PUBLIC_URL", ""),
         invoke_functions=_functions(os.environ.get("INVOKE_FUNCTIONS", "")),
+        functions_by_managers=os.environ.get("INVOKE_FUNCTIONS_BY") == "managers",
         account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
         account_waiting_receives=int(os.environ.get("ACCOUNT_WAITING_RECEIVES") or 0),
         admin_by_invocation=os.environ.get("ADMIN_CALLS") == "invoke",

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import limits, sdk_attributes
-from cirrusmq.base.reserved_attributes import HTTP, HTTPS, ONCE, SUBJECT, TRACE, TYPES
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, LAMBDA, ONCE, SUBJECT, TRACE, TYPES
 from cirrusmq.base.sdk_attributes import Typed
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.topic import Topic
@@ -57,7 +57,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     once: str | None = None
     """The deduplication id, of a FIFO topic's message."""
     texts: Mapping[str, str] = _NO_TEXTS
-    """The texts for URLs that are not the body, by the names of their attributes."""
+    """The texts for URLs and functions that are not the body, by their attributes."""
     trace: str | None = None
     """The trace of the call."""
 
@@ -187,7 +187,7 @@ def _deduplication_id(members: Members, topic: Topic, group: str | None, body: s
 
 
 def _texts(members: Members) -> tuple[str, Mapping[str, str]]:
-    """Returns the text for queues, and others for URLs by the names of their attributes."""
+    """Returns the text for queues, and others for URLs and functions by their attributes."""
     body, structure = text(members, "Message") or "", text(members, "MessageStructure")
     if not structure:
         return body, _NO_TEXTS
@@ -200,11 +200,15 @@ def _texts(members: Members) -> tuple[str, Mapping[str, str]]:
     texts = {protocol: each for protocol, each in given.items() if isinstance(each, str)}
     if "default" not in texts:
         raise invalid("Message Structure - No default entry in JSON message body")
-    found = {protocol: texts.get(protocol, texts["default"]) for protocol in ("sqs", *_URLS)}
+    protocols = ("sqs", "lambda", *_URLS)
+    found = {protocol: texts.get(protocol, texts["default"]) for protocol in protocols}
     for each in found.values():
         _check_text(each)
     own = found["sqs"]
-    return own, {name: found[url] for url, name in _URLS.items() if found[url] != own}
+    kept = {name: found[url] for url, name in _URLS.items() if found[url] != own}
+    if found["lambda"] != found["https"]:  # as `Subscription.body_for` reads it
+        kept[LAMBDA] = "" if found["lambda"] == own else found["lambda"]
+    return own, kept
 
 
 def _check_text(given: str) -> None:

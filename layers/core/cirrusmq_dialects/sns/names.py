@@ -22,6 +22,8 @@ from cirrusmq.model.notification import OWN_PREFIX, is_uuid, own_part, topic_arn
 from cirrusmq.model.topic import Subscription
 from cirrusmq_dialects.sns.errors import SnsError, invalid
 
+SQS, LAMBDA, URLS = "sqs", "lambda", ("http", "https")
+"""Protocols of subscriptions."""
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
@@ -81,6 +83,19 @@ def own_queue(parameter: str, arn: str, account: str) -> str:
         return check_name(parameter, parts[5], QUEUE_NAME)
     except InvalidParameter as error:
         raise invalid(error.detail) from error
+
+
+def function_in(arn: str) -> tuple[str, str]:
+    """The ARN of a function up to `:function:`, and its name behind, perhaps with a version.
+
+    Region and account are not compared: the deployment lists the functions by their names.
+    Raises SnsError InvalidParameter.
+    """
+    prefix, _, function = arn.partition(":function:")
+    parts = prefix.split(":")
+    if len(parts) != 5 or parts[:3] != ["arn", "aws", "lambda"] or not 0 < len(function) <= 256:
+        raise invalid("Lambda endpoint ARN")
+    return prefix, function
 
 
 def new_subscription_name(protocol: str, endpoint: str) -> str:

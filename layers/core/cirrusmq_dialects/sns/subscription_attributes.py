@@ -10,12 +10,19 @@ import msgspec
 
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.model.notification import topic_arn
-from cirrusmq.model.topic import Subscription, own_dead_letter_queue
+from cirrusmq.model.topic import FUNCTIONS, Subscription, own_dead_letter_queue
 from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_subscription
 from cirrusmq_dialects.sns.errors import invalid
-from cirrusmq_dialects.sns.names import is_queue_arn, own_queue, queue_arn, subscription_arn
+from cirrusmq_dialects.sns.names import (
+    LAMBDA,
+    SQS,
+    URLS,
+    is_queue_arn,
+    own_queue,
+    queue_arn,
+    subscription_arn,
+)
 
-SQS = "sqs"
 RAW, FILTER = "RawMessageDelivery", "FilterPolicy"
 SCOPE, REDRIVE = "FilterPolicyScope", "RedrivePolicy"
 _MEMBERS = {"MessageAttributes": "policy", "MessageBody": "body_policy"}
@@ -32,6 +39,8 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     """Attributes that the core has, as a request of the core's."""
     beside: dict[str, str]
     """Attributes that are kept beside them. An empty text: not set."""
+    dead_letters: str | None = None
+    """SQS's name of the queue in a RedrivePolicy."""
 
 
 def read_attributes(
@@ -43,12 +52,16 @@ def read_attributes(
     """
     native: dict[str, Any] = {}
     beside: dict[str, str] = {}
+    dead_letters: str | None = None
     of_subscribe = "" if before is not None else _OF_SUBSCRIBE
     for name, value in given.items():
         if name == RAW:
             raw = _read_flag(name, value, of_subscribe)
+            if raw and protocol == LAMBDA:
+                told = f"Delivery protocol [{protocol}] does not support raw message delivery."
+                raise invalid(f"{of_subscribe}{told}")
             beside[RAW] = "" if raw else "false"
-            if protocol != SQS:
+            if protocol in URLS:
                 native["content_format"] = "simplified" if raw else "json"
         elif name == SCOPE:
             if value not in _MEMBERS:
@@ -57,12 +70,13 @@ def read_attributes(
             beside[SCOPE] = value if value != _BY_ATTRIBUTES else ""
         elif name == FILTER:
             native["filter"] = _filter_of(_read_object(name, value) if value else {}, given, before)
-        elif name == REDRIVE and protocol == SQS:
-            # Nothing is undeliverable to a queue that is subscribed: it is not deleted.
-            _read_redrive(value, account)
-            beside[REDRIVE] = value
         elif name == REDRIVE:
-            native["dead_letter_queue"] = _read_redrive(value, account)
+            dead_letters = _read_redrive(value, account)
+            if protocol == SQS:
+                # Nothing is undeliverable to a queue that is subscribed: it is not deleted.
+                beside[REDRIVE] = value
+            else:
+                native["dead_letter_queue"] = dead_letters
         elif name == DELIVERY_POLICY:
             native |= _read_delivery(value, protocol)
             beside[DELIVERY_POLICY] = value
@@ -71,13 +85,15 @@ def read_attributes(
             raise invalid(f"{of_subscribe}{told}")
     if before is not None and SCOPE in given and FILTER not in given:
         native["filter"] = _filter_of(_policy_of(before) or {}, given, before)
-    return Given(native=native, beside=beside)
+    return Given(native=native, beside=beside, dead_letters=dead_letters)
 
 
 def shown_protocol(subscription: Subscription) -> str:
-    """SNS's protocol of a subscription; the core's own `pull` is shown as it is."""
+    """SNS's protocol of a subscription; a group that a native call made is shown as `pull`."""
     if subscription.protocol == "queue":
         return SQS
+    if FUNCTIONS in subscription.sdk:
+        return LAMBDA
     secure = (subscription.endpoint or "").startswith("https:")
     return "https" if subscription.protocol == "http" and secure else subscription.protocol
 
@@ -88,6 +104,9 @@ def entry(subscription: Subscription, region: str) -> dict[str, str]:
     if subscription.protocol == "queue":
         named = subscription.sdk.get("queue", endpoint)
         endpoint = queue_arn(region, subscription.account, named)
+    elif FUNCTIONS in subscription.sdk:
+        function = subscription.invoke.function if subscription.invoke else ""
+        endpoint = f"{subscription.sdk[FUNCTIONS]}:function:{function}"
     arn = subscription_arn(region, subscription)
     return {
         "SubscriptionArn": arn if subscription.confirmed else "PendingConfirmation",
@@ -106,7 +125,7 @@ def show(subscription: Subscription, region: str) -> dict[str, str]:
         **listed,
         "SubscriptionArn": subscription_arn(region, subscription),
         "SubscriptionPrincipal": f"arn:aws:iam::{listed['Owner']}:root",
-        "ConfirmationWasAuthenticated": str(subscription.protocol == "queue").lower(),
+        "ConfirmationWasAuthenticated": str(subscription.protocol != "http").lower(),
         "PendingConfirmation": str(not subscription.confirmed).lower(),
         RAW: str(raw and not subscription.notifies).lower(),
     }
@@ -154,7 +173,7 @@ def _read_flag(name: str, value: str, of_subscribe: str) -> bool:
 
 
 def _read_delivery(value: str, protocol: str) -> dict[str, Any]:
-    if protocol == SQS:
+    if protocol not in URLS:
         raise invalid("DeliveryPolicy Reason: it is of URLs alone.")
     return read_of_subscription(value)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import Any
 
 from cirrusmq.access.topic_permissions import TopicAccess, TopicNeed
@@ -17,7 +16,6 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.names import FIFO
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
-from cirrusmq.queues.queues import get_queue
 from cirrusmq.subscriptions import confirmations, management, subscriptions, topics
 from cirrusmq_dialects.asking import MANAGE, SHOW
 from cirrusmq_dialects.fifo_names import resolved
@@ -25,54 +23,31 @@ from cirrusmq_dialects.sns import opened_calls
 from cirrusmq_dialects.sns import subscription_attributes as shapes
 from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.delivery_policies import DELIVERY_POLICY, read_of_topic
+from cirrusmq_dialects.sns.endpoints import read_endpoint
 from cirrusmq_dialects.sns.errors import invalid
-from cirrusmq_dialects.sns.names import (
-    is_queue_arn,
-    new_subscription_name,
-    own_queue,
-    subscription_arn,
-    subscription_ref,
-    topic_ref,
-)
+from cirrusmq_dialects.sns.names import SQS, subscription_arn, subscription_ref, topic_ref
 from cirrusmq_dialects.sns.reading import flag, needed, pairs, text
 from cirrusmq_dialects.sns.topic_attributes import is_fifo
 
 _PAGE, _TOPICS = 100, 20
 _PENDING = "pending confirmation"
-_ELSEWHERE = ("application", "email", "email-json", "firehose", "sms")
 _DIFFERENT = "Attributes Reason: Subscription already exists with different attributes"
 
 
 def subscribe(asked: Asked) -> Result:
-    """Subscribes a queue of the account or a URL, or finds its subscription, if it is the same."""
+    """Subscribes a queue of the account, a URL or a function, or finds the same subscription."""
     core, members = asked.core, asked.members
     found = asked.reach(MANAGE)
     found.require("subscribe", "admin")
     topic = topics.get_topic(core, found.account, found.name)
     protocol, endpoint = needed(members, "Protocol"), needed(members, "Endpoint")
-    if protocol == shapes.SQS and not is_queue_arn(endpoint):
-        raise invalid("SQS endpoint ARN")
+    asked_for = read_endpoint(asked, topic, protocol, endpoint)
     given = pairs(members, "Attributes")
     attributes = shapes.read_attributes(given, protocol, topic.account)
-    request, where = attributes.native, _where(asked)
-    if protocol == shapes.SQS:
-        named = own_queue("Endpoint", endpoint, topic.account)
-        queue = resolved(core, topic.account, named)
-        _check_type(asked, topic, endpoint, queue)
-        where["queue"] = endpoint.rpartition(":")[2]
-        request |= {"protocol": "queue", "endpoint": queue}
-    elif protocol in ("http", "https"):
-        if not endpoint.startswith(f"{protocol}://"):
-            raise invalid("Endpoint must match the specified protocol")
-        if is_fifo(topic):
-            raise invalid("Endpoint Reason: a FIFO topic delivers to queues of SQS alone.")
-        request |= {"protocol": "http", "endpoint": endpoint}
-    else:
-        raise invalid(_refused_protocol(protocol))
-    _check_redrive(topic, endpoint, given.get(shapes.REDRIVE))
+    request, name = attributes.native | asked_for.native, asked_for.name
+    _check_redrive(topic, endpoint, attributes.dead_letters)
     _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
-    name = new_subscription_name(protocol, str(request["endpoint"]))
     _check_maker(asked, found, topic, name)
     if request["protocol"] == "http" and DELIVERY_POLICY not in given:
         request |= _topics_policy(asked, topic, name)
@@ -85,12 +60,12 @@ def subscribe(asked: Asked) -> Result:
             read_values(request, SubscriptionInput),
             made_by=made_by,
             by=asked.caller.key_id,
-            sdk=where | _set({shapes.RAW: "false"} | attributes.beside),
+            sdk=_where(asked) | asked_for.named | _set({shapes.RAW: "false"} | attributes.beside),
         )
     except AlreadyExists as error:
         raise invalid(_DIFFERENT) from error
     except QueueNotFound as error:
-        named = "Endpoint" if protocol == shapes.SQS else "RedrivePolicy"
+        named = "Endpoint" if protocol == SQS else "RedrivePolicy"
         raise invalid(f"{named} Reason: there is no queue of this name.") from error
     if not created and _differs(subscription, attributes.beside):
         raise invalid(_DIFFERENT)
@@ -153,7 +128,8 @@ def set_subscription_attributes(asked: Asked) -> Result:
     if name == DELIVERY_POLICY and not value:
         request |= read_of_topic(topic.sdk.get(DELIVERY_POLICY, ""))
     if name == shapes.REDRIVE:
-        _check_redrive(topic, shapes.entry(found, asked.region)["Endpoint"], value)
+        endpoint = shapes.entry(found, asked.region)["Endpoint"]
+        _check_redrive(topic, endpoint, attributes.dead_letters)
     _resolve(asked, topic, request)
     _check_queues(asked, topic, request)
     where = _where(asked) if name == shapes.RAW else {}  # a native one stays a native one
@@ -217,38 +193,13 @@ def _where(asked: Asked) -> dict[str, str]:
     return {"region": asked.region, "url": asked.call.base_url}
 
 
-def _refused_protocol(protocol: str) -> str:
-    """Why there is no such protocol here."""
-    if protocol == "lambda":
-        return (
-            "Protocol Reason: lambda is not here: subscribe a queue, and name the function as the"
-            " one that the queue invokes, whose records are SQS's."
-        )
-    if protocol in _ELSEWHERE:
-        return f"Protocol Reason: {protocol} is not here: sqs, http and https are."
-    return f"Amazon SNS does not support this protocol string: {protocol[:20]}"
-
-
-def _check_type(asked: Asked, topic: Topic, arn: str, queue: str) -> None:
-    """Refuses a FIFO queue of a standard topic, and a name of one that no FIFO queue has."""
-    if not arn.endswith(FIFO):
-        return
-    if not is_fifo(topic):
-        told = "FIFO SQS Queues can not be subscribed to standard SNS topics"
-        raise invalid(f"Invalid parameter: Endpoint Reason: {told}")  # so SNS says it
-    with contextlib.suppress(QueueNotFound):
-        if get_queue(asked.core, topic.account, queue).attributes.ordered:
-            return
-    raise invalid("Endpoint Reason: there is no queue of this name.")
-
-
-def _check_redrive(topic: Topic, endpoint: str, policy: str | None) -> None:
+def _check_redrive(topic: Topic, endpoint: str, dead_letters: str | None) -> None:
     """Refuses a standard queue for the dead letters of a FIFO queue, as SNS does."""
-    if policy and is_fifo(topic) and endpoint.endswith(FIFO):
-        target = str(json.loads(policy).get("deadLetterTargetArn"))
-        if not target.endswith(FIFO):
-            told = "must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic"
-            raise invalid(f"RedrivePolicy: {told}.")
+    if dead_letters is None or not (is_fifo(topic) and endpoint.endswith(FIFO)):
+        return
+    if not dead_letters.endswith(FIFO):
+        told = "must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic"
+        raise invalid(f"RedrivePolicy: {told}.")
 
 
 def _topics_policy(asked: Asked, topic: Topic, name: str) -> dict[str, Any]:
