@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -124,3 +125,32 @@ def test_a_reason_names_emqs_fields_too(emq: Emq) -> None:
     emq.message("sendMessage", Q, (2, "x"))
     with pytest.raises(RefusedError, match=r"messages a second \(writeQps\)"):
         emq.message("sendMessage", Q, (2, "x"))
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ([(2, "x" * 1_025)], "messageBody: has 1025 bytes; messageMaximumBytes allows 1 to 1024"),
+        (
+            [(2, "x"), (5, {"a": fields((1, "STRING"), (2, "x" * 1_025))})],
+            "messageAttributes: has 1025 bytes; messageMaximumBytes allows 0 to 1024",
+        ),
+    ],
+)
+def test_a_size_that_is_refused_has_emqs_names_alone(
+    emq: Emq, given: list[tuple[int, Any]], reason: str
+) -> None:
+    emq.queue("setQueueAttribute", Q, (2, fields((6, 1_024))))
+
+    with pytest.raises(RefusedError) as refused:
+        emq.message("sendMessage", Q, *given)
+    assert refused.value.args == (2, reason)
+
+
+def test_an_answer_that_is_too_large_is_refused(emq: Emq, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("cirrusmq_dialects.emq.serve")  # as a name it is the function
+    monkeypatch.setattr(module, "ANSWER_BYTES", 40)
+
+    with pytest.raises(RefusedError) as refused:
+        emq.queue("getQueueInfo", Q)
+    assert refused.value.args == (2, "the answer: has at most 40 bytes")

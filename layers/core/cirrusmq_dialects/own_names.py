@@ -23,5 +23,8 @@ def renamed(error: CirrusMQError, names: Mapping[str, str]) -> tuple[str | None,
     parameter = error.parameter or ""
     own = parameter.partition("].")[2] or parameter
     name = names.get(own) or names.get(_STEP.split(own, maxsplit=1)[0])
-    reason = error.detail.removeprefix(f"{parameter}: ") if name else error.detail
+    reason = error.detail
+    if name:
+        # A size's reason goes on without a colon: `messages[0].body has 9 bytes`.
+        reason = reason.removeprefix(parameter).removeprefix(":").lstrip()
     return name, _NATIVE.sub(lambda found: names.get(found[0], found[0]), reason)
