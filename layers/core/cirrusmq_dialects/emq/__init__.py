@@ -4,7 +4,7 @@ signature.py    the text that is signed      structs.py    the structs of its co
 protocol.py     bytes <-> structs, bounded   errors.py     the core's errors by EMQ's codes
 serve.py        one call                     asking.py     a call whose caller is known
 calls.py        methods and the functions of the `*_calls.py`
-attributes.py   attributes of queues         contents.py   bodies and attributes of messages
+attributes.py   attributes, numbers, tags    contents.py   bodies and attributes of messages
 """
 
 from __future__ import annotations

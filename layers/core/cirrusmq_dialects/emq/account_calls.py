@@ -27,10 +27,10 @@ _SHOWN = {"send": 1, "receive": 2, "send_receive": 3, "info": 6, "admin": _ADMIN
 
 def set_permission(asked: Asked) -> None:
     """Lets an account use a queue; replaces its earlier permission."""
-    queue, account = _named(asked)
     permission = asked.request.permission
     if permission == _NONE:
         return revoke_permission(asked)
+    queue, account = _named(asked)
     if permission not in _NATIVE:
         reason = "must be 0 to 6 or 8; 7 has no equal here, 9 to 11 mean two things"
         raise invalid("permission", f"{reason}, not {permission}")
@@ -65,11 +65,9 @@ def query_permission_for_id(asked: Asked) -> Result:
     queue, account = _named(asked)
     if account == queue.account:
         return {"permission": _ADMIN}
-    try:
-        grant = grants.get_grant(asked.core, queue, account)
-    except GrantNotFound:
-        return {"permission": _NONE}
-    return {"permission": _SHOWN[grant.permission]}
+    with contextlib.suppress(GrantNotFound):
+        return {"permission": _SHOWN[grants.get_grant(asked.core, queue, account).permission]}
+    return {"permission": _NONE}
 
 
 def list_permissions(asked: Asked) -> Result:

@@ -38,8 +38,7 @@ Act: TypeAlias = Callable[[Core, Queue, Mapping[str, Any]], messages.Results]
 
 def send_message(asked: Asked) -> Result:
     """Sends a message."""
-    (sent,) = _send(asked, [asked.request])
-    return sent
+    return _send(asked, [asked.request])[0]
 
 
 def send_message_batch(asked: Asked) -> Result:

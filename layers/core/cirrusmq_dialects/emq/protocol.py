@@ -155,5 +155,4 @@ def _write(head: Head, kind: int, value: Struct | MalformedError) -> bytes:
     protocol = _Writer(buffer, strictWrite=True)
     protocol.writeMessageBegin(head.method, kind, head.sequence)
     value.write(protocol)
-    written: bytes = buffer.getvalue()
-    return written
+    return bytes(buffer.getvalue())
