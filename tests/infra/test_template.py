@@ -189,7 +189,7 @@ def test_calling_has_time_for_the_slowest_function_and_little_memory(template: T
 
 
 def test_the_functions_that_a_deployment_lists_are_called_by_the_one_for_that_alone(
-    root: Path, template: Template
+    root: Path,
 ) -> None:
     def called(each: Template) -> set[tuple[str, str]]:
         return {
@@ -200,11 +200,15 @@ def test_the_functions_that_a_deployment_lists_are_called_by_the_one_for_that_al
         }
 
     theirs = "arn:aws:lambda:eu-central-1:000000000000:function:shop"
-    listed = load(root / "template.yaml", {"InvokeFunctions": theirs})
-    assert called(listed) - called(template) == {("call", theirs)}
+    given = {"InvokeFunctions": theirs, "InvokeFunctionsBy": "managers", "Dialects": "sns"}
+    listed = load(root / "template.yaml", given)
+    without = load(root / "template.yaml", given | {"InvokeFunctions": ""})
+    assert called(listed) - called(without) == {("call", theirs)}
     variables = {each.folder.name: each.environment for each in listed.functions}
-    for name in ("manage", "subscribe", "call"):
+    for name in ("manage", "subscribe", "dialects", "call"):
         assert variables[name]["INVOKE_FUNCTIONS"] == theirs
+    for name in ("manage", "subscribe", "dialects"):
+        assert variables[name]["INVOKE_FUNCTIONS_BY"] == "managers"
 
 
 def test_sends_and_waiting_receives_cost_half_of_what_other_calls_cost(template: Template) -> None:

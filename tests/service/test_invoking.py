@@ -113,6 +113,13 @@ class TestAttribute:
         # To end it takes no more than any other change.
         assert ordinary.patch(queue.path, {"invoke": None}).status == 200
 
+    def test_elsewhere_keys_that_manage_queues_set_it(self, world: World) -> None:
+        settings = replace(world.core.settings, functions_by_managers=True)
+        world.core = replace(world.core, settings=settings)
+        ordinary = world.client("alice")
+        assert ordinary.put("/queues/other", {"invoke": INVOKE}).status == 201
+        assert ordinary.put("/queues/third", {"invoke": {"function": "unknown"}}).status == 400
+
     def test_a_function_that_is_not_listed_is_refused_with_those_that_are(
         self, alice: Client
     ) -> None:
