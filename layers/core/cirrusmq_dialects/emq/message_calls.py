@@ -121,12 +121,11 @@ def _receive_selected(
     for _ in range(_LOOKS):
         request = read_values(asks, ReceiveRequest)
         selected = receive_where(core, begin(core, find, asked.caller, request))
-        if selected.messages or selected.seen_all or selected.after is None:
-            return selected.messages
-        if asked.call.left_seconds() < 2 * messages.ANSWER_SECONDS:
+        is_late = asked.call.left_seconds() < 2 * messages.ANSWER_SECONDS
+        if selected.messages or selected.after is None or is_late:
             break
         asks["after"] = selected.after
-    return []
+    return selected.messages
 
 
 def _shown(asked: Asked, queue: Queue, each: Received) -> Result:
