@@ -251,7 +251,7 @@ def _work(
         slow = delivery_rules.judge(delivery, now_ms, posted=feed.posted, was_slow=turn.is_slow)
         handover = replace(
             feed.handover(),
-            full_ms=turn.pace.handed_ms,
+            full_ms=turn.pace.handed_ms if turn.pace else 0,
             delayed_ms=delayed_ms,
             slowness=slow,
             circuit=turn.circuit,

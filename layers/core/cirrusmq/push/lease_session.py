@@ -19,7 +19,7 @@ from cirrusmq.push.pending import Push
 from cirrusmq.push.post_queue import GONE, Feed
 from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.posting import UNREADABLE, Candidate, CandidateKey, PostResult, post
-from cirrusmq.push.rate_limiter import taken_over
+from cirrusmq.push.rate_limiter import Pace, taken_over
 from cirrusmq.subscriptions.delivery import items as delivery_items
 from cirrusmq.subscriptions.delivery import rules as delivery_rules
 from cirrusmq.subscriptions.delivery.rules import DeliveryState
@@ -49,9 +49,13 @@ class Turn:
         core, delivery = push.core, acquired.delivery
         self.push = push
         self.delivery = delivery
-        self.pace = taken_over(
-            *(delivery.rate, delivery.full_ms, core.now_ms(), core.skew_ms), dirty=acquired.dirty
-        )
+        self.pace: Pace | None = None
+        """Its rate limiter; None without a rate."""
+        if delivery.rate:
+            self.pace = taken_over(
+                *(delivery.rate, delivery.full_ms, core.now_ms(), core.skew_ms),
+                dirty=acquired.dirty,
+            )
         self.holder = holder
         self.lost = False
         """True if another invocation may hold the lease now."""
@@ -171,7 +175,14 @@ class Turn:
         self.lost = not renewed.written
         if renewed.written and renewed.found is not None:
             self._begun_ms, self.paused = asked_ms, renewed.found.paused
-            self.pace.rate = renewed.found.rate
+            self._change_rate(renewed.found.rate)
+
+    def _change_rate(self, rate: int) -> None:
+        """Goes on at another rate; 0 means no limit."""
+        if self.pace is not None:
+            self.pace.rate = rate
+        elif rate:
+            self.pace = Pace(rate)
 
     def pause_gone(self) -> None:
         """Pauses a subscription whose URL is gone for good, until somebody resumes it.
@@ -228,7 +239,8 @@ class Turn:
         if found is None or found.holder != self.holder:
             self.lost = True
             return None
-        self.paused, self.pace.rate = found.paused, found.rate
+        self.paused = found.paused
+        self._change_rate(found.rate)
         return None if found.again is None else self.take_request()
 
     def take_request(self) -> DeliveryState | None:
@@ -266,13 +278,14 @@ def post_all(turn: Turn, feed: Feed) -> bool:
                 candidate = feed.next() if turn.open_circuit is None else feed.next_probe()
                 if candidate is None:
                     break
-                wait_ms = turn.pace.wait_ms(core.now_ms())
-                if wait_ms:
-                    feed.put_back(candidate)
-                    break
+                if turn.pace is not None:
+                    wait_ms = turn.pace.wait_ms(core.now_ms())
+                    if wait_ms:
+                        feed.put_back(candidate)
+                        break
+                    turn.pace.let_through()
                 turn.began(candidate, feed.running)
                 feed.began(candidate)
-                turn.pace.let_through()
                 window.start(partial(post, push, candidate, turn.latest_ms, turn.pace))
             pause_ms = min(wait_ms or LISTEN_MS, LISTEN_MS)
             if feed.running:

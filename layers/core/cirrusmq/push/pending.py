@@ -23,6 +23,12 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     core: Core
     subscription: Subscription
     source: Source
+    all_partitions: range
+    """The numbers of its parcels' partitions."""
+    in_order: bool
+    """True if messages are attempted one at a time, in order."""
+    blocks: bool
+    """True if a failing message holds the others back."""
     invocation_id: str
     deadline_ms: int
     """No post starts after this time of the core's clock."""
@@ -49,21 +55,6 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
         """Real milliseconds until its invocation is over at last."""
         return (self.deadline_ms - self.core.now_ms()) / self.core.clock.scale + POST_MS
 
-    @property
-    def in_order(self) -> bool:
-        """True if messages are attempted one at a time, in order."""
-        return self.subscription.pushed_in_order
-
-    @property
-    def blocks(self) -> bool:
-        """True if a failing message holds the others back."""
-        return self.subscription.blocking != "none"
-
-    @property
-    def all_partitions(self) -> range:
-        """The numbers of its parcels' partitions."""
-        return range(self.subscription.partitions)
-
 
 def make_push(
     core: Core,
@@ -84,10 +75,14 @@ def make_push(
     if subscription is None or subscription.protocol != "http":
         return None
     begun_ms, scale = core.now_ms(), core.clock.scale
+    blocking = subscription.blocking
     return Push(
         core=core,
         subscription=subscription,
         source=subscription_source(subscription),
+        all_partitions=range(subscription.partitions),
+        in_order=blocking == "in_order",
+        blocks=blocking != "none",
         invocation_id=invocation_id,
         deadline_ms=begun_ms + int(max_ms * scale),
         start=place.get("start", ""),

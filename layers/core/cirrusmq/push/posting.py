@@ -31,6 +31,7 @@ from cirrusmq.model.transitions import (
 )
 from cirrusmq.push.pending import Push
 from cirrusmq.push.rate_limiter import Pace
+from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change, with_post
 from cirrusmq.storage.parcels import parcel_key, read_parcel
@@ -96,14 +97,17 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """The mark that was put for it."""
 
 
-def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostResult | Candidate:
+def post(
+    push: Push, candidate: Candidate, latest_ms: int, pace: Pace | None
+) -> PostResult | Candidate:
     """Posts a message once. Returns the candidate if the post could not start by `latest_ms`."""
     core, subscription = push.core, push.subscription
     assert subscription.endpoint is not None
     if candidate.message is None:  # its body cannot be read now
-        return PostResult(candidate=candidate, post=Post(pace.start(core), None, UNREADABLE))
+        started_ms = _start(core, pace)
+        return PostResult(candidate=candidate, post=Post(started_ms, None, UNREADABLE))
     headers, body = _request(push, candidate, candidate.message)
-    started_ms = pace.start(core)
+    started_ms = _start(core, pace)
     if started_ms > latest_ms:
         return candidate
     posted = core.post(subscription.endpoint, headers, body)
@@ -124,6 +128,11 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
         retry_after_ms=int(asked_seconds * 1_000 * core.clock.scale),
         took_ms=took_ms,
     )
+
+
+def _start(core: Core, pace: Pace | None) -> int:
+    """Returns the time at which a post starts: now, or as soon as the rate allows it."""
+    return core.now_ms() if pace is None else pace.start(core)
 
 
 def _request(push: Push, candidate: Candidate, message: Message) -> tuple[dict[str, str], bytes]:
