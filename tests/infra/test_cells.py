@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.cells import all_peers
 from bench.cells.history import (
     Event,
     delays,
@@ -108,6 +109,15 @@ while True:
     assert {(event.kind, event.key, event.process) for event in read(tmp_path)} == {
         ("done", "m1", "worker")
     }
+
+
+def test_the_page_has_a_row_of_each_queue_in_each_table(root: Path) -> None:
+    played, _, _ = (root / "infra/manual/peers.md").read_text().partition("## Not measured")
+    tables = re.findall(r"(?m)^\| queue \|.*\n(?:\|.*\n)+", played)
+
+    names = [re.findall(r"(?m)^\| ([^|-]+) \|", table)[1:] for table in tables]
+
+    assert names == [[peer.name for peer in all_peers()]] * 9  # settings, and eight cells
 
 
 @pytest.mark.long

@@ -67,7 +67,7 @@ class Jobs:
         return await package("asyncpg").connect(self._url, timeout=10)
 
     async def _take(self, job: Any) -> None:
-        # In a thread, as its manual has it: the loop can write what was completed before.
+        # In a thread, as its manual has it: the loop can store earlier completions beside it.
         async with self._one:
             handled = await asyncio.to_thread(self._handle, _body(job))
         if not handled:
