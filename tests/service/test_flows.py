@@ -17,11 +17,11 @@ MODULES_AND_ARROWS = {
     "receive": (37, 60),
     "receive, ordered": (35, 53),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.
-    "receive, fair": (38, 64),
+    "receive, fair": (38, 61),
     "delete": (21, 25),
     "publish": (30, 42),
-    "fan out and push": (58, 125),
-    "retry": (43, 90),
+    "fan out and push": (57, 115),
+    "retry": (42, 81),
 }
 """By flow, in an environment that has made such calls before.
 

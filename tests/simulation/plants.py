@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -131,7 +132,9 @@ def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
         ready = [place for place in range(held.count) if held.ready_ms(place) <= now_ms]
         return [place for place in ready if held.live(place)]
 
-    patch.setattr(unordered, "claimable_indexes", places)
+    plan = unordered.plan
+    early = SimpleNamespace(now_ms=lambda: 0)
+    patch.setattr(unordered, "plan", lambda _, *given: plan(cast(Any, early), *given))
     patch.setattr(scan, "claimable_indexes", places)
 
 

@@ -41,7 +41,7 @@ def stretch(
     skipped = [at(age_ms, lease_ms) for age_ms in ages_ms]
     claimable = [] if behind is None else [at(behind)]
     whole = units * (len(skipped) + len(claimable)) / max(1, len(skipped))
-    look.add([*skipped, *claimable], claimable, whole)
+    look.add([*skipped, *claimable], claimable[0] if claimable else None, whole)
     return look
 
 
@@ -229,13 +229,13 @@ def test_a_stretch_knows_when_the_first_message_of_its_old_part_is_ready(
     parcels: list[Parcel], ready_ms: int
 ) -> None:
     look = ScannedRange(NOW_MS)
-    look.add(parcels, [], 2.0)
+    look.add(parcels, None, 2.0)
     assert look.ready_ms == NOW_MS + ready_ms
 
 
 def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
     look = ScannedRange(NOW_MS)
-    look.add([leased(9_000, -5), leased(8_000, -NOW_MS)], [], 2.0)
+    look.add([leased(9_000, -5), leased(8_000, -NOW_MS)], None, 2.0)
 
     mark = after_pass(begun(), "", look)
 
@@ -245,8 +245,8 @@ def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
 
 def test_a_stretch_adds_up_its_pages_and_ends_in_front_of_what_can_be_claimed() -> None:
     look = ScannedRange(NOW_MS)
-    look.add([at(9_000), at(8_000)], [], 3.0)
-    look.add([at(7_000), at(2_000), at(1_000), at(500)], [at(1_000), at(500)], 2.0)
+    look.add([at(9_000), at(8_000)], None, 3.0)
+    look.add([at(7_000), at(2_000), at(1_000), at(500)], at(1_000), 2.0)
 
     assert (look.units, look.end) == (4.0, key(2_000))
     assert (look.old_units, look.old_end) == (3.5, key(7_000))
@@ -255,8 +255,8 @@ def test_a_stretch_adds_up_its_pages_and_ends_in_front_of_what_can_be_claimed() 
 
 def test_a_page_without_parcels_costs_as_well() -> None:
     look = ScannedRange(NOW_MS)
-    look.add([at(9_000)], [], 1.0)
-    look.add([], [], 0.5)
+    look.add([at(9_000)], None, 1.0)
+    look.add([], None, 0.5)
 
     assert (look.units, look.old_units, look.end) == (1.5, 1.0, key(9_000))
 
@@ -264,7 +264,7 @@ def test_a_page_without_parcels_costs_as_well() -> None:
 def test_something_to_take_is_old_when_its_key_is_three_seconds_old() -> None:
     for age_ms, old in ((3_000, True), (2_999, False)):
         look = ScannedRange(NOW_MS)
-        look.add([at(9_000), at(age_ms)], [at(age_ms)], 2.0)
+        look.add([at(9_000), at(age_ms)], at(age_ms), 2.0)
         assert look.met_old is old
 
 

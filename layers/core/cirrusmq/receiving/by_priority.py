@@ -25,12 +25,13 @@ import msgspec
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
 from cirrusmq.lifecycle.chore_memory import ChoreMemory
-from cirrusmq.model.parcel import Parcel, key_ms
+from cirrusmq.model.parcel import key_ms
 from cirrusmq.model.priority import Rank
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
+    Claimable,
     Head,
     claimable_indexes,
     pages_with_something,
@@ -129,7 +130,7 @@ class _Level(msgspec.Struct, frozen=True):
 
     prefix: str
     page: ParcelPage
-    found: tuple[list[Parcel], Iterator[list[Parcel]]] | None = None
+    found: tuple[list[Claimable], Iterator[list[Claimable]]] | None = None
     """Parcels with something to claim, and the pages behind them; None if nobody has looked yet."""
     until_ms: int | None = None
     """Only messages that became active by then are taken; None means all of the level."""
@@ -226,7 +227,7 @@ class _Levels:
         oldest_ms = self.oldest_of(turn)
         if oldest_ms is None or turn.found is None or turn.page.more_after is None:
             return oldest_ms
-        return min(oldest_ms, key_ms(turn.found[0][-1].sort_key))
+        return min(oldest_ms, key_ms(turn.found[0][-1].parcel.sort_key))
 
     def oldest_of(self, turn: _Level) -> int | None:
         """Returns when the oldest message that a look found became active, None without any."""
@@ -291,7 +292,7 @@ class _Levels:
         taken = batch.count - before
         return not taken or (page.more_after is None and taken == seen)
 
-    def _spread(self, parcels: list[Parcel]) -> list[Parcel]:
+    def _spread(self, parcels: list[Claimable]) -> list[Claimable]:
         """Returns parcels in order, or shuffled if other receivers take from the same head.
 
         If levels age, the first ones alone: a later message must not pass an older lower one that
@@ -299,8 +300,8 @@ class _Levels:
         """
         if self._source.ageing_seconds is None:
             return spread(self._core, self._pk, parcels)
-        until_ms = key_ms(parcels[0].sort_key) + _AS_OLD_MS
-        near = [each for each in parcels if key_ms(each.sort_key) <= until_ms]
+        until_ms = key_ms(parcels[0].parcel.sort_key) + _AS_OLD_MS
+        near = [each for each in parcels if key_ms(each.parcel.sort_key) <= until_ms]
         return spread(self._core, self._pk, near) + parcels[len(near) :]
 
     def _take_aged(self, turn: _Level, until_ms: int) -> bool:
@@ -313,13 +314,13 @@ class _Levels:
             claim_from(core, self._source, old, batch)
             if batch.refused is not None or batch.full:
                 return False
-            if key_ms(parcels[-1].sort_key) > until_ms:
+            if key_ms(parcels[-1].parcel.sort_key) > until_ms:
                 return True
             if batch.count > before or self._walk.units - paid >= _SEARCH_UNITS:
                 return batch.count == before
         return True
 
-    def _pages_of(self, turn: _Level) -> Iterator[list[Parcel]]:
+    def _pages_of(self, turn: _Level) -> Iterator[list[Claimable]]:
         """Yields the pages of a level with something to claim."""
         if turn.found is not None:
             first, behind = turn.found
@@ -329,7 +330,7 @@ class _Levels:
             *(self._core, self._source, head, self._limit, turn.page, self._pay, self._batch)
         )
 
-    def _old_enough(self, parcels: list[Parcel], until_ms: int) -> list[Parcel]:
+    def _old_enough(self, parcels: list[Claimable], until_ms: int) -> list[Claimable]:
         """Returns the parcels with a message that became active by a time."""
         oldest = [self._oldest_ms([each]) for each in parcels]
         return [
@@ -338,18 +339,17 @@ class _Levels:
             if oldest_ms is not None and oldest_ms <= until_ms
         ]
 
-    def _oldest_ms(self, parcels: list[Parcel]) -> int | None:
+    def _oldest_ms(self, parcels: list[Claimable]) -> int | None:
         """Returns when the oldest claimable message of parcels became active, None without any.
 
         A send that is repeated late has the time of its first attempt in its key: it was not there
         yet.
         """
-        now_ms = self._core.now_ms()
         return min(
             (
-                max(parcel.ready_ms(index), parcel.sent_ms)
-                for parcel in parcels
-                for index in claimable_indexes(self._core, self._source, parcel, now_ms)
+                max(each.parcel.ready_ms(index), each.parcel.sent_ms)
+                for each in parcels
+                for index in each.indexes
             ),
             default=None,
         )

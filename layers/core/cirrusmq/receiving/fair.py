@@ -30,18 +30,17 @@ from typing import TYPE_CHECKING
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
-from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.group_slices import (
     GroupSlice,
-    claimable_count,
     fair_share,
-    slice_of,
+    fill,
     take_from,
 )
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
+    Claimable,
     Head,
     claimable_indexes,
     pages_with_something,
@@ -128,8 +127,7 @@ class _RoundRobin:
             if lot is not None:
                 first = first or prefix
                 lots.append(lot)
-                found = claimable_count(self._core, self._source, lot, self._now_ms, self._limit)
-                count += min(fair_share(self._limit), found)
+                count += min(fair_share(self._limit), lot.count(self._limit))
             last = prefix
             if count >= self._limit:
                 if self._at_once > _FEW:
@@ -164,7 +162,7 @@ class _RoundRobin:
         if not claimable:
             return None
         room = room if rate is None else min(room, rate.rate)
-        return slice_of(self._core, self._pk, claimable, room, rate)
+        return fill(self._core, self._pk, GroupSlice(prefix, room, rate), claimable)
 
     def _rate(self, prefix: str) -> GroupRate | None:
         if self._source.group_rate is None:
@@ -205,11 +203,11 @@ class _RoundRobin:
         )
         return source.max_in_flight - sum(held)
 
-    def _hopeful(self, prefix: str, page: ParcelPage) -> list[Parcel]:
+    def _hopeful(self, prefix: str, page: ParcelPage) -> list[Claimable]:
         """Returns the first parcels of a group that have messages to claim."""
         core, source, now_ms = self._core, self._source, self._now_ms
         claimable = [
-            parcel
+            Claimable(parcel, indexes)
             for parcel in page.parcels
             if (indexes := claimable_indexes(core, source, parcel, now_ms))
             and self._batch.holds_any(parcel, indexes)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch
-from cirrusmq.receiving.heads.scan import Head, claimable_indexes, pages_with_something
-from cirrusmq.receiving.unordered import Lost, claim_all, plan, spread
+from cirrusmq.receiving.heads.scan import Claimable, Head, pages_with_something
+from cirrusmq.receiving.unordered import Lost, claim_all, left_to_claim, plan, spread
 from cirrusmq.runtime.core import Core
 
 if TYPE_CHECKING:
@@ -29,10 +28,16 @@ _SHARES = 4
 class GroupSlice(msgspec.Struct):
     """Parcels of one group with messages to claim, and the number that may be claimed."""
 
-    parcels: deque[Parcel]
+    prefix: str
+    """The group's part of the keys."""
     room: int
-    rate: GroupRate | None = None
+    rate: GroupRate | None
     """The rate of the group; None if it has none."""
+    parcels: deque[Claimable] = msgspec.field(default_factory=deque)
+
+    def count(self, limit: int) -> int:
+        """Returns the number of its messages to claim, at most `limit`."""
+        return min(limit, self.room, sum(len(each.indexes) for each in self.parcels))
 
     def allow(self, quota: int) -> int:
         """Returns how many of a quota of messages may be claimed now, by the group's rate."""
@@ -49,11 +54,10 @@ class GroupSlice(msgspec.Struct):
             self.rate.give_back(count, second)
 
 
-def slice_of(
-    core: Core, pk: str, parcels: list[Parcel], room: int, rate: GroupRate | None
-) -> GroupSlice:
-    """Returns a group's parcels in order, or shuffled if others take from the same partition."""
-    return GroupSlice(deque(spread(core, pk, parcels)), room, rate)
+def fill(core: Core, pk: str, lot: GroupSlice, parcels: list[Claimable]) -> GroupSlice:
+    """Gives a slice its parcels: in order, or shuffled if others take from the same partition."""
+    lot.parcels = deque(spread(core, pk, parcels))
+    return lot
 
 
 def fair_share(limit: int) -> int:
@@ -90,8 +94,7 @@ def take_from(core: Core, source: Source, lots: list[GroupSlice], batch: Batch) 
         head, limit = Head(batch.pk, prefix), batch.wanted.limit
         pages = pages_with_something(core, source, head, limit, batch=batch)
         while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
-            lot.parcels = deque(spread(core, batch.pk, parcels))
-            _claim_shares(core, source, [lot], batch)
+            _claim_shares(core, source, [fill(core, batch.pk, lot, parcels)], batch)
 
 
 def _claim_shares(
@@ -102,18 +105,18 @@ def _claim_shares(
     Returns the lots in which others were faster, by the prefix of their group, with the parcels
     that still have messages.
     """
-    by_group = {lot.parcels[0].key_prefix: lot for lot in lots if lot.parcels}
+    by_group = {lot.prefix: lot for lot in lots}
     lost: list[Lost] = []
     while any(lot.parcels for lot in lots) and not batch.full:
         now_ms, limit = core.now_ms(), batch.wanted.limit - batch.count
         second = now_ms // 1_000
-        shares = quotas([claimable_count(core, source, lot, now_ms, limit) for lot in lots], limit)
+        shares = quotas([lot.count(limit) for lot in lots], limit)
         allowed = _allowed(core, source, lots, shares)
-        plans = []
+        plans = list[Claimable]()
         for lot, quota in zip(lots, allowed, strict=True):
             before = batch.count
             batch.limit = before + quota
-            plans += plan(core, source, lot.parcels, batch)
+            plans += plan(core, lot.parcels, batch)
             lot.room -= batch.count - before
             lot.give_back(quota - (batch.count - before), second)
         batch.limit = batch.wanted.limit
@@ -125,9 +128,8 @@ def _claim_shares(
             lot.room += _released(source, each, now_ms)
             lot.give_back(len(each.indexes), second)
         lost += lost_now
-    for each in lost:
-        if each.left is not None:
-            by_group[each.parcel.key_prefix].parcels.append(each.left)
+    for left in left_to_claim(core, source, lost) if lost else ():
+        by_group[left.parcel.key_prefix].parcels.append(left)
     return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
 
 
@@ -144,9 +146,3 @@ def _released(source: Source, lost: Lost, now_ms: int) -> int:
     if source.max_in_flight is None or lost.left is None:
         return len(lost.indexes)
     return sum(not lost.left.held(index, now_ms) for index in lost.indexes)
-
-
-def claimable_count(core: Core, source: Source, lot: GroupSlice, now_ms: int, limit: int) -> int:
-    """Returns the number of a lot's messages to claim, at most `limit`."""
-    indexes = (len(claimable_indexes(core, source, parcel, now_ms)) for parcel in lot.parcels)
-    return min(limit, lot.room, sum(indexes))

@@ -24,7 +24,7 @@ from cirrusmq.model.message import Message, from_base64
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
-from cirrusmq.receiving.heads.scan import claimable_indexes
+from cirrusmq.receiving.heads.scan import Claimable, claimable_indexes
 from cirrusmq.receiving.receive import PreparedReceive, claimed_of
 from cirrusmq.receiving.receive_request import Received, Where
 from cirrusmq.receiving.unordered import Lost, claim_all
@@ -66,7 +66,7 @@ class _Look(msgspec.Struct):
 
     behind: str | None = ""
     """The key behind which it goes on; None: all was looked at."""
-    plans: list[tuple[Parcel, list[int]]] = []
+    plans: list[Claimable] = []
     contents: dict[tuple[str, int], Message] = {}
     """Messages that match, by the key of their parcel and their place."""
 
@@ -247,20 +247,20 @@ class _Select:
         passed = len(batch.passed)
         indexes = batch.reserve(parcel, list(matching))
         if indexes:
-            look.plans.append((parcel, indexes))
+            look.plans.append(Claimable(parcel, indexes))
         look.contents |= {(parcel.sort_key, index): each for index, each in matching.items()}
         return len(indexes) + len(batch.passed) - passed == len(matching)
 
     def _again(
         self, source: Source, lost: Sequence[Lost], batch: Batch, look: _Look
-    ) -> list[tuple[Parcel, list[int]]]:
-        plans = []
+    ) -> list[Claimable]:
+        plans = list[Claimable]()
         for each in lost:
             if each.left is not None:
                 able = claimable_indexes(self._core, source, each.left, self._core.now_ms())
                 indexes = batch.reserve(each.left, [one for one in each.indexes if one in able])
                 if indexes:
-                    plans.append((each.left, indexes))
+                    plans.append(Claimable(each.left, indexes))
         return plans
 
     def _paid(self, parcels: Sequence[Parcel]) -> set[str]:

@@ -13,7 +13,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import try_claim
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.memory import HeadMemory
-from cirrusmq.receiving.heads.scan import Head, claimable_indexes, pages_with_something
+from cirrusmq.receiving.heads.scan import Claimable, Head, claimable_indexes, pages_with_something
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
@@ -38,42 +38,47 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Rece
     return batch
 
 
-def claim_from(core: Core, source: Source, left: deque[Parcel], batch: Batch) -> None:
+def claim_from(core: Core, source: Source, left: deque[Claimable], batch: Batch) -> None:
     """Claims messages of these parcels side by side, until the batch is full."""
-    changed: list[Parcel] = []
+    changed = deque[Claimable]()
     while left and not batch.full:
-        plans = plan(core, source, left, batch)
-        lost = claim_all(core, source, plans, batch)
-        changed += [each.left for each in lost if each.left is not None]
+        lost = claim_all(core, source, plan(core, left, batch), batch)
+        changed += left_to_claim(core, source, lost)
     # Once more, for parcels of which a faster receiver may have left some messages.
-    again = plan(core, source, deque(changed), batch)
-    claim_all(core, source, again, batch)
+    claim_all(core, source, plan(core, changed, batch), batch)
 
 
-def spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
+def left_to_claim(core: Core, source: Source, lost: Sequence[Lost]) -> list[Claimable]:
+    """Returns the parcels of lost claims that still have messages to claim."""
+    now_ms, found = core.now_ms(), list[Claimable]()
+    for each in lost:
+        if each.left is not None:
+            indexes = claimable_indexes(core, source, each.left, now_ms)
+            found += [Claimable(each.left, indexes)] if indexes else []
+    return found
+
+
+def spread(core: Core, pk: str, parcels: list[Claimable]) -> list[Claimable]:
     """Returns the parcels in order, or shuffled if other receivers take from the same head."""
     if core.memory(HeadMemory).is_contended(pk, core.now_ms()):
         core.random.shuffle(parcels)
     return parcels
 
 
-def plan(
-    core: Core, source: Source, left: deque[Parcel], batch: Batch
-) -> list[tuple[Parcel, list[int]]]:
-    """Returns the claims to make next: of parcels from `left` until enough is reserved."""
+def plan(core: Core, left: deque[Claimable], batch: Batch) -> list[Claimable]:
+    """Returns the claims to make next: of parcels from `left` until enough is reserved.
+
+    A parcel that has expired since it was read is left out.
+    """
     plans = []
     while left and not batch.full:
-        parcel = left.popleft()
-        indexes = claimable_indexes(core, source, parcel, core.now_ms())
-        indexes = batch.reserve(parcel, indexes)
-        if indexes:
-            plans.append((parcel, indexes))
+        parcel, indexes = left.popleft()
+        if core.now_ms() < parcel.expires_ms and (chosen := batch.reserve(parcel, indexes)):
+            plans.append(Claimable(parcel, chosen))
     return plans
 
 
-def claim_all(
-    core: Core, source: Source, plans: Sequence[tuple[Parcel, list[int]]], batch: Batch
-) -> list[Lost]:
+def claim_all(core: Core, source: Source, plans: Sequence[Claimable], batch: Batch) -> list[Lost]:
     """Makes the claims. Returns the claims at which another receiver was faster."""
     seconds, nonce_of = batch.wanted.timeout_seconds, batch.wanted.nonce_of
     outcomes = core.in_parallel(

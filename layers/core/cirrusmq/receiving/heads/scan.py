@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -61,6 +62,13 @@ class LeftMessages:
         return met
 
 
+class Claimable(NamedTuple):
+    """A parcel as a scan read it, with the indexes of its messages to claim: at least one."""
+
+    parcel: Parcel
+    indexes: list[int]
+
+
 def visible_indexes(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     """Returns the indexes of a parcel's messages that are active now."""
     if not source.keeps(parcel) or source.withholds(parcel):
@@ -91,7 +99,7 @@ def pages_with_something(
     read: ParcelPage | None = None,
     pay: Callable[[float], object] = float,
     batch: Batch | None = None,
-) -> Iterator[list[Parcel]]:
+) -> Iterator[list[Claimable]]:
     """Yields pages of parcels, from the first one on that has a message to claim.
 
     Parcels before it are in flight, or need cleanup, which is noted. Pages grow, so that a long
@@ -128,7 +136,7 @@ def pages_with_something(
             return
         if first and page.parcels:
             # A receive of several messages leaves leases in front of the next scan.
-            clear = maximum == 1 and not behind and claimable[:1] == page.parcels[:1]
+            clear = maximum == 1 and not behind and _begins_with(page.parcels, claimable)
             heads.note_first(head.name, clear=clear)
         start, exclusive, first = skip.pass_page(page, claimable), True, False
         if claimable:
@@ -140,17 +148,21 @@ def pages_with_something(
         limit = min(4 * limit, _MAX_PER_PAGE)
 
 
+def _begins_with(parcels: list[Parcel], claimable: list[Claimable]) -> bool:
+    return bool(claimable) and claimable[0].parcel is parcels[0]
+
+
 def _hopeful_of(
     core: Core, source: Source, page: ParcelPage, now_ms: int, batch: Batch | None
-) -> tuple[list[Parcel], bool]:
+) -> tuple[list[Claimable], bool]:
     """Returns a page's parcels with messages to claim; True if any before them is passed over."""
-    claimable, passes = [], False
+    claimable, passes = list[Claimable](), False
     for parcel in page.parcels:
         indexes = claimable_indexes(core, source, parcel, now_ms)
         if not indexes:
             continue
         if batch is None or batch.holds_any(parcel, indexes):
-            claimable.append(parcel)
+            claimable.append(Claimable(parcel, indexes))
         elif not claimable:
             passes = True
     return claimable, passes
@@ -174,12 +186,12 @@ class _Skip:
             return approach.start
         return self._core.memory(HeadMemory).seen(self._head, approach.start, self._now_ms)
 
-    def pass_page(self, page: ParcelPage, claimable: list[Parcel]) -> str:
+    def pass_page(self, page: ParcelPage, claimable: list[Claimable]) -> str:
         """Returns the key to continue behind after a page, or "" at the end."""
         behind, stretch = page.more_after or "", self._stretch
         if stretch is None:
             return behind
-        stretch.add(page.parcels, claimable, page.units)
+        stretch.add(page.parcels, claimable[0].parcel if claimable else None, page.units)
         if claimable or not behind:
             self._tell(stretch)
             self._stretch = None

@@ -104,18 +104,18 @@ class ScannedRange(msgspec.Struct):
     met_old: bool = False
     """True if a message to claim follows it under a key that is not young."""
 
-    def add(self, parcels: list[Parcel], claimable: list[Parcel], units: float) -> None:
-        """Adds a page that cost `units`; messages of its `claimable` parcels can be claimed."""
-        skipped = parcels.index(claimable[0]) if claimable else len(parcels)
+    def add(self, parcels: list[Parcel], claimable: Parcel | None, units: float) -> None:
+        """Adds a page that cost `units`, up to its first `claimable` parcel; None: it has none."""
+        skipped = len(parcels) if claimable is None else parcels.index(claimable)
         each = units / max(1, len(parcels))
-        self.units += each * skipped if claimable else units
+        self.units += units if claimable is None else each * skipped
         for parcel in parcels[:skipped]:
             self.end = parcel.sort_key
             if self._old(parcel):
                 self.old_end = parcel.sort_key
                 self.old_units += each
                 self.ready_ms = min(self.ready_ms, self._ready_ms(parcel))
-        self.met_old = bool(claimable) and self._old(claimable[0])
+        self.met_old = claimable is not None and self._old(claimable)
 
     def _old(self, parcel: Parcel) -> bool:
         return key_ms(parcel.sort_key) <= self.begun_ms - YOUNG_KEY_MS
