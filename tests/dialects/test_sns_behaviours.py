@@ -563,6 +563,22 @@ class TestQueuesThatEnd:
         sns.publish(TopicArn=arn, Message="to nobody")
         world.settle()
 
+    def test_a_publish_under_way_goes_to_the_queues_that_stay(
+        self, world: World, sns: Any, sqs: Any, arn: str, queue: str
+    ) -> None:
+        """It chose its recipients before the queue ended, and has copied to none of them yet."""
+        kept = make_queue(sqs, "kept")
+        for name in ("orders", "kept"):
+            subscribe(sns, arn, name)
+        sns.publish(TopicArn=arn, Message="tea")
+        sqs.delete_queue(QueueUrl=queue)
+        world.settle()
+        assert len(bodies(world, sqs, kept)) == 1
+        again = make_queue(sqs, "orders")
+        subscribe(sns, arn, "orders")
+        world.settle()
+        assert bodies(world, sqs, again) == []
+
     def test_a_queue_stays_if_its_messages_would_be_dead_letters(
         self, sns: Any, sqs: Any, arn: str, queue: str
     ) -> None:
