@@ -249,6 +249,24 @@ def test_messages_of_a_rewind_have_the_same_form(
     assert (told["EventSource"], told["Sns"]["MessageId"]) == ("aws:sns", sent["MessageId"])
 
 
+def test_a_message_that_is_delivered_again_has_the_same_form_and_text(
+    world: World, sns: Any, shop: Client, arn: str, events: list[dict[str, Any]]
+) -> None:
+    subscribe(sns, arn)
+    path, beside = path_of(shop), "/topics/drinks/subscriptions/beside"
+    assert shop.put(beside, {"protocol": "pull"}).status == 201
+    given = json.dumps({"default": "all", "lambda": "for functions"})
+    sns.publish(TopicArn=arn, Message=given, MessageStructure="json")
+    world.settle()
+    (message,) = shop.post(f"{beside}/messages/receive", {}).json["messages"]
+    assert message["body"] == "all"
+    again = shop.post(f"{path}/redeliver", {"ids": [message["id"]]})
+    assert again.status == 202, again.text
+    world.settle()
+    assert texts(events) == ["for functions"] * 2
+    assert events[0]["Records"][0]["Sns"] == events[1]["Records"][0]["Sns"]
+
+
 @pytest.mark.parametrize(
     ("endpoint", "attributes", "words"),
     [

@@ -7,6 +7,9 @@ record in the topic's log would be published again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from cirrusmq.base import limits
 from cirrusmq.fanout.push_triggers import Notice
 from cirrusmq.fanout.reader_parcels import ReaderShare, parcels_of
@@ -31,13 +34,15 @@ def lone_parcel(
     came_from: str,
     now_ms: int,
     *,
+    others: Mapping[str, Any],
     object_days: int = 0,
     visibility_seconds: int = 0,
 ) -> Parcel | None:
     """Returns the parcel of a message in its subscription, or None if its object is gone.
 
     `place`: its publish, and its number there. `came_from`: what makes the parcel's id unlike
-    others of this message. `object_days`: the class of life of the object with its body; 0: none.
+    others of this message. `others`: extra attributes of the parcel. `object_days`: the class of
+    life of the object with its body; 0: none.
     """
     (send_id, position), days = place, object_days
     if days:
@@ -71,6 +76,7 @@ def lone_parcel(
         log_is_own=False,
         object_days=days,
         invokes=subscription.invoke is not None,
+        others=others,
     )
     (arrived,) = parcels_of(share)
     return arrived

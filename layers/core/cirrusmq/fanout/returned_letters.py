@@ -51,6 +51,7 @@ def move_back(
         (parcel.send_id, parcel.position(index)),
         f"{source.id}#{parcel.sort_key}",
         now_ms,
+        others=others_of(parcel, [index]),
         object_days=parcel.object_days,
         visibility_seconds=seconds[index] if seconds else 0,
     )
@@ -60,7 +61,6 @@ def move_back(
         lone,
         fanned_out=False,
         moved_from=origin(core, source, parcel, [index], now_ms),
-        others=others_of(parcel, [index]),
     )
     items = items_of(arrived, messages[index])
     nonces = {} if nonce is None else {index: nonce}

@@ -133,11 +133,11 @@ def _as_notification(queue: Queue, subscriptions: Iterable[Subscription]) -> Map
     """
     for each in subscriptions:
         if each.notifies and each.endpoint_id == queue.id:
-            return _notifying(each)
+            return notifying(each)
     return {}
 
 
-def _notifying(subscription: Subscription) -> Mapping[str, Any]:
+def notifying(subscription: Subscription) -> Mapping[str, Any]:
     """Returns the extra attributes of a subscription's parcels; none if it has raw delivery."""
     if not subscription.notifies:
         return {}
@@ -269,7 +269,7 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
         group_partitions=subscription.log_partitions,
         log_is_own=True,
         invokes=subscription.invoke is not None,
-        others=_notifying(subscription),
+        others=notifying(subscription),
     )
 
 

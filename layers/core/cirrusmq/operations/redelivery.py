@@ -23,6 +23,7 @@ from cirrusmq.base.errors import (
 from cirrusmq.fanout.lone_parcels import items_of, lone_parcel, notice_of
 from cirrusmq.fanout.push_triggers import Notices
 from cirrusmq.fanout.redelivered import put_redelivered
+from cirrusmq.fanout.topic_shares import notifying
 from cirrusmq.fanout.trace import find_logged, trace
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.parcel import send_and_position
@@ -108,6 +109,7 @@ def _put(
         (record.send_id, record.positions[index]),
         run.operation.id,
         core.now_ms(),
+        others=notifying(subscription),
         object_days=record.object_days,
     )
     if arrived is None:
