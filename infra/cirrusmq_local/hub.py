@@ -134,6 +134,7 @@ class Hub:
         self._gathered_until = 0.0
         self._checked = time.monotonic()
         self._main: greenlet | None = None
+        """The thread's own greenlet, during a turn."""
 
     def post(self, work: Callable[[], None]) -> None:
         """Runs short work in the hub's thread; for any thread."""
@@ -142,8 +143,19 @@ class Hub:
             self._waker.send(b"\0")
 
     def turn(self, seconds: float) -> None:
-        """Waits for events, at most for `seconds`, and runs all greenlets that are ready."""
+        """Waits for events, at most for `seconds`, and runs all greenlets that are ready.
+
+        Nothing keeps the thread's own greenlet behind its end. At that end, greenlet drops one
+        reference to it if the collector knows nobody who has one, and the collector does not look
+        at frozen objects (`gc.freeze`), which a hub may be: it would drop ours.
+        """
         self._main = getcurrent()
+        try:
+            self._turn(seconds)
+        finally:
+            self._main = None
+
+    def _turn(self, seconds: float) -> None:
         gathered_before = bool(self._gathered)
         events = self._selector.select(self._pause(seconds))
         for key, _ in events:

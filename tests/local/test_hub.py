@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from greenlet import greenlet
 
 from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
 from cirrusmq_local.cloud.parallel import AsideBucket, Together
@@ -51,6 +52,12 @@ def run(hub: Hub, *works: Callable[[], Any]) -> list[Any]:
 
 def ended(task: Task[Any]) -> bool:
     return task._done
+
+
+def test_behind_a_turn_a_hub_keeps_no_greenlet(hub: Hub) -> None:
+    """A frozen one that keeps its thread's own greenlet crashes the process when that ends."""
+    run(hub, current)
+    assert not any(isinstance(each, greenlet) for each in vars(hub).values())
 
 
 def test_a_thread_outside_of_greenlets_has_no_hub(hub: Hub) -> None:
