@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cirrusmq.access.permissions import check_invoke
-from cirrusmq.base.errors import InvalidParameter, QueueNotFound, SubscriptionNotFound
+from cirrusmq.base.errors import QueueNotFound, SubscriptionNotFound
 from cirrusmq.base.names import FIFO
 from cirrusmq.model.invoke import InvokeInput
 from cirrusmq.model.topic import FUNCTIONS, Topic
@@ -43,7 +43,7 @@ class Endpoint(NamedTuple):
 
 
 def read_endpoint(asked: Asked, topic: Topic, protocol: str, given: str) -> Endpoint:
-    """Returns the endpoint, checked. Raises SnsError, or Forbidden for a function."""
+    """Returns the endpoint, checked. Raises SnsError, or the core's refusal of a function."""
     if protocol == SQS:
         return _queue(asked, topic, given)
     if protocol in URLS:
@@ -79,11 +79,7 @@ def _function(asked: Asked, topic: Topic, arn: str) -> Endpoint:
     """A group whose function gets each message alone, as SNS calls functions."""
     prefix, function = function_in(arn)
     _check_standard(topic)
-    try:
-        check_invoke(asked.core, asked.caller, InvokeInput(function=function))
-    except InvalidParameter as error:
-        told = error.detail.removeprefix(f"{error.parameter}: ")
-        raise invalid(f"Endpoint Reason: the function {told}.") from error
+    check_invoke(asked.core, asked.caller, InvokeInput(function=function))
     name = new_subscription_name(LAMBDA, function)
     return Endpoint(
         native={"protocol": "pull", "invoke": _invoke(asked, topic, name, function)},

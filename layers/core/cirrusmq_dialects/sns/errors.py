@@ -26,6 +26,7 @@ _NAMES = {
     "dead_letter_queue": "RedrivePolicy",
     "endpoint": "Endpoint",
     "filter": "FilterPolicy",
+    "invoke": "Endpoint",
     "labels": "Tags",
     "rate": "DeliveryPolicy",
     "retry": "DeliveryPolicy",
