@@ -103,7 +103,7 @@ def _may_be_full(looked: Call, sent: Sent, receives: list[Call], skew_ms: int) -
         and (
             not call.known
             or bool(call.faults)
-            or (call.begun < looked.ended and looked.begun < call.ended)
+            or call.overlaps(looked)
             or any(each.group == sent.group for each in call.answer)
         )
         for call in receives

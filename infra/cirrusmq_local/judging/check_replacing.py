@@ -110,7 +110,7 @@ def _left_waiting(book: Book, sent: Sent, claims: dict[str, Any]) -> Iterator[Vi
     if again or not first.known or first.answer.replaced is not None:
         return
     receives = [call for call in book.by_kind["receive"] if call.place == "orders"]
-    if _meets_any(first, receives):
+    if any(map(first.overlaps, receives)):
         return  # it may have held the message for a moment
     own = [each for one in sent.ids for each in claims.get(one, ())][:1]
     own_begun = _first_try(receives, own[0].call) if own else 0
@@ -118,7 +118,7 @@ def _left_waiting(book: Book, sent: Sent, claims: dict[str, Any]) -> Iterator[Vi
         at_once = other.answered > first.begun
         if at_once and not (own and own[0].count == 1 and own_begun > other.answered):
             continue  # of two sends at once, one replaces the other if both are there
-        if at_once and any(_meets_any(call, receives) for call in other.calls):
+        if at_once and any(call.overlaps(each) for call in other.calls for each in receives):
             continue  # as above, when the other one was sent
         for message_id in other.ids:
             deliveries = claims.get(message_id, ())
@@ -126,10 +126,6 @@ def _left_waiting(book: Book, sent: Sent, claims: dict[str, Any]) -> Iterator[Vi
                 taken = deliveries[0]
                 if _first_try(receives, taken.call) > max(first.ended, other.answered):
                     yield Violation("it waited, and was not replaced", (first, taken.call))
-
-
-def _meets_any(call: Call, receives: list[Call]) -> bool:
-    return any(each.begun < call.ended and call.begun < each.ended for each in receives)
 
 
 def _first_try(receives: list[Call], receive: Call) -> int:

@@ -121,7 +121,7 @@ def check_shares(scenario: Scenario, book: Book) -> Iterator[Violation]:
 def _alone(call: Call, book: Book) -> bool:
     """Returns True if no other call runs at the same time, which may win a race against it."""
     return not any(
-        other is not call and other.begun < call.ended and call.begun < other.ended
+        other is not call and other.overlaps(call)
         for other in book.calls
         if other.kind not in ("meter", "fan_out")
     )

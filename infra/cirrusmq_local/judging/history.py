@@ -44,6 +44,10 @@ class Call:
     faults: list[str] = field(default_factory=list)
     """Its faults: `<store operation>: <fault>`, or the fate of the call itself."""
 
+    def overlaps(self, other: Call) -> bool:
+        """True if both ran at the same moment."""
+        return self.begun < other.ended and other.begun < self.ended
+
     @property
     def repeated(self) -> bool:
         """True if the SDK sent one of its store calls twice."""
