@@ -14,7 +14,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
-from cirrusmq.base.reserved_attributes import MARK, TEXTS
+from cirrusmq.base.reserved_attributes import MARK, TEXTS, own_text
 from cirrusmq.filters.tags import (
     LONG_TAG_CHARACTERS,
     TAG_CHARACTERS,
@@ -85,10 +85,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     def with_text_of(self, names: Sequence[str]) -> Message:
         """Returns the message as a subscriber got it: itself, or with its own text as body.
 
-        names: of the attributes that may have that text; the first one counts. An empty one: the
-        body is the text.
+        names: of the attributes that may have that text; the first one counts.
         """
-        own = next((self.attributes[name] for name in names if name in self.attributes), "")
+        own = own_text(self.attributes, names)
         if not own:
             return self
         kept = {key: value for key, value in self.attributes.items() if key not in TEXTS}

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import QUEUE_NAME, check_name
-from cirrusmq.base.reserved_attributes import HTTP, HTTPS, LAMBDA
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, LAMBDA, own_text
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter, reads_body
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
@@ -212,11 +212,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             {"default": "a", "sqs": "c"}          body c, $http a, $https a
             {"default": "a", "lambda": "d"}       body a, $lambda d
         """
-        if attributes:
-            for name in self.text_attributes:
-                if name in attributes:
-                    return attributes[name] or body
-        return body
+        return (attributes and own_text(attributes, self.text_attributes)) or body
 
     @property
     def text_attributes(self) -> tuple[str, ...]:

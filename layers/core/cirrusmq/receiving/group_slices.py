@@ -128,7 +128,7 @@ def _claim_shares(
             lot.room += _released(source, each, now_ms)
             lot.give_back(len(each.indexes), second)
         lost += lost_now
-    for left in left_to_claim(core, source, lost) if lost else ():
+    for left in left_to_claim(core, source, lost):
         by_group[left.parcel.key_prefix].parcels.append(left)
     return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
 
