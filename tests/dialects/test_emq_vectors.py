@@ -10,8 +10,8 @@ from tests.dialects.emq_wire import Emq, fields, message, read
 
 from cirrusmq_dialects import signing
 from cirrusmq_dialects.emq import protocol
+from cirrusmq_dialects.emq.contract import of, result_of
 from cirrusmq_dialects.emq.protocol import Head, Reader
-from cirrusmq_dialects.emq.structs import of, result_of
 from cirrusmq_local.stack.unread import receipts_of_emq
 from cirrusmq_local.testing import World
 
@@ -71,7 +71,7 @@ def test_a_recorded_answer_is_written() -> None:
         attributes={"receiveCount": "1"},
         messageAttributes={"a": of.MessageAttribute(type="BINARY", binaryValue=b"\0\1")},
     )
-    result = result_of("[Received]")(success=[given])
+    result = result_of("list<Received>")(success=[given])
 
     assert protocol.reply(Head("receiveMessage", 0), result) == RECEIVED
     assert receipts_of_emq(RECEIVED) == ["rh"]
@@ -80,7 +80,7 @@ def test_a_recorded_answer_is_written() -> None:
 def test_a_recorded_refusal_is_written() -> None:
     error = of.Error(errorCode=6, errMsg="no such queue", requestId="r1")
 
-    assert protocol.reply(Head("deleteQueue", 0), result_of("")(e=error)) == REFUSED
+    assert protocol.reply(Head("deleteQueue", 0), result_of("void")(e=error)) == REFUSED
 
 
 def test_no_other_answer_has_receipts() -> None:
@@ -105,7 +105,7 @@ def test_the_hand_made_call_is_the_recorded_one() -> None:
 @pytest.mark.parametrize("sequence", [1, 2**31 - 1])
 def test_an_answer_has_the_sequence_number_of_its_call(sequence: int) -> None:
     reader = Reader(message("deleteQueue", (1, "a/b"), sequence=sequence))
-    written = protocol.reply(reader.head(), result_of("")())
+    written = protocol.reply(reader.head(), result_of("void")())
 
     assert written[-5:-1] == sequence.to_bytes(4, "big")
 

@@ -80,9 +80,9 @@ def receipts_of_emq(body: bytes) -> list[str]:
     from thrift.protocol.TBinaryProtocol import TBinaryProtocol
     from thrift.transport.TTransport import TMemoryBuffer
 
-    from cirrusmq_dialects.emq.structs import result_of
+    from cirrusmq_dialects.emq.contract import result_of
 
-    reader, result = TBinaryProtocol(TMemoryBuffer(body)), result_of("[Received]")()
+    reader, result = TBinaryProtocol(TMemoryBuffer(body)), result_of("list<Received>")()
     try:
         if reader.readMessageBegin()[0] != _EMQ_RECEIVE:
             return []

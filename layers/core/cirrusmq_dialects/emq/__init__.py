@@ -1,10 +1,10 @@
 """Xiaomi's EMQ: Thrift's binary protocol over POST, signed with HMAC-SHA1.
 
-signature.py    the text that is signed      structs.py    the structs of its contract
-protocol.py     bytes <-> structs, bounded   errors.py     the core's errors by EMQ's codes
+emq.thrift      its contract                 contract.py    the contract's structs and methods
+signature.py    the text that is signed      errors.py     the core's errors by EMQ's codes
+protocol.py     bytes <-> structs, bounded   contents.py   bodies and attributes of messages
 serve.py        one call                     asking.py     a call whose caller is known
-calls.py        methods and the functions of the `*_calls.py`
-attributes.py   attributes, numbers, tags    contents.py   bodies and attributes of messages
+attributes.py   attributes, numbers, tags    *_calls.py    the functions of the methods
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from cirrusmq_dialects.emq.structs import Struct, of, struct
+from cirrusmq_dialects.emq.contract import Struct, of, struct
 
 _DEPTH = 16
 """The deepest argument has four levels; unknown fields are skipped up to this depth."""
@@ -67,7 +67,7 @@ class Reader(TBinaryProtocol):  # type: ignore[misc]
 
     def argument(self, shape: str) -> Any:
         """Returns the call's one argument, of a struct by its name. Raises MalformedError."""
-        given = struct("Arguments", f"1 request {shape}")()
+        given = struct("Arguments", f"1: {shape} request")()
         with _reading():
             given.read(self)
         if self._left:

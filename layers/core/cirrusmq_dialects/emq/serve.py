@@ -12,10 +12,9 @@ from cirrusmq_dialects import reporting
 from cirrusmq_dialects.calling import Call, function_of
 from cirrusmq_dialects.emq import protocol, signature
 from cirrusmq_dialects.emq.asking import Asked
-from cirrusmq_dialects.emq.calls import Method, method_of
+from cirrusmq_dialects.emq.contract import METHODS, Method, result_of
 from cirrusmq_dialects.emq.errors import PERMISSION_DENIED, EmqError, invalid, of_contract, shown
 from cirrusmq_dialects.emq.protocol import Head, MalformedError, Reader
-from cirrusmq_dialects.emq.structs import result_of
 from cirrusmq_dialects.signing import ExpiredError, authenticate
 
 _TYPE = "application/x-thrift-binary"
@@ -36,7 +35,8 @@ def serve(call: Call) -> dict[str, Any]:
             raise MalformedError(text, MalformedError.INVALID_PROTOCOL)
         reader = Reader(call.body)
         head = reader.head()
-        method = method_of(call.path.rpartition("/")[2], head.method)
+        service = call.path.rpartition("/")[2].capitalize() + "Service"
+        method = METHODS[service].get(head.method)
         if method is None:
             is_plain = head.method.isascii() and head.method.isalpha()
             named = head.method if is_plain else "that is given"
