@@ -9,7 +9,8 @@ import pytest
 from aws_lambda_powertools.utilities.data_classes import SNSEvent
 from aws_lambda_powertools.utilities.parser.models import SnsModel
 from msgspec.structs import replace
-from tests.dialects.conftest import REGION
+from tests.dialects.conftest import REGION, MakeKey, client_of
+from tests.service.topics import Schedules
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, World
@@ -230,6 +231,61 @@ def test_a_paused_one_gets_its_messages_later(
     assert shop.post(f"{path_of(shop)}/resume").status == 200
     world.settle()
     assert texts(events) == ["tea"]
+
+
+def test_its_breaker_tries_one_message_and_gives_none_up(
+    world: World, sns: Any, sqs: Any, shop: Client, arn: str
+) -> None:
+    sqs.create_queue(QueueName="dead")
+    subscribe(sns, arn, RedrivePolicy=DEAD)
+    path, tried, done = path_of(shop), list[str](), list[str]()
+    wanted = {"invoke": {"function": FUNCTION, "max_concurrency": 1, "breaker": {}}}
+    assert shop.patch(path, wanted).status == 200
+    sent = [f"tea {number}" for number in range(25)]
+
+    def fail(event: dict[str, Any]) -> None:
+        assert event["Records"][0]["EventSource"] == "aws:sns"
+        tried.extend(texts([event]))
+        raise RuntimeError("broken")
+
+    world.handle = fail
+    for each in sent:
+        sns.publish(TopicArn=arn, Message=each)
+    schedules = Schedules(world, sweeps=True)
+    schedules.pass_seconds(1_800)
+    assert shop.get(path).json["breaker_state"] == "open"
+    assert 30 < len(tried) < 100  # 20 until it opens, then at last one a minute
+
+    world.handle = lambda event: done.extend(texts([event]))
+    schedules.pass_seconds(1_300)
+    assert sorted(done) == sorted(sent)
+    assert shop.get(path).json["breaker_state"] == "closed"
+    assert shop.get("/queues/dead").json["counts"]["active"] == 0
+
+
+def test_an_account_with_a_grant_subscribes_a_function_as_far_as_natively(
+    world: World, sns: Any, shop: Client, arn: str, make_key: MakeKey, events: list[dict[str, Any]]
+) -> None:
+    bob = client_of(world, make_key("bob"), "sns")
+    with pytest.raises(bob.exceptions.AuthorizationErrorException):
+        subscribe(bob, arn)
+    shop.put("/topics/drinks/grants/bob", {"permission": "subscribe"})
+    made = subscribe(bob, arn)
+    sns.publish(TopicArn=arn, Message="tea")
+    world.settle()
+    assert texts(events) == ["tea"]
+    assert bob.get_subscription_attributes(SubscriptionArn=made)["Attributes"]["Owner"] == "bob"
+    # A subscription stays when the grant is taken back; its account can end it and make another
+    # one as little as natively.
+    assert shop.delete("/topics/drinks/grants/bob").status == 204
+    sns.publish(TopicArn=arn, Message="later")
+    world.settle()
+    assert texts(events) == ["tea", "later"]
+    with pytest.raises(bob.exceptions.AuthorizationErrorException):
+        bob.unsubscribe(SubscriptionArn=made)
+    sns.unsubscribe(SubscriptionArn=made)
+    with pytest.raises(bob.exceptions.AuthorizationErrorException):
+        subscribe(bob, arn)
 
 
 def test_messages_of_a_rewind_have_the_same_form(
