@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cirrusmq_client import Message
 from cirrusmq_client.messages import MessageFields
 from cirrusmq_client.options import ConsumerOptions, Options
@@ -53,6 +55,7 @@ Consumer("orders", handle_later)  # wrong
 """
 
 
+@pytest.mark.long
 def test_mistakes_in_calls_are_seen_outside_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(PROGRAM, encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=.cache", "shop.py"]

@@ -154,6 +154,7 @@ def test_no_order_breaks_a_promise(setting: Setting, faults: int, complete: int)
     assert explored.complete == complete
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("fault", FOUND)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario, faults, run = FOUND[fault]

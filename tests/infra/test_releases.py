@@ -78,7 +78,7 @@ def other_value(parameter: dict[str, Any]) -> str:
     return others[0] if others else "7"
 
 
-@pytest.mark.parametrize("each_of", [20, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("each_of", [40, pytest.param(1, marks=pytest.mark.long)])
 def test_what_changed_goes_live_behind_every_alias(root: Path, copied: Path, each_of: int) -> None:
     """Of a changed layer, and of each changed parameter, SAM alone makes no version.
 

@@ -181,6 +181,7 @@ def test_every_package_and_the_changelog_have_one_version(
     assert headings[:2] == ["Unreleased", cirrusmq.__version__]
 
 
+@pytest.mark.long
 def test_the_service_runs_from_its_wheel_in_a_new_environment_and_an_empty_folder(
     wheels: dict[str, Path], tmp_path: Path
 ) -> None:

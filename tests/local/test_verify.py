@@ -70,6 +70,7 @@ def _checked(tmp_path: Path) -> None:
     assert "not of this content" in changed.stderr
 
 
+@pytest.mark.long
 def test_faults_of_the_machine_break_no_promise(tmp_path: Path) -> None:
     only = ("--only", "singles", "--only", "batches")
     code, result = _verify(tmp_path, "--start", "--faults", *only)

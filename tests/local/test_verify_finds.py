@@ -14,7 +14,7 @@ import pytest
 from tests.local.scripted_service import run_command
 from tests.simulation.plants import PLANTS
 from tests.stack import environment
-from tests.verifying.plants_met import ALSO, FIRST, FOUND, WHY_NOT
+from tests.verifying.plants_met import ALSO, FOUND, WHY_NOT
 
 from cirrusmq_local.verifying.changed_schedules import NAME as SCHEDULES
 from cirrusmq_local.verifying.function import GIVEN
@@ -103,13 +103,8 @@ def _is_found(fault: str, only: str, start: Callable[[str], str], folder: Path) 
 
 
 @pytest.mark.alone
-def test_a_planted_fault_is_found(start_planted: Callable[[str], str], tmp_path: Path) -> None:
-    assert _is_found(FIRST, FOUND[FIRST], start_planted, tmp_path)
-
-
-@pytest.mark.alone
 @pytest.mark.long
-@pytest.mark.parametrize("fault", sorted({*FOUND} - {FIRST}))
+@pytest.mark.parametrize("fault", sorted(FOUND))
 def test_planted_faults_are_found(
     fault: str, start_planted: Callable[[str], str], tmp_path: Path
 ) -> None:

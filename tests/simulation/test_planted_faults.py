@@ -269,7 +269,7 @@ def test_a_fault_can_still_be_planted(fault: str, monkeypatch: pytest.MonkeyPatc
     PLANTS[fault].patch(monkeypatch)
 
 
-@pytest.mark.few(26)
+@pytest.mark.few(12)
 @pytest.mark.parametrize("fault", _FAULTS)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, violation = _find(fault, monkeypatch)
@@ -277,6 +277,7 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     assert violation.promise != RAISED  # by a promise that it breaks, not by breaking down
 
 
+@pytest.mark.long
 def test_the_history_of_a_failing_run_gets_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     seed, violation = _find("a_claim_does_not_compare_what_it_read", monkeypatch)
     shortest = shrink(seed)

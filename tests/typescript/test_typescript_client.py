@@ -131,6 +131,7 @@ def compiled(folder: Path, text: str) -> list[str]:
     return [line for line in run.stdout.splitlines() if "error TS" in line]
 
 
+@pytest.mark.long
 @needs_node
 @pytest.mark.skipif(not COMPILER.exists(), reason="TypeScript is not there: make tools")
 def test_the_compiler_sees_each_planted_mistake_and_nothing_else(folder: Path) -> None:

@@ -80,8 +80,6 @@ ALSO: dict[str, str] = {
     "function of a group": "what_a_function_names_is_deleted",
 }
 """Scene or part -> a fault that it finds, too."""
-FIRST = "what_moves_leaves_its_group"
-"""The one that the ordinary suite finds."""
 
 STORE = "it shows when one call of the store fails or a function ends between two of them"
 RACE = "it needs two calls between a read and a write, which one process makes one behind another"
