@@ -46,7 +46,7 @@ def places(service: httpx.Client) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("each", [2, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_axe_finds_nothing_on_any_page_and_no_page_is_wider_than_its_screen(
     open_console: Open, places: list[str], each: int
 ) -> None:
@@ -55,8 +55,8 @@ def test_axe_finds_nothing_on_any_page_and_no_page_is_wider_than_its_screen(
 
 @pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_on_a_phone_at_night_neither(open_console: Open, places: list[str], each: int) -> None:
-    """One page in four: there are tables, figures, forms and messages among them."""
-    assert look_at(open_console, places[::each], **ON_A_PHONE) == {}
+    """One page in four, and not the same ones: together they have tables, figures and forms."""
+    assert look_at(open_console, places[each // 2 :: each], **ON_A_PHONE) == {}
 
 
 def look_at(open_console: Open, places: list[str], **options: Any) -> dict[str, Any]:
