@@ -24,6 +24,7 @@ from cirrusmq.base.timestamps import format_time, parse_moment, parse_time
 from cirrusmq.model import receipt
 from cirrusmq.model.message import Message, pack, unpack
 from cirrusmq.model.receipt import Receipt
+from cirrusmq.runtime.secret import derive
 
 
 class TestNames:
@@ -321,18 +322,18 @@ class TestReceipts:
         assert not receipt.same_lease(first, drawn[:11] + b"x" + drawn[12:])
         assert not receipt.same_lease(b"", drawn)
 
-    def test_a_nonce_of_an_attempt_depends_on_every_part(self) -> None:
+    def test_what_derives_from_a_key_depends_on_every_part(self) -> None:
         parts = ["key", "queue", "attempt", "message"]
-        nonces = {receipt.attempt_nonce(b"s", *parts)}
+        derived = {derive(b"s", *parts)}
         for place in range(4):
-            nonces.add(receipt.attempt_nonce(b"s", *parts[:place], "x", *parts[place + 1 :]))
-        nonces.add(receipt.attempt_nonce(b"t", *parts))
-        assert len(nonces) == 6
-        assert {len(nonce) for nonce in nonces} == {16}
+            derived.add(derive(b"s", *parts[:place], "x", *parts[place + 1 :]))
+        derived.add(derive(b"t", *parts))
+        assert len(derived) == 6
+        assert {len(each) for each in derived} == {32}
 
-    def test_the_nonce_of_an_attempt_stays_the_same_over_releases(self) -> None:
+    def test_what_derives_from_a_key_stays_the_same_over_releases(self) -> None:
         # Made with: printf 'a\nb' | openssl dgst -sha256 -hmac s
-        assert receipt.attempt_nonce(b"s", "a", "b").hex() == "49b7b706a65190013326a02a3c3f2334"
+        assert derive(b"s", "a", "b")[:16].hex() == "49b7b706a65190013326a02a3c3f2334"
 
 
 def test_messages_survive_packing_and_are_deflated_where_that_is_smaller() -> None:

@@ -11,7 +11,6 @@ import binascii
 
 import msgspec
 
-from cirrusmq.base.derivation import derive
 from cirrusmq.base.formats import check_fields
 from cirrusmq.base.shapes import decode_packed
 
@@ -93,8 +92,3 @@ def same_lease(nonce: bytes, drawn: bytes) -> bool:
 def lease_end_ms(nonce: bytes) -> int:
     """Returns the end of the lease as it was granted, up to a second early."""
     return 1000 * int.from_bytes(nonce[_DRAWN_BYTES:], "big")
-
-
-def attempt_nonce(secret: bytes, *parts: str) -> bytes:
-    """Returns the nonce for a receive with an `attempt`: the same parts, the same nonce."""
-    return derive(secret, *parts)[:NONCE_BYTES]

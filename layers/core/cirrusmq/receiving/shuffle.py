@@ -10,10 +10,11 @@ import random
 
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.model.receipt import NONCE_BYTES, attempt_nonce
+from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.chosen_group import ChosenGroup
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.secret import derive
 
 _RING_BITS = 96
 
@@ -64,4 +65,5 @@ class RandomOrder:
         return self._order
 
     def _derived(self, message: str) -> bytes:
-        return attempt_nonce(self._secret, *self._parts, message)
+        """Returns what the attempt's key and text always lead to: 16 bytes."""
+        return derive(self._secret, *self._parts, message)[:NONCE_BYTES]

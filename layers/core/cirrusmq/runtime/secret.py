@@ -1,7 +1,6 @@
 """The deployment's secret, which signs cursors, attempts and posts: two generations of it.
 
 It is kept outside of the tables, as one JSON document, and read at its first use; again when it is
-It is kept outside of the tables, as one JSON document, and read at its first use; again when it is
 older than ten minutes. A rotation adds a generation that is used from a later moment on, when
 every environment has read it:
 
@@ -16,6 +15,8 @@ signatures of both. A reading that fails changes nothing if one succeeded before
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
 import threading
 from collections.abc import Callable
@@ -72,6 +73,11 @@ def turned_over(document: str, now_ms: int, key: bytes) -> str:
         raise InUse("the secret was turned over less than a day ago, and the older one is in use")
     newest = Generation(key=held.key, from_ms=held.from_ms)
     return written(Generations(key=key.hex(), from_ms=now_ms + USED_AFTER_MS, previous=newest))
+
+
+def derive(key: bytes, *parts: str) -> bytes:
+    """Returns 32 bytes that derive from a key and texts."""
+    return hmac.digest(key, "\n".join(parts).encode(), hashlib.sha256)
 
 
 def written(generations: Generations) -> str:

@@ -10,12 +10,12 @@ import hmac
 
 import msgspec
 
-from cirrusmq.base.derivation import derive
 from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFound, TopicNotFound
 from cirrusmq.base.limits import TOKEN_SECONDS
 from cirrusmq.base.names import SUBSCRIPTION_NAME, TOPIC_NAME, check_name
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.secret import derive
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory, directory_writes
 from cirrusmq.storage.directory import subscription_key, topic_key
