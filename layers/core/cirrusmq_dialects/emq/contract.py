@@ -72,7 +72,7 @@ def _type(kind: str) -> tuple[int, Any]:
 
 
 METHODS: dict[str, dict[str, Method]] = {"": {}}
-"""The methods of each service, by their names: its own and those of its base."""
+"""The methods of each service, by their names: its own and its base's."""
 _IDL = Path(__file__).with_name("emq.thrift").read_text("utf-8")
 for _name, _fields in _STRUCT.findall(_IDL):
     setattr(of, _name, struct(_name, _fields))

@@ -1,9 +1,7 @@
-// EMQ's contract, as this service has it: structs and methods by Thrift's own language.
-// `contract.py` reads it: a field stands on a line, and a method has one argument.
+// EMQ's contract, as this service has it, in Thrift's own language. `contract.py` reads it: a field
+// has a line of its own, a method one argument, and a struct stands above the structs that have it.
 //
-// On the wire only numbers and types count, not the names of structs. A struct stands above the
-// structs that have it. Of a method, `served_by` names its function, and `audit` says that the call
-// it makes has its native line in the audit's log.
+// Of a method, `served_by` names its function; `audit` marks it if its native call is in the audit.
 
 struct Nothing {}
 
