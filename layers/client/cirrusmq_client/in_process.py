@@ -80,7 +80,7 @@ class OwnCalls:
         return None if process is None else process.begin(method, path)
 
     def close(self) -> None:
-        """End the waits of calls that are under way."""
+        """Ends the waits of calls that are under way."""
         if self._process is not None:
             self._process.close()
 

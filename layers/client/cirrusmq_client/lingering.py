@@ -301,7 +301,7 @@ class Lingering:
             raise
 
     def _send_all(self, lane: _Lane, batch: Sequence[_Entry]) -> Steps[None]:
-        """Send a batch, and set the results of its futures."""
+        """Sends a batch, and sets the results of its futures."""
         results = yield from self._send(lane.call, lane.name, [each.message for each in batch])
         for entry, result in zip(batch, results, strict=True):
             _settle(entry.future, result)

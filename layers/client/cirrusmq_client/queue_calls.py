@@ -158,7 +158,7 @@ class QueueCalls(Calls):
     def change_receiver(
         self, queue: str, name: str, attributes: ReceiverChangeInput
     ) -> Steps[ReceiverAttributes]:
-        """Change some attributes of a receiver, such as `paused`."""
+        """Changes some attributes of a receiver, such as `paused`."""
         reply = yield from self._call("PATCH", _receiver(queue, name), dict(attributes))
         return cast(ReceiverAttributes, reply.json)
 

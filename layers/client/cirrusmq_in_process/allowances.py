@@ -31,7 +31,7 @@ class Allowing(Protocol):
         ...
 
     def rest(self, queue: str) -> None:
-        """Leave the queue to the URL for a while."""
+        """Leaves the queue to the URL for a while."""
         ...
 
     def rests(self, queue: str) -> bool:
@@ -65,7 +65,7 @@ class Allowances:
         self._until[queue, right] = asked + SECONDS
 
     def rest(self, queue: str) -> None:
-        """Leave the queue to the URL for some seconds."""
+        """Leaves the queue to the URL for some seconds."""
         self._rests[queue] = self._now() + REST_SECONDS
 
     def rests(self, queue: str) -> bool:

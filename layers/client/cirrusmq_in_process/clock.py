@@ -71,12 +71,12 @@ class WatchedClock(SystemClock):
         return not off
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass. Raises Unavailable once the client is closed."""
+        """Waits. Raises Unavailable once the client is closed."""
         if self._closed.wait(max(0.0, seconds)):
             raise Unavailable("the client is closed")
 
     def close(self) -> None:
-        """End all waits."""
+        """Ends all waits."""
         self._closed.set()
 
     def _off_seconds(self) -> float | None:

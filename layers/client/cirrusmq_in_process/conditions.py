@@ -69,7 +69,7 @@ class Conditions:
         self._tell(code or repr(error))
 
     def close(self) -> None:
-        """End waits."""
+        """Ends waits."""
         if self._clock is not None:
             self._clock.close()
 

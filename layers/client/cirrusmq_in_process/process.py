@@ -22,5 +22,5 @@ class Process:
         return None if found is None else Call(self._conditions, found[1], found[2] or "send")
 
     def close(self) -> None:
-        """End waits."""
+        """Ends waits."""
         self._conditions.close()

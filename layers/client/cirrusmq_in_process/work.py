@@ -44,7 +44,7 @@ Done: TypeAlias = tuple[int, msgspec.Struct]
 
 
 def send(core: Core, caller: Caller, name: str, body: Body) -> Done:
-    """Store messages, each send in parcels that have their bodies."""
+    """Stores messages, each send in parcels that have their bodies."""
     queue = _plain(core, caller, name)
     request = read_values(body, SendRequest)
     if isinstance(request.attempt, str):
@@ -68,7 +68,7 @@ def send(core: Core, caller: Caller, name: str, body: Body) -> Done:
 
 
 def delete_first(core: Core, caller: Caller, name: str, receipts: object) -> dict[str, Any]:
-    """Delete what a receive names; the members of its answer, none if it names nothing."""
+    """Deletes what a receive names. Returns the members of its answer; none without receipts."""
     if not receipts:
         return {}
     request = read_values({"receipts": receipts}, DeleteRequest)
@@ -80,7 +80,7 @@ def delete_first(core: Core, caller: Caller, name: str, receipts: object) -> dic
 
 
 def receive(core: Core, caller: Caller, name: str, body: Body) -> dict[str, Any]:
-    """Claim messages whose bodies are in their parcels."""
+    """Claims messages whose bodies are in their parcels."""
     request = read_values(body, ReceiveRequest)
     chosen = (request.receiver, request.group, request.where, request.after)
     if any(each is not msgspec.UNSET for each in chosen):
@@ -105,14 +105,14 @@ def was_left(core: Core) -> bool:
 
 
 def delete(core: Core, caller: Caller, name: str, body: Body) -> Done:
-    """End messages by their receipts."""
+    """Deletes messages by their receipts."""
     request = read_values(body, DeleteRequest)
     sources = _sources(core, caller, name, request.receipts)
     return 200, DeletedReceipts.of(delete_messages(core, request, sources))
 
 
 def visibility(core: Core, caller: Caller, name: str, body: Body) -> Done:
-    """Let leases end at another time. A give-back is left to the service."""
+    """Changes the ends of leases. A give-back is left to the service."""
     request = read_values(body, VisibilityRequest)
     if any(not entry.visibility_timeout_seconds for entry in request.entries):
         raise LeftToService

@@ -199,7 +199,7 @@ def _fire_schedules(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
 
 
 def _note_formats(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
-    """Tell clients that call the tables themselves which formats the release has."""
+    """Writes down the release's formats for clients that call the tables themselves."""
     if core.settings.offers_in_process:
         note_formats(core)
     return True

@@ -171,7 +171,7 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
 
 
 def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeInput) -> Receiver:
-    """Change some attributes of a receiver; in force everywhere when this returns."""
+    """Changes some attributes of a receiver, in force everywhere when this returns."""
     check_name("receiver", name, RECEIVER_NAME)
     key = receiver_key(queue.id, name)
 

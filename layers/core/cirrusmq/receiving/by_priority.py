@@ -275,8 +275,10 @@ class _Levels:
             after, limit = behind_group(page), further
 
     def take(self, turn: _Level) -> bool:
-        """Claim what a level has; whether nothing more of it can be claimed, so that the next one
-        may be taken from."""
+        """Claims what a level has.
+
+        Returns True if nothing more of it can be claimed: the next one may be taken from.
+        """
         core, source, batch, page = self._core, self._source, self._batch, turn.page
         assert batch is not None
         if turn.until_ms is not None:
@@ -305,7 +307,7 @@ class _Levels:
         return spread(self._core, self._pk, near) + parcels[len(near) :]
 
     def _take_aged(self, turn: _Level, until_ms: int) -> bool:
-        """Claim the messages of a level that became active by a time; whether all were seen."""
+        """Claims a level's messages that were active by a time. Returns True if all were seen."""
         core, batch, paid = self._core, self._batch, self._walk.units
         assert batch is not None
         before = batch.count

@@ -72,7 +72,7 @@ class _Look(msgspec.Struct):
 
 
 def receive_where(core: Core, begun: PreparedReceive) -> Selected:
-    """Claim up to `max` messages that have the attribute, unless no answer holds them.
+    """Claims up to `max` messages that have the attribute, unless no answer holds them.
 
     Raises InvalidParameter if `after` is of another call.
     """
@@ -162,7 +162,7 @@ class _Select:
         return self._rest.full or not self._budget.pays(_PAGE_UNITS)
 
     def look(self, source: Source, partition: int, behind: str) -> str | None:
-        """Look at a partition from behind a key on; the key to go on behind, None at its end.
+        """Scans a partition behind a key. Returns the key to go on behind, or None at the end.
 
         Raises Unavailable if the store refuses, and nothing was received.
         """
@@ -182,7 +182,7 @@ class _Select:
         return None
 
     def _look_at_page(self, source: Source, pk: str, after: str, until: str) -> str | None:
-        """Claim what matches on the next page; returns the key to go on behind, None at the end."""
+        """Claims what matches on the next page. Returns the key to go on behind, or None."""
         core, batch = self._core, Batch(self._rest, pk)
         page = self._budget.read(core, pk, after, until, None, consistent=False)
         chores.note(core, source, pk, page.parcels, core.now_ms())
@@ -214,7 +214,7 @@ class _Select:
         return look.behind
 
     def _read(self, source: Source, parcels: Sequence[Parcel], batch: Batch, look: _Look) -> bool:
-        """Plan the claims of what matches among the parcels; whether all of them were dealt with.
+        """Plans claims of what matches among the parcels. Returns False if some were left.
 
         look: its `behind` is the last one that was.
         """

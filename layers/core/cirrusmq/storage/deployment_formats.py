@@ -18,7 +18,7 @@ _READS, _WRITES = "reads", "writes"
 
 
 def note_formats(core: Core) -> None:
-    """Write the formats of this release down, if others stand there. Half a read unit."""
+    """Writes down the formats of this release, if others stand there. Half a read unit."""
     wanted = {_READS: {"N": str(FORMAT)}, _WRITES: {"N": str(WRITTEN_FORMAT)}}
     table = core.tables.directory
     found = core.store.get(table, *FORMATS, consistent=False) or {}
