@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
+from cirrusmq.base.reserved_attributes import HTTP, HTTPS, LAMBDA
 from cirrusmq.model.message import (
     OF_SDKS,
     Base64,
@@ -35,6 +36,23 @@ def refusal(read: Any, *arguments: Any, **others: Any) -> str:
         read(*arguments, AT, **others)
     assert refused.value.detail.startswith(f"{refused.value.parameter}: ")
     return refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("names", "attributes", "body", "kept"),
+    [
+        ((HTTPS,), {}, "all", {}),
+        ((), {HTTPS: "own", "a": "b"}, "all", {HTTPS: "own", "a": "b"}),
+        ((HTTPS,), {HTTPS: "own", HTTP: "other", "a": "b"}, "own", {"a": "b"}),
+        ((LAMBDA, HTTPS), {HTTPS: "own", "a": "b"}, "own", {"a": "b"}),
+        ((LAMBDA, HTTPS), {LAMBDA: "", HTTPS: "own"}, "all", {LAMBDA: "", HTTPS: "own"}),
+    ],
+)
+def test_a_subscriber_gets_its_own_text_and_no_other_one(
+    names: tuple[str, ...], attributes: dict[str, str], body: str, kept: dict[str, str]
+) -> None:
+    got = Message(body="all", tags=("t",), attributes=attributes).with_text_of(names)
+    assert got == Message(body=body, tags=("t",), attributes=kept)
 
 
 # ---- bodies -------------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ from tests.unit import topics
 from tests.unit.parcels import parcel
 
 from cirrusmq.base import ulid
+from cirrusmq.base.reserved_attributes import SUBJECT
 from cirrusmq.base.sdk_attributes import Typed, write
 from cirrusmq.model.message import Message
 from cirrusmq.model.notification import (
     Notifier,
     as_attribute,
+    function_record,
     is_uuid,
     notification,
     notification_of,
@@ -121,6 +123,32 @@ def test_attributes_are_shown_by_the_names_and_types_that_were_sent() -> None:
 
 def test_a_body_of_bytes_is_shown_as_base64() -> None:
     assert shown(Message(body=b"\xff\xfe\x00"))["Message"] == "//4A"
+
+
+@pytest.mark.parametrize("subject", [None, "a subject"])
+def test_a_functions_record_has_all_members_and_the_url_in_the_functions_spelling(
+    subject: str | None,
+) -> None:
+    given = {} if subject is None else {SUBJECT: subject}
+    typed = write({"weight": Typed("Number", "1.5")})
+    record = function_record(
+        NOTIFIER, "alice", Message(body="x", attributes={**typed, **given}), FIRST_ID
+    )
+    told = shown(Message(body="x", attributes={**typed, **given}))
+    del told["UnsubscribeURL"]
+    assert record == {
+        "EventSource": "aws:sns",
+        "EventVersion": "1.0",
+        "EventSubscriptionArn": f"{TOPIC_ARN}:readers",
+        "Sns": {
+            **told,
+            "Subject": subject,
+            "UnsubscribeUrl": UNSUBSCRIBE_URL,
+            "MessageAttributes": {"weight": {"Type": "Number", "Value": "1.5"}},
+        },
+    }
+    plain = function_record(NOTIFIER, "alice", Message(body="x"), FIRST_ID)
+    assert plain["Sns"]["MessageAttributes"] == {}
 
 
 # ---- ids, ARNs and URLs -------------------------------------------------------------------------

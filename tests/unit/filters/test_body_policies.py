@@ -62,6 +62,30 @@ def test_what_is_absent_is_absent_at_every_depth() -> None:
     assert passes(there, '{"a": [{}, {"b": 0}]}')
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"a.b.c": "x"},
+        {"a": {"b.c": "x"}},
+        {"a.b": {"c": "x"}},
+        {"a": {"b": {"c": "x"}}},
+        {"a": [1, {"b": [[{"c": ["y", ["x"]]}]]}]},
+    ],
+)
+def test_a_dot_is_part_of_a_name_or_leads_into_an_object(body: Any) -> None:
+    assert passes({"a.b.c": ["x"]}, json.dumps(body))
+    assert not passes({"a.b.c": ["z"]}, json.dumps(body))
+    assert not passes({"a.b": ["x"]}, json.dumps(body))
+    assert not passes({"b.c": ["x"]}, json.dumps(body))
+
+
+def test_dots_lead_on_within_128_characters_alone() -> None:
+    for spare, leads in ((0, True), (1, False)):
+        name = "n" * (127 + spare)
+        assert passes({f"{name}.b": ["x"]}, json.dumps({name: {"b": "x"}})) is leads
+    assert not passes({".b": ["x"]}, json.dumps({"": {"b": "x"}}))
+
+
 def test_one_element_of_a_list_must_meet_all_its_conditions() -> None:
     policy = {"items": {"kind": ["tea"], "cups": [2]}}
     assert passes(policy, '{"items": [{"kind": "tea", "cups": 1}, {"kind": "tea", "cups": 2}]}')
