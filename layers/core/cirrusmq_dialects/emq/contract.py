@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -12,11 +13,14 @@ from thrift.Thrift import TType
 
 _STRUCT = re.compile(r"^(?:struct|exception) (\w+) \{(.*?)\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"(\d+): (\S+) (\w+)")
-_SERVICE = re.compile(r"^service (\w+)( extends (\w+))? \{(.*?)^\}", re.MULTILINE | re.DOTALL)
+_SERVICE = re.compile(r"^service (\w+)(?: extends (\w+))? \{(.*?)^\}", re.MULTILINE | re.DOTALL)
 _METHOD = re.compile(r'(\S+) (\w+)\(1: (\w+) \w+\) throws [^"]*"([\w.]+)"(, audit)?')
 _TYPES = {
-    **{"bool": (TType.BOOL, None), "i32": (TType.I32, None), "i64": (TType.I64, None)},
-    **{"string": (TType.STRING, None), "binary": (TType.STRING, "BINARY")},
+    "bool": (TType.BOOL, None),
+    "i32": (TType.I32, None),
+    "i64": (TType.I64, None),
+    "string": (TType.STRING, None),
+    "binary": (TType.STRING, "BINARY"),
 }
 """Types as Thrift has them on the wire, and what its reader needs besides."""
 of: Any = SimpleNamespace()
@@ -42,10 +46,12 @@ class Method(NamedTuple):
     result: str
     function: str
     changes: bool
+    """True if its native call is in the audit."""
 
 
+@cache
 def struct(name: str, fields: str) -> type[Struct]:
-    """Makes a struct of the text of its fields."""
+    """Makes a struct of the text of its fields, once."""
     found = {int(number): (kind, field) for number, kind, field in _FIELD.findall(fields)}
     spec: list[Any] = [None] * (1 + max(found, default=-1))
     for number, (kind, field) in found.items():
@@ -71,12 +77,12 @@ def _type(kind: str) -> tuple[int, Any]:
     return (TType.LIST, element) if outer == "list" else (TType.MAP, (TType.STRING, None, *element))
 
 
-METHODS: dict[str, dict[str, Method]] = {"": {}}
+METHODS: dict[str, dict[str, Method]] = {}
 """The methods of each service, by their names: its own and its base's."""
 _IDL = Path(__file__).with_name("emq.thrift").read_text("utf-8")
 for _name, _fields in _STRUCT.findall(_IDL):
     setattr(of, _name, struct(_name, _fields))
-for _name, _, _base, _methods in _SERVICE.findall(_IDL):
-    METHODS[_name] = dict(METHODS[_base])
+for _name, _base, _methods in _SERVICE.findall(_IDL):
+    METHODS[_name] = dict(METHODS.get(_base, {}))
     for _result, _method, _argument, _function, _audit in _METHOD.findall(_methods):
         METHODS[_name][_method] = Method(_argument, _result, _function, bool(_audit))
