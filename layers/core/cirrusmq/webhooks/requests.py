@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from cirrusmq.base.reserved_attributes import FROM
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.sender import sender_of
@@ -144,7 +143,7 @@ def _json_body(
         "msgBody": message.body,
         "publishTime": published_ms // 1_000,
     }
-    sender = sender_of(message, account).account if FROM in message.attributes else account
+    sender = sender_of(message, account).account
     if sender != account:
         content["sender"] = sender
     if isinstance(message.body, bytes):
