@@ -100,13 +100,9 @@ def _dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected to no garbage collection: each would go through all of it.
-
-    Collections are a tenth as frequent, too: they took 6 % of the tests' time.
-    """
+    """Leave what was collected to no garbage collection: each would go through all of it."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10 * gc.get_threshold()[0], 20, 50)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from cirrusmq_local.verifying import beside_engine
 from cirrusmq_local.verifying.beside_engine import BesideEngine
 
 QUICK = [(1, 6)]
-LONG = [(seed, 25) for seed in range(2, 18)]
+LONG = [(seed, 25) for seed in range(1, 18)]
 """Seeds and rounds. moto copies all that its stream has in each transaction, and drops no copy
 before its backends are reset: 400 rounds of one table took 23 GB."""
 TABLE = "Messages"
