@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -91,6 +92,22 @@ def client_of(world: World, key: Key, service: str = "sqs", **options: Any) -> A
     return made
 
 
+def running_client(running: dict[str, Any], service: str = "sqs", **options: Any) -> Any:
+    """boto3's client of a service, with nothing but another endpoint and another key."""
+    given = {
+        "endpoint_url": running["dialect_url"],
+        "region_name": REGION,
+        "aws_access_key_id": running["signing_key"]["access_key_id"],
+        "aws_secret_access_key": running["signing_key"]["secret"],
+    }
+    return session().client(service, **{**given, **options})
+
+
+def change_settings(world: World, **settings: Any) -> None:
+    """Have settings of the deployment differ."""
+    world.core = replace(world.core, settings=replace(world.core.settings, **settings))
+
+
 @pytest.fixture
 def world() -> Iterator[World]:
     made = World()
@@ -124,6 +141,26 @@ def shop(world: World) -> Client:
     return world.client("shop")
 
 
+@pytest.fixture
+def url(sqs: Any) -> str:
+    """The URL of a queue `orders`."""
+    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    return made
+
+
+@pytest.fixture
+def arn(sns: Any) -> str:
+    """The ARN of a topic `drinks`."""
+    made: str = sns.create_topic(Name="drinks")["TopicArn"]
+    return made
+
+
+@pytest.fixture
+def name() -> str:
+    """One that no other test has."""
+    return f"e-{uuid.uuid4().hex}"
+
+
 MakeKey = Callable[..., Key]
 
 
@@ -152,14 +189,8 @@ def orders(running: dict[str, Any]) -> Iterator[None]:
 
 @pytest.fixture
 def running_sqs(running: dict[str, Any]) -> Any:
-    """boto3's client of SQS, with nothing but another endpoint and another key."""
-    return session().client(
-        "sqs",
-        endpoint_url=running["dialect_url"],
-        region_name=REGION,
-        aws_access_key_id=running["signing_key"]["access_key_id"],
-        aws_secret_access_key=running["signing_key"]["secret"],
-    )
+    """boto3's client of SQS."""
+    return running_client(running)
 
 
 @pytest.fixture

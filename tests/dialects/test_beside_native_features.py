@@ -91,6 +91,24 @@ def test_priorities_and_ageing_hold_for_every_sdk(
     assert shop.receive("orders") == []
 
 
+@pytest.mark.parametrize("program", [Sqs, Cmq, OfEmq])
+def test_the_bill_is_that_of_native_calls(
+    world: World, key: Key, sqs: Any, shop: Client, program: Callable[..., Any]
+) -> None:
+    make(shop, partitions=1)
+    sdk = program(world, key, sqs)
+
+    def take() -> None:
+        (held,) = shop.receive("orders", 1)
+        shop.post("/queues/orders/messages/delete", {"receipts": [held["receipt"]]})
+
+    for _ in range(2):  # the second time caches are warm
+        ours = [world.units(lambda: shop.send("orders", "hello")), world.units(take)]
+        theirs = [world.units(lambda: sdk.send("hello")), world.units(sdk.take)]
+    assert theirs == ours
+    assert sum(write for write, _ in theirs) == 3
+
+
 def test_what_is_chosen_by_an_attribute_is_settled_by_sqs(sqs: Any, shop: Client) -> None:
     make(shop)
     kinds: list[dict[str, Any]] = [RED, {}, RED]

@@ -197,30 +197,6 @@ def test_what_a_program_gives_to_be_told_again_is_told(cmq: Any, queue: Any) -> 
     assert refused.value.data["clientRequestId"] == "mine"
 
 
-def test_the_bill_is_that_of_native_calls(world: World, cmq: Any, shop: Client) -> None:
-    assert shop.put("/queues/shared", {"partitions": 1}).status == 201
-    queue = cmq.get_queue("shared")
-
-    found: list[Any] = []
-    for _ in range(2):  # the second time caches are warm
-        ours = [
-            world.units(lambda: shop.send("shared", "hello")),
-            world.units(lambda: found.extend(shop.receive("shared", 1))),
-            world.units(
-                lambda: shop.post(
-                    "/queues/shared/messages/delete", {"receipts": [found.pop()["receipt"]]}
-                )
-            ),
-        ]
-        theirs = [
-            world.units(lambda: queue.send_message(message("hello"))),
-            world.units(lambda: found.append(queue.receive_message(0))),
-            world.units(lambda: queue.delete_message(found.pop().receiptHandle)),
-        ]
-    assert theirs == ours
-    assert sum(write for write, _ in theirs) == 3
-
-
 def test_messages_that_no_answer_holds_are_passed_over(cmq: Any, shop: Client) -> None:
     """They come from programs that call the HTTP API."""
     shop.put("/queues/mixed", {"max_message_bytes": 4_194_304})

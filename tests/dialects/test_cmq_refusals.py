@@ -6,20 +6,16 @@ import base64
 import hashlib
 import hmac
 import json
-import logging
 import random
 import time
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from msgspec.structs import replace
 from tests.dialects.conftest import URL, Key, MakeKey, call
 
 from cirrusmq.access.scopes import Listed, Scope
-from cirrusmq.base.errors import Unavailable
 from cirrusmq_dialects.cmq import calls
-from cirrusmq_lambda import audit
 from cirrusmq_local.testing import Reply, World
 
 PATH = "/v2/index.php"
@@ -105,27 +101,10 @@ def test_no_forged_parameter_is_accepted(world: World, key: Key, method: str) ->
     assert refused(told(reply)) == (4100, 10030)
 
 
-def test_keys_that_cannot_sign_are_unknown(world: World, key: Key) -> None:
-    wrong = Key(world, "shop")
-    wrong.secret = "wrong"
-    assert refused(act(world, wrong, "ListQueue")) == (4100, 10030)
-    wrong.id = "AKID" + "x" * 32
-    assert refused(act(world, wrong, "ListQueue")) == (4100, 10270)
-    for odd in ("ü", "a b", "x" * 200, "K#1"):
-        wrong.id = odd
-        assert refused(act(world, wrong, "ListQueue")) == (4100, 10270)
-    native = world.client("shop")
-    made = native.post("/keys", {}).json
-    wrong.id, wrong.secret = made["access_key_id"], made["secret"]
-    assert refused(act(world, wrong, "ListQueue")) == (4100, 10270)
-
-
-def test_a_signature_is_good_for_fifteen_minutes(world: World, key: Key) -> None:
-    now = int(time.time())
-    for seconds, code in ((-1_000, 4100), (-800, 0), (800, 0), (1_000, 4100)):
-        params = params_of(key, "ListQueue")
-        params["Timestamp"] = str(now + seconds)
-        assert send(world, sign(key, params))["code"] == code
+@pytest.mark.parametrize("key_id", ["ü", "a b", "x" * 200])
+def test_an_odd_id_of_a_key_is_an_unknown_one(world: World, key: Key, key_id: str) -> None:
+    key.id = key_id
+    assert refused(act(world, key, "ListQueue")) == (4100, 10270)
 
 
 @pytest.mark.parametrize(
@@ -271,55 +250,3 @@ def test_odd_parameters_are_refused_or_taken_but_never_a_failure_of_ours(
         given["pollingWaitSeconds"] = given.get("pollingWaitSeconds", 0)
         answer = act(world, key, action, **given)
         assert answer["code"] != 6000, (given, answer)
-
-
-def test_a_dialect_that_a_deployment_leaves_out_is_not_found(
-    world: World, key: Key, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DIALECTS", "sqs")
-    form = urlencode(sign(key, params_of(key, "ListQueue"))).encode()
-    assert call(world, "POST", URL + PATH, {}, form).status == 404
-
-
-def test_an_account_over_its_rate_is_told_to_wait(world: World, key: Key) -> None:
-    settings = replace(world.core.settings, account_requests_per_second=2)
-    world.core = replace(world.core, settings=settings)
-    codes = {act(world, key, "ListQueue")["code"] for _ in range(20)}
-    assert codes == {0, 4420}
-
-
-def test_a_store_that_fails_is_told_as_an_error_of_the_server(
-    world: World, key: Key, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    act(world, key, "CreateQueue", queueName="orders")
-    act(world, key, "SendMessage", queueName="orders", msgBody="x")
-    for error in (Unavailable(), ZeroDivisionError()):
-
-        def fail(*_: object, raised: Exception = error) -> None:
-            raise raised
-
-        with monkeypatch.context() as patch:
-            patch.setattr(type(world.core.store), "write", fail)
-            answer = act(world, key, "SendMessage", queueName="orders", msgBody="x")
-        assert refused(answer) == (6000, 10050)
-
-
-def test_logs_tell_the_action_and_the_key_but_no_body_and_no_signature(
-    world: World, key: Key, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    act(world, key, "CreateQueue", queueName="orders")
-    made = sign(key, params_of(key, "SendMessage", queueName="orders", msgBody="a secret word"))
-    assert send(world, made)["code"] == 0
-    wrong = Key(world, "shop")
-    secret, wrong.secret = wrong.secret, "wrong"
-    act(world, wrong, "ListQueue")
-    lines = [vars(each) for each in caplog.records if each.name == audit.SERVICE]
-    assert [(each["route"], each["key_id"], each["code"]) for each in lines] == [
-        ("cmq CreateQueue", key.id, "Ok"),
-        ("cmq", wrong.id, "4100/10030"),
-    ]
-    ours = [each for each in caplog.records if not each.name.startswith("boto")]
-    shown = repr([vars(each) for each in ours])
-    for hidden in (key.secret, secret, "a secret word", made["Signature"]):
-        assert hidden not in shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,12 +52,6 @@ def connect(running: dict[str, Any]) -> Iterator[Connect]:
 def cmq(connect: Connect, request: pytest.FixtureRequest) -> Any:
     """The SDK by one way to sign; in memory it makes its calls by both, here by the long tests."""
     return connect(request.param)
-
-
-@pytest.fixture
-def name() -> str:
-    """One that no other test has."""
-    return f"q-{uuid.uuid4().hex}"
 
 
 def test_every_call_on_queues(cmq: Any, name: str) -> None:

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from tests.dialects.cmq_sdk import (
     CMQServerException,
     account_of,
@@ -17,7 +16,7 @@ from tests.dialects.cmq_sdk import (
     subscription_meta,
     topic_meta,
 )
-from tests.dialects.conftest import Key
+from tests.dialects.conftest import Key, change_settings
 
 from cirrusmq_local.testing import Client, World
 
@@ -134,8 +133,7 @@ def test_what_nobody_gets_is_refused(cmq: Any, topic: Any) -> None:
 def test_a_subscription_of_a_url_and_its_attributes(
     world: World, cmq: Any, topic: Any, shop: Client
 ) -> None:
-    settings = replace(world.core.settings, confirm_endpoints=False, http_endpoints=True)
-    world.core = replace(world.core, settings=settings)
+    change_settings(world, confirm_endpoints=False, http_endpoints=True)
     held = subscribe(
         cmq,
         "news",
@@ -174,8 +172,7 @@ def test_a_subscription_of_a_url_and_its_attributes(
 
 
 def test_a_url_gets_what_cmq_posts(world: World, cmq: Any, topic: Any) -> None:
-    settings = replace(world.core.settings, confirm_endpoints=False)
-    world.core = replace(world.core, settings=settings)
+    change_settings(world, confirm_endpoints=False)
     subscribe(cmq, "news", "hook", Protocal="https", Endpoint=HOOK, NotifyContentFormat="JSON")
     sent = topic.publish_message(message("两杯", "a", "b"))
     world.settle()

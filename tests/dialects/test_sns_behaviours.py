@@ -17,12 +17,6 @@ UNTYPED = {"attr": {"StringValue": "value"}}
 
 
 @pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
-
-
-@pytest.fixture
 def queue(sqs: Any) -> str:
     return make_queue(sqs, "orders")
 

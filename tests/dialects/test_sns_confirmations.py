@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
-from tests.dialects.conftest import URL, Key, call
+from tests.dialects.conftest import URL, Key, call, change_settings
 from tests.dialects.test_sns_notifications import HOOK, subscribe
 from tests.dialects.test_sns_topics import code
 
@@ -21,13 +20,7 @@ THREE_DAYS = 259_200
 @pytest.fixture(autouse=True)
 def confirming(world: World) -> None:
     """URLs must confirm, as a deployment has it."""
-    world.core = replace(world.core, settings=replace(world.core.settings, confirm_endpoints=True))
-
-
-@pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
+    change_settings(world, confirm_endpoints=True)
 
 
 def posted(world: World) -> tuple[dict[str, str], dict[str, Any]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from tests.dialects.conftest import REGION, session
+from tests.dialects.conftest import REGION, running_client
 from tests.dialects.programs import check_page, run_example
 from tests.stack import environment
 
@@ -19,20 +18,8 @@ RAW = {"RawMessageDelivery": "true"}
 
 @pytest.fixture
 def sns(running: dict[str, Any]) -> Any:
-    """boto3's client of SNS, with nothing but another endpoint and another key."""
-    return session().client(
-        "sns",
-        endpoint_url=running["dialect_url"],
-        region_name=REGION,
-        aws_access_key_id=running["signing_key"]["access_key_id"],
-        aws_secret_access_key=running["signing_key"]["secret"],
-    )
-
-
-@pytest.fixture
-def name() -> str:
-    """One that no other test has."""
-    return f"e-{uuid.uuid4().hex}"
+    """boto3's client of SNS."""
+    return running_client(running, "sns")
 
 
 @pytest.fixture

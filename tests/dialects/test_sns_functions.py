@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from aws_lambda_powertools.utilities.data_classes import SNSEvent
 from aws_lambda_powertools.utilities.parser.models import SnsModel
-from msgspec.structs import replace
-from tests.dialects.conftest import REGION, MakeKey, client_of
+from tests.dialects.conftest import REGION, MakeKey, change_settings, client_of
 from tests.service.topics import Schedules
 
 from cirrusmq.base.timestamps import format_time
@@ -27,14 +26,7 @@ SENT: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def open_functions(world: World) -> None:
     """A deployment with `InvokeFunctionsBy` managers: keys of SDKs are never admin keys."""
-    settings = replace(world.core.settings, functions_by_managers=True)
-    world.core = replace(world.core, settings=settings)
-
-
-@pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
+    change_settings(world, functions_by_managers=True)
 
 
 @pytest.fixture
@@ -360,8 +352,7 @@ def test_a_fifo_topic_has_no_functions(sns: Any) -> None:
 def test_elsewhere_an_admin_key_is_needed_which_no_sdk_has(
     world: World, sns: Any, arn: str
 ) -> None:
-    settings = replace(world.core.settings, functions_by_managers=False)
-    world.core = replace(world.core, settings=settings)
+    change_settings(world, functions_by_managers=False)
     with pytest.raises(sns.exceptions.AuthorizationErrorException, match="InvokeFunctionsBy"):
         subscribe(sns, arn)
     assert sns.list_subscriptions()["Subscriptions"] == []

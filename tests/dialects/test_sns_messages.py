@@ -17,12 +17,6 @@ RAW = {"RawMessageDelivery": "true"}
 
 
 @pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
-
-
-@pytest.fixture
 def url(sns: Any, sqs: Any, arn: str) -> str:
     made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
     queue = f"arn:aws:sqs:{REGION}:shop:orders"

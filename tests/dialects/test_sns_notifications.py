@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
-from tests.dialects.conftest import REGION, URL
+from tests.dialects.conftest import REGION, URL, change_settings
 from tests.dialects.test_sqs_queues import redrive_policy
 
 from cirrusmq.base.timestamps import format_time, parse_time
@@ -25,12 +24,6 @@ SENT: dict[str, dict[str, Any]] = {
     "list": {"DataType": "String.Array", "StringValue": '["a", 1]'},
     "bytes": {"DataType": "Binary", "BinaryValue": b"\0\1"},
 }
-
-
-@pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
 
 
 def subscribe(sns: Any, arn: str, endpoint: str = QUEUE, **attributes: str) -> str:
@@ -193,7 +186,7 @@ def test_every_move_keeps_the_notification(
     assert shop.put("/queues/orders", KINDS[kind]).status == 201
     if kind == "receivers":
         assert shop.put("/queues/orders/receivers/audit", {}).status == 201
-    world.core = replace(world.core, settings=replace(world.core.settings, bodies_in_s3_from=100))
+    change_settings(world, bodies_in_s3_from=100)
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
     made = subscribe(sns, arn)
     sent = sns.publish(TopicArn=arn, Message="x" * size, Subject="s")

@@ -24,12 +24,6 @@ RETRY = {
 }
 
 
-@pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
-
-
 def native(shop: Client) -> dict[str, Any]:
     (found,) = shop.get("/topics/drinks/subscriptions").json["subscriptions"]
     return dict(found)

@@ -16,12 +16,6 @@ PLAIN_HOOK = "http://hooks.example/b"
 DRINKS = "/topics/drinks/subscriptions"
 
 
-@pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
-
-
 def publish(sns: Any, arn: str, **texts: str) -> None:
     sns.publish(TopicArn=arn, Message=json.dumps(texts), MessageStructure="json")
 

@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
-from tests.dialects.conftest import REGION, MakeKey, client_of
+from tests.dialects.conftest import REGION, MakeKey, change_settings, client_of
 from tests.dialects.test_sns_topics import code
 
 from cirrusmq.access.scopes import Listed, Scope
@@ -85,7 +84,7 @@ def test_a_url_is_subscribed(sns: Any, shop: Client, arn: str) -> None:
 def test_a_url_confirms_by_its_token(
     world: World, sns: Any, arn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.core = replace(world.core, settings=replace(world.core.settings, confirm_endpoints=True))
+    change_settings(world, confirm_endpoints=True)
     tokens: list[str] = []
     monkeypatch.setattr(
         "cirrusmq.subscriptions.confirmations.ask",

@@ -25,12 +25,6 @@ def code(call: Any, **given: Any) -> str:
     return found
 
 
-@pytest.fixture
-def arn(sns: Any) -> str:
-    made: str = sns.create_topic(Name="drinks")["TopicArn"]
-    return made
-
-
 def test_the_signature_says_which_service_a_call_is_for(sns: Any, sqs: Any, arn: str) -> None:
     assert arn == ARN
     assert sqs.create_queue(QueueName="drinks")["QueueUrl"].endswith("/shop/drinks")

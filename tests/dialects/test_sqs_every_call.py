@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,6 @@ from cirrusmq_local.testing import Reply
 RECORDED = json.loads(Path(__file__).with_name("sqs_query_calls.json").read_text("utf-8"))
 UNSUPPORTED = "AWS.SimpleQueueService.UnsupportedOperation"
 """Also of a task that ended before it was cancelled: on a service that runs either comes first."""
-
-
-@pytest.fixture
-def name() -> str:
-    """One that no other test has."""
-    return f"e-{uuid.uuid4().hex}"
 
 
 @pytest.fixture

@@ -19,12 +19,6 @@ TRACE = "Root=1-3152b799-8954dae64eda91bc9a23a7e8;Parent=7fa8c0f79203be72;Sample
 
 
 @pytest.fixture
-def url(sqs: Any) -> str:
-    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    return made
-
-
-@pytest.fixture
 def fifo(sqs: Any) -> str:
     made: str = sqs.create_queue(QueueName="orders.fifo", Attributes=FIFO)["QueueUrl"]
     return made

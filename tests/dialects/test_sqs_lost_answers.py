@@ -5,24 +5,17 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-import boto3
 import pytest
 from botocore.config import Config
-from tests.dialects.conftest import REGION
+from tests.dialects.conftest import running_client
 from tests.dialects.cutter import Cutter
 
 
 @pytest.fixture
 def cut_sqs(running: dict[str, Any], cutter: Cutter) -> Any:
     """boto3 behind it, with the repeats that it makes by default."""
-    return boto3.client(
-        "sqs",
-        endpoint_url=cutter.url,
-        region_name=REGION,
-        aws_access_key_id=running["signing_key"]["access_key_id"],
-        aws_secret_access_key=running["signing_key"]["secret"],
-        config=Config(retries={"mode": "standard"}),
-    )
+    repeats = Config(retries={"mode": "standard"})
+    return running_client(running, endpoint_url=cutter.url, config=repeats)
 
 
 def drain(sqs: Any, url: str) -> list[str]:

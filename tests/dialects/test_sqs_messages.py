@@ -15,12 +15,6 @@ from cirrusmq_local.testing import Client, World
 Message = dict[str, Any]
 
 
-@pytest.fixture
-def url(sqs: Any) -> str:
-    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    return made
-
-
 def receive(sqs: Any, url: str, limit: int = 10, **given: Any) -> list[Message]:
     found: list[Message] = sqs.receive_message(
         QueueUrl=url, MaxNumberOfMessages=limit, **given
@@ -447,32 +441,6 @@ def test_native_programs_and_boto3_share_a_queue(sqs: Any, url: str, shop: Clien
     (shown,) = receive(sqs, url)
     assert shown["Body"] == "AAE="
     assert shown["MD5OfBody"] == hashlib.md5(b"AAE=").hexdigest()
-
-
-def test_the_bill_is_that_of_native_calls(world: World, sqs: Any, shop: Client) -> None:
-    assert shop.put("/queues/shared", {"partitions": 1}).status == 201
-    url = sqs.get_queue_url(QueueName="shared")["QueueUrl"]
-
-    found: list[Message] = []
-    for _ in range(2):  # the second time caches are warm
-        ours = [
-            world.units(lambda: shop.send("shared", "hello")),
-            world.units(lambda: found.extend(shop.receive("shared", 10))),
-            world.units(
-                lambda: shop.post(
-                    "/queues/shared/messages/delete", {"receipts": [found.pop()["receipt"]]}
-                )
-            ),
-        ]
-        theirs = [
-            world.units(lambda: sqs.send_message(QueueUrl=url, MessageBody="hello")),
-            world.units(lambda: found.extend(receive(sqs, url, WaitTimeSeconds=0))),
-            world.units(
-                lambda: sqs.delete_message(QueueUrl=url, ReceiptHandle=found.pop()["ReceiptHandle"])
-            ),
-        ]
-    assert theirs == ours
-    assert sum(write for write, _ in theirs) == 3
 
 
 def test_json_in_a_body_is_text(sqs: Any, url: str) -> None:

@@ -13,12 +13,6 @@ from tests.dialects.test_sqs_queues import attributes, redrive_policy
 from cirrusmq_local.testing import World
 
 
-@pytest.fixture
-def url(sqs: Any) -> str:
-    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    return made
-
-
 def test_a_handle_deletes_after_its_timeout_until_the_message_is_received_again(
     world: World, sqs: Any, url: str
 ) -> None:

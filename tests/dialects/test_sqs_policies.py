@@ -17,12 +17,6 @@ FROM_TOPIC = {"ArnEquals": {"aws:SourceArn": TOPIC}}
 SNS = {"Service": "sns.amazonaws.com"}
 
 
-@pytest.fixture
-def url(sqs: Any) -> str:
-    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    return made
-
-
 def statement(**given: Any) -> dict[str, Any]:
     """An allowing statement; a member that is None is left out."""
     whole = {

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from msgspec.structs import replace
-from tests.dialects.conftest import REGION, URL, Key, MakeKey, client_of
+from tests.dialects.conftest import REGION, URL, Key, MakeKey, change_settings, client_of
 
 from cirrusmq_local.testing import Client, World
 
@@ -34,12 +33,6 @@ def redrive_policy(name: str, count: object = 3) -> dict[str, str]:
     return {"RedrivePolicy": json.dumps(policy)}
 
 
-@pytest.fixture
-def url(sqs: Any) -> str:
-    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    return made
-
-
 def test_a_queue_has_the_defaults_of_sqs(sqs: Any, url: str, shop: Client) -> None:
     assert url == f"{URL}/shop/orders"
     shown = attributes(sqs, url)
@@ -59,8 +52,7 @@ def test_a_queue_has_the_defaults_of_sqs(sqs: Any, url: str, shop: Client) -> No
 
 
 def test_a_deployment_without_a_bucket_has_smaller_messages(world: World, sqs: Any) -> None:
-    settings = replace(world.core.settings, bodies_in_s3_from=0)
-    world.core = replace(world.core, settings=settings)
+    change_settings(world, bodies_in_s3_from=0)
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     assert attributes(sqs, url, "MaximumMessageSize") == {"MaximumMessageSize": "262144"}
 

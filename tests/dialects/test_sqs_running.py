@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from tests.dialects.conftest import REGION
+from tests.dialects.conftest import REGION, running_client
 from tests.dialects.programs import (
     check_example,
     check_node,
@@ -58,13 +58,7 @@ def test_boto3s_resources_work_too(running: dict[str, Any], url: str) -> None:
 
 
 def test_a_wrong_secret_is_refused(running: dict[str, Any]) -> None:
-    client = boto3.client(
-        "sqs",
-        endpoint_url=running["dialect_url"],
-        region_name=REGION,
-        aws_access_key_id=running["signing_key"]["access_key_id"],
-        aws_secret_access_key="wrong",
-    )
+    client = running_client(running, aws_secret_access_key="wrong")
     with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
         client.list_queues()
 
@@ -80,14 +74,7 @@ def test_the_key_is_good_after_a_restart_and_the_port_can_be_left_closed(start: 
     third = start()
     again = third.connection()
     assert again["signing_key"] == held["signing_key"]
-    client = boto3.client(
-        "sqs",
-        endpoint_url=again["dialect_url"],
-        region_name=REGION,
-        aws_access_key_id=held["signing_key"]["access_key_id"],
-        aws_secret_access_key=held["signing_key"]["secret"],
-    )
-    assert client.list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200
+    assert running_client(again).list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200
 
 
 def test_without_a_free_port_behind_its_own_it_says_so_and_goes_on(start: Start) -> None:
